@@ -1,0 +1,53 @@
+"""The web process: settings → adapters → routes; nothing else."""
+
+from __future__ import annotations
+
+import atexit
+from typing import TYPE_CHECKING
+
+from flask import Flask
+
+from bot import health, logs, webhook
+from bot.database import database_url
+from bot.queue import Inbox
+from bot.settings import Settings, load
+
+if TYPE_CHECKING:
+    from bot.worker import InlineWorker
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """The WSGI application; raises `SettingsError`. Starts the inline worker when configured."""
+    settings = settings or load()
+    logs.configure(settings.log_level)
+    url = database_url(settings)
+    inbox = Inbox(url)
+    worker = _inline_worker(settings, url) if settings.runs_worker else None
+
+    app = Flask(__name__, static_folder=None)
+    webhook.register(
+        app,
+        webhook.Edge(
+            encrypt_key=settings.feishu_encrypt_key,
+            verification_token=settings.feishu_verification_token,
+            inbox=inbox,
+            reply_in_thread=settings.reply_in_thread,
+        ),
+    )
+    health.register(app, health.Checks(settings=settings, inbox=inbox, worker=worker))
+    if settings.sandbox:
+        from bot.simulation import mount  # only where there is no real Feishu
+
+        mount(app, settings, url)
+
+    atexit.register(inbox.close)
+    if worker:
+        worker.start()
+        atexit.register(worker.stop)
+    return app
+
+
+def _inline_worker(settings: Settings, url: str) -> InlineWorker:
+    from bot.worker import InlineWorker  # the agents' 80 MB belong to processes that answer
+
+    return InlineWorker(settings, url)

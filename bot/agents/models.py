@@ -1,0 +1,34 @@
+"""Which model answers: any Chat Completions endpoint, or the offline model without a key."""
+
+from __future__ import annotations
+
+from openai import AsyncOpenAI
+from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
+from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+from bot.agents.offline import offline_model
+from bot.settings import Settings
+
+_RETRIES = 2
+
+
+def build_model(settings: Settings) -> Model:
+    """The model of the settings; with a fallback it gets at most half of the time."""
+    if not settings.openai_api_key:
+        return offline_model()
+    share = 0.5 if settings.openai_fallback_model else 1.0
+    client = AsyncOpenAI(
+        api_key=settings.openai_api_key,
+        base_url=settings.openai_base_url or None,
+        timeout=settings.model_timeout_seconds * share,
+        max_retries=_RETRIES,
+    )
+    provider = OpenAICompatibleProvider("openai-compatible", openai_client=client)
+    first = OpenAIChatModel(settings.openai_model, provider=provider)
+    if not settings.openai_fallback_model:
+        return first
+    second = OpenAIChatModel(settings.openai_fallback_model, provider=provider)
+    return FallbackModel(first, second, fallback_on=(ModelAPIError, UnexpectedModelBehavior))

@@ -1,0 +1,26 @@
+"""Which Postgres holds the queue: the configured one, or the embedded one started here."""
+
+from __future__ import annotations
+
+import structlog
+
+from bot.settings import Settings
+from memory import embedded, migrations
+
+log = structlog.get_logger()
+
+
+def database_url(settings: Settings) -> str:
+    """The connection URL of queue and migrations.
+
+    The embedded database is started and brought up to date; a configured one is only looked at:
+    `scripts/migrate` (the release step) changes it.
+    """
+    if settings.embedded_database:
+        url = embedded.start(settings.data_dir)
+        migrations.apply(url, report=lambda step: log.info("migrate", step=step))
+        return url
+    missing = migrations.pending(settings.database_url)
+    if missing:
+        log.error("database.outdated", missing=missing, next_step="run scripts/migrate")
+    return settings.database_url

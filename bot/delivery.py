@@ -1,0 +1,141 @@
+"""From a stored card to a sent one: the text that is marked sent is the text that was sent.
+
+A card Feishu refuses is degraded step by step, always the same way, so that a turn resumed after a
+crash repeats the same steps with the same uuids and Feishu answers with the first message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import structlog
+
+from bot import metrics
+from bot.feishu import cards, markup, splitting
+from bot.feishu.client import FeishuClient
+from bot.feishu.errors import Action, FeishuError
+from bot.feishu.models import SentMessage
+
+log = structlog.get_logger()
+
+NEUTRAL = "这条回复含有无法在此发送的内容。 / This reply holds content that cannot be sent here."
+_STEPS = 6
+_FINAL = frozenset(
+    {
+        Action.TERMINAL_MESSAGE,
+        Action.TERMINAL_CHAT,
+        Action.TERMINAL_USER,
+        Action.WITHOUT_THREAD,
+        Action.DEGRADE,
+        Action.SPLIT,
+        Action.REJECTED,
+        Action.NEUTRAL_TEXT,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The message to reply to."""
+
+    message_id: str
+    chat_id: str
+    in_thread: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What was sent: its final text and Feishu's message_id."""
+
+    content: str
+    message_id: str
+
+
+class Undeliverable(Exception):
+    """Feishu will never take this reply here; `reason` is a code, without message text."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    content: str
+    in_thread: bool
+    version: int = 0
+    msg_type: str = "interactive"
+
+
+async def deliver(
+    feishu: FeishuClient,
+    target: Target,
+    *,
+    turn_id: str,
+    chunk: int,
+    content: str,
+    names: Mapping[str, str],
+) -> Delivered:
+    """Sends one card. Raises `Undeliverable`, or a failure that is worth another attempt.
+
+    `names`: open_id → name of people in at-tags, for when a tag must become plain.
+    """
+    attempt = _Attempt(content, in_thread=target.in_thread)
+    for _ in range(_STEPS):
+        try:
+            sent = await _send(
+                feishu, target, attempt, cards.reply_uuid(turn_id, chunk, attempt.version)
+            )
+        except FeishuError as error:
+            metrics.FEISHU_ERRORS.labels(code=error.code).inc()
+            log.warning(
+                "delivery.refused",
+                turn_id=turn_id,
+                chunk=chunk,
+                code=error.code,
+                sub_code=error.sub_code,
+                log_id=error.log_id,
+                action=error.action.value,
+            )
+            attempt = _next(attempt, error, names)
+        else:
+            return Delivered(attempt.content, sent.message_id)
+    raise Undeliverable("no form of the reply was accepted")
+
+
+async def _send(feishu: FeishuClient, target: Target, attempt: _Attempt, uuid: str) -> SentMessage:
+    if attempt.msg_type == "interactive":
+        content = cards.card_content(cards.answer_card(attempt.content))
+    else:
+        content = cards.text_content(attempt.content)
+    return await feishu.reply(
+        target.message_id,
+        chat_id=target.chat_id,
+        msg_type=attempt.msg_type,
+        content=content,
+        uuid=uuid,
+        reply_in_thread=attempt.in_thread,
+    )
+
+
+def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _Attempt:
+    """What to try after a refusal: pure, and the same on every attempt."""
+
+    def changed(content: str, msg_type: str) -> _Attempt:
+        return replace(attempt, content=content, msg_type=msg_type, version=attempt.version + 1)
+
+    match error.action:
+        case Action.WITHOUT_THREAD if attempt.in_thread:
+            return replace(attempt, in_thread=False)
+        case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.msg_type == "interactive":
+            simpler = splitting.degrade(attempt.content, error, names)
+            if simpler is not None:
+                return changed(simpler, "interactive")
+            return changed(markup.plain_text(attempt.content, names), "text")
+        case Action.NEUTRAL_TEXT if attempt.content != NEUTRAL:
+            return changed(NEUTRAL, "text")
+        case action if action in _FINAL:
+            raise Undeliverable(f"feishu {error.code}") from error
+        case _:
+            raise error

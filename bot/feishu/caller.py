@@ -1,0 +1,157 @@
+"""How a call to Feishu is made: token, pacing, one exchange, and again where that helps."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+
+from bot.feishu.content import as_dict
+from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable, classify
+from bot.feishu.models import required
+from bot.feishu.pacing import Pacer
+from bot.feishu.retry import RetryPolicy, retry_delay
+from bot.feishu.tokens import TenantToken, Token
+from bot.feishu.transport import Request, Response, Transport
+
+_log = structlog.get_logger(__name__)
+
+
+class Caller:
+    """Calls in the name of one app. `jitter` gives numbers in [0, 1)."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        app_id: str,
+        app_secret: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+        policy: RetryPolicy | None = None,
+    ) -> None:
+        self._transport = transport
+        self._credentials = {"app_id": app_id, "app_secret": app_secret}
+        self._clock, self._sleep, self._jitter = clock, sleep, jitter
+        self._policy = policy or RetryPolicy()
+        self._tokens = TenantToken(self._fetch_token, clock=clock)
+
+    async def call(
+        self,
+        request: Request,
+        pacer: Pacer | None = None,
+        key: str = "",
+        policy: RetryPolicy | None = None,
+    ) -> dict[str, Any]:
+        """The answer's JSON; `pacer` says when a call for `key` may leave."""
+        response = await self.exchange(request, pacer, key, policy)
+        return as_dict(json.loads(response.body))
+
+    async def exchange(
+        self,
+        request: Request,
+        pacer: Pacer | None = None,
+        key: str = "",
+        policy: RetryPolicy | None = None,
+        *,
+        is_file: bool = False,
+    ) -> Response:
+        """The first good answer, retried as `policy` allows, with one renewal of the token."""
+        started, attempt, renewed = self._clock(), 0, False
+        while True:
+            attempt += 1
+            token = await self._tokens.get()
+            if pacer:
+                await pacer.turn(key)
+            outcome = await self._attempt(request, token, is_file)
+            if isinstance(outcome, Response):
+                return outcome
+            if _token_refused(outcome) and not renewed:
+                self._tokens.purge(token)
+                attempt, renewed = attempt - 1, True
+                continue
+            await self._wait_or_raise(request, outcome, attempt, started, policy)
+
+    async def _attempt(
+        self, request: Request, token: str, is_file: bool = False
+    ) -> Response | FeishuFailure:
+        started = self._clock()
+        try:
+            response = await self._transport.send(request, token)
+        except Unreachable as failure:
+            return failure
+        failed = None if is_file and _is_file(response) else _classified(response)
+        _log.debug(
+            "feishu.call",
+            method=request.method,
+            path=request.path,
+            status=response.status,
+            code=failed.code if isinstance(failed, FeishuError) else 0,
+            log_id=response.headers.get("X-Tt-Logid", ""),
+            ms=round((self._clock() - started) * 1000, 1),
+        )
+        return failed or response
+
+    async def _wait_or_raise(
+        self,
+        request: Request,
+        failure: FeishuFailure,
+        attempt: int,
+        started: float,
+        policy: RetryPolicy | None = None,
+    ) -> None:
+        elapsed_s = self._clock() - started
+        delay_s = retry_delay(policy or self._policy, failure, attempt, elapsed_s, self._jitter())
+        if delay_s is None:
+            raise failure
+        _log.warning(
+            "feishu.retry",
+            method=request.method,
+            path=request.path,
+            attempt=attempt,
+            delay_s=round(delay_s, 2),
+            code=failure.code if isinstance(failure, FeishuError) else 0,
+            log_id=failure.log_id if isinstance(failure, FeishuError) else "",
+            reason=failure.reason if isinstance(failure, Unreachable) else "",
+        )
+        await self._sleep(delay_s)
+
+    async def _fetch_token(self) -> Token:
+        path = "/open-apis/auth/v3/tenant_access_token/internal"
+        request, started, attempt = Request("POST", path, body=self._credentials), self._clock(), 0
+        while True:
+            attempt += 1
+            outcome = await self._attempt(request, "")
+            if isinstance(outcome, Response):
+                return _token(as_dict(json.loads(outcome.body)))
+            await self._wait_or_raise(request, outcome, attempt, started)
+
+
+def _token(answer: dict[str, Any]) -> Token:
+    expire = answer.get("expire")
+    return Token(
+        required(answer, "tenant_access_token"),
+        float(expire) if isinstance(expire, int | float) else 0.0,
+    )
+
+
+def _token_refused(outcome: FeishuFailure) -> bool:
+    return isinstance(outcome, FeishuError) and outcome.action is Action.REFRESH_TOKEN
+
+
+def _classified(response: Response) -> FeishuFailure | None:
+    return classify(response.status, response.headers, response.body)
+
+
+def _is_file(response: Response) -> bool:
+    """Whether a download brought a file; errors are JSON, under HTTP 400 or even 200."""
+    if response.status != 200:
+        return False
+    if "Content-Disposition" in response.headers or len(response.body) > 4096:
+        return True
+    failure = _classified(response)
+    return not isinstance(failure, FeishuError)

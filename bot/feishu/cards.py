@@ -1,0 +1,166 @@
+"""Card JSON 2.0, and what stands in for a card when Feishu refuses it.
+
+The Markdown given is the Markdown sent: make it safe first (`card_markdown`), then add at-tags,
+then split. Source: Feishu, "Card JSON 2.0 structure"; unknown attributes are errors there.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.feishu.markup import (
+    AT_ALL,
+    AT_TAG,
+    at_tag,
+    card_markdown,
+    escape,
+    inert_images,
+    model_text,
+    name_mentions,
+    plain_text,
+    post_markdown,
+    unescape,
+)
+from bot.feishu.splitting import (
+    MAX_MARKDOWN_BYTES,
+    MAX_TABLES,
+    degrade,
+    encoded_size,
+    split_markdown,
+)
+
+__all__ = [
+    "ANSWER_ID",
+    "AT_ALL",
+    "MAX_CARD_BYTES",
+    "MAX_MARKDOWN_BYTES",
+    "MAX_TABLES",
+    "Button",
+    "answer_card",
+    "at_tag",
+    "card_bytes",
+    "card_content",
+    "card_markdown",
+    "degrade",
+    "encoded_size",
+    "entity_content",
+    "escape",
+    "inert_images",
+    "model_text",
+    "name_mentions",
+    "plain_text",
+    "post_content",
+    "post_markdown",
+    "reply_uuid",
+    "split_markdown",
+    "text_content",
+    "unescape",
+]
+
+ANSWER_ID = "answer"
+MAX_CARD_BYTES = 30_000
+_SUMMARY_CHARS = 60
+_MARKS = re.compile(r"[*_`~#>|\[\]]+|\([^()\s]{0,2000}\)")
+_STREAMING = {
+    "print_frequency_ms": {"default": 70},
+    "print_step": {"default": 1},
+    "print_strategy": "fast",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button below the answer; a click brings `value` back (an object: Feishu takes no text)."""
+
+    text: str
+    value: dict[str, Any]
+
+
+def reply_uuid(message_id: str, chunk: int, version: int = 0) -> str:
+    """The same uuid for the same piece of the same reply, 40 characters (Feishu allows 50).
+
+    `version` changes when the content does: Feishu sends at most one message per uuid and hour.
+    """
+    return hashlib.sha256(f"{message_id}\n{chunk}\n{version}".encode()).hexdigest()[:40]
+
+
+def answer_card(
+    markdown: str,
+    *,
+    summary: str | None = None,
+    buttons: Sequence[Button] = (),
+    streaming: bool = False,
+    note: str | None = None,
+) -> dict[str, Any]:
+    """A card with `markdown`, as it is, in the one Markdown element `answer`.
+
+    `summary` is what the chat list shows (default: the beginning of the text); `note` is small
+    plain text below the answer.
+    """
+    elements: list[dict[str, Any]] = [
+        {"tag": "markdown", "element_id": ANSWER_ID, "content": markdown}
+    ]
+    if note:
+        elements.append(_note(note))
+    elements += [_button(number, button) for number, button in enumerate(buttons, 1)]
+    config: dict[str, Any] = {"update_multi": True, "width_mode": "fill"}
+    shown = _summary(markdown) if summary is None else summary
+    if shown or streaming:
+        config["summary"] = {"content": shown}
+    if streaming:
+        config |= {"streaming_mode": True, "streaming_config": _STREAMING}
+    return {"schema": "2.0", "config": config, "body": {"elements": elements}}
+
+
+def _note(text: str) -> dict[str, Any]:
+    # A div of plain text, so that nothing in it is read as Markdown or as a tag.
+    plain = {"tag": "plain_text", "content": text, "text_size": "notation", "text_color": "grey"}
+    return {"tag": "div", "element_id": "note", "text": plain}
+
+
+def _button(number: int, button: Button) -> dict[str, Any]:
+    return {
+        "tag": "button",
+        "element_id": f"button_{number}",
+        "type": "default",
+        "text": {"tag": "plain_text", "content": button.text},
+        "behaviors": [{"type": "callback", "value": button.value}],
+    }
+
+
+def _summary(markdown: str) -> str:
+    """The first words without markup."""
+    head = plain_text(AT_TAG.sub("", markdown[: 20 * _SUMMARY_CHARS]), {})
+    return " ".join(_MARKS.sub("", head).split())[:_SUMMARY_CHARS]
+
+
+def card_content(card: dict[str, Any]) -> str:
+    """`content` of an interactive message: compact JSON."""
+    return _json(card)
+
+
+def card_bytes(card: dict[str, Any]) -> int:
+    """Bytes the card takes in the request body; Feishu refuses more than MAX_CARD_BYTES."""
+    return len(json.dumps(_json(card), ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def entity_content(card_id: str) -> str:
+    """`content` of an interactive message that shows a CardKit card."""
+    return _json({"type": "card", "data": {"card_id": card_id}})
+
+
+def post_content(markdown: str) -> str:
+    """`content` of a post with one md element; give it `post_markdown(…)`."""
+    return _json({"zh_cn": {"title": "", "content": [[{"tag": "md", "text": markdown}]]}})
+
+
+def text_content(text: str) -> str:
+    """`content` of a text message; give it `plain_text(…)`."""
+    return _json({"text": text})
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,312 @@
+"""Feishu's API as the bot uses it: one method per call, with token, pacing and retries inside.
+
+Source: Feishu's API pages for im/v1 (messages, reactions, resources, chats), cardkit/v1, bot/v3,
+contact/v3 users/basic_batch. Every method raises FeishuError, or Unreachable when the outcome is
+unknown; repeating a send with the same uuid is safe for an hour.
+"""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from typing import Any, Literal
+from urllib.parse import quote
+
+import requests
+import structlog
+
+from bot.feishu.caller import Caller
+from bot.feishu.content import as_dict, as_list, as_text
+from bot.feishu.errors import Action, FeishuError
+from bot.feishu.models import (
+    BotInfo,
+    ChatInfo,
+    RawMessage,
+    SentMessage,
+    chat_info,
+    raw_message,
+    required,
+    sent_message,
+)
+from bot.feishu.pacing import Pacer
+from bot.feishu.retry import ONCE, RetryPolicy
+from bot.feishu.transport import Request, Timeouts, Transport
+
+_MESSAGES = "/open-apis/im/v1/messages"
+_CARDS = "/open-apis/cardkit/v1/cards"
+_NAMES_PER_CALL = 10
+_NAMES_DENIED_S = 600
+
+_log = structlog.get_logger(__name__)
+
+ResourceType = Literal["image", "file"]
+
+
+class FeishuClient:
+    """One app at one domain. For one event loop; `close` when done.
+
+    `clock` is monotonic seconds; `sleep` waits; `jitter` gives numbers in [0, 1).
+    """
+
+    def __init__(
+        self,
+        domain: str,
+        app_id: str,
+        app_secret: str,
+        *,
+        session: requests.Session | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+        executor: Executor | None = None,
+        policy: RetryPolicy | None = None,
+        timeouts: Timeouts | None = None,
+        proxies: Mapping[str, str] | None = None,
+    ) -> None:
+        self._transport = Transport(
+            domain, session=session, executor=executor, timeouts=timeouts, proxies=proxies
+        )
+        self._caller = Caller(
+            self._transport,
+            app_id,
+            app_secret,
+            clock=clock,
+            sleep=sleep,
+            jitter=jitter,
+            policy=policy,
+        )
+        self._clock = clock
+        self._chats = Pacer(5, clock=clock, sleep=sleep)
+        self._edits = Pacer(5, clock=clock, sleep=sleep)
+        self._lookups = Pacer(5, clock=clock, sleep=sleep)
+        self._cards = Pacer(10, clock=clock, sleep=sleep)
+        self._names_denied_until = 0.0
+
+    async def close(self) -> None:
+        """Close the connections; calls still running fail or end by themselves."""
+        self._transport.close()
+
+    # Who we are
+
+    async def bot_info(self) -> BotInfo:
+        """The bot's own open_id and name; needs no scope."""
+        answer = await self._caller.call(Request("GET", "/open-apis/bot/v3/info"))
+        bot = as_dict(answer.get("bot"))
+        return BotInfo(required(bot, "open_id"), as_text(bot.get("app_name")))
+
+    # Messages
+
+    async def reply(
+        self,
+        message_id: str,
+        *,
+        chat_id: str,
+        msg_type: str,
+        content: str,
+        uuid: str,
+        reply_in_thread: bool,
+    ) -> SentMessage:
+        """Reply to a message. `content` is JSON as text; `uuid` has at most 50 characters.
+
+        `chat_id` is only for pacing. A reply to a message in a thread stays in it either way.
+        """
+        body = {
+            "content": content,
+            "msg_type": msg_type,
+            "reply_in_thread": reply_in_thread,
+            "uuid": uuid,
+        }
+        request = Request("POST", f"{_MESSAGES}/{_part(message_id)}/reply", body=body)
+        return sent_message(_data(await self._caller.call(request, self._chats, chat_id)))
+
+    async def send(
+        self, receive_id: str, receive_id_type: str, *, msg_type: str, content: str, uuid: str
+    ) -> SentMessage:
+        """Send to a chat or person. `receive_id_type` is chat_id, open_id, union_id, …"""
+        query = {"receive_id_type": receive_id_type}
+        body = {"receive_id": receive_id, "msg_type": msg_type, "content": content, "uuid": uuid}
+        request = Request("POST", _MESSAGES, query, body)
+        return sent_message(_data(await self._caller.call(request, self._chats, receive_id)))
+
+    async def patch_card(self, message_id: str, card_json: str) -> None:
+        """Replace the card of an own message, up to 14 days old; 5 a second per message."""
+        request = Request("PATCH", f"{_MESSAGES}/{_part(message_id)}", body={"content": card_json})
+        await self._caller.call(request, self._edits, message_id)
+
+    async def get_message(
+        self, message_id: str, user_card_content: bool = False
+    ) -> list[RawMessage]:
+        """The message; for a merged forward also its children, linked by `upper_message_id`.
+
+        With `user_card_content` a card comes as the JSON that was sent.
+        """
+        query = {"card_msg_content_type": "user_card_content"} if user_card_content else {}
+        answer = await self._caller.call(Request("GET", f"{_MESSAGES}/{_part(message_id)}", query))
+        return _messages(_data(answer))
+
+    async def list_messages(
+        self,
+        container_id_type: str,
+        container_id: str,
+        *,
+        start_s: int | None = None,
+        end_s: int | None = None,
+        descending: bool = False,
+        page_size: int = 50,
+        max_items: int = 50,
+    ) -> list[RawMessage]:
+        """History of a `chat` or `thread`; times are seconds since the epoch, for chats only.
+
+        In ordinary groups a chat lists only the roots of its threads.
+        """
+        query: dict[str, str | int] = {
+            "container_id_type": container_id_type,
+            "container_id": container_id,
+            "sort_type": "ByCreateTimeDesc" if descending else "ByCreateTimeAsc",
+            "page_size": min(page_size, 50),
+        }
+        bounds = {"start_time": start_s, "end_time": end_s}
+        query.update({name: str(at) for name, at in bounds.items() if at is not None})
+        found: list[RawMessage] = []
+        while len(found) < max_items:
+            page = _data(await self._caller.call(Request("GET", _MESSAGES, dict(query))))
+            found += _messages(page)
+            next_page = as_text(page.get("page_token"))
+            if page.get("has_more") is not True or not next_page:
+                break
+            query["page_token"] = next_page
+        return found[:max_items]
+
+    async def delete_message(self, message_id: str) -> None:
+        """Recall an own message; a message that is already gone is fine."""
+        try:
+            await self._caller.call(Request("DELETE", f"{_MESSAGES}/{_part(message_id)}"))
+        except FeishuError as error:
+            if error.code not in (230011, 230110):
+                raise
+
+    async def download_resource(
+        self, message_id: str, file_key: str, type: ResourceType, max_bytes: int
+    ) -> bytes:
+        """An image or file of a message. Raises ResourceTooLarge beyond `max_bytes`."""
+        path = f"{_MESSAGES}/{_part(message_id)}/resources/{_part(file_key)}"
+        request = Request("GET", path, {"type": type}, max_bytes=max_bytes)
+        return (await self._caller.exchange(request, is_file=True)).body
+
+    # Reactions
+
+    async def add_reaction(self, message_id: str, emoji_type: str) -> str:
+        """React to a message as the bot; gives the reaction_id."""
+        body = {"reaction_type": {"emoji_type": emoji_type}}
+        request = Request("POST", f"{_MESSAGES}/{_part(message_id)}/reactions", body=body)
+        return required(_data(await self._caller.call(request)), "reaction_id")
+
+    async def delete_reaction(self, message_id: str, reaction_id: str) -> None:
+        """Take back an own reaction."""
+        path = f"{_MESSAGES}/{_part(message_id)}/reactions/{_part(reaction_id)}"
+        await self._caller.call(Request("DELETE", path))
+
+    # People and chats
+
+    async def names(self, open_ids: Iterable[str]) -> dict[str, str]:
+        """Names by open_id; who is not known is absent.
+
+        Without the scope contact:user.basic_profile:readonly the answer is {} and Feishu is not
+        asked again for ten minutes.
+        """
+        wanted = list(dict.fromkeys(filter(None, open_ids)))
+        found: dict[str, str] = {}
+        for start in range(0, len(wanted), _NAMES_PER_CALL):
+            if self._clock() < self._names_denied_until:
+                break
+            found |= await self._names(wanted[start : start + _NAMES_PER_CALL])
+        return found
+
+    async def _names(self, open_ids: list[str]) -> dict[str, str]:
+        request = Request(
+            "POST",
+            "/open-apis/contact/v3/users/basic_batch",
+            {"user_id_type": "open_id"},
+            {"user_ids": open_ids},
+        )
+        try:
+            data = _data(await self._caller.call(request, self._lookups, "names"))
+        except FeishuError as error:
+            if error.action not in (Action.ALERT, Action.REJECTED):
+                raise
+            if error.action is Action.ALERT:
+                self._names_denied_until = self._clock() + _NAMES_DENIED_S
+            _log.warning("feishu.names_unavailable", code=error.code, log_id=error.log_id)
+            return {}
+        users = [as_dict(user) for user in as_list(data.get("users"))]
+        pairs = ((as_text(user.get("user_id")), as_text(user.get("name"))) for user in users)
+        return {open_id: name for open_id, name in pairs if open_id and name}
+
+    async def chat_info(self, chat_id: str) -> ChatInfo:
+        """Name and kind of a chat the bot is in."""
+        answer = await self._caller.call(Request("GET", f"/open-apis/im/v1/chats/{_part(chat_id)}"))
+        return chat_info(chat_id, _data(answer))
+
+    # CardKit
+
+    async def create_card(self, card: Mapping[str, Any]) -> str:
+        """A card entity from card JSON 2.0; gives its card_id, which can be sent once."""
+        request = Request("POST", _CARDS, body=_card_data(card))
+        return required(_data(await self._caller.call(request)), "card_id")
+
+    async def stream_text(
+        self, card_id: str, element_id: str, content: str, sequence: int, uuid: str
+    ) -> None:
+        """Show the full text so far. Not retried: the next frame brings what this one lost."""
+        path = f"{_CARDS}/{_part(card_id)}/elements/{_part(element_id)}/content"
+        body = {"content": content, "sequence": sequence, "uuid": uuid}
+        await self._caller.call(Request("PUT", path, body=body), self._cards, card_id, ONCE)
+
+    async def card_settings(
+        self, card_id: str, settings: Mapping[str, Any], sequence: int, uuid: str
+    ) -> None:
+        """Change a card's config, such as `{"config": {"streaming_mode": false}}`."""
+        body = {"settings": _compact(settings), "sequence": sequence, "uuid": uuid}
+        await self._operate(card_id, Request("PATCH", f"{_card_path(card_id)}/settings", body=body))
+
+    async def update_card(
+        self, card_id: str, card: Mapping[str, Any], sequence: int, uuid: str
+    ) -> None:
+        """Replace the whole card."""
+        body = {"card": _card_data(card), "sequence": sequence, "uuid": uuid}
+        await self._operate(card_id, Request("PUT", _card_path(card_id), body=body))
+
+    async def _operate(self, card_id: str, request: Request) -> None:
+        """An operation on a card; one that Feishu has already done under this uuid is fine."""
+        try:
+            await self._caller.call(request, self._cards, card_id)
+        except FeishuError as error:
+            if error.action is not Action.DUPLICATE:
+                raise
+
+
+def _part(value: str) -> str:
+    """An id as one path segment, whatever it holds."""
+    return quote(value, safe="")
+
+
+def _card_path(card_id: str) -> str:
+    return f"{_CARDS}/{_part(card_id)}"
+
+
+def _compact(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _card_data(card: Mapping[str, Any]) -> dict[str, str]:
+    return {"type": "card_json", "data": _compact(card)}
+
+
+def _data(answer: dict[str, Any]) -> dict[str, Any]:
+    return as_dict(answer.get("data"))
+
+
+def _messages(data: dict[str, Any]) -> list[RawMessage]:
+    return [raw_message(as_dict(item)) for item in as_list(data.get("items"))]

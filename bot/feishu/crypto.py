@@ -1,0 +1,68 @@
+"""Signature and decryption of what Feishu pushes to the webhook.
+
+Source: Feishu, "Encrypt Key" (event subscription): the signature is a plain SHA-256 over the raw
+body as received, and the body is AES-256-CBC with SHA-256(encrypt key) as key and the first
+sixteen bytes as IV.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+_BLOCK = 16
+
+
+class DecryptError(Exception):
+    """The encrypted body cannot be decrypted; check that FEISHU_ENCRYPT_KEY is the console's."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+def signature(timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> str:
+    """Lower-case hex of SHA-256 over timestamp, nonce, key and the raw (still encrypted) body."""
+    head = f"{timestamp}{nonce}{encrypt_key}".encode("utf-8", "replace")
+    return hashlib.sha256(head + body).hexdigest()
+
+
+def verify_signature(
+    *, timestamp: str | None, nonce: str | None, given: str | None, encrypt_key: str, body: bytes
+) -> bool:
+    """Whether `given` (X-Lark-Signature) is right; False when a header or the key is missing."""
+    if not (timestamp and nonce and given and encrypt_key):
+        return False
+    expected = signature(timestamp, nonce, encrypt_key, body)
+    return hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace"))
+
+
+def verify_token(expected: str, given: object) -> bool:
+    """Whether `given` is the verification token, in constant time; False for anything but text."""
+    if not expected or not isinstance(given, str):
+        return False
+    return hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace"))
+
+
+def decrypt(encrypt_key: str, encrypted: object) -> bytes:
+    """Plaintext of the `encrypt` field (base64 of IV and ciphertext, PKCS7).
+
+    Raises DecryptError, always the same one, so that a caller cannot tell padding from encoding.
+    """
+    try:
+        blob = base64.b64decode(str(encrypted), validate=True)
+    except (binascii.Error, ValueError):
+        raise DecryptError from None
+    if len(blob) < 2 * _BLOCK or len(blob) % _BLOCK:
+        raise DecryptError
+    key = hashlib.sha256(encrypt_key.encode()).digest()
+    decryptor = Cipher(algorithms.AES(key), modes.CBC(blob[:_BLOCK])).decryptor()
+    return _unpadded(decryptor.update(blob[_BLOCK:]) + decryptor.finalize())
+
+
+def _unpadded(padded: bytes) -> bytes:
+    count = padded[-1]
+    if not 1 <= count <= _BLOCK or padded[-count:] != bytes([count]) * count:
+        raise DecryptError
+    return padded[:-count]

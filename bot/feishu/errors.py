@@ -1,0 +1,222 @@
+"""Feishu's error codes as data: what a code asks the caller to do.
+
+    FeishuFailure
+    ├── FeishuError       Feishu answered with a code; `action` says what to do
+    ├── Unreachable       no usable answer: the outcome is unknown, repeat with the same uuid
+    └── ResourceTooLarge  a download is larger than was asked for
+
+Source: the error tables of Feishu's API pages, and "Generic error codes".
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+
+class Action(StrEnum):
+    """What the caller does about an error code."""
+
+    RETRY = "retry"
+    IN_FLIGHT = "in_flight"
+    REFRESH_TOKEN = "refresh_token"  # noqa: S105 - the name of an action
+    DEGRADE = "degrade"
+    SPLIT = "split"
+    NEUTRAL_TEXT = "neutral_text"
+    WITHOUT_THREAD = "without_thread"
+    TERMINAL_MESSAGE = "terminal_message"
+    TERMINAL_CHAT = "terminal_chat"
+    TERMINAL_USER = "terminal_user"
+    CARD_CLOSED = "card_closed"
+    CARD_GONE = "card_gone"
+    OUT_OF_SEQUENCE = "out_of_sequence"
+    DUPLICATE = "duplicate"
+    UNSUPPORTED = "unsupported"
+    REJECTED = "rejected"
+    ALERT = "alert"
+
+
+NEXT_STEP: Mapping[Action, str] = {
+    Action.RETRY: "wait and try again",
+    Action.IN_FLIGHT: "wait and repeat with the same uuid",
+    Action.REFRESH_TOKEN: "fetch a new tenant token and try once more",
+    Action.DEGRADE: "send a simpler card, then a post, then text",
+    Action.SPLIT: "send it in smaller pieces",
+    Action.NEUTRAL_TEXT: "send a neutral message instead",
+    Action.WITHOUT_THREAD: "reply without a thread",
+    Action.TERMINAL_MESSAGE: "drop this reply: its message is gone",
+    Action.TERMINAL_CHAT: "stop sending to this chat until it changes",
+    Action.TERMINAL_USER: "stop sending to this person",
+    Action.CARD_CLOSED: "open streaming again or update the whole card",
+    Action.CARD_GONE: "send a new card",
+    Action.OUT_OF_SEQUENCE: "use a larger sequence number",
+    Action.DUPLICATE: "go on: this operation has already been done",
+    Action.UNSUPPORTED: "go on without it: Feishu does not offer this here",
+    Action.REJECTED: "check the request against Feishu's documentation",
+    Action.ALERT: "tell the operator: check credentials, scopes, quota and IP list in the console",
+}
+
+ACTIONS: Mapping[int, Action] = {
+    **dict.fromkeys((99991400, 230020, 11232, 11233, 11247), Action.RETRY),
+    **dict.fromkeys((200810, 300120), Action.RETRY),
+    230049: Action.IN_FLIGHT,
+    99991663: Action.REFRESH_TOKEN,
+    **dict.fromkeys((99991661, 99991664, 99991665, 99991668, 99991671, 99991677), Action.ALERT),
+    **dict.fromkeys((99991543, 10003, 10014, 10015, 99991662, 99991673), Action.ALERT),
+    **dict.fromkeys((99991672, 99991403, 99991401, 230027), Action.ALERT),
+    **dict.fromkeys((230011, 230110, 231003, 230050, 230111), Action.TERMINAL_MESSAGE),
+    **dict.fromkeys((230009, 230026, 230031), Action.TERMINAL_MESSAGE),
+    **dict.fromkeys((230002, 232009, 230006, 10002), Action.TERMINAL_CHAT),
+    **dict.fromkeys((230018, 230035, 230075), Action.TERMINAL_CHAT),
+    **dict.fromkeys((230013, 230029, 230053, 230038), Action.TERMINAL_USER),
+    **dict.fromkeys((230019, 230071, 230072, 230073), Action.WITHOUT_THREAD),
+    **dict.fromkeys((230022, 230028), Action.NEUTRAL_TEXT),
+    **dict.fromkeys((230025, 200860), Action.SPLIT),
+    **dict.fromkeys((230099, 230054, 200220, 300301, 300302, 300303, 300305), Action.DEGRADE),
+    **dict.fromkeys((300307, 300310, 300313), Action.DEGRADE),
+    **dict.fromkeys((200850, 300309), Action.CARD_CLOSED),
+    **dict.fromkeys((200740, 200750, 300311), Action.CARD_GONE),
+    300317: Action.OUT_OF_SEQUENCE,
+    200770: Action.DUPLICATE,
+    **dict.fromkeys((231203, 231204), Action.UNSUPPORTED),
+    **dict.fromkeys((234003, 234004, 234009, 234037, 234038), Action.UNSUPPORTED),
+    **dict.fromkeys((234040, 234041, 234042, 234043), Action.UNSUPPORTED),
+}
+
+_SUB_CODE = re.compile(r"ErrCode:\s*(\d{1,9})")
+_URL = re.compile(r"https?://[^\s\"'<>]{1,500}")
+
+
+class FeishuFailure(Exception):
+    """Feishu did not do what was asked."""
+
+
+class Unreachable(FeishuFailure):
+    """No usable answer came, so the outcome is unknown; repeat with the same uuid.
+
+    `retry_after_s` is Feishu's own wish, in seconds, or None.
+    """
+
+    def __init__(self, reason: str, retry_after_s: float | None = None) -> None:
+        super().__init__(f"No usable answer from Feishu: {reason}. Repeat with the same uuid.")
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+
+class ResourceTooLarge(FeishuFailure):
+    """The resource is larger than the limit given; raise the limit or say so to the sender."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"The resource is larger than {max_bytes} bytes; tell the sender.")
+        self.max_bytes = max_bytes
+
+
+class FeishuError(FeishuFailure):
+    """Feishu answered with an error code.
+
+    `msg` is Feishu's text without the value it quotes; `sub_code` is the ErrCode inside a 230099;
+    `retry_after_s` comes from `x-ogw-ratelimit-reset`; `scopes` and `permission_url` say what an
+    operator must grant.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        msg: str = "",
+        *,
+        http_status: int = 400,
+        log_id: str = "",
+        action: Action | None = None,
+        sub_code: int | None = None,
+        retry_after_s: float | None = None,
+        permission_url: str | None = None,
+        scopes: tuple[str, ...] = (),
+    ) -> None:
+        self.code = code
+        self.msg = msg
+        self.http_status = http_status
+        self.log_id = log_id
+        self.action = action or ACTIONS.get(code, Action.REJECTED)
+        self.sub_code = sub_code
+        self.retry_after_s = retry_after_s
+        self.permission_url = permission_url
+        self.scopes = scopes
+        super().__init__(self._sentence())
+
+    def _sentence(self) -> str:
+        sub = f"/{self.sub_code}" if self.sub_code else ""
+        grant = f" Scopes: {', '.join(self.scopes)}." if self.scopes else ""
+        return (
+            f"Feishu answered {self.code}{sub} (HTTP {self.http_status}, "
+            f"log id {self.log_id or 'none'}): {self.msg or 'no text'}.{grant}"
+            f" Next: {NEXT_STEP[self.action]}."
+        )
+
+
+def classify(http_status: int, headers: Mapping[str, str], body: bytes) -> FeishuFailure | None:
+    """None for success (code 0 under HTTP 2xx), else what went wrong, ready to raise."""
+    lowered = {name.lower(): value for name, value in headers.items()}
+    wait = _seconds(lowered.get("x-ogw-ratelimit-reset") or lowered.get("retry-after"))
+    payload = _object(body)
+    code = payload.get("code") if payload is not None else None
+    if payload is None or not isinstance(code, int):
+        return Unreachable(f"HTTP {http_status} without Feishu's JSON", wait)
+    if code == 0 and 200 <= http_status < 300:
+        return None
+    if code not in ACTIONS and (http_status >= 500 or code == 0):
+        return Unreachable(f"HTTP {http_status} with code {code}", wait)
+    return _error(http_status, lowered, payload, wait)
+
+
+def _error(
+    http_status: int, headers: Mapping[str, str], payload: dict[str, Any], wait: float | None
+) -> FeishuError:
+    code, full = int(payload["code"]), str(payload.get("msg") or "")
+    detail = payload.get("error")
+    detail = detail if isinstance(detail, dict) else {}
+    sub, url = _SUB_CODE.search(full), _URL.search(full)
+    return FeishuError(
+        code,
+        _without_quoted_value(full),
+        http_status=http_status,
+        log_id=headers.get("x-tt-logid") or str(detail.get("log_id") or ""),
+        action=_action(code, full, http_status),
+        sub_code=int(sub.group(1)) if sub else None,
+        retry_after_s=wait,
+        permission_url=url.group() if url and code == 99991672 else None,
+        scopes=_scopes(detail),
+    )
+
+
+def _action(code: int, msg: str, http_status: int) -> Action:
+    # CardKit uses 10002 for a wrong parameter, the older message API for a chat without the bot.
+    if code == 10002 and "parameter" in msg:
+        return Action.REJECTED
+    if code not in ACTIONS and http_status == 429:
+        return Action.RETRY
+    return ACTIONS.get(code, Action.REJECTED)
+
+
+def _without_quoted_value(msg: str) -> str:
+    """Feishu quotes the offending part of a card after "ErrorValue": that is message text."""
+    return msg.partition("ErrorValue")[0].strip(" ;.,")[:300]
+
+
+def _scopes(detail: dict[str, Any]) -> tuple[str, ...]:
+    violations = detail.get("permission_violations")
+    entries = violations if isinstance(violations, list) else []
+    return tuple(str(entry.get("subject", "")) for entry in entries if isinstance(entry, dict))
+
+
+def _object(body: bytes) -> dict[str, Any] | None:
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return payload if isinstance(payload, dict) else None
+
+
+def _seconds(value: str | None) -> float | None:
+    text = (value or "").strip()
+    return float(text) if text.isascii() and text.isdigit() and len(text) <= 6 else None

@@ -1,0 +1,260 @@
+"""What Feishu pushes, as frozen data. Parsers are total: they raise MalformedEvent or nothing.
+
+Source: Feishu, "Receive message" (im.message.receive_v1), "Message recalled", "Card callback
+communication" (card.action.trigger).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.feishu.content import (
+    ALL_KEY,
+    MENTION_KEY,
+    Attachment,
+    Mention,
+    as_dict,
+    as_list,
+    as_text,
+    parse_mentions,
+    render_content,
+    render_mentions,
+)
+
+MESSAGE_RECEIVED = "im.message.receive_v1"
+MESSAGE_RECALLED = "im.message.recalled_v1"
+CARD_ACTION = "card.action.trigger"
+
+_SEPARATORS = " \t\r\n\u3000\xa0,，、:："
+
+
+class MalformedEvent(Exception):
+    """The payload lacks the ids that make it an event; answer 400 and drop it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Header and body of one pushed event; `event` is the raw object."""
+
+    event_id: str
+    event_type: str
+    create_time_ms: int
+    tenant_key: str
+    app_id: str
+    token: str
+    event: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEvent:
+    """A message someone sent. Absent ids are "". `template` is `text` with the mention keys still
+    in place; `sender_type` is user or bot; `chat_type` is p2p or group."""
+
+    event_id: str
+    message_id: str
+    root_id: str
+    parent_id: str
+    thread_id: str
+    chat_id: str
+    chat_type: str
+    message_type: str
+    sender_open_id: str
+    sender_type: str
+    tenant_key: str
+    create_time_ms: int
+    mentions: tuple[Mention, ...]
+    mentions_all: bool
+    text: str
+    template: str
+    attachments: tuple[Attachment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CardAction:
+    """A click in a card. Anyone in the chat can click, and `value` came through the client:
+    check the operator and treat the value as an opaque id. `token` lives 30 minutes."""
+
+    event_id: str
+    operator_open_id: str
+    tenant_key: str
+    token: str
+    value: dict[str, Any] | str
+    tag: str
+    name: str
+    open_message_id: str
+    open_chat_id: str
+    create_time_ms: int
+    option: str = ""
+    input_value: str = ""
+    form_value: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """A message was recalled; `chat_id` is "" where Feishu leaves it out."""
+
+    message_id: str
+    chat_id: str
+    recall_time_ms: int
+
+
+def is_url_verification(payload: object) -> bool:
+    """Whether this is the console's check of the address: answer `{"challenge": …}` within 1 s."""
+    return as_dict(payload).get("type") == "url_verification"
+
+
+def parse_envelope(payload: object) -> Envelope:
+    """Envelope of a decrypted push, schema 2.0 or the older 1.0. Raises MalformedEvent."""
+    top = as_dict(_storable(payload))
+    event = as_dict(top.get("event"))
+    header = as_dict(top.get("header")) or _first_schema(top, event)
+    return Envelope(
+        event_id=_required(header, "event_id"),
+        event_type=_required(header, "event_type"),
+        create_time_ms=milliseconds(header.get("create_time")),
+        tenant_key=as_text(header.get("tenant_key")),
+        app_id=as_text(header.get("app_id")),
+        token=as_text(header.get("token")),
+        event=event,
+    )
+
+
+def _first_schema(top: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "event_id": top.get("uuid"),
+        "event_type": event.get("type"),
+        "create_time": top.get("ts"),
+        "token": top.get("token"),
+        "app_id": event.get("app_id"),
+        "tenant_key": event.get("tenant_key"),
+    }
+
+
+def _storable(value: object) -> object:
+    """`value` without the characters Postgres refuses in JSON (NUL, lone surrogates)."""
+    try:
+        return _cleaned(value)
+    except RecursionError:
+        raise MalformedEvent("The payload is nested too deeply to be an event.") from None
+
+
+def _cleaned(value: object) -> object:
+    if isinstance(value, str):
+        return as_text(value)
+    if isinstance(value, dict):
+        return {as_text(key): _cleaned(item) for key, item in value.items()}
+    return [_cleaned(item) for item in value] if isinstance(value, list) else value
+
+
+def _required(source: dict[str, Any], name: str) -> str:
+    value = as_text(source.get(name))
+    if not value:
+        raise MalformedEvent(f"The event has no {name}; check the event's version in the console.")
+    return value
+
+
+def milliseconds(value: object) -> int:
+    """Milliseconds since the epoch; 0 when `value` is no time.
+
+    Feishu sends text, in seconds (schema 1.0), milliseconds (events) or microseconds (callbacks).
+    """
+    digits = str(value).partition(".")[0]
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 18):
+        return 0
+    number = int(digits)
+    if number >= 10**14:
+        return number // 1000
+    return number if number >= 10**11 else number * 1000
+
+
+def parse_message(envelope: Envelope) -> MessageEvent:
+    """The message of an im.message.receive_v1 event. Raises MalformedEvent without its ids."""
+    message = as_dict(envelope.event.get("message"))
+    sender = as_dict(envelope.event.get("sender"))
+    mentions = parse_mentions(message.get("mentions"))
+    content = render_content(as_text(message.get("message_type")), message.get("content"))
+    return MessageEvent(
+        event_id=envelope.event_id,
+        message_id=_required(message, "message_id"),
+        root_id=as_text(message.get("root_id")),
+        parent_id=as_text(message.get("parent_id")),
+        thread_id=as_text(message.get("thread_id")),
+        chat_id=_required(message, "chat_id"),
+        chat_type=as_text(message.get("chat_type")),
+        message_type=as_text(message.get("message_type")),
+        sender_open_id=as_text(as_dict(sender.get("sender_id")).get("open_id")),
+        sender_type=as_text(sender.get("sender_type")),
+        tenant_key=as_text(sender.get("tenant_key")) or envelope.tenant_key,
+        create_time_ms=milliseconds(message.get("create_time")) or envelope.create_time_ms,
+        mentions=mentions,
+        mentions_all=_mentions_all(content.template, mentions),
+        text=render_mentions(content.template, mentions),
+        template=content.template,
+        attachments=content.attachments,
+    )
+
+
+def _mentions_all(template: str, mentions: tuple[Mention, ...]) -> bool:
+    """@all may come with no mention, or with one whose ids are empty."""
+    keys = {match.group() for match in MENTION_KEY.finditer(template)}
+    return ALL_KEY in keys or any(mention.key == ALL_KEY for mention in mentions)
+
+
+def mentions_bot(event: MessageEvent, bot_open_id: str) -> bool:
+    """Whether the bot itself is mentioned, by open_id; @all does not count."""
+    return bool(bot_open_id) and any(m.open_id == bot_open_id for m in event.mentions)
+
+
+def question_text(event: MessageEvent, bot_open_id: str) -> str:
+    """The text without the bot's own mentions at its start; everyone else stays as @Name.
+
+    Works on the mention keys, so that names which prefix each other cannot be confused.
+    """
+    own = {m.key for m in event.mentions if bot_open_id and m.open_id == bot_open_id}
+    rest = event.template.lstrip(_SEPARATORS) if own else event.template
+    while (match := MENTION_KEY.match(rest)) and match.group() in own:
+        rest = rest[match.end() :].lstrip(_SEPARATORS)
+    return render_mentions(rest, event.mentions).strip()
+
+
+def parse_card_action(envelope: Envelope) -> CardAction:
+    """The click of a card.action.trigger callback; what is absent is "" or {}."""
+    event = envelope.event
+    action, context = as_dict(event.get("action")), as_dict(event.get("context"))
+    operator, value = as_dict(event.get("operator")), action.get("value")
+    return CardAction(
+        event_id=envelope.event_id,
+        operator_open_id=as_text(operator.get("open_id")),
+        tenant_key=as_text(operator.get("tenant_key")) or envelope.tenant_key,
+        token=as_text(event.get("token")),
+        value=value if isinstance(value, str) else as_dict(value),
+        tag=as_text(action.get("tag")),
+        name=as_text(action.get("name")),
+        open_message_id=as_text(context.get("open_message_id")),
+        open_chat_id=as_text(context.get("open_chat_id")),
+        create_time_ms=envelope.create_time_ms,
+        option=as_text(action.get("option")) or _first(action.get("options")),
+        input_value=as_text(action.get("input_value")),
+        form_value=as_dict(action.get("form_value")),
+    )
+
+
+def _first(options: object) -> str:
+    return next((as_text(option) for option in as_list(options)), "")
+
+
+def parse_recall(envelope: Envelope) -> Recall:
+    """The message of an im.message.recalled_v1 event. Raises MalformedEvent without its id."""
+    return Recall(
+        message_id=_required(envelope.event, "message_id"),
+        chat_id=as_text(envelope.event.get("chat_id")),
+        recall_time_ms=milliseconds(envelope.event.get("recall_time")),
+    )
+
+
+def dedupe_key(envelope: Envelope) -> str:
+    """What makes a delivery the same one. For messages Feishu says to use message_id: a message
+    may come twice under two event ids."""
+    message_id = as_text(as_dict(envelope.event.get("message")).get("message_id"))
+    if envelope.event_type == MESSAGE_RECEIVED and message_id:
+        return f"message:{message_id}"
+    return f"event:{envelope.event_id}"

@@ -1,0 +1,148 @@
+"""Card Markdown that people and models wrote, made inert, and back again.
+
+Feishu reads `<at …>`, `<font …>`, `<link …>` and more inside card Markdown. Its own escape is the
+numeric entity (`&#60;`), shown as the character. Source: Feishu, "Rich text (Markdown)", JSON 2.0.
+Inline code does not protect a tag (seen in practice); a plain fenced block does, and there an
+entity would be shown as such, so that code in plain fences stays as it is.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+AT_ALL = "<at id=all></at>"
+
+_OPEN_ID = re.compile(r"ou_[0-9A-Za-z_-]{1,64}")
+AT_TAG = re.compile(r"<at id=(all|ou_[0-9A-Za-z_-]{1,64})></at>")
+
+_TAGS = "at|person|font|text_tag|link|local_datetime|number_tag|audio|video|img|br|hr|raw|highlight"
+# `<` stays where no parser can see a tag: before a digit, `=`, `-`, `<`, or one space and a word
+# that is no tag name.
+_LESS = re.compile(rf"<(?![0-9=\-<]| (?!/?(?:{_TAGS})\b)[^\s/!?<])", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};)")
+_ESCAPED = re.compile(r"&#(33|38|60);")
+_FENCED_AT = re.compile(r"<(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
+_FENCED_AT_ESCAPED = re.compile(r"<\u200b(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
+_FENCE_LINE = re.compile(r"```[0-9A-Za-z_+#.-]{0,20}[ \t]*\r?")
+_FENCE_END = re.compile(r"```[ \t]*\r?")
+_IMAGE = re.compile(r"!\[([^\[\]\n]{0,500})\]\(([^()\s]{0,2000})(?: \"[^\"\n]{0,200}\")?\)|!(?=\[)")
+
+
+def at_tag(open_id: str) -> str:
+    """The tag that notifies a person. Raises ValueError for what is not an open_id."""
+    if not _OPEN_ID.fullmatch(open_id):
+        raise ValueError(f"{open_id!r} is no open_id; mention people by their ou_… id.")
+    return f"<at id={open_id}></at>"
+
+
+def escape(text: str) -> str:
+    """`text` with every card tag in it inert; other Markdown keeps its meaning.
+
+    `unescape` gives the text back (lone surrogates and NUL excepted, which become U+FFFD). Not
+    idempotent: escape once, before at-tags are put in.
+    """
+    return _by_region(_storable(text).replace("\x00", "\ufffd"), _escape_prose, _escape_code)
+
+
+def _storable(text: str) -> str:
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def unescape(markdown: str) -> str:
+    """The text that `escape` was given, for showing history to the model."""
+    return _by_region(
+        markdown,
+        lambda prose: _ESCAPED.sub(lambda match: chr(int(match.group(1))), prose),
+        lambda code: _FENCED_AT_ESCAPED.sub(r"<\1", code),
+    )
+
+
+def _escape_prose(prose: str) -> str:
+    return _LESS.sub("&#60;", _ENTITY.sub("&#38;", prose))
+
+
+def _escape_code(code: str) -> str:
+    """In code only mentions are broken, by an invisible space: a ping must not hang on whether
+    Feishu sees the fence as we do."""
+    return _FENCED_AT.sub("<\u200b\\1", code)
+
+
+def inert_images(markdown: str, known_keys: frozenset[str] = frozenset()) -> str:
+    """Escaped `markdown` whose images are links, or their alt text, unless their key is known:
+    one unknown key makes Feishu refuse the whole card (200570)."""
+
+    def replace(match: re.Match[str]) -> str:
+        alt, target = match.groups()
+        if target is None:
+            return "&#33;"
+        if target in known_keys:
+            return match.group()
+        is_link = target.startswith(("https://", "http://"))
+        return f"[{alt or target}]({target})" if is_link else alt or "(image)"
+
+    return _by_region(markdown, lambda prose: _IMAGE.sub(replace, prose), str)
+
+
+def card_markdown(text: str, known_images: frozenset[str] = frozenset()) -> str:
+    """Text of a person or model as Markdown that is safe in a card; at-tags are added after."""
+    return inert_images(escape(text), known_images)
+
+
+def name_mentions(markdown: str, names: Mapping[str, str]) -> str:
+    """`markdown` with our at-tags as @Name (escaped); people without a name lose the tag."""
+
+    def name_of(match: re.Match[str]) -> str:
+        name = "all" if match.group(1) == "all" else names.get(match.group(1), "")
+        return f"@{escape(name)}" if name else ""
+
+    return AT_TAG.sub(name_of, markdown)
+
+
+def model_text(markdown: str, names: Mapping[str, str]) -> str:
+    """A stored card's Markdown as the model should read it: @Name for tags, nothing escaped."""
+    return unescape(name_mentions(markdown, names))
+
+
+def plain_text(markdown: str, names: Mapping[str, str]) -> str:
+    """For a text message, where entities are not decoded and `<at` and `<b>` are tags: a `<` that
+    could open one is written as the full-width ＜."""
+    return _LESS.sub("＜", model_text(markdown, names))
+
+
+def post_markdown(markdown: str) -> str:
+    """For the md tag of a post: as `plain_text`, with at-tags as posts write them."""
+    parts = AT_TAG.split(markdown)
+    texts = [plain_text(text, {}) for text in parts[::2]]
+    ats = [f'<at user_id="{open_id}"></at>' for open_id in parts[1::2]]
+    return texts[0] + "".join(at + text for at, text in zip(ats, texts[1:], strict=True))
+
+
+def _by_region(text: str, prose: Callable[[str], str], code: Callable[[str], str]) -> str:
+    return "".join(code(part) if is_code else prose(part) for is_code, part in _regions(text))
+
+
+def _regions(text: str) -> Iterator[tuple[bool, str]]:
+    """(is code, text) in order. Code is what stands in plain fences: three backticks at the start
+    of a line, closed, and nothing else in the text that any parser might take for a fence."""
+    lines = text.split("\n")
+    marks = _plain_fences(text, lines)
+    start = 0
+    for opening, closing in marks:
+        yield False, "".join(f"{line}\n" for line in lines[start : opening + 1])
+        yield True, "".join(f"{line}\n" for line in lines[opening + 1 : closing])
+        start = closing
+    yield False, "\n".join(lines[start:])
+
+
+def _plain_fences(text: str, lines: list[str]) -> list[tuple[int, int]]:
+    """(opening, closing) line numbers; none as soon as one fence is doubtful."""
+    if "```" not in text or "~~~" in text:
+        return []
+    marks = [number for number, line in enumerate(lines) if "```" in line]
+    pairs = list(zip(marks[::2], marks[1::2], strict=False))
+    plain = all(
+        _FENCE_LINE.fullmatch(lines[opening]) and _FENCE_END.fullmatch(lines[closing])
+        for opening, closing in pairs
+    )
+    return pairs if plain and len(marks) % 2 == 0 else []

@@ -1,0 +1,107 @@
+"""What Feishu's API answers, as frozen data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.feishu.content import Mention, as_dict, as_text, parse_mentions
+from bot.feishu.errors import Unreachable
+from bot.feishu.events import milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class BotInfo:
+    """The bot itself; `open_id` is how mentions name it."""
+
+    open_id: str
+    app_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """A message Feishu accepted; `thread_id` and `root_id` are "" outside threads and replies."""
+
+    message_id: str
+    chat_id: str
+    thread_id: str
+    root_id: str
+    create_time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RawMessage:
+    """A stored message. `content` is as Feishu keeps it: a JSON string, or bare text for recalled
+    messages and merged forwards; `sender_type` is user, app, anonymous or unknown."""
+
+    message_id: str
+    root_id: str
+    parent_id: str
+    thread_id: str
+    upper_message_id: str
+    chat_id: str
+    message_type: str
+    sender_id: str
+    sender_id_type: str
+    sender_type: str
+    create_time_ms: int
+    deleted: bool
+    content: str
+    mentions: tuple[Mention, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatInfo:
+    """`chat_mode` is group, topic or p2p; `group_message_type` is chat or thread."""
+
+    chat_id: str
+    name: str
+    chat_mode: str
+    group_message_type: str
+    external: bool
+
+
+def required(data: dict[str, Any], name: str) -> str:
+    """The text under `name`. Raises Unreachable: without it the outcome is not known."""
+    value = as_text(data.get(name))
+    if not value:
+        raise Unreachable(f"the answer has no {name}")
+    return value
+
+
+def sent_message(data: dict[str, Any]) -> SentMessage:
+    return SentMessage(
+        message_id=required(data, "message_id"),
+        chat_id=as_text(data.get("chat_id")),
+        thread_id=as_text(data.get("thread_id")),
+        root_id=as_text(data.get("root_id")),
+        create_time_ms=milliseconds(data.get("create_time")),
+    )
+
+
+def raw_message(item: dict[str, Any]) -> RawMessage:
+    sender = as_dict(item.get("sender"))
+    return RawMessage(
+        message_id=as_text(item.get("message_id")),
+        root_id=as_text(item.get("root_id")),
+        parent_id=as_text(item.get("parent_id")),
+        thread_id=as_text(item.get("thread_id")),
+        upper_message_id=as_text(item.get("upper_message_id")),
+        chat_id=as_text(item.get("chat_id")),
+        message_type=as_text(item.get("msg_type")),
+        sender_id=as_text(sender.get("id")),
+        sender_id_type=as_text(sender.get("id_type")),
+        sender_type=as_text(sender.get("sender_type")),
+        create_time_ms=milliseconds(item.get("create_time")),
+        deleted=item.get("deleted") is True,
+        content=as_text(as_dict(item.get("body")).get("content")),
+        mentions=parse_mentions(item.get("mentions")),
+    )
+
+
+def chat_info(chat_id: str, data: dict[str, Any]) -> ChatInfo:
+    return ChatInfo(
+        chat_id=chat_id,
+        name=as_text(data.get("name")),
+        chat_mode=as_text(data.get("chat_mode")),
+        group_message_type=as_text(data.get("group_message_type")),
+        external=data.get("external") is True,
+    )

@@ -1,0 +1,48 @@
+"""Numbers for Prometheus. Of one process unless PROMETHEUS_MULTIPROC_DIR is set."""
+
+from __future__ import annotations
+
+import os
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+    start_http_server,
+)
+
+_FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3)
+_SLOW = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 45, 60)
+
+EVENTS = Counter("bot_events_total", "Deliveries to the webhook.", ["outcome"])
+ACK_SECONDS = Histogram("bot_ack_seconds", "Delivery to acknowledgement.", buckets=_FAST)
+DECISIONS = Counter("bot_decisions_total", "Answer or stay silent, and why.", ["respond", "reason"])
+TURNS = Counter("bot_turns_total", "Turns by how they ended.", ["outcome"])
+TURN_SECONDS = Histogram("bot_turn_seconds", "Acknowledgement to delivered reply.", buckets=_SLOW)
+STAGE_SECONDS = Histogram(
+    "bot_stage_seconds", "Time spent in one stage of a turn.", ["stage"], buckets=_FAST + _SLOW[4:]
+)
+IN_FLIGHT = Gauge("bot_turns_in_flight", "Turns being worked on.", multiprocess_mode="livesum")
+TOKENS = Counter("bot_model_tokens_total", "Tokens as the model reports them.", ["direction"])
+MODEL_FAILURES = Counter("bot_model_failures_total", "Model calls that gave no answer.", ["reason"])
+FEISHU_ERRORS = Counter("bot_feishu_errors_total", "Errors of the Feishu API.", ["code"])
+MEMORY_ERRORS = Counter("bot_memory_errors_total", "Errors of the memory.", ["error"])
+STALLED = Counter("bot_stalled_jobs_total", "Jobs taken over from a worker that died.")
+
+
+def render() -> bytes:
+    """The text exposition of this process, or of all of them."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return generate_latest()
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
+
+
+def serve(port: int) -> None:
+    """Serves the metrics of a process without a web server on loopback; 0 does nothing."""
+    if port:
+        start_http_server(port, addr="127.0.0.1")

@@ -1,0 +1,44 @@
+"""What a worker works with, put together once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bot.agents.manager import Manager
+from bot.feishu.client import FeishuClient
+from bot.feishu.models import BotInfo
+from bot.mentions import Person
+from bot.people import People
+from bot.settings import Settings
+from memory.store import MemoryStore
+
+
+class Identity:
+    """Who the bot itself is; asked of Feishu once, by whoever needs it first."""
+
+    def __init__(self, feishu: FeishuClient) -> None:
+        self._feishu = feishu
+        self._known: BotInfo | None = None
+        self._lock = asyncio.Lock()
+
+    async def person(self) -> Person:
+        """The bot as open_id and name. Raises `FeishuFailure` while Feishu cannot be reached."""
+        async with self._lock:
+            self._known = self._known or await self._feishu.bot_info()
+        return Person(self._known.open_id, self._known.app_name or "Bot", is_bot=True)
+
+
+@dataclass(frozen=True)
+class Services:
+    """The adapters and settings of one worker. `clock` is seconds since epoch."""
+
+    settings: Settings
+    store: MemoryStore
+    feishu: FeishuClient
+    identity: Identity
+    people: People
+    manager: Manager
+    clock: Callable[[], float] = field(default=time.time)

@@ -1,0 +1,176 @@
+"""The edge: verify, decrypt, check, enqueue, acknowledge. It waits for nothing else.
+
+Feishu allows 3 s for an event and 1 s for url_verification, and pushes again on anything but 200
+(source: Feishu, “Event subscription overview”). Whatever is refused gets one answer, whyever.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from flask import Blueprint, Flask, Request, Response, jsonify, request
+from werkzeug.datastructures import Headers
+
+from bot import metrics
+from bot.feishu import crypto, events
+from bot.queue import Inbox, QueueUnavailable
+from memory.scope import conversation_id, thread_root
+
+log = structlog.get_logger()
+
+MAX_BODY_BYTES = 1024 * 1024
+# Longer than Feishu's whole retry schedule (7.1 h), shorter than the inbox remembers keys (24 h):
+# a replayed delivery is either a known duplicate or too old.
+MAX_AGE_S = 12 * 3600
+MAX_SKEW_S = 3600
+
+_QUEUED = {events.MESSAGE_RECEIVED, events.MESSAGE_RECALLED, events.CARD_ACTION}
+
+
+class Refused(Exception):
+    """The request is not a genuine delivery. The reason is for the log only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What the webhook needs. `clock` is seconds since epoch."""
+
+    encrypt_key: str
+    verification_token: str
+    inbox: Inbox
+    reply_in_thread: bool = True
+    clock: Callable[[], float] = time.time
+
+
+def register(app: Flask, edge: Edge) -> None:
+    """Adds `POST /webhook/event` and `POST /webhook/card`; either takes both kinds."""
+    blueprint = Blueprint("webhook", __name__, url_prefix="/webhook")
+
+    def receive() -> tuple[Response, int]:
+        started = time.perf_counter()
+        body, status, outcome = _answer(edge, request)
+        metrics.ACK_SECONDS.observe(time.perf_counter() - started)
+        metrics.EVENTS.labels(outcome=outcome).inc()
+        return jsonify(body), status
+
+    for name in ("event", "card"):
+        blueprint.add_url_rule(f"/{name}", f"receive_{name}", receive, methods=["POST"])
+    app.register_blueprint(blueprint)
+
+
+def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
+    try:
+        payload = _verified_payload(edge, incoming.headers, _body(incoming))
+        if events.is_url_verification(payload):
+            return {"challenge": str(payload.get("challenge", ""))}, 200, "challenge"
+        envelope = events.parse_envelope(payload)
+        return _accept(edge, envelope, payload)
+    except (Refused, events.MalformedEvent) as exc:
+        log.warning("webhook.refused", reason=str(exc), bytes=incoming.content_length)
+        return {"code": 400, "msg": "bad request"}, 400, "refused"
+    except QueueUnavailable as exc:
+        log.error("webhook.queue_unavailable", error=str(exc))
+        return {"code": 503, "msg": "try again"}, 503, "unavailable"
+
+
+def _body(incoming: Request) -> bytes:
+    if (incoming.content_length or 0) > MAX_BODY_BYTES:
+        raise Refused("body too large")
+    body = incoming.stream.read(MAX_BODY_BYTES + 1)
+    if len(body) > MAX_BODY_BYTES:
+        raise Refused("body too large")
+    return body
+
+
+def _verified_payload(edge: Edge, headers: Headers, body: bytes) -> dict[str, Any]:
+    """The decrypted payload of a genuine delivery.
+
+    A delivery is signed over its raw bytes. Only url_verification comes unsigned; it is believed
+    for its token, and changes nothing.
+    """
+    signed = "X-Lark-Signature" in headers
+    if signed:
+        _check_signature(edge, headers, body)
+    payload = _decrypted(edge, body)
+    if not signed and not events.is_url_verification(payload):
+        raise Refused("not signed")
+    if not crypto.verify_token(edge.verification_token, _token(payload)):
+        raise Refused("wrong token")
+    return payload
+
+
+def _check_signature(edge: Edge, headers: Headers, body: bytes) -> None:
+    timestamp = headers.get("X-Lark-Request-Timestamp")
+    genuine = crypto.verify_signature(
+        timestamp=timestamp,
+        nonce=headers.get("X-Lark-Request-Nonce"),
+        given=headers.get("X-Lark-Signature"),
+        encrypt_key=edge.encrypt_key,
+        body=body,
+    )
+    if not genuine:
+        raise Refused("wrong signature")
+    if not timestamp or not timestamp.isascii() or not timestamp.isdigit():
+        raise Refused("timestamp is not a number")
+    age = edge.clock() - int(timestamp[:12])
+    if not -MAX_SKEW_S <= age <= MAX_AGE_S:
+        raise Refused("too old or from the future")
+
+
+def _decrypted(edge: Edge, body: bytes) -> dict[str, Any]:
+    outer = _json_object(body)
+    if "encrypt" not in outer:
+        raise Refused("not encrypted")
+    try:
+        return _json_object(crypto.decrypt(edge.encrypt_key, outer["encrypt"]))
+    except crypto.DecryptError as exc:
+        raise Refused("cannot be decrypted") from exc
+
+
+def _json_object(raw: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError) as exc:
+        raise Refused("not JSON") from exc
+    if not isinstance(value, dict):
+        raise Refused("not a JSON object")
+    return value
+
+
+def _token(payload: dict[str, Any]) -> object:
+    header = payload.get("header")
+    return header.get("token") if isinstance(header, dict) else payload.get("token")
+
+
+def _accept(
+    edge: Edge, envelope: events.Envelope, payload: dict[str, Any]
+) -> tuple[dict[str, Any], int, str]:
+    if envelope.event_type not in _QUEUED:
+        log.info("webhook.ignored", event_type=envelope.event_type, event_id=envelope.event_id)
+        return {}, 200, "ignored"
+    key = events.dedupe_key(envelope)
+    fresh = edge.inbox.enqueue(
+        key, payload, lock=_lock(edge, envelope), received_ms=int(edge.clock() * 1000)
+    )
+    outcome = "accepted" if fresh else "duplicate"
+    log.info("webhook.accepted", key=key, event_type=envelope.event_type, duplicate=not fresh)
+    return {}, 200, outcome
+
+
+def _lock(edge: Edge, envelope: events.Envelope) -> str | None:
+    """The conversation, so that its turns run in order; a recall must not wait behind the turn."""
+    if envelope.event_type != events.MESSAGE_RECEIVED:
+        return None
+    event = events.parse_message(envelope)
+    root = thread_root(
+        message_id=event.message_id,
+        root_id=event.root_id or None,
+        chat_type=event.chat_type,
+        reply_in_thread=edge.reply_in_thread,
+    )
+    return conversation_id(event.chat_id, root)

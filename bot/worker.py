@@ -1,0 +1,212 @@
+"""The worker: takes events from the queue and handles them, many at a time, in order per thread.
+
+`python -m bot.worker` runs it alone; `start_inline` runs it beside the web server. SIGTERM lets
+running turns finish for 8 seconds and hands the rest back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import procrastinate
+import structlog
+
+from bot import logs, metrics, queue
+from bot.agents.manager import Manager
+from bot.agents.models import build_model
+from bot.database import database_url
+from bot.feishu import events
+from bot.feishu.client import FeishuClient
+from bot.feishu.errors import FeishuFailure
+from bot.people import People
+from bot.services import Identity, Services
+from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.turn import handle_message
+from memory.errors import StoreError
+from memory.postgres import PostgresRpc, connection_pool
+from memory.store import MemoryStore, Rpc
+
+log = structlog.get_logger()
+
+_GRACE_S = 8.0
+_HEARTBEAT_S = 4.0
+_STALLED_AFTER_S = 14.0
+_RESTART_S = 2.0
+_KEYS_KEPT_H = 48
+
+
+async def open_rpc(settings: Settings, url: str) -> Rpc:
+    """The configured transport of the memory."""
+    if settings.supabase_url:
+        from memory.supabase import SupabaseRpc  # 20 MB that the embedded database does not need
+
+        if not settings.supabase_jwt_secret:
+            log.warning(
+                "memory.isolation_not_enforced",
+                next_step="set SUPABASE_JWT_SECRET: without it the database no longer enforces "
+                "isolation, only the filters of the SQL functions do",
+            )
+        return SupabaseRpc(
+            settings.supabase_url,
+            publishable_key=settings.supabase_publishable_key,
+            secret_key=settings.supabase_secret_key,
+            jwt_secret=settings.supabase_jwt_secret or None,
+        )
+    pool = connection_pool(url)
+    await pool.open()
+    return PostgresRpc(pool)
+
+
+@contextlib.asynccontextmanager
+async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]:
+    """Every adapter of a worker, closed at the end."""
+    feishu = FeishuClient(settings.domain, settings.feishu_app_id, settings.feishu_app_secret)
+    rpc = await open_rpc(settings, url)
+    try:
+        yield Services(
+            settings=settings,
+            store=MemoryStore(rpc),
+            feishu=feishu,
+            identity=Identity(feishu),
+            people=People(feishu),
+            manager=Manager(build_model(settings)),
+        )
+    finally:
+        await feishu.close()
+        await rpc.close()
+
+
+async def handle_event(
+    services: Services, payload: dict[str, Any], received_ms: int, attempt: int
+) -> None:
+    """One job. A failure is logged by kind, without text, and raised so that the queue retries."""
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(attempt=attempt)
+    try:
+        envelope = events.parse_envelope(payload)
+        if envelope.event_type == events.MESSAGE_RECEIVED:
+            await handle_message(services, events.parse_message(envelope), received_ms)
+    except events.MalformedEvent as exc:
+        log.warning("event.malformed", reason=str(exc))
+    except StoreError as exc:
+        metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
+        log.error("job.failed", error=type(exc).__name__, code=exc.code)
+        raise
+    except FeishuFailure as exc:
+        log.error("job.failed", error=type(exc).__name__, code=getattr(exc, "code", None))
+        raise
+
+
+async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
+    """Works until `stop` is set; a database that goes away is waited for."""
+    while not stop.is_set():
+        try:
+            async with open_services(settings, url) as services:
+                await _work(settings, url, services, stop)
+        except Exception:
+            log.exception("worker.interrupted", retry_in_s=_RESTART_S)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), _RESTART_S)
+
+
+async def _work(settings: Settings, url: str, services: Services, stop: asyncio.Event) -> None:
+    async def handler(payload: dict[str, Any], received_ms: int, attempt: int) -> None:
+        await handle_event(services, payload, received_ms, attempt)
+
+    app = queue.worker_app(url, handler, size=min(4 + settings.worker_concurrency // 4, 12))
+    async with app.open_async(), asyncio.TaskGroup() as tasks:
+        working = tasks.create_task(
+            app.run_worker_async(
+                queues=[queue.QUEUE],
+                concurrency=settings.worker_concurrency,
+                install_signal_handlers=False,
+                shutdown_graceful_timeout=_GRACE_S,
+                update_heartbeat_interval=_HEARTBEAT_S,
+                stalled_worker_timeout=_STALLED_AFTER_S,
+                fetch_job_polling_interval=2.0,
+                delete_jobs="successful",
+            )
+        )
+        tending = tasks.create_task(_tend(app, url))
+        log.info("worker.started", concurrency=settings.worker_concurrency)
+        await _first(working, stop.wait())
+        tending.cancel()
+        working.cancel()
+    log.info("worker.stopped")
+
+
+async def _first(working: asyncio.Task[None], stopped: Any) -> None:
+    waiter = asyncio.ensure_future(stopped)
+    await asyncio.wait({working, waiter}, return_when=asyncio.FIRST_COMPLETED)
+    waiter.cancel()
+    if working.done():
+        working.result()
+        raise ConnectionError("the queue's worker ended by itself")
+
+
+async def _tend(app: procrastinate.App, url: str) -> None:
+    """Takes over jobs of workers that died, and forgets old idempotency keys."""
+    rounds = 0
+    while True:
+        resumed = await queue.resume_stalled(app, heartbeat_s=_STALLED_AFTER_S)
+        if resumed:
+            metrics.STALLED.inc(resumed)
+            log.warning("worker.resumed_stalled", jobs=resumed)
+        if rounds % 720 == 0:
+            await queue.prune(app, hours=_KEYS_KEPT_H)
+        rounds += 1
+        await asyncio.sleep(_HEARTBEAT_S)
+
+
+class InlineWorker:
+    """The worker in a thread of the web process, with an event loop of its own."""
+
+    def __init__(self, settings: Settings, url: str) -> None:
+        self._settings = settings
+        self._url = url
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finishes or hands back running turns; returns within ten seconds."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(timeout=_GRACE_S + 1.5)
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(run(self._settings, self._url, self._stop))
+
+
+async def main(settings: Settings) -> None:
+    """The stand-alone worker, until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    metrics.serve(settings.metrics_port)
+    await run(settings, database_url(settings), stop)
+
+
+if __name__ == "__main__":
+    try:
+        configured = load()
+    except SettingsError as exc:
+        sys.stderr.write(f"{exc}\n")
+        raise SystemExit(EXIT_STATUS) from exc
+    logs.configure(configured.log_level)
+    asyncio.run(main(configured))

@@ -1,0 +1,197 @@
+"""What of a conversation goes into a model prompt, within a token budget. Pure and deterministic.
+
+The question is never cut. The system text comes next. The other sections share what is left by
+weight, and what one does not need flows to the others. History loses whole messages, the oldest
+first; texts lose whole lines: the transcript its oldest, every other text its last ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import accumulate, takewhile
+from typing import Literal
+
+from memory.tokens import Calibration, estimate_tokens, token_cost
+
+MESSAGE_OVERHEAD = 4  # role and delimiters around one chat message
+SECTION_OVERHEAD = 8  # the heading that introduces one text section
+REPLY_OVERHEAD = 3  # opens the answer and is counted with the prompt
+OMISSION = "…"  # stands where lines of a text were left out
+
+_OMISSION_COST = estimate_tokens(OMISSION + "\n")
+_UNCALIBRATED = Calibration()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One earlier message; `author` is the name it is shown with, if any."""
+
+    role: Literal["user", "assistant"]
+    content: str
+    author: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """The parts of one prompt. Transcript and history have their newest entry last; in the other
+    texts the most important lines come first."""
+
+    question: str
+    system: str = ""
+    working_memory: str = ""
+    registry: str = ""
+    summary: str = ""
+    transcript: str = ""
+    recalled: str = ""
+    history: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Relative weights of the sections when they do not all fit; every weight is above 0."""
+
+    working_memory: float = 2
+    registry: float = 1
+    summary: float = 3
+    transcript: float = 4
+    recalled: float = 4
+    history: float = 6
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not getattr(self, field.name) > 0:
+                raise ValueError(f"the share of {field.name!r} must be above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What fits: `sections` is what to send, `tokens` what the endpoint will probably report.
+
+    `estimated` is the count before calibration, for `Calibration.observe`; `cut` names the texts
+    that lost lines. `over_budget`: the question alone exceeds the budget; all else is empty.
+    """
+
+    sections: Sections
+    tokens: int
+    estimated: int
+    cut: tuple[str, ...] = ()
+    dropped_messages: int = 0
+    over_budget: bool = False
+
+
+_DEFAULT_SHARES = Shares()
+_SHARING_TEXTS = tuple(field.name for field in fields(Shares) if field.name != "history")
+
+
+def assemble(
+    sections: Sections,
+    budget_tokens: int,
+    calibration: Calibration = _UNCALIBRATED,
+    shares: Shares = _DEFAULT_SHARES,
+) -> Assembly:
+    """Fit `sections` into `budget_tokens`, counted as the endpoint behind `calibration` does.
+
+    The result is within the budget unless it says `over_budget`. Linear in the sections' length.
+    """
+    question_cost = estimate_tokens(sections.question) + MESSAGE_OVERHEAD + REPLY_OVERHEAD
+    room = calibration.affordable(budget_tokens) - question_cost
+    free = max(0, room)
+    texts: dict[str, str] = {}
+    texts["system"], cost = _shorten(sections.system, free)
+    free -= cost
+    grants = _grants(sections, free, shares)
+    for name in _SHARING_TEXTS:
+        newest_last = name == "transcript"
+        texts[name], cost = _shorten(getattr(sections, name), grants[name], newest_last=newest_last)
+        free -= cost
+    history, cost = _newest(sections.history, free)
+    free -= cost
+    estimated = question_cost + max(0, room) - free
+    return Assembly(
+        sections=Sections(question=sections.question, history=history, **texts),
+        tokens=calibration.reported(estimated),
+        estimated=estimated,
+        cut=tuple(name for name, text in texts.items() if text != getattr(sections, name)),
+        dropped_messages=len(sections.history) - len(history),
+        over_budget=room < 0,
+    )
+
+
+def _grants(sections: Sections, room: int, shares: Shares) -> dict[str, int]:
+    """Split `room` among the texts by weight, leaving the history its part.
+
+    None gets more than it needs; the rest goes to the others. The newest message counts before
+    the split unless it alone would take more than half of the room.
+    """
+    needs = {name: _text_cost(getattr(sections, name)) for name in _SHARING_TEXTS}
+    costs = _message_costs(sections.history, room)
+    if sum(needs.values()) + sum(costs) <= room:
+        return needs
+    newest = costs[0] if costs and costs[0] <= room // 2 else 0
+    room -= newest
+    needs["history"] = sum(costs) - newest
+    weights = {name: float(getattr(shares, name)) for name in needs}
+    left_weight = sum(weights.values())
+    grants: dict[str, int] = {}
+    for name in sorted(needs, key=lambda name: needs[name] / weights[name]):
+        grants[name] = min(needs[name], int(room * min(1.0, weights[name] / left_weight)))
+        room -= grants[name]
+        left_weight -= weights[name]
+    return grants
+
+
+def _text_cost(text: str) -> int:
+    return estimate_tokens(text) + SECTION_OVERHEAD if text else 0
+
+
+def _message_costs(history: tuple[Message, ...], room: int) -> list[int]:
+    """Costs of the newest messages, newest first, ending with the first that exceeds `room`."""
+    costs: list[int] = []
+    for message in reversed(history):
+        author = estimate_tokens(message.author) + 1 if message.author else 0
+        costs.append(estimate_tokens(message.content) + author + MESSAGE_OVERHEAD)
+        room -= costs[-1]
+        if room < 0:
+            break
+    return costs
+
+
+def _newest(history: tuple[Message, ...], room: int) -> tuple[tuple[Message, ...], int]:
+    costs = _message_costs(history, room)
+    if sum(costs) > room:
+        costs.pop()
+    return history[len(history) - len(costs) :], sum(costs)
+
+
+def _shorten(text: str, room: int, *, newest_last: bool = False) -> tuple[str, int]:
+    """The lines of `text` that fit into `room`, marked where some are missing, and their cost."""
+    cost = _text_cost(text)
+    if cost <= room:
+        return text, cost
+    limit = room - SECTION_OVERHEAD - _OMISSION_COST
+    kept = _lines_within(text, limit, newest_last=newest_last)
+    if not kept:
+        return "", 0
+    shortened = f"{OMISSION}\n{kept}" if newest_last else f"{kept}\n{OMISSION}"
+    return shortened, _text_cost(shortened)
+
+
+def _lines_within(text: str, limit: int, *, newest_last: bool) -> str:
+    """As many whole lines as cost at most `limit`; of a first line that is too long, a part."""
+    lines = text.splitlines(keepends=True)
+    order = lines[::-1] if newest_last else lines
+    spent = accumulate(map(token_cost, order))
+    fitting = sum(1 for _ in takewhile(lambda cost: cost <= limit, spent))
+    kept = lines[len(lines) - fitting :] if newest_last else lines[:fitting]
+    return "".join(kept).strip("\r\n") or _clip(order[0].strip("\r\n"), limit, newest_last)
+
+
+def _clip(line: str, limit: int, keep_end: bool) -> str:
+    """A part of `line`, from its start or its end, that costs at most `limit`."""
+    length = int(len(line) * max(0, limit) / max(1.0, token_cost(line)))
+    while length > 0:
+        part = line[-length:] if keep_end else line[:length]
+        if token_cost(part) <= limit:
+            return part
+        length = length * 9 // 10
+    return ""

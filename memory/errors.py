@@ -1,0 +1,65 @@
+"""What can go wrong with the memory.
+
+StoreError
+├── StoreUnavailable        the database or its API did not answer in time; try again later
+├── AccessDenied            the token may not do this (row-level security said no)
+├── IdentityMissing         no subject, sender or conversation was given; nothing was read
+├── WorkingMemoryTooLarge   the patch would exceed the size limit; remove keys first
+├── BadPatch                the patch is not a JSON object
+└── TurnUnknown             the turn was never opened, or was forgotten
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """The memory refused an operation. `code` is the SQLSTATE where there is one."""
+
+    def __init__(self, message: str, *, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class StoreUnavailable(StoreError):
+    """The memory did not answer."""
+
+
+class AccessDenied(StoreError):
+    """The token may not do this."""
+
+
+class IdentityMissing(StoreError):
+    """No identity was given."""
+
+
+class WorkingMemoryTooLarge(StoreError):
+    """The working memory would exceed its size limit."""
+
+
+class BadPatch(StoreError):
+    """The patch is not a JSON object."""
+
+
+class TurnUnknown(StoreError):
+    """The turn was never opened."""
+
+
+_BY_SQLSTATE: dict[str, type[StoreError]] = {
+    "42501": AccessDenied,
+    "22004": IdentityMissing,
+    "54000": WorkingMemoryTooLarge,
+    "22023": BadPatch,
+    "22P02": BadPatch,
+    "02000": TurnUnknown,
+}
+# Connection lost, server shutting down, too many connections, statement cancelled.
+_UNAVAILABLE = ("08", "57", "53", "40")
+
+
+def from_sqlstate(code: str, message: str) -> StoreError:
+    """The error for a SQLSTATE (five characters, PostgreSQL appendix A)."""
+    if code in _BY_SQLSTATE:
+        return _BY_SQLSTATE[code](message, code=code)
+    if code[:2] in _UNAVAILABLE:
+        return StoreUnavailable(message, code=code)
+    return StoreError(message, code=code)

@@ -1,0 +1,72 @@
+"""What the memory port gives back. Times are ISO 8601 strings as the database wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+TurnState = Literal["open", "pending", "sent", "failed", "cancelled"]
+Scope = Literal["chat", "user"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One message of a conversation; an answer of several cards is one message."""
+
+    id: int
+    role: Literal["user", "assistant"]
+    content: str
+    actor_id: str | None = None
+    actor_name: str = ""
+    message_id: str | None = None
+    created_at: str = ""
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCard:
+    """One card of a reply: its exact markdown and, once delivered, its Feishu message_id."""
+
+    chunk: int
+    content: str
+    status: Literal["pending", "sent", "failed"]
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingMemory:
+    """JSON objects: `chat` belongs to this conversation, `user` to the person everywhere."""
+
+    chat: Mapping[str, Any] = field(default_factory=dict)
+    user: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """A turn as it stands. `history` ends with the question; it is empty unless state is open."""
+
+    state: TurnState
+    attempts: int
+    reply: tuple[StoredCard, ...] = ()
+    history: tuple[StoredMessage, ...] = ()
+    working_memory: WorkingMemory = WorkingMemory()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation of one person as operators see it."""
+
+    conversation_id: str
+    user_id: str
+    tenant_key: str
+    chat_id: str
+    root_id: str
+    title: str
+    created_at: str
+    updated_at: str
+    messages: int
+    first_at: str | None
+    last_at: str | None
+    pending: int
+    failed: int

@@ -1,0 +1,94 @@
+"""The memory over a direct Postgres connection: same functions, same policies.
+
+Each call is one pipeline (role, claims, function) and so one round trip; the implicit transaction
+of the pipeline bounds the role and the claims.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from memory.errors import StoreError, StoreUnavailable, from_sqlstate
+from memory.scope import AgentMemoryContext
+
+Pool = AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
+
+_AS_ROLE = "select set_config('role', %s, true), set_config('request.jwt.claims', %s, true)"
+
+
+def connection_pool(database_url: str, *, size: int = 8, timeout_s: float = 5.0) -> Pool:
+    """A closed pool; `await pool.open()` first. `timeout_s` bounds the wait for a connection."""
+    return AsyncConnectionPool(
+        database_url,
+        min_size=1,
+        max_size=size,
+        timeout=timeout_s,
+        open=False,
+        kwargs={"autocommit": True, "prepare_threshold": prepare_threshold(database_url)},
+        check=AsyncConnectionPool.check_connection if ":6543" in database_url else None,
+    )
+
+
+def prepare_threshold(database_url: str) -> int | None:
+    """None where a transaction pooler (Supabase: port 6543) cannot keep prepared statements."""
+    return None if ":6543" in database_url else 5
+
+
+class PostgresRpc:
+    """Calls SQL functions as the person of the turn, or as `service_role` for operators."""
+
+    def __init__(self, pool: Pool, *, timeout_s: float = 5.0) -> None:
+        self._pool = pool
+        self._timeout_s = timeout_s
+        self._statements: dict[str, sql.Composed] = {}
+
+    async def call(
+        self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
+    ) -> Any:
+        role = "authenticated" if context else "service_role"
+        claims = json.dumps(context.claims()) if context else ""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._execute(self._statement(function, params), params, role, claims)
+        except TimeoutError as exc:
+            raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
+        except (PoolTimeout, psycopg.OperationalError, psycopg.InterfaceError) as exc:
+            raise StoreUnavailable(f"{function}: {type(exc).__name__}") from exc
+        except psycopg.Error as exc:
+            raise _translated(function, exc) from exc
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def _execute(
+        self, statement: sql.Composed, params: Mapping[str, object], role: str, claims: str
+    ) -> Any:
+        async with self._pool.connection() as connection, connection.pipeline():
+            await connection.execute(_AS_ROLE, (role, claims))
+            cursor = await connection.execute(statement, params)
+            row = await cursor.fetchone()
+        return row[0] if row else None
+
+    def _statement(self, function: str, params: Mapping[str, object]) -> sql.Composed:
+        if function not in self._statements:
+            arguments = sql.SQL(", ").join(
+                sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name))
+                for name in params
+            )
+            self._statements[function] = sql.SQL("select public.{}({})").format(
+                sql.Identifier(function), arguments
+            )
+        return self._statements[function]
+
+
+def _translated(function: str, exc: psycopg.Error) -> StoreError:
+    message = exc.diag.message_primary or type(exc).__name__
+    return from_sqlstate(exc.sqlstate or "", f"{function}: {message}")

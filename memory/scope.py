@@ -1,0 +1,74 @@
+"""Whose memory, and which thread: pure naming rules.
+
+`conversation_id` is `feishu:{chat_id}:{root}`; `user_scope_id` is `user:{open_id}`.
+The subject is whose memory a turn uses, the actor is who wrote the message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAIN_ROOT = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMemoryContext:
+    """One person's memory in one thread. All ids are Feishu's (`oc_`, `om_`, `ou_`)."""
+
+    conversation_id: str
+    user_scope_id: str
+    chat_id: str
+    root_id: str
+    user_id: str
+    actor_id: str
+    tenant_key: str = ""
+
+    @property
+    def speaks_for_self(self) -> bool:
+        """Whether the sender is the subject; only then is memory across chats reachable."""
+        return self.user_id == self.actor_id
+
+    def claims(self) -> dict[str, str]:
+        """The claims of this turn's token; the policies in `sql/` read exactly these."""
+        return {
+            "sub": self.user_id,
+            "actor": self.actor_id,
+            "chat_id": self.chat_id,
+            "tenant_key": self.tenant_key,
+            "role": "authenticated",
+        }
+
+
+def conversation_id(chat_id: str, root: str) -> str:
+    """`feishu:{chat_id}:{root}`."""
+    return f"feishu:{chat_id}:{root}"
+
+
+def thread_root(
+    *, message_id: str, root_id: str | None, chat_type: str, reply_in_thread: bool
+) -> str:
+    """The root a message belongs to.
+
+    A reply belongs to its root; a first message in a group opens a thread under itself, because
+    the bot answers in a thread. A p2p chat, and a group without threads, is one conversation.
+    """
+    if root_id:
+        return root_id
+    if chat_type == "p2p" or not reply_in_thread:
+        return MAIN_ROOT
+    return message_id
+
+
+def memory_context(
+    *, chat_id: str, root: str, subject: str, actor: str, tenant_key: str = ""
+) -> AgentMemoryContext:
+    """The context of a turn: `subject`'s memory, asked by `actor`, in thread `root` of a chat."""
+    return AgentMemoryContext(
+        conversation_id=conversation_id(chat_id, root),
+        user_scope_id=f"user:{subject}",
+        chat_id=chat_id,
+        root_id=root,
+        user_id=subject,
+        actor_id=actor,
+        tenant_key=tenant_key,
+    )

@@ -1,0 +1,219 @@
+"""The memory port: every method is one SQL function and one round trip.
+
+`MemoryStore` names the operations; an `Rpc` carries them (`memory.postgres`, `memory.supabase`).
+All methods raise the errors of `memory.errors`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from memory.models import (
+    Conversation,
+    OpenTurn,
+    Scope,
+    StoredCard,
+    StoredMessage,
+    TurnState,
+    WorkingMemory,
+)
+from memory.scope import AgentMemoryContext
+
+Json = Any
+
+
+class Rpc(Protocol):
+    """Calls one SQL function. `context` is whose token is used; None is the operator."""
+
+    async def call(
+        self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
+    ) -> Json:
+        """The function's JSON result. Raises `StoreError`."""
+
+    async def close(self) -> None:
+        """Ends the connections."""
+
+
+class MemoryStore:
+    """Working memory, history and the state of turns, person by person and thread by thread."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+
+    async def close(self) -> None:
+        await self._rpc.close()
+
+    async def ping(self) -> None:
+        """Raises `StoreUnavailable` when the memory does not answer."""
+        await self._rpc.call("list_conversations", _filters(limit=0), None)
+
+    async def open_turn(
+        self,
+        context: AgentMemoryContext,
+        *,
+        turn_id: str,
+        content: str,
+        actor_name: str = "",
+        history_limit: int = 10,
+    ) -> OpenTurn:
+        """Begins the turn of Feishu message `turn_id`, or finds it as an earlier attempt left it.
+
+        Stores the question once. `history` holds the last `history_limit` messages, oldest first,
+        the question last.
+        """
+        row = await self._call(
+            "open_turn",
+            context,
+            p_turn_id=turn_id,
+            p_chat_id=context.chat_id,
+            p_root_id=context.root_id,
+            p_tenant_key=context.tenant_key,
+            p_actor_name=actor_name,
+            p_content=content,
+            p_history_limit=history_limit,
+        )
+        return OpenTurn(
+            state=row["state"],
+            attempts=row["attempts"],
+            reply=_cards(row["reply"]),
+            history=tuple(map(_message, row.get("history", ()))),
+            working_memory=WorkingMemory(**row.get("working_memory", {})),
+        )
+
+    async def record_reply(
+        self,
+        context: AgentMemoryContext,
+        *,
+        turn_id: str,
+        cards: Sequence[str],
+        tool_calls: Sequence[Mapping[str, Any]] = (),
+    ) -> tuple[TurnState, tuple[StoredCard, ...]]:
+        """Stores the exact card texts as pending, before anything is sent.
+
+        The first writer wins: returned are the turn's state and the cards that are stored.
+        """
+        row = await self._call(
+            "record_reply",
+            context,
+            p_turn_id=turn_id,
+            p_cards=_dump(list(cards)),
+            p_tool_calls=_dump(list(tool_calls)),
+        )
+        return row["state"], _cards(row["reply"])
+
+    async def mark_sent(
+        self,
+        context: AgentMemoryContext,
+        *,
+        turn_id: str,
+        chunk: int,
+        content: str,
+        message_id: str,
+    ) -> TurnState:
+        """Card `chunk` was delivered as `message_id` with the final text `content`."""
+        row = await self._call(
+            "mark_sent",
+            context,
+            p_turn_id=turn_id,
+            p_chunk=chunk,
+            p_content=content,
+            p_message_id=message_id,
+        )
+        state: TurnState = row["state"]
+        return state
+
+    async def mark_failed(self, context: AgentMemoryContext, *, turn_id: str, error: str) -> None:
+        """What is pending will never be delivered. `error`: a code and reason, no message text."""
+        await self._call("mark_failed", context, p_turn_id=turn_id, p_error=error)
+
+    async def working_memory(self, context: AgentMemoryContext) -> WorkingMemory:
+        """Both scopes; `user` is empty unless the sender is the subject."""
+        row = await self._call("get_working_memory", context, p_tenant_key=context.tenant_key)
+        return WorkingMemory(**row)
+
+    async def merge_working_memory(
+        self, context: AgentMemoryContext, *, scope: Scope, patch: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Applies a merge patch (RFC 7396) in the database; returns the whole scope.
+
+        Raises `WorkingMemoryTooLarge` above 16 KB and `AccessDenied` for another person's
+        `user` scope.
+        """
+        content: Mapping[str, Any] = await self._call(
+            "merge_working_memory",
+            context,
+            p_chat_id=context.chat_id,
+            p_tenant_key=context.tenant_key,
+            p_scope=scope,
+            p_patch=_dump(patch),
+        )
+        return content
+
+    async def clear_working_memory(self, context: AgentMemoryContext, *, scope: Scope) -> None:
+        """Empties one scope; the history stays."""
+        await self._call(
+            "clear_working_memory", context, p_tenant_key=context.tenant_key, p_scope=scope
+        )
+
+    async def list_conversations(
+        self,
+        *,
+        chat_id: str | None = None,
+        conversation_id: str | None = None,
+        user_id: str | None = None,
+        since: str | None = None,
+        limit: int = 100,
+    ) -> tuple[Conversation, ...]:
+        """For operators: conversations, latest first. `since` is an ISO 8601 time."""
+        filters = _filters(chat_id, conversation_id, user_id, since, limit)
+        rows = await self._rpc.call("list_conversations", filters, None)
+        return tuple(Conversation(**row) for row in rows)
+
+    async def list_messages(
+        self, conversation_id: str, user_id: str | None = None, *, limit: int = 200
+    ) -> tuple[Mapping[str, Any], ...]:
+        """For operators: the rows of `agent_messages` of a conversation, oldest first."""
+        params = {
+            "p_conversation_id": conversation_id,
+            "p_user_id": user_id,
+            "p_limit": limit,
+        }
+        return tuple(await self._rpc.call("list_messages", params, None))
+
+    async def _call(self, function: str, context: AgentMemoryContext, **params: object) -> Json:
+        identity = {
+            "p_conversation_id": context.conversation_id,
+            "p_user_id": context.user_id,
+            "p_actor_id": context.actor_id,
+        }
+        return await self._rpc.call(function, identity | params, context)
+
+
+def _filters(
+    chat_id: str | None = None,
+    conversation_id: str | None = None,
+    user_id: str | None = None,
+    since: str | None = None,
+    limit: int = 100,
+) -> dict[str, object]:
+    return {
+        "p_chat_id": chat_id,
+        "p_conversation_id": conversation_id,
+        "p_user_id": user_id,
+        "p_since": since,
+        "p_limit": limit,
+    }
+
+
+def _cards(rows: Sequence[Mapping[str, Any]]) -> tuple[StoredCard, ...]:
+    return tuple(StoredCard(**row) for row in rows)
+
+
+def _message(row: Mapping[str, Any]) -> StoredMessage:
+    return StoredMessage(**{**row, "tool_calls": tuple(row["tool_calls"])})
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,44 @@
+"""What can be set when the stand-in platform is started."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class SandboxConfig:
+    """One simulated Feishu app in one simulated tenant.
+
+    Args:
+        webhook_url: where events are pushed; empty means nowhere.
+        card_webhook_url: where card callbacks go; None means `webhook_url`.
+        retry_scale: factor on Feishu's retry schedule (15 s, 5 min, 1 h, 6 h).
+        push_deadline_s: how long the app may take to acknowledge an event.
+        rate_limits: refuse what Feishu refuses for being too fast.
+        token_life_s: life of a tenant access token.
+        stream_life_s: after how long a streaming card closes by itself.
+        sse_life_s: how long one live-update connection of the page is kept;
+            the page reconnects by itself, and a server stops quickly.
+        journal: append-only JSON Lines file, so that the chat survives a restart.
+        clock: seconds since the epoch.
+    """
+
+    app_id: str = "cli_sandbox0000000001"
+    app_secret: str = "sandbox-app-secret"  # noqa: S105 (a simulated app has a public secret)
+    encrypt_key: str = "sandbox-encrypt-key"
+    verification_token: str = "sandbox-verification-token"  # noqa: S105 (as above)
+    webhook_url: str = ""
+    card_webhook_url: str | None = None
+    bot_name: str = "Memo"
+    tenant_key: str = "sandbox00tenant1"
+    retry_scale: float = 1.0
+    push_deadline_s: float = 3.0
+    push_threads: int = 16
+    rate_limits: bool = True
+    token_life_s: int = 7200
+    stream_life_s: float = 600.0
+    sse_life_s: float = 20.0
+    all_group_messages: bool = True
+    journal: Path | None = None
+    clock: Callable[[], float] = time.time

@@ -1,0 +1,135 @@
+"""What an app may put into a message: text, post or card. Pure checks, ApiError when refused.
+
+Source: open.feishu.cn, im-v1/message/create_json, and the limits of im-v1/message/create:
+150 KB for a text request, 30 KB for a post or card request.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sandbox.card_check import CardInvalid, at_ids, check_card, parse_card
+from sandbox.entities import Mention
+from sandbox.errors import ApiError, card_refused, invalid
+
+MAX_TEXT_BYTES = 150 * 1024
+MAX_RICH_BYTES = 30 * 1024
+
+_T = TypeVar("_T")
+
+_TEXT_AT = re.compile(r'<at\s+user_id\s*=\s*"?([^">]*)"?\s*>(.*?)</at>', re.S | re.I)
+_POST_TAGS = frozenset({"text", "a", "at", "img", "media", "emotion", "hr", "code_block", "md"})
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """Checked content: as it is stored, with its mentions, and the card entity it refers to."""
+
+    content: str
+    mentions: tuple[Mention, ...] = ()
+    card_id: str = ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the tenant knows: people that may be @-ed here, and uploaded images."""
+
+    person: Callable[[str], bool]
+    image: Callable[[str], bool]
+
+
+def check_outgoing(msg_type: object, content: object, request_bytes: int, known: Known) -> Outgoing:
+    """The content ready to be stored. Raises ApiError 230001, 230025 or 230099."""
+    if not isinstance(msg_type, str) or not isinstance(content, str):
+        raise invalid("msg_type and content must be strings")
+    if request_bytes > (MAX_TEXT_BYTES if msg_type == "text" else MAX_RICH_BYTES):
+        raise ApiError(230025)
+    if msg_type == "interactive":
+        return _interactive(content, known)
+    try:
+        value = json.loads(content)
+    except ValueError:
+        raise invalid("content is not a string in json format") from None
+    if not isinstance(value, dict):
+        raise invalid("content is not a json object")
+    if msg_type == "text":
+        return _text(value, known)
+    if msg_type == "post":
+        return _post(value, content, known)
+    raise invalid(f"invalid msg_type {msg_type!r}")
+
+
+def _text(value: dict[str, Any], known: Known) -> Outgoing:
+    text = value.get("text")
+    if not isinstance(text, str) or not text:
+        raise invalid("text is empty")
+    mentions: list[Mention] = []
+
+    def to_key(found: re.Match[str]) -> str:
+        if found[1] == "all":
+            return "@_all"
+        if not known.person(found[1]):
+            raise invalid("invalid user_id in at tag")
+        mentions.append(Mention(f"@_user_{len(mentions) + 1}", found[1]))
+        return mentions[-1].key
+
+    stored = _TEXT_AT.sub(to_key, text)
+    return Outgoing(json.dumps({"text": stored}, ensure_ascii=False), tuple(mentions))
+
+
+def _post(value: dict[str, Any], content: str, known: Known) -> Outgoing:
+    if not value:
+        raise invalid("post is empty")
+    at: list[str] = []
+    for locale in value.values():
+        paragraphs = locale.get("content") if isinstance(locale, dict) else None
+        if not isinstance(paragraphs, list):
+            raise invalid("post content needs a locale with a list of paragraphs")
+        for paragraph in paragraphs:
+            if not isinstance(paragraph, list):
+                raise invalid("a post paragraph is a list of elements")
+            for element in paragraph:
+                at += _post_element(element)
+    if any(one != "all" and not known.person(one) for one in at):
+        raise invalid("invalid user_id in at element")
+    people = [one for one in at if one != "all"]
+    mentions = tuple(Mention(f"@_user_{n}", one) for n, one in enumerate(people, start=1))
+    return Outgoing(content, mentions)
+
+
+def _post_element(element: Any) -> list[str]:
+    if not isinstance(element, dict) or element.get("tag") not in _POST_TAGS:
+        raise invalid("unknown post element")
+    if element["tag"] == "at":
+        return [str(element.get("user_id", ""))]
+    if element["tag"] == "md":
+        return at_ids(str(element.get("text", "")))
+    return []
+
+
+def _interactive(content: str, known: Known) -> Outgoing:
+    card = card_or_refusal(lambda: parse_card(content))
+    if card.get("type") == "card":
+        return Outgoing(content, card_id=_card_id(card.get("data")))
+    card_or_refusal(
+        lambda: check_card(card, knows_person=known.person, knows_image=known.image),
+    )
+    return Outgoing(content)
+
+
+def _card_id(reference: Any) -> str:
+    card_id = reference.get("card_id") if isinstance(reference, dict) else None
+    if not isinstance(card_id, str) or not card_id:
+        raise card_refused(200740, "The card entity does not exist")
+    return card_id
+
+
+def card_or_refusal(check: Callable[[], _T]) -> _T:
+    """`check()`, its CardInvalid turned into 230099."""
+    try:
+        return check()
+    except CardInvalid as exc:
+        code = 11310 if exc.code == 300305 else exc.code
+        raise card_refused(code, exc.reason, exc.value, exc.path) from None

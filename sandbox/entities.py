@@ -1,0 +1,150 @@
+"""People, chats, messages and cards of the simulated tenant: frozen values."""
+
+import secrets
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+BOT = "bot"
+USER = "user"
+GROUP = "group"
+P2P = "p2p"
+
+
+def new_id(prefix: str, length: int = 32) -> str:
+    """An id that looks like Feishu's: `ou_` + 32 hexadecimal digits."""
+    return prefix + secrets.token_hex(length // 2)
+
+
+@dataclass(frozen=True)
+class Person:
+    """A member of the tenant. `kind` is `user` or `bot`; the app's own bot is a person too."""
+
+    open_id: str
+    name: str
+    kind: str = USER
+    en_name: str = ""
+    union_id: str = field(default_factory=lambda: new_id("on_"))
+    user_id: str = ""
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A conversation. `members` are open ids, bots included, in order of joining."""
+
+    chat_id: str
+    name: str
+    mode: str = GROUP
+    members: tuple[str, ...] = ()
+    dissolved: bool = False
+
+
+@dataclass(frozen=True)
+class Mention:
+    """One `@` in a message; `key` is `@_user_N`."""
+
+    key: str
+    open_id: str
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """An emoji that `open_id` put on a message."""
+
+    reaction_id: str
+    open_id: str
+    emoji_type: str
+    action_ms: int
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message. `content` is the JSON string as sent; times are ms since the epoch.
+
+    `position` counts messages, `version` counts changes of this one. `edits` counts PUTs.
+    """
+
+    message_id: str
+    chat_id: str
+    sender: str
+    msg_type: str
+    content: str
+    create_ms: int
+    update_ms: int
+    root_id: str = ""
+    parent_id: str = ""
+    thread_id: str = ""
+    mentions: tuple[Mention, ...] = ()
+    reactions: tuple[Reaction, ...] = ()
+    deleted: bool = False
+    updated: bool = False
+    edits: int = 0
+    uuid: str = ""
+    card_id: str = ""
+    position: int = 0
+    version: int = 1
+
+
+@dataclass(frozen=True)
+class Card:
+    """A CardKit card entity. `streaming_since_ms` is 0 while streaming is off."""
+
+    card_id: str
+    body: dict[str, Any]
+    create_ms: int
+    sequence: int = 0
+    uuids: tuple[str, ...] = ()
+    message_id: str = ""
+    streaming_since_ms: int = 0
+    timed_out: bool = False
+
+
+@dataclass(frozen=True)
+class Resource:
+    """An image or file that was uploaded or sent. `data` is base64."""
+
+    key: str
+    mime: str
+    data: str
+    message_id: str = ""
+
+
+Entity = Person | Chat | Message | Card | Resource
+
+KINDS: dict[str, type[Entity]] = {
+    "person": Person,
+    "chat": Chat,
+    "message": Message,
+    "card": Card,
+    "resource": Resource,
+}
+
+
+def kind_of(entity: Entity) -> str:
+    """The entity's name in the journal."""
+    return type(entity).__name__.lower()
+
+
+def to_record(entity: Entity) -> dict[str, Any]:
+    """A JSON-ready copy of the entity (one level deep; nested values are plain lists of dicts)."""
+    return {one.name: _plain(getattr(entity, one.name)) for one in fields(entity)}
+
+
+def from_record(kind: str, record: dict[str, Any]) -> Entity:
+    """The inverse of `to_record`. Raises KeyError for an unknown kind, TypeError for a bad one."""
+    values = dict(record)
+    for name in ("members", "uuids"):
+        if name in values:
+            values[name] = tuple(values[name])
+    if "mentions" in values:
+        values["mentions"] = tuple(Mention(**one) for one in values["mentions"])
+    if "reactions" in values:
+        values["reactions"] = tuple(Reaction(**one) for one in values["reactions"])
+    return KINDS[kind](**values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mention | Reaction):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    return value

@@ -1,0 +1,117 @@
+"""What the platform refuses, with its codes and words.
+
+`ApiError` is the whole tree: Feishu tells callers apart by code only.
+Source: the error tables of the pages under open.feishu.cn/document, im-v1, cardkit-v1,
+authentication; "Generic error codes" for 9999xxxx.
+"""
+
+from typing import Any
+
+MESSAGES: dict[int, str] = {
+    10002: "Your request contains an invalid request parameter.",
+    10003: "invalid param",
+    10014: "app secret invalid",
+    40001: "param is invalid",
+    200220: "Failed to generate card content",
+    200740: "The card entity does not exist",
+    200770: "UUID conflict",
+    200810: "The card is in an ongoing interaction and cannot be updated",
+    200850: "Card streaming timeout",
+    200860: "Card content exceeds limit.",
+    230001: "Your request contains an invalid request parameter.",
+    230002: "The bot can not be outside the group.",
+    230011: "The message is recalled.",
+    230020: "This operation triggers the frequency limit.",
+    230025: "The length of the message content reaches its limit.",
+    230026: "No permission to recall this message.",
+    230031: "Message can only be modified within 14 days after sending.",
+    230034: "The receive_id is invalid.",
+    230054: "This operation is not supported for this message type.",
+    230071: "The operator is not the sender of the message.",
+    230072: "The message has reached the number of times it can be edited.",
+    230110: "Action unavailable as the message has been deleted.",
+    231001: "reaction type is invalid.",
+    231003: "The message is not found, maybe not exist or deleted.",
+    231007: "The operator has no permission to delete this reaction.",
+    231010: "The reaction does not belong to the message.",
+    231011: "The request has an invalid reaction_id.",
+    232006: "Your request specifies a chat_id which is invalid.",
+    232009: "Your request specifies a chat which has already been dissolved.",
+    232011: "Operator can NOT be out of the chat.",
+    234001: "Invalid request param.",
+    234003: "File not in message.",
+    234043: "Unsupported message type.",
+    300121: "Failed to replace element",
+    300122: "Failed to update card configuration",
+    300301: "Duplicate element_id in card component.",
+    300302: "update_multi property is false",
+    300303: "Only schema 2.0 is supported",
+    300305: "The number of card components exceeds 200",
+    300307: "The card DSL is empty",
+    300309: "Card streaming closed",
+    300310: "Only update text",
+    300312: "Unable to update element tag",
+    300313: "Failed to update element properties",
+    300314: "Failed to delete element",
+    300315: "Failed to add element",
+    300317: "The sequence number for operating on the card did not increment consecutively",
+    99991400: "request trigger frequency limit",
+    99991661: "Missing access token for authorization. "
+    "Please make a test attempt with the correct token.",
+    99991663: "Invalid access token for authorization. "
+    "Please make a test attempt with the correct token.",
+    99991668: "Invalid access token for authorization. "
+    "Please make a test attempt with the correct token.",
+}
+
+
+class ApiError(Exception):
+    """A refusal: `code` and `msg` of the body, HTTP status, extra headers and body fields."""
+
+    def __init__(
+        self,
+        code: int,
+        msg: str | None = None,
+        *,
+        status: int = 400,
+        headers: dict[str, str] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        self.code = code
+        self.msg = MESSAGES.get(code, "error") if msg is None else msg
+        self.status = status
+        self.headers = headers or {}
+        self.extra = extra or {}
+        super().__init__(f"{code} {self.msg}")
+
+    def body(self) -> dict[str, Any]:
+        """The JSON body Feishu sends with this refusal."""
+        return {"code": self.code, "msg": self.msg, **self.extra}
+
+
+def invalid(reason: str) -> ApiError:
+    """230001 with the reason Feishu puts behind `ext=`."""
+    return ApiError(230001, f"{MESSAGES[230001]} ext={reason}")
+
+
+def card_refused(sub_code: int, reason: str, value: str = "", path: str = "") -> ApiError:
+    """230099: the card was not accepted; the true code stands in the text (`ErrCode: n`)."""
+    where = f"ErrPath: {path}; " if path else ""
+    what = f"ErrorValue: {value}; " if value else ""
+    text = (
+        f"Failed to create card content, ext=ErrCode: {sub_code}; {where}ErrMsg: {reason}; {what}"
+    )
+    return ApiError(230099, text)
+
+
+def too_fast_for_gateway(reset_s: int) -> ApiError:
+    """99991400 with the header that says when to come back (seconds)."""
+    headers = {"x-ogw-ratelimit-limit": "100", "x-ogw-ratelimit-reset": str(reset_s)}
+    return ApiError(99991400, status=429, headers=headers)
+
+
+def scope_missing(*scopes: str) -> ApiError:
+    """99991672: the app lacks every one of `scopes`."""
+    violations = [{"type": "action_scope_required", "subject": scope} for scope in scopes]
+    text = f"Access denied. One of the following scopes is required: [{', '.join(scopes)}]."
+    return ApiError(99991672, text, extra={"error": {"permission_violations": violations}})

@@ -1,0 +1,114 @@
+"""Event envelopes (schema 2.0) as the platform pushes them. Pure but for fresh ids and the clock.
+
+Sources: open.feishu.cn, event subscription guide; im-v1 message, reaction and chat member events;
+cardkit-v1 "card callback communication" (whose create_time is in microseconds).
+"""
+
+import secrets
+from typing import Any
+
+from sandbox.entities import Chat, Message, Person, Reaction, new_id
+from sandbox.state import World
+from sandbox.wire import event_message, user_ids
+
+Envelope = dict[str, Any]
+
+RECEIVED = "im.message.receive_v1"
+
+
+def envelope(world: World, event_type: str, event: dict[str, Any]) -> Envelope:
+    """An event with a fresh event id."""
+    return {
+        "schema": "2.0",
+        "header": {
+            "event_id": secrets.token_hex(16),
+            "event_type": event_type,
+            "create_time": str(world.now_ms()),
+            "token": world.config.verification_token,
+            "app_id": world.config.app_id,
+            "tenant_key": world.config.tenant_key,
+        },
+        "event": event,
+    }
+
+
+def with_new_event_id(original: Envelope) -> Envelope:
+    """The same event under another event id, as Feishu sometimes sends."""
+    header = {**original["header"], "event_id": secrets.token_hex(16)}
+    return {**original, "header": header}
+
+
+def received(world: World, message: Message) -> Envelope:
+    """im.message.receive_v1"""
+    return envelope(world, RECEIVED, event_message(world, message))
+
+
+def recalled(world: World, message: Message, recall_type: str = "message_owner") -> Envelope:
+    """im.message.recalled_v1"""
+    event = {
+        "message_id": message.message_id,
+        "chat_id": message.chat_id,
+        "recall_time": str(world.now_ms()),
+        "recall_type": recall_type,
+    }
+    return envelope(world, "im.message.recalled_v1", event)
+
+
+def reacted(world: World, message: Message, reaction: Reaction, *, created: bool) -> Envelope:
+    """im.message.reaction.created_v1 or deleted_v1, by a person."""
+    event = {
+        "message_id": message.message_id,
+        "reaction_type": {"emoji_type": reaction.emoji_type},
+        "operator_type": "user",
+        "user_id": user_ids(world.people[reaction.open_id]),
+        "action_time": str(reaction.action_ms),
+    }
+    what = "created" if created else "deleted"
+    return envelope(world, f"im.message.reaction.{what}_v1", event)
+
+
+def bot_membership(world: World, chat: Chat, operator: Person, *, added: bool) -> Envelope:
+    """im.chat.member.bot.added_v1 or deleted_v1"""
+    event = {
+        "chat_id": chat.chat_id,
+        "operator_id": user_ids(operator),
+        "external": False,
+        "operator_tenant_key": world.config.tenant_key,
+        "name": chat.name,
+        "i18n_names": {"zh_cn": chat.name, "en_us": chat.name},
+    }
+    what = "added" if added else "deleted"
+    return envelope(world, f"im.chat.member.bot.{what}_v1", event)
+
+
+def user_membership(world: World, chat: Chat, person: Person, *, added: bool) -> Envelope:
+    """im.chat.member.user.added_v1 or deleted_v1"""
+    user = {
+        "name": person.name,
+        "tenant_key": world.config.tenant_key,
+        "user_id": user_ids(person),
+    }
+    event = {
+        "chat_id": chat.chat_id,
+        "operator_id": user_ids(person),
+        "external": False,
+        "operator_tenant_key": world.config.tenant_key,
+        "users": [user],
+        "name": chat.name,
+    }
+    what = "added" if added else "deleted"
+    return envelope(world, f"im.chat.member.user.{what}_v1", event)
+
+
+def clicked(world: World, message: Message, person: Person, action: dict[str, Any]) -> Envelope:
+    """card.action.trigger; `event.token` allows two later updates of the card."""
+    event = {
+        "operator": {"tenant_key": world.config.tenant_key, **user_ids(person)},
+        "token": new_id("c-", 40),
+        "action": {"timezone": "Asia/Shanghai", **action},
+        "host": "im_message",
+        "context": {"open_message_id": message.message_id, "open_chat_id": message.chat_id},
+    }
+    made = envelope(world, "card.action.trigger", event)
+    made["header"]["create_time"] = str(world.now_ms() * 1000)
+    return made

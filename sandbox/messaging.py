@@ -1,0 +1,325 @@
+"""What an app can do to messages, with Feishu's rules. Raises ApiError.
+
+Sources: open.feishu.cn, im-v1/message create, reply, patch, update, delete, get, list;
+im-v1/message-reaction; im-v1/message/intro for root, parent and thread ids.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sandbox.card_check import notified_by, parse_card
+from sandbox.cardkit import sendable_card
+from sandbox.content import Known, Outgoing, check_outgoing
+from sandbox.entities import Chat, Message, Reaction, new_id
+from sandbox.errors import ApiError, card_refused, invalid
+from sandbox.limits import Limiter
+from sandbox.state import World, new_message_id
+
+UUID_WINDOW_MS = 3600 * 1000
+UPDATE_WINDOW_MS = 14 * 24 * 3600 * 1000
+MAX_EDITS = 20
+MAX_PAGE = 50
+PER_CHAT = 5
+PER_MESSAGE = 5
+
+_EMOJI = re.compile(r"[A-Za-z0-9_]{1,40}\Z")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A message that the app wants to send; `request_bytes` is the size of the whole body."""
+
+    msg_type: object
+    content: object
+    uuid: object = ""
+    request_bytes: int = 0
+
+
+class Messenger:
+    """The message operations of the app's own bot. Call under `world.lock`."""
+
+    def __init__(self, world: World, limiter: Limiter) -> None:
+        self._world = world
+        self._limiter = limiter
+        self._by_uuid: dict[str, str] = {}
+        for message in world.messages.values():
+            if message.uuid:
+                self._by_uuid[message.uuid] = message.message_id
+
+    def send(self, receive_id: str, receive_id_type: str, draft: Draft) -> Message:
+        """Post into a chat, or to a person (`open_id`)."""
+        if receive_id_type not in ("chat_id", "open_id"):
+            raise invalid("receive_id_type must be chat_id or open_id in the sandbox")
+        if (first := self._first(draft.uuid)) is not None:
+            return first
+        chat = self._receiver(receive_id, receive_id_type)
+        return self._post(chat, draft)
+
+    def reply(self, message_id: str, draft: Draft, *, reply_in_thread: object) -> Message:
+        """Answer a message: in its thread, in a new thread, or as a quote."""
+        if not isinstance(reply_in_thread, bool):
+            raise invalid("reply_in_thread is not a boolean")
+        if (first := self._first(draft.uuid)) is not None:
+            return first
+        parent = self.living(message_id)
+        chat = self.open_chat(parent.chat_id)
+        return self._post(chat, draft, parent=parent, in_thread=reply_in_thread)
+
+    def patch(self, message_id: str, content: object, request_bytes: int) -> Message:
+        """Replace the card of an own message; both cards are shared (`update_multi`)."""
+        message = self._own(message_id, ApiError(230001))
+        if message.msg_type != "interactive" or message.card_id:
+            raise ApiError(230054)
+        self._limit("patch", message_id, PER_MESSAGE)
+        outgoing = check_outgoing("interactive", content, request_bytes, self.known(message))
+        for card in (parse_card(message.content), parse_card(outgoing.content)):
+            if card.get("config", {}).get("update_multi") is not True:
+                raise invalid("update_multi must be declared true before and after")
+        return self._replace_content(message, outgoing)
+
+    def edit(self, message_id: str, msg_type: object, content: object, size: int) -> Message:
+        """Replace the content of an own text or post, at most 20 times."""
+        message = self._own(message_id, ApiError(230071))
+        if msg_type not in ("text", "post") or message.msg_type != msg_type:
+            raise ApiError(230054)
+        if message.edits >= MAX_EDITS:
+            raise ApiError(230072)
+        outgoing = check_outgoing(msg_type, content, size, self.known(message))
+        return self._replace_content(message, outgoing, edits=message.edits + 1)
+
+    def recall(self, message_id: str) -> Message:
+        """Withdraw an own message."""
+        message = self._own(message_id, ApiError(230026))
+        return self._world.change(message, deleted=True, update_ms=self._world.now_ms())
+
+    def react(self, message_id: str, emoji_type: object) -> Reaction:
+        """Put the bot's emoji on a message. A second time returns the first reaction."""
+        if not isinstance(emoji_type, str) or not _EMOJI.match(emoji_type):
+            raise ApiError(231001)
+        message = self._world.messages.get(message_id)
+        if message is None or message.deleted:
+            raise ApiError(231003)
+        return add_reaction(self._world, message, self._world.bot.open_id, emoji_type)
+
+    def unreact(self, message_id: str, reaction_id: str) -> Reaction:
+        """Take the bot's own emoji away again."""
+        message = self._world.messages.get(message_id)
+        if message is None or message.deleted:
+            raise ApiError(231003)
+        found = [one for one in message.reactions if one.reaction_id == reaction_id]
+        if not found:
+            raise ApiError(231011)
+        if found[0].open_id != self._world.bot.open_id:
+            raise ApiError(231007)
+        left = tuple(one for one in message.reactions if one.reaction_id != reaction_id)
+        self._world.change(message, reactions=left)
+        return found[0]
+
+    def history(self, query: dict[str, str]) -> tuple[list[Message], str]:
+        """One page of a chat or thread and the token of the next (empty at the end).
+
+        A chat holds thread roots only, not the replies in threads (normal groups).
+        """
+        found = self._container(query.get("container_id_type"), query.get("container_id", ""))
+        if query.get("container_id_type") == "chat":
+            start, end = _seconds(query, "start_time", 0), _seconds(query, "end_time", 1 << 40)
+            found = [one for one in found if start * 1000 <= one.create_ms < (end + 1) * 1000]
+        order = query.get("sort_type") or "ByCreateTimeAsc"
+        if order not in ("ByCreateTimeAsc", "ByCreateTimeDesc"):
+            raise invalid("sort_type is unknown")
+        if order == "ByCreateTimeDesc":
+            found.reverse()
+        size = _seconds(query, "page_size", 20)
+        if not 1 <= size <= MAX_PAGE:
+            raise invalid("page_size must lie between 1 and 50")
+        offset = _page_offset(query.get("page_token", ""), order)
+        token = f"{order}.{offset + size}" if offset + size < len(found) else ""
+        return found[offset : offset + size], token
+
+    def living(self, message_id: str) -> Message:
+        """The message, unless it is unknown or recalled."""
+        message = self._world.messages.get(message_id)
+        if message is None:
+            raise invalid("message_id is invalid")
+        if message.deleted:
+            raise ApiError(230011)
+        return message
+
+    def open_chat(self, chat_id: str) -> Chat:
+        """The chat, if it exists and the bot is in it."""
+        chat = self._world.chats.get(chat_id)
+        if chat is None:
+            raise invalid("chat_id is invalid")
+        if chat.dissolved:
+            raise ApiError(232009)
+        if self._world.bot.open_id not in chat.members:
+            raise ApiError(230002)
+        return chat
+
+    def known(self, message: Message) -> Known:
+        """Who may be @-ed in the chat of `message`, and which images exist."""
+        return self._known(self._world.chats[message.chat_id])
+
+    def _known(self, chat: Chat) -> Known:
+        return Known(
+            person=lambda open_id: open_id in chat.members,
+            image=lambda key: key in self._world.resources,
+        )
+
+    def _first(self, uuid: object) -> Message | None:
+        if not uuid:
+            return None
+        if not isinstance(uuid, str) or len(uuid) > 50:
+            raise invalid("uuid must be a string of at most 50 characters")
+        message = self._world.messages.get(self._by_uuid.get(uuid, ""))
+        if message is None or self._world.now_ms() - message.create_ms >= UUID_WINDOW_MS:
+            return None
+        return message
+
+    def _receiver(self, receive_id: str, receive_id_type: str) -> Chat:
+        if receive_id_type == "chat_id":
+            if receive_id not in self._world.chats:
+                raise ApiError(230034)
+            return self.open_chat(receive_id)
+        if receive_id not in self._world.people:
+            raise ApiError(230034)
+        return self._world.p2p_chat(receive_id)
+
+    def _post(
+        self, chat: Chat, draft: Draft, *, parent: Message | None = None, in_thread: bool = False
+    ) -> Message:
+        known = self._known(chat)
+        outgoing = check_outgoing(draft.msg_type, draft.content, draft.request_bytes, known)
+        card = sendable_card(self._world, outgoing.card_id) if outgoing.card_id else None
+        if card is not None:
+            self._check_mentions(card.body, known)
+        self._limit("chat", chat.chat_id, PER_CHAT)
+        message = compose(
+            self._world,
+            chat.chat_id,
+            self._world.bot.open_id,
+            (str(draft.msg_type), outgoing),
+            parent=parent,
+            in_thread=in_thread,
+            uuid=str(draft.uuid or ""),
+        )
+        if message.uuid:
+            self._by_uuid[message.uuid] = message.message_id
+        if card is not None:
+            self._world.put(replace(card, message_id=message.message_id))
+        return message
+
+    @staticmethod
+    def _check_mentions(card: dict[str, Any], known: Known) -> None:
+        for one in notified_by(card):
+            if one != "all" and not known.person(one):
+                reason = "There is an invalid user resource(at/person) in your card"
+                raise card_refused(100290, reason, one)
+
+    def _own(self, message_id: str, refusal: ApiError) -> Message:
+        message = self.living(message_id)
+        self.open_chat(message.chat_id)
+        if message.sender != self._world.bot.open_id:
+            raise refusal
+        if self._world.now_ms() - message.create_ms > UPDATE_WINDOW_MS:
+            raise ApiError(230031)
+        return message
+
+    def _replace_content(self, message: Message, outgoing: Outgoing, edits: int = 0) -> Message:
+        return self._world.change(
+            message,
+            content=outgoing.content,
+            mentions=outgoing.mentions,
+            updated=True,
+            edits=edits or message.edits,
+            update_ms=self._world.now_ms(),
+        )
+
+    def _limit(self, kind: str, key: str, limit: int) -> None:
+        if self._world.switches.rate_limits and not self._limiter.allow(kind, key, limit):
+            raise ApiError(230020)
+
+    def _container(self, kind: str | None, container_id: str) -> list[Message]:
+        world = self._world
+        if kind == "thread":
+            found = [world.messages[one] for one in world.by_thread.get(container_id, [])]
+            if not found:
+                raise invalid("container_id is invalid")
+            self.open_chat(found[0].chat_id)
+            return sorted(found, key=lambda one: one.position)
+        if kind != "chat":
+            raise invalid("container_id_type must be chat or thread")
+        self.open_chat(container_id)
+        found = [world.messages[one] for one in world.by_chat.get(container_id, [])]
+        return [one for one in found if not one.thread_id or not one.parent_id]
+
+
+def compose(
+    world: World,
+    chat_id: str,
+    sender: str,
+    body: tuple[str, Outgoing],
+    *,
+    parent: Message | None = None,
+    in_thread: bool = False,
+    uuid: str = "",
+) -> Message:
+    """Store a message of `body` (msg_type, content), placed under `parent`.
+
+    In a thread root and parent are the thread's root; a quote keeps the root of its parent.
+    """
+    now = world.now_ms()
+    root_id = parent_id = thread_id = ""
+    if parent is not None and (in_thread or parent.thread_id):
+        root = world.messages[parent.root_id] if parent.thread_id and parent.root_id else parent
+        if not root.thread_id:
+            root = world.change(root, thread_id=new_id("omt_", 16))
+        root_id = parent_id = root.message_id
+        thread_id = root.thread_id
+    elif parent is not None:
+        root_id, parent_id = parent.root_id or parent.message_id, parent.message_id
+    message = Message(
+        message_id=new_message_id(),
+        chat_id=chat_id,
+        sender=sender,
+        msg_type=body[0],
+        content=body[1].content,
+        create_ms=now,
+        update_ms=now,
+        root_id=root_id,
+        parent_id=parent_id,
+        thread_id=thread_id,
+        mentions=body[1].mentions,
+        uuid=uuid,
+        card_id=body[1].card_id,
+        position=len(world.messages) + 1,
+    )
+    world.put(message)
+    return message
+
+
+def add_reaction(world: World, message: Message, open_id: str, emoji_type: str) -> Reaction:
+    """The reaction of that person with that emoji, made if it is not there yet."""
+    for one in message.reactions:
+        if one.open_id == open_id and one.emoji_type == emoji_type:
+            return one
+    reaction = Reaction(new_id("", 24), open_id, emoji_type, world.now_ms())
+    world.change(message, reactions=(*message.reactions, reaction))
+    return reaction
+
+
+def _seconds(query: dict[str, str], name: str, default: int) -> int:
+    try:
+        return int(query.get(name) or default)
+    except ValueError:
+        raise invalid(f"{name} is not a number") from None
+
+
+def _page_offset(token: str, order: str) -> int:
+    if not token:
+        return 0
+    kind, _, offset = token.partition(".")
+    if kind != order or not offset.isdigit():
+        raise invalid("page_token is invalid")
+    return int(offset)

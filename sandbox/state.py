@@ -1,0 +1,135 @@
+"""The simulated tenant in memory: who is there, and what was said.
+
+One lock guards everything; entities are frozen, so readers may keep what they were given.
+Every change goes through `World.put`, which the journal and the live feed listen to.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sandbox.config import SandboxConfig
+from sandbox.entities import BOT, P2P, USER, Card, Chat, Entity, Message, Person, Resource, new_id
+
+Listener = Callable[[Entity], None]
+
+
+@dataclass
+class Switches:
+    """What an administrator of the tenant can turn on and off while it runs.
+
+    all_group_messages: scope im:message.group_msg (else only messages that @ the bot arrive).
+    bot_messages: messages of other bots are delivered (scopes `...include_bot...`).
+    contact_names: scope contact:user.basic_profile:readonly.
+    cardkit: scope cardkit:card:write.
+    rate_limits: refuse what is too fast.
+    """
+
+    all_group_messages: bool = True
+    bot_messages: bool = True
+    contact_names: bool = True
+    cardkit: bool = True
+    rate_limits: bool = True
+
+
+def stable_id(prefix: str, seed: str, length: int = 32) -> str:
+    """An id that is the same in every run."""
+    return prefix + hashlib.sha256(f"sandbox:{seed}".encode()).hexdigest()[:length]
+
+
+class World:
+    """People, chats, messages, cards and resources of one tenant."""
+
+    def __init__(self, config: SandboxConfig) -> None:
+        self.config = config
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.switches = Switches(
+            all_group_messages=config.all_group_messages, rate_limits=config.rate_limits
+        )
+        self.people: dict[str, Person] = {}
+        self.chats: dict[str, Chat] = {}
+        self.messages: dict[str, Message] = {}
+        self.cards: dict[str, Card] = {}
+        self.resources: dict[str, Resource] = {}
+        self.by_chat: dict[str, list[str]] = {}
+        self.by_thread: dict[str, list[str]] = {}
+        self._listeners: list[Listener] = []
+        self.bot = Person(stable_id("ou_", config.app_id), config.bot_name, BOT)
+        self._populate()
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        return int(self.config.clock() * 1000)
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener` with every entity that changes from now on, under the lock."""
+        self._listeners.append(listener)
+
+    def put(self, entity: Entity) -> None:
+        """Add or replace an entity, and tell everybody who waits or listens."""
+        with self.lock:
+            self.restore(entity)
+            for listener in self._listeners:
+                listener(entity)
+            self.changed.notify_all()
+
+    def restore(self, entity: Entity) -> None:
+        """Add or replace an entity silently, as the journal does."""
+        if isinstance(entity, Person):
+            self.people[entity.open_id] = entity
+        elif isinstance(entity, Chat):
+            self.chats[entity.chat_id] = entity
+        elif isinstance(entity, Card):
+            self.cards[entity.card_id] = entity
+        elif isinstance(entity, Resource):
+            self.resources[entity.key] = entity
+        else:
+            self._index(entity)
+
+    def change(self, message: Message, **changes: object) -> Message:
+        """The message with `changes`, stored, with its version counted up."""
+        changed = replace(message, version=message.version + 1, **changes)  # type: ignore[arg-type]
+        self.put(changed)
+        return changed
+
+    def p2p_chat(self, open_id: str) -> Chat:
+        """The chat of that person with the bot; made on first use."""
+        for chat in self.chats.values():
+            if chat.mode == P2P and open_id in chat.members:
+                return chat
+        members = (open_id, self.bot.open_id)
+        chat = Chat(stable_id("oc_", f"p2p:{open_id}"), self.people[open_id].name, P2P, members)
+        self.put(chat)
+        return chat
+
+    def member_names(self, chat: Chat) -> list[Person]:
+        """The members of a chat, bots included."""
+        return [self.people[one] for one in chat.members if one in self.people]
+
+    def _index(self, message: Message) -> None:
+        known = self.messages.get(message.message_id)
+        self.messages[message.message_id] = message
+        if known is None:
+            self.by_chat.setdefault(message.chat_id, []).append(message.message_id)
+        if message.thread_id and (known is None or not known.thread_id):
+            self.by_thread.setdefault(message.thread_id, []).append(message.message_id)
+
+    def _populate(self) -> None:
+        people = [
+            Person(stable_id("ou_", name), name, USER, en_name, stable_id("on_", name))
+            for name, en_name in (("Alice", "Alice"), ("Bob", "Bob"), ("陈晨", "Chen Chen"))
+        ]
+        for person in (self.bot, *people):
+            self.restore(person)
+        everyone = tuple(one.open_id for one in (*people, self.bot))
+        for name in ("Launch team", "Kitchen"):
+            self.restore(Chat(stable_id("oc_", name), name, members=everyone))
+        for person in people:
+            self.p2p_chat(person.open_id)
+
+
+def new_message_id() -> str:
+    """A fresh `om_` id."""
+    return new_id("om_")

@@ -1,0 +1,229 @@
+"""Shapes on the wire: REST messages, event messages, and what the page is shown. Pure.
+
+Sources: open.feishu.cn, im-v1/message (reply, get, list) and im-v1/message/events/receive.
+"""
+
+import json
+import re
+from typing import Any
+
+from sandbox.card_check import notified_by
+from sandbox.entities import BOT, Card, Chat, Message, Person
+from sandbox.state import World, stable_id
+
+RECALLED = "This message was recalled"
+_MENTION_KEY = re.compile(r"@_user_\d+")
+
+
+def rest_message(world: World, message: Message, *, original_card: bool = False) -> dict[str, Any]:
+    """A message as the REST interface returns it; absent ids are absent keys."""
+    tenant = world.config.tenant_key
+    shape: dict[str, Any] = {
+        "message_id": message.message_id,
+        **_thread_ids(message),
+        "msg_type": message.msg_type,
+        "create_time": str(message.create_ms),
+        "update_time": str(message.update_ms),
+        "deleted": message.deleted,
+        "updated": message.updated,
+        "chat_id": message.chat_id,
+        "sender": _rest_sender(world, message),
+        "body": {"content": _rest_content(world, message, original_card)},
+    }
+    if message.mentions and not message.deleted:
+        shape["mentions"] = [
+            {
+                "key": one.key,
+                "id": one.open_id,
+                "id_type": "open_id",
+                "name": _name(world, one.open_id),
+                "tenant_key": tenant,
+            }
+            for one in message.mentions
+        ]
+    return shape
+
+
+def event_message(world: World, message: Message) -> dict[str, Any]:
+    """The `event` object of im.message.receive_v1."""
+    tenant = world.config.tenant_key
+    sender = world.people[message.sender]
+    chat = world.chats[message.chat_id]
+    shape: dict[str, Any] = {
+        "message_id": message.message_id,
+        **_thread_ids(message),
+        "create_time": str(message.create_ms),
+        "update_time": str(message.update_ms),
+        "chat_id": message.chat_id,
+        "chat_type": chat.mode,
+        "message_type": message.msg_type,
+        "content": message.content,
+    }
+    if message.mentions:
+        shape["mentions"] = [
+            {
+                "key": one.key,
+                "id": user_ids(world.people[one.open_id]),
+                "mentioned_type": world.people[one.open_id].kind,
+                "name": _name(world, one.open_id),
+                "tenant_key": tenant,
+            }
+            for one in message.mentions
+        ]
+    return {
+        "sender": {
+            "sender_id": user_ids(sender),
+            "sender_type": sender.kind,
+            "tenant_key": tenant,
+        },
+        "message": shape,
+    }
+
+
+def user_ids(person: Person) -> dict[str, str]:
+    """The id object of events. `user_id` is empty without contact:user.employee_id:readonly."""
+    return {"union_id": person.union_id, "user_id": person.user_id, "open_id": person.open_id}
+
+
+def card_of(world: World, message: Message) -> dict[str, Any] | None:
+    """The card that the message shows, or None when it is not a card."""
+    if message.msg_type != "interactive" or message.deleted:
+        return None
+    if message.card_id:
+        return world.cards[message.card_id].body
+    card: dict[str, Any] = json.loads(message.content)
+    return card
+
+
+def message_view(world: World, message: Message) -> dict[str, Any]:
+    """A message for the page and for tests: names resolved, the card opened."""
+    card = card_of(world, message)
+    return {
+        "message_id": message.message_id,
+        "chat_id": message.chat_id,
+        "root_id": message.root_id,
+        "parent_id": message.parent_id,
+        "thread_id": message.thread_id,
+        "sender": person_view(world.people[message.sender]),
+        "msg_type": message.msg_type,
+        "content": RECALLED if message.deleted else message.content,
+        "text": "" if message.deleted else plain_text(world, message),
+        "mentions": [
+            {"key": one.key, "open_id": one.open_id, "name": _name(world, one.open_id)}
+            for one in message.mentions
+        ],
+        "notifies": notifies(world, message),
+        "card": card,
+        "card_id": message.card_id,
+        "streaming": is_streaming(world, world.cards.get(message.card_id)),
+        "sequence": world.cards[message.card_id].sequence if message.card_id else 0,
+        "reactions": [
+            {
+                "reaction_id": one.reaction_id,
+                "open_id": one.open_id,
+                "name": _name(world, one.open_id),
+                "emoji_type": one.emoji_type,
+            }
+            for one in message.reactions
+        ],
+        "deleted": message.deleted,
+        "updated": message.updated,
+        "uuid": message.uuid,
+        "create_ms": message.create_ms,
+        "update_ms": message.update_ms,
+        "position": message.position,
+        "version": message.version,
+    }
+
+
+def notifies(world: World, message: Message) -> list[str]:
+    """Open ids, or `all`, that the message notifies."""
+    if message.deleted:
+        return []
+    card = card_of(world, message)
+    if card is not None:
+        return notified_by(card)
+    everybody = ["all"] if "@_all" in message.content else []
+    return [one.open_id for one in message.mentions] + everybody
+
+
+def plain_text(world: World, message: Message) -> str:
+    """The text of a text message with names in place of mention keys; otherwise empty."""
+    if message.msg_type != "text":
+        return ""
+    try:
+        text = str(json.loads(message.content)["text"])
+    except (ValueError, KeyError, TypeError):
+        return message.content
+    names = {one.key: _name(world, one.open_id) for one in message.mentions}
+    return _MENTION_KEY.sub(lambda found: "@" + names.get(found[0], found[0][1:]), text)
+
+
+def is_streaming(world: World, card: Card | None) -> bool:
+    """Whether the card still streams; streaming ends by itself after its life."""
+    if card is None or not card.streaming_since_ms:
+        return False
+    return world.now_ms() - card.streaming_since_ms < world.config.stream_life_s * 1000
+
+
+def person_view(person: Person) -> dict[str, Any]:
+    """A person for the page."""
+    return {"open_id": person.open_id, "name": person.name, "kind": person.kind}
+
+
+def chat_view(chat: Chat) -> dict[str, Any]:
+    """A chat for the page."""
+    return {
+        "chat_id": chat.chat_id,
+        "name": chat.name,
+        "mode": chat.mode,
+        "members": list(chat.members),
+        "dissolved": chat.dissolved,
+    }
+
+
+def _thread_ids(message: Message) -> dict[str, str]:
+    ids = {
+        "root_id": message.root_id,
+        "parent_id": message.parent_id,
+        "thread_id": message.thread_id,
+    }
+    return {name: value for name, value in ids.items() if value}
+
+
+def _rest_sender(world: World, message: Message) -> dict[str, str]:
+    tenant = world.config.tenant_key
+    if message.sender == world.bot.open_id:
+        app_id = world.config.app_id
+    elif world.people[message.sender].kind == BOT:
+        app_id = stable_id("cli_", message.sender, 16)
+    else:
+        return {
+            "id": message.sender,
+            "id_type": "open_id",
+            "sender_type": "user",
+            "tenant_key": tenant,
+        }
+    return {"id": app_id, "id_type": "app_id", "sender_type": "app", "tenant_key": tenant}
+
+
+def _rest_content(world: World, message: Message, original_card: bool) -> str:
+    if message.deleted:
+        return RECALLED
+    card = card_of(world, message)
+    if card is None:
+        return message.content
+    return json.dumps(card if original_card else _degraded(card), ensure_ascii=False)
+
+
+def _degraded(card: dict[str, Any]) -> dict[str, Any]:
+    """What history shows of a card: its title and texts, not its JSON."""
+    title = card.get("header", {}).get("title", {}).get("content", "")
+    elements = card.get("body", {}).get("elements", [])
+    texts = [one["content"] for one in elements if isinstance(one.get("content"), str)]
+    return {"title": title, "elements": [[{"tag": "text", "text": text}] for text in texts]}
+
+
+def _name(world: World, open_id: str) -> str:
+    person = world.people.get(open_id)
+    return person.name if person else ""

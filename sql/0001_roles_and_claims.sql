@@ -1,0 +1,36 @@
+-- Purpose: the three roles the policies name, and the one way to read a token's claims.
+-- Hosted Supabase has the roles already; elsewhere they are created. Nothing here needs a superuser.
+
+do $$
+begin
+  if not exists (select from pg_roles where rolname = 'anon') then
+    create role anon nologin noinherit;
+  end if;
+  if not exists (select from pg_roles where rolname = 'authenticated') then
+    create role authenticated nologin noinherit;
+  end if;
+  if not exists (select from pg_roles where rolname = 'service_role') then
+    create role service_role nologin noinherit bypassrls;
+  end if;
+  -- the bot's own connection acts as these roles, one transaction at a time
+  if not pg_has_role(current_user, 'authenticated', 'member') then
+    execute format('grant authenticated to %I', current_user);
+  end if;
+  if not pg_has_role(current_user, 'service_role', 'member') then
+    execute format('grant service_role to %I', current_user);
+  end if;
+end
+$$;
+
+grant usage on schema public to anon, authenticated, service_role;
+
+-- A claim of the request's token as text, null when there is no token or no such claim.
+-- Set by PostgREST on hosted Supabase, by the bot itself over a direct connection.
+create function public.claim(name text) returns text
+language sql stable security invoker set search_path = ''
+as $$
+  select nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> name
+$$;
+
+revoke execute on function public.claim(text) from public, anon;
+grant execute on function public.claim(text) to authenticated, service_role;

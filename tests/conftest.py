@@ -1,0 +1,70 @@
+"""Fixtures that need a process: the database server and Supabase's API in front of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from memory import migrations
+from tests.support import lite, postgres
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> postgres.Server:
+    """An embedded Postgres for the whole run."""
+    return postgres.start_server()
+
+
+@pytest.fixture(scope="session")
+def embedded_url(postgres_server: postgres.Server) -> str:
+    """The superuser's URL of the embedded server, database `postgres`."""
+    return postgres_server.url
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres_server: postgres.Server) -> Iterator[str]:
+    """The name of a migrated database that nobody connects to; the others are its copies."""
+    with postgres_server.fresh_database() as url:
+        migrations.apply(url)
+        yield postgres.database_name(url)
+
+
+@pytest.fixture
+def database_url(postgres_server: postgres.Server, migrated_template: str) -> Iterator[str]:
+    """A migrated database for one test."""
+    with postgres_server.fresh_database(template=migrated_template) as url:
+        yield url
+
+
+@pytest.fixture
+def blank_database_url(postgres_server: postgres.Server) -> Iterator[str]:
+    """An empty database for one test."""
+    with postgres_server.fresh_database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def supabase_lite(
+    postgres_server: postgres.Server, migrated_template: str
+) -> Iterator[lite.SupabaseLite]:
+    """Supabase's API for the whole run. Without Node it is skipped, but never on a build server."""
+    if reason := lite.missing():
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with (
+        postgres_server.fresh_database(template=migrated_template) as url,
+        lite.run(
+            url,
+            database=postgres.database_name(url),
+            socket_folder=postgres_server.socket_folder,
+        ) as server,
+    ):
+        yield server

@@ -1,0 +1,89 @@
+"""The places the memory can live in, as the contract suite sees them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from memory.postgres import PostgresRpc, connection_pool
+from memory.store import MemoryStore, Rpc
+from memory.supabase import SupabaseRpc
+from tests.support.lite import SupabaseLite
+from tests.support.postgres import database_name
+from tests.support.relay import Connect, Streams
+
+
+class Backend(Protocol):
+    """A migrated database and a way to reach it, directly or through a relay on `port`."""
+
+    database_url: str
+
+    @asynccontextmanager
+    def rpc(self, *, port: int | None = None, timeout_s: float = 10.0) -> AsyncIterator[Rpc]: ...
+
+    @property
+    def connect(self) -> Connect:
+        """Opens a raw connection to the server, for a relay."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresBackend:
+    """A direct connection; the policies hold through the role and claims of each call."""
+
+    database_url: str
+    socket_folder: str
+
+    @asynccontextmanager
+    async def rpc(self, *, port: int | None = None, timeout_s: float = 10.0) -> AsyncIterator[Rpc]:
+        url = self.database_url
+        if port is not None:
+            url = f"postgresql://postgres@127.0.0.1:{port}/{database_name(url)}"
+        pool = connection_pool(url, timeout_s=timeout_s)
+        await pool.open(wait=True, timeout=10)
+        rpc = PostgresRpc(pool, timeout_s=timeout_s)
+        try:
+            yield rpc
+        finally:
+            await rpc.close()
+
+    async def connect(self) -> Streams:
+        return await asyncio.open_unix_connection(f"{self.socket_folder}/.s.PGSQL.5432")
+
+
+@dataclass(frozen=True, slots=True)
+class SupabaseBackend:
+    """The real client over HTTP; without `user_tokens` only the service key is used."""
+
+    server: SupabaseLite
+    user_tokens: bool = True
+
+    @property
+    def database_url(self) -> str:
+        return self.server.database_url
+
+    @asynccontextmanager
+    async def rpc(self, *, port: int | None = None, timeout_s: float = 10.0) -> AsyncIterator[Rpc]:
+        rpc = SupabaseRpc(
+            f"http://127.0.0.1:{port or self.server.port}",
+            publishable_key=self.server.publishable_key,
+            secret_key=self.server.secret_key,
+            jwt_secret=self.server.jwt_secret if self.user_tokens else None,
+            timeout_s=timeout_s,
+        )
+        try:
+            yield rpc
+        finally:
+            await rpc.close()
+
+    async def connect(self) -> Streams:
+        return await asyncio.open_connection("127.0.0.1", self.server.port)
+
+
+@asynccontextmanager
+async def memory_at(backend: Backend, **options: float) -> AsyncIterator[MemoryStore]:
+    """The memory port over `backend`."""
+    async with backend.rpc(**options) as rpc:  # type: ignore[arg-type]
+        yield MemoryStore(rpc)

@@ -1,0 +1,45 @@
+"""People, chats and threads with names of their own, so that tests never meet in one database."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+
+from memory.scope import AgentMemoryContext, memory_context
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A Feishu group of one test. The same name is the same person in every thread and chat."""
+
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex[:10])
+
+    def person(self, name: str) -> str:
+        """An open_id."""
+        return f"ou_{name}_{self.mark}"
+
+    def chat(self, name: str = "here") -> str:
+        """A chat_id."""
+        return f"oc_{name}_{self.mark}"
+
+    def message(self, name: str) -> str:
+        """A message_id."""
+        return f"om_{name}_{self.mark}"
+
+    def turn(
+        self,
+        subject: str = "alice",
+        *,
+        sender: str | None = None,
+        thread: str = "thread",
+        chat: str = "here",
+        tenant: str = "tenant",
+    ) -> AgentMemoryContext:
+        """The context of a turn in which `sender` (the subject unless named) asks."""
+        return memory_context(
+            chat_id=self.chat(chat),
+            root=self.message(thread),
+            subject=self.person(subject),
+            actor=self.person(sender or subject),
+            tenant_key=tenant,
+        )

@@ -1,0 +1,77 @@
+"""Databases for tests: one embedded server per run, one database per test."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import psycopg
+from psycopg import sql
+
+from memory import embedded
+
+# A test database is thrown away, so nothing needs to survive a power cut.
+_FAST = ("fsync = off", "full_page_writes = off", "synchronous_commit = off")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running Postgres; `url` is the superuser's, database `postgres`."""
+
+    url: str
+
+    @property
+    def socket_folder(self) -> str:
+        """Where the unix socket `.s.PGSQL.5432` lies."""
+        return parse_qs(urlsplit(self.url).query)["host"][0]
+
+    def database(self, name: str, *, user: str = "postgres") -> str:
+        """The URL of another database of this server."""
+        return f"postgresql://{user}@/{name}?host={self.socket_folder}"
+
+    def execute(self, statement: sql.Composable | str) -> None:
+        """Runs one statement as the superuser."""
+        text = sql.SQL(statement) if isinstance(statement, str) else statement
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(text)
+
+    @contextmanager
+    def fresh_database(
+        self, *, template: str = "template1", owner: str = "postgres"
+    ) -> Iterator[str]:
+        """A database of its own, dropped afterwards whoever is still connected. Yields its URL."""
+        name = f"test_{uuid.uuid4().hex[:12]}"
+        self.execute(
+            sql.SQL("create database {} template {} owner {}").format(
+                *map(sql.Identifier, (name, template, owner))
+            )
+        )
+        try:
+            yield self.database(name, user=owner)
+        finally:
+            self.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+def start_server() -> Server:
+    """Starts an embedded server in a folder of its own; it goes when the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="bot-tests-"))
+    folder.chmod(0o755)  # the server of a root user runs as another user, who must get in
+    # Handlers run last in, first out: the server stops before its folder goes.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    server = Server(embedded.start(folder))
+    for setting in _FAST:
+        server.execute(f"alter system set {setting}")
+    server.execute("select pg_reload_conf()")
+    return server
+
+
+def database_name(url: str) -> str:
+    """The database a URL names."""
+    return urlsplit(url).path.removeprefix("/")
