@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.conversation import ChannelConversation, IncomingMessage, MessageRecord, decide
+from bot.decisions import IncomingMessage, decide
+from bot.transcript import ChannelConversation, MessageRecord
 
 
 @dataclass(frozen=True)

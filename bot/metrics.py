@@ -23,7 +23,10 @@ DECISIONS = Counter("bot_decisions_total", "Answer or stay silent, and why.", ["
 TURNS = Counter("bot_turns_total", "Turns by how they ended.", ["outcome"])
 TURN_SECONDS = Histogram("bot_turn_seconds", "Acknowledgement to delivered reply.", buckets=_SLOW)
 STAGE_SECONDS = Histogram(
-    "bot_stage_seconds", "Time spent in one stage of a turn.", ["stage"], buckets=_FAST + _SLOW[4:]
+    "bot_stage_seconds",
+    "Time spent in one stage of a turn.",
+    ["stage"],
+    buckets=_FAST[:-1] + _SLOW[3:],
 )
 IN_FLIGHT = Gauge("bot_turns_in_flight", "Turns being worked on.", multiprocess_mode="livesum")
 TOKENS = Counter("bot_model_tokens_total", "Tokens as the model reports them.", ["direction"])

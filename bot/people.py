@@ -24,8 +24,10 @@ _ASK_AGAIN_S = 600
 
 
 class People:
-    """A bounded cache of names; `known` is open_id → name. Someone unnamed is called by their open_id, which an at-tag shows
-    under their real name anyway."""
+    """A bounded cache of names; `known` is open_id → name.
+
+    Someone unnamed is called by their open_id, which an at-tag shows under their real name anyway.
+    """
 
     def __init__(
         self, feishu: FeishuClient, *, clock: Callable[[], float] = time.monotonic
@@ -54,9 +56,7 @@ class People:
     async def look_up(self, open_ids: Iterable[str], *, timeout_s: float = 2.0) -> None:
         """Asks Feishu for names that are missing or old; silence is an answer too."""
         now = self._clock()
-        missing = [
-            i for i in dict.fromkeys(open_ids) if i and self._names.get(i, ("", 0.0))[1] < now
-        ]
+        missing = [i for i in dict.fromkeys(open_ids) if i and self._fresh_until.get(i, 0.0) < now]
         if not missing:
             return
         found: dict[str, str] = {}

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.agents.manager import Manager
+from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
 from bot.feishu.models import BotInfo
 from bot.mentions import Person
 from bot.people import People
 from bot.settings import Settings
-from memory.store import MemoryStore
+from memory.store import MemoryStore, Rpc
 
 
 class Identity:
@@ -41,4 +42,8 @@ class Services:
     identity: Identity
     people: People
     manager: Manager
+    rpc: Rpc
+    judge: Judge | None = None
+    # monotonic seconds until which an API that was refused is not asked again
+    denials: dict[str, float] = field(default_factory=dict)
     clock: Callable[[], float] = field(default=time.time)

@@ -7,11 +7,11 @@ from typing import Any
 
 import psycopg
 from flask import Flask
-from sandbox.app import create_sandbox
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from bot.settings import Settings
 from memory.postgres import prepare_threshold
+from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 
 _OWN = ("/webhook", "/healthz", "/readyz", "/metrics")

@@ -16,22 +16,27 @@ from datetime import datetime
 import structlog
 
 from bot import metrics
-from bot.agents.manager import Answer, ModelUnavailable, Prompt
-from bot.delivery import Target, Undeliverable, deliver
+from bot.agents.manager import Answer, ModelUnavailable
+from bot.delivery import Delivered, Target, Undeliverable, deliver
 from bot.feishu import events, markup, splitting
-from bot.feishu.events import MessageEvent
+from bot.feishu.events import MessageEvent, Recall
+from bot.listening import Heard, answered, listen
 from bot.mentions import NOBODY, Person, address_reply, from_card, to_card
+from bot.prompting import Scene, build_prompt
 from bot.services import Services
+from bot.transcript import transcript
 from bot.working import showing_work
-from memory.context import Message
-from memory.models import OpenTurn, StoredCard, StoredMessage
-from memory.scope import AgentMemoryContext, memory_context, thread_root
+from memory.models import OpenTurn, StoredCard
+from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, thread_root
+from memory.tokens import estimate_tokens
 
 log = structlog.get_logger()
 
 # People wait for an answer at most this long after the acknowledgement (s); sending takes some.
 _ANSWER_WITHIN_S = 56.0
 _LEAST_MODEL_TIME_S = 8.0
+_TRANSCRIPT_TOKENS = 2000
+_OVER = ("sent", "failed", "cancelled")
 
 SORRY = {
     "zh": "抱歉，我暂时无法得到模型的回答。你的问题已经记下，请稍后再问一次。",
@@ -49,6 +54,7 @@ class Turn:
     """A message that will be answered: whose memory, in which thread, by and to whom."""
 
     event: MessageEvent
+    heard: Heard
     context: AgentMemoryContext
     question: str
     bot: Person
@@ -59,8 +65,12 @@ class Turn:
         return self.event.message_id
 
     @property
+    def in_group(self) -> bool:
+        return self.event.chat_type != "p2p"
+
+    @property
     def target(self) -> Target:
-        in_thread = self.event.chat_type != "p2p" and self.context.root_id != "main"
+        in_thread = self.in_group and self.context.root_id != MAIN_ROOT
         return Target(self.event.message_id, self.event.chat_id, in_thread)
 
 
@@ -68,14 +78,11 @@ async def handle_message(services: Services, event: MessageEvent, received_ms: i
     """Answers one message, or stays silent. Raises what is worth another attempt."""
     bot = await services.identity.person()
     services.people.learn((m.open_id, m.name) for m in event.mentions)
-    respond, reason = should_answer(event, bot.open_id)
-    metrics.DECISIONS.labels(respond=respond, reason=reason).inc()
-    log.info("decision", message_id=event.message_id, respond=respond, reason=reason)
-    if not respond:
+    heard = await listen(services, event, bot)
+    if not heard.decision.respond or _unreadable_in_group(event):
         return
 
-    turn = begin(services, event, bot, received_ms)
-    structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
+    turn = begin(services, event, heard, bot, received_ms)
     with metrics.IN_FLIGHT.track_inprogress():
         opened, _ = await asyncio.gather(
             _open(services, turn), services.people.look_up(_people_of(turn))
@@ -85,23 +92,25 @@ async def handle_message(services: Services, event: MessageEvent, received_ms: i
             async with showing_work(services.feishu, turn.id):
                 answer = await _answer(services, turn, opened)
             reply = await _store(services, turn, answer)
-        outcome = await _deliver(services, turn, opened.state, reply)
+        outcome = await _deliver(services, turn, opened, reply)
     _report(services, turn, opened, outcome)
 
 
-def should_answer(event: MessageEvent, bot_open_id: str) -> tuple[bool, str]:
-    """Whether a message calls for an answer, and why (pure)."""
-    if event.sender_open_id == bot_open_id or event.sender_type == "app":
-        return False, "own_message"
-    if event.chat_type == "p2p":
-        return (event.sender_type == "user", "p2p")
-    if not events.mentions_bot(event, bot_open_id):
-        return False, "no_trigger"
-    return True, "explicit_trigger"
+async def handle_recall(services: Services, recall: Recall) -> None:
+    """A message was taken back: it leaves transcript and memory, and is not answered any more."""
+    state = await services.store.recall(recall.message_id, recall.chat_id)
+    log.info("recalled", message_id=recall.message_id, turn_state=state)
 
 
-def begin(services: Services, event: MessageEvent, bot: Person, received_ms: int) -> Turn:
-    """Resolves thread, subject and question of a message (pure but for the settings)."""
+def _unreadable_in_group(event: MessageEvent) -> bool:
+    """A kind of message that carries no text is answered in p2p only."""
+    return event.chat_type != "p2p" and not event.text.strip()
+
+
+def begin(
+    services: Services, event: MessageEvent, heard: Heard, bot: Person, received_ms: int
+) -> Turn:
+    """Resolves thread, subject and question of a message."""
     root = thread_root(
         message_id=event.message_id,
         root_id=event.root_id or None,
@@ -115,15 +124,15 @@ def begin(services: Services, event: MessageEvent, bot: Person, received_ms: int
         actor=event.sender_open_id,
         tenant_key=event.tenant_key,
     )
+    structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
     question = events.question_text(event, bot.open_id) or event.text
-    return Turn(event, context, question, bot, received_ms)
+    return Turn(event, heard, context, question, bot, received_ms)
 
 
 def subject_of(event: MessageEvent, bot_open_id: str) -> str:
     """Whose memory is meant: the first mentioned human, else the sender (by open_id)."""
     for mention in event.mentions:
-        is_person = mention.open_id and not mention.is_bot and mention.open_id != bot_open_id
-        if is_person:
+        if mention.open_id and not mention.is_bot and mention.open_id != bot_open_id:
             return mention.open_id
     return event.sender_open_id
 
@@ -145,11 +154,17 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         return Answer(UNSUPPORTED)
     spent = services.clock() - turn.received_ms / 1000
     left = max(_LEAST_MODEL_TIME_S, _ANSWER_WITHIN_S - spent)
+    prompt = build_prompt(
+        opened,
+        turn.question,
+        _scene(services, turn),
+        transcript=_transcript(turn),
+        budget_tokens=services.settings.history_token_budget,
+    )
     try:
         with _stage("model"):
             answer = await services.manager.answer(
-                _prompt(services, turn, opened),
-                timeout_s=min(left, services.settings.model_timeout_seconds),
+                prompt, timeout_s=min(left, services.settings.model_timeout_seconds)
             )
     except ModelUnavailable as exc:
         metrics.MODEL_FAILURES.labels(reason=exc.reason).inc()
@@ -160,27 +175,27 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
     return answer
 
 
-def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
-    history = tuple(_told(services, turn, message) for message in opened.history)
-    return Prompt(
+def _scene(services: Services, turn: Turn) -> Scene:
+    return Scene(
         bot_name=turn.bot.name,
-        question=history[-1].content if history else turn.question,
-        history=history[:-1],
         subject=services.people.name(turn.context.user_id),
-        working_memory=opened.working_memory,
+        names=services.people.known,
+        labelled=turn.in_group,
         now=datetime.now().astimezone(),
     )
 
 
-def _told(services: Services, turn: Turn, message: StoredMessage) -> Message:
-    """A stored message as the model is given it: at-tags as names, people labelled in groups."""
-    if message.role == "assistant":
-        spoken = from_card(message.content, services.people.known, unescape=markup.unescape)
-        return Message("assistant", spoken)
-    if turn.event.chat_type == "p2p":
-        return Message("user", message.content)
-    author = message.actor_name or services.people.name(message.actor_id or "")
-    return Message("user", f"{' '.join(author.split())}: {message.content}", author=author)
+def _transcript(turn: Turn) -> str:
+    """What was said in this chat (in a thread: in this thread) besides the question."""
+    if turn.heard.conversation is None:
+        return ""
+    others = (m for m in turn.heard.conversation.messages if m.message_id != turn.id)
+    return transcript(
+        others,
+        root_id=turn.heard.message.root_id,
+        budget_tokens=_TRANSCRIPT_TOKENS,
+        estimate=estimate_tokens,
+    )
 
 
 async def _store(services: Services, turn: Turn, answer: Answer) -> tuple[StoredCard, ...]:
@@ -198,8 +213,7 @@ async def _store(services: Services, turn: Turn, answer: Answer) -> tuple[Stored
 def compose(services: Services, turn: Turn, text: str) -> list[str]:
     """The markdown of each card: addressed to the person who asked, inert, within the limits."""
     sender = services.people.person(turn.event.sender_open_id)
-    group = turn.event.chat_type != "p2p"
-    roster = services.people.roster(_people_of(turn)) if group else NOBODY
+    roster = services.people.roster(_people_of(turn)) if turn.in_group else NOBODY
     spoken = address_reply(
         text,
         sender=sender,
@@ -213,23 +227,16 @@ def compose(services: Services, turn: Turn, text: str) -> list[str]:
 
 
 async def _deliver(
-    services: Services, turn: Turn, state: str, reply: tuple[StoredCard, ...]
+    services: Services, turn: Turn, opened: OpenTurn, reply: tuple[StoredCard, ...]
 ) -> str:
     """Sends what is pending, card by card; what was sent is what is marked sent."""
-    if state in ("sent", "failed", "cancelled"):
-        return "duplicate" if state == "sent" else state
+    if opened.state in _OVER or not reply:
+        return "duplicate" if opened.state == "sent" else "cancelled"
     for card in reply:
         if card.status != "pending":
             continue
         try:
-            with _stage("send"):
-                sent = await deliver(
-                    services.feishu,
-                    turn.target,
-                    turn_id=turn.id,
-                    chunk=card.chunk,
-                    content=card.content,
-                )
+            sent = await _send(services, turn, card)
         except Undeliverable as exc:
             await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
             return "failed"
@@ -241,7 +248,23 @@ async def _deliver(
                 content=sent.content,
                 message_id=sent.message_id,
             )
+        spoken = from_card(sent.content, services.people.known, unescape=markup.unescape)
+        await answered(
+            services, turn.event, turn.heard, bot=turn.bot, spoken=spoken, sent_id=sent.message_id
+        )
     return "sent"
+
+
+async def _send(services: Services, turn: Turn, card: StoredCard) -> Delivered:
+    with _stage("send"):
+        return await deliver(
+            services.feishu,
+            turn.target,
+            turn_id=turn.id,
+            chunk=card.chunk,
+            content=card.content,
+            names=services.people.known,
+        )
 
 
 def _people_of(turn: Turn) -> list[str]:

@@ -11,6 +11,7 @@ import contextlib
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,6 +19,7 @@ import procrastinate
 import structlog
 
 from bot import logs, metrics, queue
+from bot.agents.judge import build_judge
 from bot.agents.manager import Manager
 from bot.agents.models import build_model
 from bot.database import database_url
@@ -27,7 +29,7 @@ from bot.feishu.errors import FeishuFailure
 from bot.people import People
 from bot.services import Identity, Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
-from bot.turn import handle_message
+from bot.turn import handle_message, handle_recall
 from memory.errors import StoreError
 from memory.postgres import PostgresRpc, connection_pool
 from memory.store import MemoryStore, Rpc
@@ -76,6 +78,8 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
             identity=Identity(feishu),
             people=People(feishu),
             manager=Manager(build_model(settings)),
+            rpc=rpc,
+            judge=build_judge(settings),
         )
     finally:
         await feishu.close()
@@ -92,14 +96,19 @@ async def handle_event(
         envelope = events.parse_envelope(payload)
         if envelope.event_type == events.MESSAGE_RECEIVED:
             await handle_message(services, events.parse_message(envelope), received_ms)
+        elif envelope.event_type == events.MESSAGE_RECALLED:
+            await handle_recall(services, events.parse_recall(envelope))
     except events.MalformedEvent as exc:
         log.warning("event.malformed", reason=str(exc))
-    except StoreError as exc:
-        metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
-        log.error("job.failed", error=type(exc).__name__, code=exc.code)
-        raise
-    except FeishuFailure as exc:
+    except (StoreError, FeishuFailure) as exc:
+        if isinstance(exc, StoreError):
+            metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
         log.error("job.failed", error=type(exc).__name__, code=getattr(exc, "code", None))
+        raise
+    except Exception as exc:
+        # The frames only: the message of an unforeseen exception may hold people's words.
+        stack = "".join(traceback.format_tb(exc.__traceback__))
+        log.error("job.failed", error=type(exc).__name__, stack=stack)
         raise
 
 

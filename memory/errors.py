@@ -47,17 +47,17 @@ class TurnUnknown(StoreError):
 _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "42501": AccessDenied,
     "22004": IdentityMissing,
-    "54000": WorkingMemoryTooLarge,
+    "PT413": WorkingMemoryTooLarge,
     "22023": BadPatch,
     "22P02": BadPatch,
-    "02000": TurnUnknown,
+    "PT404": TurnUnknown,
 }
 # Connection lost, server shutting down, too many connections, statement cancelled.
 _UNAVAILABLE = ("08", "57", "53", "40")
 
 
 def from_sqlstate(code: str, message: str) -> StoreError:
-    """The error for a SQLSTATE (five characters, PostgreSQL appendix A)."""
+    """The error for a SQLSTATE (five characters; PostgreSQL appendix A, PostgREST for `PTxyz`)."""
     if code in _BY_SQLSTATE:
         return _BY_SQLSTATE[code](message, code=code)
     if code[:2] in _UNAVAILABLE:

@@ -128,6 +128,15 @@ class MemoryStore:
         """What is pending will never be delivered. `error`: a code and reason, no message text."""
         await self._call("mark_failed", context, p_turn_id=turn_id, p_error=error)
 
+    async def recall(self, message_id: str, chat_id: str) -> TurnState | None:
+        """A Feishu message was taken back: its copy goes, an unanswered turn is cancelled.
+
+        For the service: the event names no sender. Returns the turn's state, None without a turn.
+        """
+        params = {"p_message_id": message_id, "p_chat_id": chat_id}
+        state: TurnState | None = await self._rpc.call("recall_message", params, None)
+        return state
+
     async def working_memory(self, context: AgentMemoryContext) -> WorkingMemory:
         """Both scopes; `user` is empty unless the sender is the subject."""
         row = await self._call("get_working_memory", context, p_tenant_key=context.tenant_key)

@@ -7,6 +7,7 @@ An at-tag counts wherever it stands, also in code: whether clients notify from c
 documented, so the stand-in assumes the worse.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -123,7 +124,7 @@ def table_count(markdown: str) -> int:
     lines = _CODE.sub("", markdown).split("\n")
     return sum(
         "|" in head and "|" in rule and "-" in rule and bool(_RULE.match(rule))
-        for head, rule in zip(lines, lines[1:], strict=False)
+        for head, rule in itertools.pairwise(lines)
     )
 
 

@@ -2,6 +2,10 @@
 -- Hosted Supabase has the roles already; elsewhere they are created. Nothing here needs a superuser.
 
 do $$
+declare
+  -- since Postgres 16 who creates a role is a member of it without being able to act as it
+  acting constant text := case when current_setting('server_version_num')::int >= 160000
+                          then 'set' else 'member' end;
 begin
   if not exists (select from pg_roles where rolname = 'anon') then
     create role anon nologin noinherit;
@@ -13,10 +17,10 @@ begin
     create role service_role nologin noinherit bypassrls;
   end if;
   -- the bot's own connection acts as these roles, one transaction at a time
-  if not pg_has_role(current_user, 'authenticated', 'member') then
+  if not pg_has_role(current_user, 'authenticated', acting) then
     execute format('grant authenticated to %I', current_user);
   end if;
-  if not pg_has_role(current_user, 'service_role', 'member') then
+  if not pg_has_role(current_user, 'service_role', acting) then
     execute format('grant service_role to %I', current_user);
   end if;
 end

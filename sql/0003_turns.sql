@@ -3,6 +3,7 @@
 -- Every function takes the identity explicitly and filters by it, so that the service key alone
 -- still reads one person's rows; under a user's token the policies check the same thing again.
 -- JSON travels as text: PostgREST-compatible servers disagree on jsonb arguments.
+-- Errors of our own have codes PTxyz, which PostgREST answers as HTTP status xyz.
 
 -- A missing identity fails closed.
 create function public.require_identity(p_user_id text, p_actor_id text, p_conversation_id text)
@@ -17,6 +18,19 @@ begin
   end if;
 end
 $$;
+
+-- Messages that were recalled before their turn began; the turn is then cancelled from the start.
+create table public.recalled_messages (
+  message_id text primary key,
+  chat_id text not null,
+  created_at timestamptz not null default now()
+);
+alter table public.recalled_messages enable row level security;
+create policy recalled_messages_select on public.recalled_messages for select to authenticated
+  using (chat_id = (select public.claim('chat_id')));
+revoke all on public.recalled_messages from anon;
+grant select on public.recalled_messages to authenticated;
+grant select, insert, update, delete on public.recalled_messages to service_role;
 
 -- The answer of a turn as stored, one element per card.
 create function public.turn_reply(p_turn_id text) returns jsonb
@@ -33,14 +47,18 @@ $$;
 create function public.get_working_memory(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $$
-  select jsonb_build_object('chat', '{}'::jsonb, 'user', '{}'::jsonb)
-         || coalesce(jsonb_object_agg(w.scope, w.content), '{}')
-  from public.agent_working_memory w
-  where w.user_id = p_user_id and w.tenant_key = p_tenant_key
-    and ((w.scope = 'chat' and w.conversation_id = p_conversation_id)
-         or (w.scope = 'user' and w.conversation_id = '' and p_user_id = p_actor_id))
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  return (
+    select jsonb_build_object('chat', '{}'::jsonb, 'user', '{}'::jsonb)
+           || coalesce(jsonb_object_agg(w.scope, w.content), '{}')
+    from public.agent_working_memory w
+    where w.user_id = p_user_id and w.tenant_key = p_tenant_key
+      and ((w.scope = 'chat' and w.conversation_id = p_conversation_id)
+           or (w.scope = 'user' and w.conversation_id = '' and p_user_id = p_actor_id)));
+end
 $$;
 
 -- The last p_limit messages up to p_until, oldest first; the cards of one answer are one message.
@@ -79,6 +97,9 @@ declare
   v_question bigint;
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
+    return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
+  end if;
 
   insert into public.agent_chats (id, user_id, tenant_key, chat_id, root_id, title)
   values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, p_root_id, left(p_content, 80))
@@ -134,7 +155,7 @@ begin
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
   for update;
   if v_turn.id is null then
-    raise exception 'turn % is not open', p_turn_id using errcode = '02000';
+    raise exception 'turn % is not open', p_turn_id using errcode = 'PT404';
   end if;
 
   if v_turn.state = 'open' then
@@ -168,7 +189,7 @@ begin
   where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
     and role = 'assistant' and chunk = p_chunk;
   if not found then
-    raise exception 'turn % has no card %', p_turn_id, p_chunk using errcode = '02000';
+    raise exception 'turn % has no card %', p_turn_id, p_chunk using errcode = 'PT404';
   end if;
   update public.agent_turns t set updated_at = now(), error = null, state =
     case when exists (select from public.agent_messages m where m.turn_id = t.id
@@ -254,7 +275,7 @@ begin
 
   if octet_length(v_content::text) > 16384 then
     raise exception 'working memory would hold % bytes, the limit is 16384: remove keys first',
-      octet_length(v_content::text) using errcode = '54000';
+      octet_length(v_content::text) using errcode = 'PT413';
   end if;
   return v_content;
 end

@@ -54,6 +54,7 @@ class Prompt:
     subject: str
     working_memory: WorkingMemory
     now: datetime
+    transcript: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,8 @@ def _instructions(prompt: Prompt) -> str:
     ):
         if content:
             parts.append(f"Working memory of {title}:\n{json.dumps(content, ensure_ascii=False)}")
+    if prompt.transcript:
+        parts.append(f"What was said in this chat lately, oldest first:\n{prompt.transcript}")
     return "\n\n".join(parts)
 
 

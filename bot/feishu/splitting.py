@@ -72,7 +72,8 @@ def split_markdown(
     if encoded_size(markdown) <= max_bytes and tables <= max_tables:
         return [markdown]
     parts = (part for block in blocks for part in _fitting(block, max_bytes))
-    return list(_packed(parts, max_bytes, max_tables)) or [""]
+    pieces = _packed(parts, max_bytes, max_tables)
+    return [piece for piece in pieces if piece.strip()] or [""]
 
 
 def _packed(parts: Iterable[_Block], max_bytes: int, max_tables: int) -> Iterator[str]:
@@ -86,8 +87,7 @@ def _packed(parts: Iterable[_Block], max_bytes: int, max_tables: int) -> Iterato
         piece.append(part.text)
         size += cost
         tables += part.is_table
-    if "".join(piece).strip():
-        yield _joined(piece)
+    yield _joined(piece)
 
 
 def _joined(piece: list[str]) -> str:

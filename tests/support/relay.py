@@ -1,4 +1,4 @@
-"""A loopback TCP relay in front of a server: counts connections and round trips, fails on demand."""
+"""A loopback TCP relay: counts connections and round trips, and fails on demand."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ class Relay:
     def hold(self) -> None:
         """From now on nothing passes: the server is there but never answers."""
         self._flowing.clear()
+
+    def resume(self) -> None:
+        """What was held passes, and what comes after it."""
+        self._flowing.set()
 
     async def cut(self) -> None:
         """Ends every connection and refuses new ones: the server is gone."""

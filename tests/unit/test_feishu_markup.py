@@ -22,29 +22,14 @@ TAG = re.compile(r"<[\s\u200b]*/?(at|person|font|text_tag|link|audio|number_tag|
 MENTION = re.compile(r"<\s*/?(at|person)\b", re.I)
 ALICE = at_tag("ou_alice")
 
-hostile = st.lists(
-    st.sampled_from(
-        [
-            "<",
-            ">",
-            "&",
-            "#",
-            "60;",
-            "lt;",
-            "at",
-            " id=all",
-            "person",
-            "font",
-            "/",
-            "`",
-            "```",
-            "~~~",
-        ]
-        + ["\n", " ", "<at id=all></at>", "&#60;", "&#38;", "\u200b", "\\", "![", "](", ")", "AT"]
-        + ["> ", "- ", "py", "|", "a", "1", "名", "\t", "\r\n", "<text_tag color='red'>"]
-    ),
-    max_size=30,
-).map("".join)
+signs = st.sampled_from(["<", ">", "&", "#", "/", "`", "```", "~~~", "\n", " ", "\t", "|", "\\"])
+words = st.sampled_from(
+    ["at", " id=all", "person", "font", "60;", "lt;", "AT", "py", "a", "1", "名"]
+)
+units = st.sampled_from(
+    ["<at id=all></at>", "&#60;", "&#38;", "\u200b", "![", "](", ")", "> ", "\r\n"]
+)
+hostile = st.lists(signs | words | units, max_size=30).map("".join)
 storable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=60)
 
 
@@ -69,7 +54,6 @@ def outside_plain_fences(markdown: str) -> str:
         "~~~\n```\n~~~\n<at id=all></at>\n```",
         "> ```\n<at id=all></at>\n```",
         "```\n<at id=all></at>",
-        "```\n<at id=all></at>\n```",
         "```py\nx\n```\n<at id=all></at>\n```\ny\n```",
         "<person id='ou_x' show_name=true></person>",
         "<font color='red'>x</font>",
@@ -80,7 +64,8 @@ def outside_plain_fences(markdown: str) -> str:
 )
 def test_no_tag_survives(text):
     escaped = card_markdown(text)
-    assert not TAG.search(escaped)
+    assert not TAG.search(outside_plain_fences(escaped))
+    assert not MENTION.search(escaped)
     assert unescape(escape(text)) == text
 
 

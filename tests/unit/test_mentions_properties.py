@@ -42,6 +42,7 @@ texts = st.lists(PIECES, max_size=12).map("".join) | st.text()
 people = st.lists(
     st.builds(Person, st.sampled_from(["ou_1", "ou_2", "ou_3", "bad id"]), st.sampled_from(NAMES)),
     max_size=6,
+    unique_by=lambda person: person.open_id,
 ).map(lambda found: Roster(tuple(found)))
 
 
@@ -85,14 +86,12 @@ def test_removing_the_agent_only_takes_from_the_front(text, agent):
 
 @given(texts, people)
 def test_a_turn_reply_is_stable_and_reads_back_from_its_card(text, roster):
-    agent, sender = Person("ou_bot", "Memo"), Person("ou_1", "alice")
+    agent, sender = Person("ou_bot", "Memo"), Person("ou_9", "alice")
+    known = roster.including(sender)
     reply = address_reply(text, sender=sender, agent=agent, roster=roster)
-    again = address_reply(reply, sender=sender, agent=agent, roster=roster)
-    card = to_card(reply, roster.including(sender), escape=html.escape, preferred="ou_1")
-    read = from_card(card, roster.including(sender), unescape=html.unescape)
-    assert again == reply
-    assert len(re.findall("<at id=ou_1>", card.split("\n")[0])) <= 1
-    assert len(read) == len(reply) or "<at" in card
+    card = to_card(reply, known, escape=html.escape, preferred="ou_9")
+    assert address_reply(reply, sender=sender, agent=agent, roster=roster) == reply
+    assert from_card(card, known, unescape=html.unescape).casefold() == reply.casefold()
 
 
 @given(texts, people)

@@ -1,0 +1,193 @@
+"""Tools for the person's notes. Results are sentences that carry the id, for later turns to use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic_ai import RunContext, Tool
+from pydantic_ai.exceptions import ToolFailed
+
+from bot.agents.tools.deps import ToolDeps
+from memory.notes import Note, NoteChange, note_id
+from memory.scope import AgentMemoryContext
+
+_LISTED = 50
+_FOUND = 10
+
+
+def note_tools() -> list[Tool[ToolDeps]]:
+    """The tools, each run alone: the order of creation is the order in which the model asked."""
+    functions: tuple[Any, ...] = (
+        create_note,
+        get_note,
+        list_notes,
+        search_notes,
+        update_note,
+        delete_note,
+        share_note,
+    )
+    return [Tool(function, sequential=True) for function in functions]
+
+
+async def create_note(
+    ctx: RunContext[ToolDeps], title: str, body: str = "", tags: list[str] | None = None
+) -> str:
+    """Create a note for the person who asks.
+
+    Args:
+        title: Short title, 1 to 200 characters.
+        body: The text of the note, at most 20000 characters.
+        tags: Up to 20 tags of at most 40 characters.
+    """
+    deps, context = ctx.deps, _own(ctx)
+    # The same note of the same message is made once, however often the turn is repeated.
+    made = note_id(deps.turn_id, title, body) if deps.turn_id else None
+    note = await deps.notes.create(context, title=title, body=body, tags=tags or [], id=made)
+    tagged = f" with tags: {', '.join(note.tags)}" if note.tags else ""
+    return (
+        f"Successfully created note {_named(note)}{tagged}. "
+        "Remember this note ID for future reference in this conversation."
+    )
+
+
+async def get_note(ctx: RunContext[ToolDeps], note_id: str) -> str:
+    """Read one note with its whole text.
+
+    Args:
+        note_id: The note's ID, for example from the note registry or an earlier tool result.
+    """
+    note = await ctx.deps.notes.get(_own(ctx), note_id)
+    body = f"Text:\n{note.body}" if note.body else "It has no text."
+    return f"Note {_described(note)}; last changed {_day(note.updated_at)}. {body}"
+
+
+async def list_notes(ctx: RunContext[ToolDeps], tags: list[str] | None = None) -> str:
+    """List the person's notes and those shared with this chat, oldest first.
+
+    Args:
+        tags: Only notes that have all of these tags.
+    """
+    notes = await ctx.deps.notes.list(_own(ctx), tags=tags or [], limit=_LISTED)
+    if not notes:
+        return "There are no notes with these tags." if tags else "There are no notes yet."
+    return f"{_count(notes)}, oldest first:\n" + _lines(notes, ctx.deps.context.user_id)
+
+
+async def search_notes(ctx: RunContext[ToolDeps], query: str) -> str:
+    """Find notes by words in their title, tags or text, best match first.
+
+    Args:
+        query: A few words to look for.
+    """
+    notes = await ctx.deps.notes.search(_own(ctx), query, limit=_FOUND)
+    if not notes:
+        return f"No note matches {query!r}. Try other words, or list_notes."
+    return f"{_count(notes)} found, best first:\n" + _lines(notes, ctx.deps.context.user_id)
+
+
+async def update_note(
+    ctx: RunContext[ToolDeps],
+    note_id: str,
+    title: str | None = None,
+    body: str | None = None,
+    add_tags: list[str] | None = None,
+    remove_tags: list[str] | None = None,
+) -> str:
+    """Change a note. Only what is given changes; all other tags and fields stay.
+
+    Args:
+        note_id: The note's ID.
+        title: The new title.
+        body: The new text; it replaces the old one.
+        add_tags: Tags to add.
+        remove_tags: Tags to remove.
+    """
+    if title is None and body is None and not add_tags and not remove_tags:
+        raise ToolFailed("Nothing to change was given: give title, body, add_tags or remove_tags.")
+    change = await ctx.deps.notes.update(
+        _own(ctx),
+        note_id,
+        title=title,
+        body=body,
+        add_tags=add_tags or [],
+        remove_tags=remove_tags or [],
+    )
+    changes = _changes(change)
+    if not changes:
+        return f"Note {_described(change.note)}; it is as asked already, nothing changed."
+    return (
+        f"Successfully updated note {_named(change.note)}. Changes: {'; '.join(changes)}. "
+        f"Tags now: {', '.join(change.note.tags) or 'none'}."
+    )
+
+
+async def delete_note(ctx: RunContext[ToolDeps], note_id: str) -> str:
+    """Delete a note for good. Only when the person asked for exactly this.
+
+    Args:
+        note_id: The note's ID.
+    """
+    note = await ctx.deps.notes.delete(_own(ctx), note_id)
+    return f"Successfully deleted note {_named(note)}. Its ID is no longer valid."
+
+
+async def share_note(ctx: RunContext[ToolDeps], note_id: str, shared: bool = True) -> str:
+    """Let everyone in this chat read a note, or end that. Only when the person asked for it.
+
+    Args:
+        note_id: The note's ID.
+        shared: True shares it with this chat; False makes it private again.
+    """
+    note = await ctx.deps.notes.share(_own(ctx), note_id, shared=shared)
+    if shared:
+        return f"Successfully shared note {_named(note)}: everyone in this chat can read it."
+    return f"Note {_named(note)} is private again: only its owner can read it."
+
+
+def _own(ctx: RunContext[ToolDeps]) -> AgentMemoryContext:
+    """The turn's context when it may reach notes at all."""
+    if not ctx.deps.context.speaks_for_self:
+        raise ToolFailed(
+            f"The notes are {ctx.deps.subject or 'another person'}'s and only that person can use "
+            "them, by asking without mentioning anybody else. Nothing was read or changed. "
+            "Say so, and do not try again."
+        )
+    return ctx.deps.context
+
+
+def _changes(change: NoteChange) -> list[str]:
+    said = []
+    if change.added:
+        said.append(f"added tags: {', '.join(change.added)}")
+    if change.removed:
+        said.append(f"removed tags: {', '.join(change.removed)}")
+    if change.note.title != change.old_title:
+        said.append(f'title changed from "{change.old_title}" to "{change.note.title}"')
+    if change.body_changed:
+        said.append("text replaced")
+    return said
+
+
+def _named(note: Note) -> str:
+    return f'"{note.title}" (ID: {note.id})'
+
+
+def _described(note: Note) -> str:
+    return f"{_named(note)}, tags: {', '.join(note.tags) or 'none'}"
+
+
+def _lines(notes: Iterable[Note], user_id: str) -> str:
+    return "\n".join(
+        f"{number}. {_described(note)}"
+        + ("" if note.user_id == user_id else ", shared by another person")
+        for number, note in enumerate(notes, start=1)
+    )
+
+
+def _count(notes: tuple[Note, ...]) -> str:
+    return "1 note" if len(notes) == 1 else f"{len(notes)} notes"
+
+
+def _day(time: str) -> str:
+    return time[:10]

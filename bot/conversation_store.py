@@ -1,0 +1,88 @@
+"""Conversations of chats over the memory's SQL functions; one round trip each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bot.conversation import ChannelConversation, Decision, IncomingMessage, MessageRecord
+from memory.scope import AgentMemoryContext
+from memory.store import Rpc
+
+
+class ChatConversations:
+    """A `ConversationStore` with the token of one message: only its own chat is reachable."""
+
+    def __init__(self, rpc: Rpc, context: AgentMemoryContext) -> None:
+        self._rpc = rpc
+        self._context = context
+
+    async def load(self, channel_id: str) -> ChannelConversation | None:
+        return _conversation(await self._call("load_conversation", channel_id))
+
+    async def begin(self, channel_id: str, now: int, seed: Sequence[MessageRecord]) -> None:
+        await self._call(
+            "begin_conversation",
+            channel_id,
+            p_tenant_key=self._context.tenant_key,
+            p_now=now,
+            p_records=_dump(seed),
+        )
+
+    async def append(
+        self, channel_id: str, record: MessageRecord, *, active_since: int, keep: int
+    ) -> ChannelConversation | None:
+        row = await self._call(
+            "append_to_conversation",
+            channel_id,
+            p_tenant_key=self._context.tenant_key,
+            p_records=_dump([record]),
+            p_at=record.timestamp,
+            p_active_since=active_since,
+            p_keep=keep,
+        )
+        return _conversation(row)
+
+    async def remove(self, channel_id: str, message_id: str) -> None:
+        await self._call("remove_from_conversation", channel_id, p_message_id=message_id)
+
+    async def finish(self, channel_id: str) -> None:
+        await self._call("finish_conversation", channel_id)
+
+    async def set_quiet(self, channel_id: str, quiet: bool) -> None:
+        await self._call(
+            "set_chat_quiet", channel_id, p_tenant_key=self._context.tenant_key, p_quiet=quiet
+        )
+
+    async def log_decision(self, message: IncomingMessage, decision: Decision) -> None:
+        """Stores a decision with its reason; a message decided again keeps its first row."""
+        await self._call(
+            "log_decision",
+            self._context.chat_id,
+            p_tenant_key=self._context.tenant_key,
+            p_actor_id=self._context.actor_id,
+            p_message_id=message.message_id,
+            p_respond=decision.respond,
+            p_reason=decision.reason.value,
+            p_tier=decision.tier,
+            p_cue=decision.cue.value if decision.cue else None,
+            p_since_bot_ms=decision.since_bot_ms,
+            p_verdict=decision.verdict,
+            p_judge_ms=decision.judge_ms,
+        )
+
+    async def _call(self, function: str, channel_id: str, **params: object) -> Any:
+        return await self._rpc.call(function, {"p_chat_id": channel_id, **params}, self._context)
+
+
+def _conversation(row: Mapping[str, Any] | None) -> ChannelConversation | None:
+    if not row:
+        return None
+    messages = tuple(MessageRecord(**message) for message in row["messages"])
+    return ChannelConversation(**{**row, "messages": messages})
+
+
+def _dump(records: Sequence[MessageRecord]) -> str:
+    return json.dumps([asdict(record) for record in records], ensure_ascii=False)

@@ -1,0 +1,189 @@
+"""Whether the bot speaks, as far as rules go, and why. Pure.
+
+In this order: its own words never, other bots only by mention and within the loop limit, explicit
+triggers always, messages to somebody else never, in a quiet chat nothing more, and lately
+answered people when they go on (`bot.cues`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from bot.cues import Cue, Exchange, cue_of
+from bot.transcript import ChannelConversation, MessageRecord
+
+BOT_TURN_LIMIT = 10
+
+
+@dataclass(frozen=True)
+class IncomingMessage:
+    """What a decision needs to know of a message.
+
+    `mentions_others` is an @ of anybody but the bot, @all included. `replies_to_bot` and
+    `replies_to_other` are about the quoted message outside threads: inside a thread Feishu gives
+    the thread's root as parent of every message, so there they say nothing.
+    """
+
+    message_id: str
+    author: str
+    author_id: str
+    text: str
+    timestamp: int
+    is_bot: bool = False
+    chat_type: str = "group"
+    mentions_bot: bool = False
+    mentions_others: bool = False
+    replies_to_bot: bool = False
+    replies_to_other: bool = False
+    root_id: str | None = None
+
+    @property
+    def is_explicit(self) -> bool:
+        """Addressed to the bot beyond doubt."""
+        return self.mentions_bot or self.replies_to_bot or self.chat_type == "p2p"
+
+    def record(self) -> MessageRecord:
+        """The message as a conversation keeps it."""
+        return MessageRecord(
+            author=self.author,
+            author_id=self.author_id,
+            content=self.text,
+            timestamp=self.timestamp,
+            is_bot=self.is_bot,
+            message_id=self.message_id,
+            root_id=self.root_id,
+        )
+
+
+class Reason(StrEnum):
+    """Why the bot speaks or keeps silent."""
+
+    OWN_MESSAGE = "own_message"
+    BOT_WITHOUT_MENTION = "bot_without_mention"
+    BOT_LOOP_LIMIT = "bot_loop_limit"
+    EXPLICIT_TRIGGER = "explicit_trigger"
+    ADDRESSED_TO_OTHER = "addressed_to_other"
+    QUIET = "quiet"
+    RECENT_FOLLOWUP = "recent_followup"
+    LLM_JUDGE = "llm_judge"
+    NO_TRIGGER = "no_trigger"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision and what it rests on, as it is logged and stored.
+
+    `tier` is explicit, heuristic, judge or none; `verdict` the judge's yes, no, timeout or error.
+    """
+
+    respond: bool
+    reason: Reason
+    tier: str = "none"
+    since_bot_ms: int | None = None
+    cue: Cue | None = None
+    verdict: str | None = None
+    judge_ms: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Silent so far, but a judge may find that the bot is meant."""
+        return self.reason is Reason.NO_TRIGGER and self.cue in (Cue.UNCLEAR, Cue.FOLLOW_UP)
+
+
+def decide_start(
+    message: IncomingMessage,
+    recent: Sequence[MessageRecord],
+    bot_open_id: str,
+    bot_turn_limit: int = BOT_TURN_LIMIT,
+) -> Decision:
+    """Without a conversation only an explicit trigger speaks to the bot."""
+    plain = _plain_decision(message, recent, bot_open_id, bot_turn_limit)
+    return plain or Decision(False, Reason.NO_TRIGGER)
+
+
+def decide(
+    message: IncomingMessage,
+    conversation: ChannelConversation,
+    bot_open_id: str,
+    window_ms: int,
+    bot_turn_limit: int = BOT_TURN_LIMIT,
+) -> Decision:
+    """The decision within a conversation, as far as rules go. `message` may be recorded already."""
+    earlier = before(message, conversation.messages)
+    exchange, spoken_at = _exchange(message, earlier, bot_open_id)
+    since = None if spoken_at is None else message.timestamp - spoken_at
+    plain = _plain_decision(message, earlier, bot_open_id, bot_turn_limit)
+    if plain:
+        return replace(plain, since_bot_ms=since)
+    if conversation.quiet:
+        return Decision(False, Reason.QUIET, since_bot_ms=since)
+    cue = cue_of(message.text, message.author_id, exchange)
+    if cue is Cue.FOLLOW_UP and since is not None and since <= window_ms:
+        return Decision(True, Reason.RECENT_FOLLOWUP, "heuristic", since, cue)
+    return Decision(False, Reason.NO_TRIGGER, since_bot_ms=since, cue=cue)
+
+
+def is_bot_loop(recent: Iterable[MessageRecord], limit: int) -> bool:
+    """Whether the last `limit` messages are all by bots, with no human word between."""
+    run = 0
+    for record in recent:
+        run = run + 1 if record.is_bot else 0
+    return run >= limit
+
+
+def _plain_decision(
+    message: IncomingMessage, recent: Sequence[MessageRecord], bot_open_id: str, limit: int
+) -> Decision | None:
+    if message.author_id == bot_open_id:
+        return Decision(False, Reason.OWN_MESSAGE)
+    if message.is_bot and not message.mentions_bot:
+        return Decision(False, Reason.BOT_WITHOUT_MENTION)
+    if message.is_bot and is_bot_loop(recent, limit):
+        return Decision(False, Reason.BOT_LOOP_LIMIT)
+    if message.is_explicit:
+        return Decision(True, Reason.EXPLICIT_TRIGGER, "explicit")
+    if message.mentions_others or message.replies_to_other:
+        return Decision(False, Reason.ADDRESSED_TO_OTHER)
+    return None
+
+
+def before(message: IncomingMessage, records: Sequence[MessageRecord]) -> tuple[MessageRecord, ...]:
+    """What had been said when the message was written; it may itself be among the records."""
+    return tuple(
+        record
+        for record in records
+        if record.timestamp <= message.timestamp and record.message_id != message.message_id
+    )
+
+
+def _exchange(
+    message: IncomingMessage, records: Sequence[MessageRecord], bot_open_id: str
+) -> tuple[Exchange, int | None]:
+    """What the bot said last where the author reads it, and when: another thread is elsewhere."""
+    here = [record for record in records if record.is_in(message.root_id)]
+    spoken = [index for index, record in enumerate(here) if _is_ours(record, bot_open_id)]
+    if not spoken:
+        return Exchange(), None
+    answer, earlier, later = here[spoken[-1]], here[: spoken[-1]], here[spoken[-1] + 1 :]
+    asked = _asked(answer, earlier)
+    others = {r.author for r in records if not r.is_bot and r.author_id != message.author_id}
+    exchange = Exchange(
+        said=answer.content,
+        asked=asked.content if asked else "",
+        asker=asked.author_id if asked else None,
+        since=tuple((record.author_id, record.content) for record in later if not record.is_bot),
+        names=tuple(sorted(others)),
+        bot_name=answer.author,
+    )
+    return exchange, answer.timestamp
+
+
+def _is_ours(record: MessageRecord, bot_open_id: str) -> bool:
+    return record.ours or record.author_id == bot_open_id
+
+
+def _asked(answer: MessageRecord, earlier: Sequence[MessageRecord]) -> MessageRecord | None:
+    """The message that the answer is for: of the person it addresses, else the last one."""
+    people = [record for record in reversed(earlier) if not record.is_bot]
+    addressed = (r for r in people if r.author and answer.content.startswith(f"@{r.author}"))
+    return next(addressed, people[0] if people else None)

@@ -1,0 +1,212 @@
+"""Listening in a group: what is heard is kept while a conversation is on, and decided upon.
+
+Whether the bot speaks is decided in `bot.decisions`; here are the steps around it that need the
+store or Feishu: recording, seeding a new conversation with recent messages, logging the decision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+
+import structlog
+
+from bot import metrics
+from bot.conversation import ConversationManager, ResponseDecider
+from bot.conversation_store import ChatConversations
+from bot.decisions import Decision, IncomingMessage
+from bot.feishu import events
+from bot.feishu.content import render_content, render_mentions
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.events import MessageEvent
+from bot.feishu.models import RawMessage
+from bot.mentions import Person
+from bot.services import Services
+from bot.transcript import ChannelConversation, MessageRecord
+from memory.scope import memory_context
+
+log = structlog.get_logger()
+
+_RECENT = 20
+_RECENT_S = 3600
+_LOOK_BACK_TIMEOUT_S = 2.0
+_DENIED_S = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message, the decision on it, and the group conversation it belongs to, if one is on."""
+
+    message: IncomingMessage
+    decision: Decision
+    conversation: ChannelConversation | None = None
+
+
+async def listen(services: Services, event: MessageEvent, bot: Person) -> Heard:
+    """Records and decides. Every decision is one log line, one count and one row."""
+    message = await _incoming(services, event, bot)
+    conversation = await _record(services, event, message, bot)
+    decider = ResponseDecider(
+        bot.open_id, services.settings.followup_window_seconds, services.judge
+    )
+    recent = conversation.messages if conversation else await _loop_memory(services, event, message)
+    decision = await decider.decide(message, conversation, recent)
+    await _log(services, event, message, decision)
+    return Heard(message, decision, conversation)
+
+
+async def answered(
+    services: Services, event: MessageEvent, heard: Heard, *, bot: Person, spoken: str, sent_id: str
+) -> None:
+    """A reply was delivered: it starts the conversation of the chat, or goes on with it."""
+    if not _follows(services, event):
+        return
+    conversations = _conversations(services, event)
+    if heard.conversation is None:
+        before = await recent_messages(services, event, bot)
+        await conversations.start(event.chat_id, (*before, heard.message.record()))
+    record = MessageRecord(
+        author=bot.name,
+        author_id=bot.open_id,
+        content=spoken,
+        timestamp=int(services.clock() * 1000),
+        is_bot=True,
+        message_id=sent_id,
+        root_id=event.root_id or (event.message_id if services.settings.reply_in_thread else None),
+    )
+    await conversations.record_bot_response(event.chat_id, record)
+
+
+async def recent_messages(
+    services: Services, event: MessageEvent, bot: Person
+) -> tuple[MessageRecord, ...]:
+    """What was said in the chat lately, from Feishu's list where the scope allows, oldest first."""
+    if time.monotonic() < services.denials.get("list_messages", 0.0):
+        return ()
+    in_thread = bool(event.thread_id)
+    now = int(services.clock())
+    try:
+        async with asyncio.timeout(_LOOK_BACK_TIMEOUT_S):
+            found = await services.feishu.list_messages(
+                "thread" if in_thread else "chat",
+                event.thread_id if in_thread else event.chat_id,
+                start_s=None if in_thread else now - _RECENT_S,
+                end_s=None if in_thread else now,
+                descending=True,
+                page_size=_RECENT,
+                max_items=_RECENT,
+            )
+    except (TimeoutError, FeishuFailure) as exc:
+        if isinstance(exc, FeishuError):
+            services.denials["list_messages"] = time.monotonic() + _DENIED_S
+        log.info("recent_messages.unavailable", error=type(exc).__name__)
+        return ()
+    records = [_from_list(services, raw, bot) for raw in reversed(found) if not raw.deleted]
+    return tuple(r for r in records if r.content and r.message_id != event.message_id)
+
+
+async def _incoming(services: Services, event: MessageEvent, bot: Person) -> IncomingMessage:
+    to_bot = events.mentions_bot(event, bot.open_id)
+    quotes = bool(event.parent_id) and not event.thread_id and not to_bot
+    quoted_bot = quotes and await _is_ours(services, event.parent_id)
+    return IncomingMessage(
+        message_id=event.message_id,
+        author=services.people.name(event.sender_open_id),
+        author_id=event.sender_open_id,
+        text=event.text,
+        timestamp=event.create_time_ms or int(services.clock() * 1000),
+        is_bot=event.sender_type != "user",
+        chat_type=event.chat_type,
+        mentions_bot=to_bot,
+        mentions_others=event.mentions_all or any(m.open_id != bot.open_id for m in event.mentions),
+        replies_to_bot=quoted_bot,
+        replies_to_other=quotes and not quoted_bot,
+        root_id=event.root_id if event.thread_id else None,
+    )
+
+
+async def _is_ours(services: Services, message_id: str) -> bool:
+    """Whether this bot sent a message; when Feishu does not say, it did not."""
+    try:
+        async with asyncio.timeout(_LOOK_BACK_TIMEOUT_S):
+            found = await services.feishu.get_message(message_id)
+    except (TimeoutError, FeishuFailure):
+        return False
+    return bool(found) and found[0].sender_id == services.settings.feishu_app_id
+
+
+async def _record(
+    services: Services, event: MessageEvent, message: IncomingMessage, bot: Person
+) -> ChannelConversation | None:
+    """Keeps what is said while a conversation is on; the bot's own words are kept when sent."""
+    if not _follows(services, event) or message.author_id == bot.open_id:
+        return None
+    return await _conversations(services, event).record_message(event.chat_id, message.record())
+
+
+async def _loop_memory(
+    services: Services, event: MessageEvent, message: IncomingMessage
+) -> tuple[MessageRecord, ...]:
+    """What the loop guard looks at between conversations; only other bots need it."""
+    if not message.is_bot or not _follows(services, event):
+        return ()
+    last = await _store(services, event).load(event.chat_id)
+    return last.messages if last else ()
+
+
+async def _log(
+    services: Services, event: MessageEvent, message: IncomingMessage, decision: Decision
+) -> None:
+    metrics.DECISIONS.labels(respond=decision.respond, reason=decision.reason.value).inc()
+    log.info(
+        "decision",
+        message_id=message.message_id,
+        chat_id=event.chat_id,
+        respond=decision.respond,
+        reason=decision.reason.value,
+        tier=decision.tier,
+        since_bot_ms=decision.since_bot_ms,
+        judge_ms=decision.judge_ms,
+    )
+    if event.chat_type != "p2p":
+        await _store(services, event).log_decision(message, decision)
+
+
+def _follows(services: Services, event: MessageEvent) -> bool:
+    return event.chat_type != "p2p" and services.settings.group_transcript == "active"
+
+
+def _store(services: Services, event: MessageEvent) -> ChatConversations:
+    speaker = event.sender_open_id
+    context = memory_context(
+        chat_id=event.chat_id,
+        root=event.root_id or event.message_id,
+        subject=speaker,
+        actor=speaker,
+        tenant_key=event.tenant_key,
+    )
+    return ChatConversations(services.rpc, context)
+
+
+def _conversations(services: Services, event: MessageEvent) -> ConversationManager:
+    return ConversationManager(
+        _store(services, event),
+        timeout_seconds=services.settings.conversation_timeout_seconds,
+        clock=lambda: int(services.clock() * 1000),
+    )
+
+
+def _from_list(services: Services, raw: RawMessage, bot: Person) -> MessageRecord:
+    ours = raw.sender_id == services.settings.feishu_app_id
+    template = render_content(raw.message_type, raw.content).template
+    record = MessageRecord(
+        author=bot.name if ours else services.people.name(raw.sender_id),
+        author_id=bot.open_id if ours else raw.sender_id,
+        content=render_mentions(template, raw.mentions),
+        timestamp=raw.create_time_ms,
+        is_bot=ours or raw.sender_type != "user",
+        message_id=raw.message_id,
+        root_id=raw.root_id or None if raw.thread_id else None,
+    )
+    return replace(record, ours=ours)

@@ -1,0 +1,66 @@
+"""What the model is told: the stored conversation as text, within the token budget. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.agents.manager import Prompt
+from bot.feishu import markup
+from bot.mentions import from_card
+from memory.context import Message, Sections, assemble
+from memory.models import OpenTurn, StoredMessage, WorkingMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Who speaks where: `names` is open_id → name; `labelled` writes authors in front of lines."""
+
+    bot_name: str
+    subject: str
+    names: Mapping[str, str]
+    labelled: bool
+    now: datetime
+
+
+def build_prompt(
+    opened: OpenTurn, question: str, scene: Scene, *, transcript: str, budget_tokens: int
+) -> Prompt:
+    """The prompt of a turn. The question is never cut; of the rest, the newest is kept."""
+    told = [tell(message, scene) for message in opened.history]
+    fitted = assemble(
+        Sections(
+            question=told[-1].content if told else question,
+            working_memory=_memory_text(opened.working_memory),
+            transcript=transcript,
+            history=tuple(told[:-1]),
+        ),
+        budget_tokens,
+    ).sections
+    return Prompt(
+        bot_name=scene.bot_name,
+        question=fitted.question,
+        history=fitted.history,
+        subject=scene.subject,
+        working_memory=opened.working_memory if fitted.working_memory else WorkingMemory(),
+        transcript=fitted.transcript,
+        now=scene.now,
+    )
+
+
+def tell(message: StoredMessage, scene: Scene) -> Message:
+    """A stored message as the model reads it: at-tags as names, people labelled in groups."""
+    if message.role == "assistant":
+        text = from_card(message.content, scene.names, unescape=markup.unescape)
+        return Message("assistant", text)
+    if not scene.labelled:
+        return Message("user", message.content)
+    author = message.actor_name or scene.names.get(message.actor_id or "", "someone")
+    return Message("user", f"{' '.join(author.split())}: {message.content}", author=author)
+
+
+def _memory_text(memory: WorkingMemory) -> str:
+    kept = {"chat": memory.chat, "user": memory.user}
+    return json.dumps(kept, ensure_ascii=False) if memory.chat or memory.user else ""

@@ -1,0 +1,230 @@
+"""Notes of a person, and the registry of the notes a conversation has worked with.
+
+Every method is one SQL function and one round trip; each enters what it touched into the registry.
+Only the person speaking for themselves reaches notes: all methods raise `AccessDenied` otherwise.
+
+StoreError
+├── NoteNotFound   no note with this id is visible here
+└── NoteInvalid    the title, body or tags cannot be stored; the message says what to change
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory.errors import StoreError
+from memory.scope import AgentMemoryContext
+from memory.store import Rpc
+
+_ID_BYTES = 7
+_ID_LENGTH = 10
+_LATIN = re.compile(r"[^\W_\u3400-\u9fff]+")
+_HAN = re.compile(r"[\u3400-\u9fff]+")
+_NOT_SEARCHED = frozenset("a an the my note notes of on in for with about and or to 笔记".split())
+
+
+class NoteNotFound(StoreError):
+    """No note with this id is visible to this person in this chat."""
+
+
+class NoteInvalid(StoreError):
+    """The title, body or tags of a note cannot be stored."""
+
+
+_BY_SQLSTATE = {"PT404": NoteNotFound, "PT422": NoteInvalid}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One note. Times are ISO 8601; `shared_chat_id` is the chat that may read it, if any."""
+
+    id: str
+    user_id: str
+    title: str
+    body: str
+    tags: tuple[str, ...]
+    shared_chat_id: str | None
+    created_at: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteChange:
+    """What an update did: the note as it is now, and what is different."""
+
+    note: Note
+    old_title: str
+    body_changed: bool
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredNote:
+    """A note of a conversation's working set.
+
+    `ordinal` counts from 1 in order of creation or first touch. `recency` 1 is the note used last;
+    None: only listed so far.
+    """
+
+    id: str
+    title: str
+    tags: tuple[str, ...]
+    ordinal: int
+    recency: int | None
+    last_action: str
+    last_used_at: str | None
+
+
+def note_id(*parts: str) -> str:
+    """The id of a new note: the same for the same parts, random without any."""
+    seed = "\x1f".join(parts).encode() if parts else secrets.token_bytes(32)
+    digest = hashlib.sha256(seed).digest()[:_ID_BYTES]
+    return "note_" + base64.b32encode(digest).decode().lower()[:_ID_LENGTH]
+
+
+def search_terms(query: str) -> list[str]:
+    """Words of a query in lower case; of Chinese text the pairs of neighbouring characters."""
+    text = query.lower()
+    words = [word for word in _LATIN.findall(text) if word not in _NOT_SEARCHED]
+    for run in _HAN.findall(text):
+        pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+        words += [pair for pair in pairs if pair not in _NOT_SEARCHED]
+    return list(dict.fromkeys(words))[:40]
+
+
+def registered_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[RegisteredNote, ...]:
+    """The entries of `note_registry` (SQL), in order of creation or first touch."""
+    return tuple(
+        RegisteredNote(
+            id=row["id"],
+            title=row["title"],
+            tags=tuple(row["tags"]),
+            ordinal=row["ordinal"],
+            recency=row["recency"],
+            last_action=row["last_action"],
+            last_used_at=row["last_used_at"],
+        )
+        for row in rows
+    )
+
+
+class NoteStore:
+    """Notes over the same transports as the rest of the memory."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+
+    async def create(
+        self,
+        context: AgentMemoryContext,
+        *,
+        title: str,
+        body: str = "",
+        tags: Sequence[str] = (),
+        id: str | None = None,
+    ) -> Note:
+        """Keeps a note. With the `id` of a note made before, that note is returned as it is."""
+        made = id or note_id()
+        fields = {"p_note_id": made, "p_title": title, "p_body": body, "p_tags": _dump(tags)}
+        return _note(await self._call("create_note", context, fields))
+
+    async def get(self, context: AgentMemoryContext, id: str) -> Note:
+        """Raises `NoteNotFound`."""
+        return _note(await self._call("get_note", context, {"p_note_id": id}))
+
+    async def list(
+        self, context: AgentMemoryContext, *, tags: Sequence[str] = (), limit: int = 50
+    ) -> tuple[Note, ...]:
+        """The newest `limit` notes that have all `tags`, in order of creation."""
+        rows = await self._call("list_notes", context, {"p_tags": _dump(tags), "p_limit": limit})
+        return tuple(map(_note, rows))
+
+    async def search(
+        self, context: AgentMemoryContext, query: str, *, limit: int = 10
+    ) -> tuple[Note, ...]:
+        """Notes with words of `query` in title, tags or body, best first."""
+        params = {"p_terms": _dump(search_terms(query)), "p_limit": limit}
+        return tuple(map(_note, await self._call("search_notes", context, params)))
+
+    async def update(
+        self,
+        context: AgentMemoryContext,
+        id: str,
+        *,
+        title: str | None = None,
+        body: str | None = None,
+        add_tags: Sequence[str] = (),
+        remove_tags: Sequence[str] = (),
+    ) -> NoteChange:
+        """Changes what is given. Raises `NoteNotFound` and `NoteInvalid`."""
+        row = await self._call(
+            "update_note",
+            context,
+            {
+                "p_note_id": id,
+                "p_title": title,
+                "p_body": body,
+                "p_add_tags": _dump(add_tags),
+                "p_remove_tags": _dump(remove_tags),
+            },
+        )
+        return NoteChange(
+            note=_note(row["note"]),
+            old_title=row["old_title"],
+            body_changed=row["body_changed"],
+            added=tuple(row["added"]),
+            removed=tuple(row["removed"]),
+        )
+
+    async def delete(self, context: AgentMemoryContext, id: str) -> Note:
+        """Deletes a note for good and returns it as it was. Raises `NoteNotFound`."""
+        return _note(await self._call("delete_note", context, {"p_note_id": id}, in_chat=False))
+
+    async def share(self, context: AgentMemoryContext, id: str, *, shared: bool = True) -> Note:
+        """Lets everyone in this chat read the note, or only its owner again."""
+        params = {"p_note_id": id, "p_share": shared}
+        return _note(await self._call("share_note", context, params))
+
+    async def registry(self, context: AgentMemoryContext) -> tuple[RegisteredNote, ...]:
+        """The notes of this conversation; none unless the person speaks for themselves."""
+        return registered_notes(await self._call("note_registry", context, {}))
+
+    async def _call(
+        self,
+        function: str,
+        context: AgentMemoryContext,
+        params: Mapping[str, object],
+        *,
+        in_chat: bool = True,
+    ) -> Any:
+        identity: dict[str, object] = {
+            "p_conversation_id": context.conversation_id,
+            "p_user_id": context.user_id,
+            "p_actor_id": context.actor_id,
+            "p_tenant_key": context.tenant_key,
+        }
+        if in_chat:
+            identity["p_chat_id"] = context.chat_id
+        try:
+            return await self._rpc.call(function, {**identity, **params}, context)
+        except StoreError as exc:
+            kind = _BY_SQLSTATE.get(exc.code)
+            if kind is None:
+                raise
+            raise kind(str(exc).removeprefix(f"{function}: "), code=exc.code) from exc
+
+
+def _note(row: Mapping[str, Any]) -> Note:
+    return Note(**{**row, "tags": tuple(row["tags"])})
+
+
+def _dump(values: Sequence[str]) -> str:
+    return json.dumps(list(values), ensure_ascii=False)

@@ -1,0 +1,296 @@
+"""What people (and other bots) do in the simulated tenant, and the events it makes.
+
+Feishu pushes a group message to the app only if it @-s the bot, or the app has the scope
+im:message.group_msg; never the bot's own messages; other bots' messages only with the
+`include_bot` scopes. Edits are not pushed.
+"""
+
+import base64
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sandbox import events
+from sandbox.content import Outgoing
+from sandbox.entities import (
+    BOT,
+    GROUP,
+    USER,
+    Chat,
+    Mention,
+    Message,
+    Person,
+    Reaction,
+    Resource,
+    new_id,
+)
+from sandbox.events import Envelope
+from sandbox.messaging import add_reaction, compose
+from sandbox.push import Pusher
+from sandbox.state import World
+
+# A 1 x 1 pixel, for image messages that bring no picture of their own.
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAA"
+    "fFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+_ALL = re.compile(r"@(?:all|所有人)(?![A-Za-z0-9_])")
+
+
+class Refusal(Exception):
+    """The control interface was asked for something that makes no sense; the message says what."""
+
+
+@dataclass(frozen=True)
+class Speech:
+    """A message that somebody writes.
+
+    `text` with `@Name` of members (unless `raw`); or `content`, the raw JSON string of the
+    message. `mentions` are open ids for keys `@_user_1`, `@_user_2` … that stand in the text.
+    """
+
+    speaker: str
+    chat_id: str
+    text: str = ""
+    msg_type: str = "text"
+    content: str = ""
+    mentions: tuple[str, ...] = ()
+    raw: bool = False
+    reply_to: str = ""
+    quote: bool = False
+    file_base64: str = ""
+    file_name: str = ""
+    mime: str = "image/png"
+    count: int = 1
+    new_event_ids: bool = False
+
+
+class Actors:
+    """The people of the tenant, as remote-controlled by the page or a test."""
+
+    def __init__(self, world: World, pusher: Pusher) -> None:
+        self._world = world
+        self._pusher = pusher
+        self._received: dict[str, Envelope] = {}
+
+    def say(self, speech: Speech) -> Message:
+        """Write a message and push it to the app as often as `count` says."""
+        with self._world.lock:
+            chat = self._present(speech.speaker, speech.chat_id)
+            parent = self.message(speech.reply_to) if speech.reply_to else None
+            in_thread = parent is not None and not speech.quote
+            message = compose(
+                self._world,
+                chat.chat_id,
+                speech.speaker,
+                (speech.msg_type, self._content(speech, chat)),
+                parent=parent,
+                in_thread=in_thread,
+            )
+            self._keep_file(speech, message)
+            envelope = events.received(self._world, message)
+            self._received[message.message_id] = envelope
+            wanted = self._is_delivered(message, chat)
+        if wanted:
+            self._deliver(envelope, message, speech.count, speech.new_event_ids)
+        return message
+
+    def redeliver(self, message_id: str, times: int, *, new_event_id: bool) -> None:
+        """Push the event of a message again, as Feishu sometimes does."""
+        with self._world.lock:
+            message = self.message(message_id)
+            envelope = self._received.get(message_id) or events.received(self._world, message)
+        if new_event_id:
+            envelope = events.with_new_event_id(envelope)
+        self._deliver(envelope, message, times, new_event_id)
+
+    def recall(self, message_id: str, open_id: str) -> Message:
+        """The author (or, as in Feishu, the owner of the group) withdraws a message."""
+        with self._world.lock:
+            message = self.message(message_id)
+            if message.deleted:
+                raise Refusal("the message is recalled already")
+            own = open_id == message.sender
+            recalled = self._world.change(message, deleted=True, update_ms=self._world.now_ms())
+            kind = "message_owner" if own else "group_owner"
+            envelope = events.recalled(self._world, recalled, kind)
+        self._pusher.push(envelope, message_id=message_id)
+        return recalled
+
+    def react(self, message_id: str, open_id: str, emoji_type: str) -> Reaction:
+        """Put an emoji on a message; a second time takes it away."""
+        with self._world.lock:
+            message = self.message(message_id)
+            person = self.person(open_id)
+            mine = [
+                one
+                for one in message.reactions
+                if one.open_id == open_id and one.emoji_type == emoji_type
+            ]
+            if mine:
+                left = tuple(one for one in message.reactions if one not in mine)
+                self._world.change(message, reactions=left)
+            reaction = mine[0] if mine else self._add(message, person, emoji_type)
+            envelope = events.reacted(self._world, message, reaction, created=not mine)
+        self._pusher.push(envelope, message_id=message_id)
+        return reaction
+
+    def add_person(self, name: str, kind: str = USER, en_name: str = "") -> Person:
+        """A new person, or another bot (`kind` bot), with a p2p chat if human."""
+        if not name or kind not in (USER, BOT):
+            raise Refusal("a person needs a name, and kind user or bot")
+        with self._world.lock:
+            person = Person(new_id("ou_"), name, kind, en_name)
+            self._world.put(person)
+            if kind == USER:
+                self._world.p2p_chat(person.open_id)
+        return person
+
+    def add_chat(self, name: str, members: list[str], *, with_bot: bool = True) -> Chat:
+        """A new group; the app hears that its bot was added."""
+        with self._world.lock:
+            people = [self.person(one) for one in members]
+            ids = [one.open_id for one in people if one != self._world.bot]
+            if with_bot:
+                ids.append(self._world.bot.open_id)
+            chat = Chat(new_id("oc_"), name, GROUP, tuple(dict.fromkeys(ids)))
+            self._world.put(chat)
+            operator = people[0] if people else self._world.bot
+            envelope = events.bot_membership(self._world, chat, operator, added=True)
+        if with_bot:
+            self._pusher.push(envelope)
+        return chat
+
+    def set_membership(self, chat_id: str, open_id: str, *, member: bool) -> Chat:
+        """Somebody (or the bot) joins or leaves a group; the app hears of it."""
+        with self._world.lock:
+            chat, person = self.chat(chat_id), self.person(open_id)
+            others = tuple(one for one in chat.members if one != open_id)
+            chat = replace(chat, members=(*others, open_id) if member else others)
+            self._world.put(chat)
+            change = (
+                events.bot_membership
+                if open_id == self._world.bot.open_id
+                else events.user_membership
+            )
+            envelope = change(self._world, chat, person, added=member)
+        self._pusher.push(envelope)
+        return chat
+
+    def dissolve(self, chat_id: str) -> Chat:
+        """The group is dissolved; nobody can write in it any more."""
+        with self._world.lock:
+            chat = replace(self.chat(chat_id), dissolved=True)
+            self._world.put(chat)
+            event = {"chat_id": chat.chat_id, "name": chat.name, "external": False}
+            envelope = events.envelope(self._world, "im.chat.disbanded_v1", event)
+        self._pusher.push(envelope)
+        return chat
+
+    def message(self, message_id: str) -> Message:
+        """Raises Refusal when there is no such message."""
+        found = self._world.messages.get(message_id)
+        if found is None:
+            raise Refusal(f"there is no message {message_id!r}")
+        return found
+
+    def person(self, open_id: str) -> Person:
+        """Raises Refusal when there is no such person."""
+        found = self._world.people.get(open_id)
+        if found is None:
+            raise Refusal(f"there is no person {open_id!r}; GET /sandbox/api/state lists them")
+        return found
+
+    def chat(self, chat_id: str) -> Chat:
+        """Raises Refusal when there is no such chat."""
+        found = self._world.chats.get(chat_id)
+        if found is None:
+            raise Refusal(f"there is no chat {chat_id!r}; GET /sandbox/api/state lists them")
+        return found
+
+    def _present(self, open_id: str, chat_id: str) -> Chat:
+        chat = self.chat(chat_id)
+        if chat.dissolved:
+            raise Refusal("the chat is dissolved")
+        if self.person(open_id).open_id not in chat.members:
+            raise Refusal(f"{open_id!r} is not in that chat")
+        if open_id == self._world.bot.open_id:
+            raise Refusal("the app speaks for its own bot; pick somebody else")
+        return chat
+
+    def _content(self, speech: Speech, chat: Chat) -> Outgoing:
+        mentions = tuple(
+            Mention(f"@_user_{number}", self.person(open_id).open_id)
+            for number, open_id in enumerate(speech.mentions, start=1)
+        )
+        if speech.content:
+            return Outgoing(speech.content, mentions)
+        if speech.msg_type in ("image", "file"):
+            return Outgoing(json.dumps(_file_content(speech)), mentions)
+        if not speech.text.strip():
+            raise Refusal("text is empty")
+        text = speech.text
+        if not mentions and not speech.raw:
+            text, mentions = with_mentions(text, self._world.member_names(chat))
+        if speech.msg_type == "post":
+            paragraphs = [[{"tag": "text", "text": line, "style": []}] for line in text.split("\n")]
+            value: dict[str, Any] = {"title": "", "content": paragraphs}
+            return Outgoing(json.dumps(value, ensure_ascii=False), mentions)
+        return Outgoing(json.dumps({"text": text}, ensure_ascii=False), mentions)
+
+    def _keep_file(self, speech: Speech, message: Message) -> None:
+        try:
+            content = json.loads(message.content)
+        except ValueError:
+            return
+        if not isinstance(content, dict) or speech.msg_type not in ("image", "file"):
+            return
+        key = content.get("image_key") or content.get("file_key")
+        data = speech.file_base64 or PIXEL
+        base64.b64decode(data, validate=True)
+        self._world.put(Resource(str(key), speech.mime, data, message.message_id))
+
+    def _is_delivered(self, message: Message, chat: Chat) -> bool:
+        bot, switches = self._world.bot.open_id, self._world.switches
+        if bot not in chat.members:
+            return False
+        if self._world.people[message.sender].kind == BOT and not switches.bot_messages:
+            return False
+        if chat.mode != GROUP or switches.all_group_messages:
+            return True
+        return any(one.open_id == bot for one in message.mentions)
+
+    def _deliver(self, envelope: Envelope, message: Message, times: int, fresh: bool) -> None:
+        for number in range(times):
+            again = events.with_new_event_id(envelope) if fresh and number else envelope
+            self._pusher.push(again, message_id=message.message_id)
+
+    def _add(self, message: Message, person: Person, emoji_type: str) -> Reaction:
+        return add_reaction(self._world, message, person.open_id, emoji_type)
+
+
+def with_mentions(text: str, members: list[Person]) -> tuple[str, tuple[Mention, ...]]:
+    """`@Name` of a member becomes a mention key, longest name first; `@all` becomes `@_all`.
+
+    A Latin name ends at a word boundary, so `@Bob` does not eat `@Bobby`.
+    """
+    by_name = {one.name.casefold(): one.open_id for one in members}
+    names = sorted(by_name, key=len, reverse=True)
+    if not names:
+        return text, ()
+    ends = (re.escape(one) + (r"(?![A-Za-z0-9_])" if one[-1:].isascii() else "") for one in names)
+    found: list[Mention] = []
+
+    def to_key(match: re.Match[str]) -> str:
+        found.append(Mention(f"@_user_{len(found) + 1}", by_name[match[1].casefold()]))
+        return found[-1].key
+
+    pattern = re.compile(r"(?<![A-Za-z0-9_.])@(" + "|".join(ends) + ")", re.I)
+    return _ALL.sub("@_all", pattern.sub(to_key, text)), tuple(found)
+
+
+def _file_content(speech: Speech) -> dict[str, str]:
+    if speech.msg_type == "image":
+        return {"image_key": new_id("img_v3_", 32)}
+    return {"file_key": new_id("file_v3_", 32), "file_name": speech.file_name or "file.txt"}

@@ -1,0 +1,37 @@
+"""The stand-in platform as one Flask application."""
+
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask
+
+from sandbox.api import open_apis
+from sandbox.config import SandboxConfig
+from sandbox.control import control_api
+from sandbox.page import page
+from sandbox.platform import Platform
+from sandbox.push import Post
+
+
+def create_sandbox(
+    config: SandboxConfig,
+    *,
+    inspector: Callable[[str], dict[str, Any]] | None = None,
+    post: Post | None = None,
+) -> Flask:
+    """Everything under `/`, `/sandbox/` and `/open-apis/`; nothing else is answered.
+
+    State is in memory and belongs to this application: serve it from one process with threads
+    (an open page occupies one). `app.extensions["sandbox"]` is the Platform; its `close()` ends
+    the live streams and the pushing threads.
+
+    Args:
+        inspector: given a chat id, returns `{"sections": [{"title", "rows" | "text"}]}`.
+        post: how events reach the app; HTTP unless given.
+    """
+    app = Flask("sandbox", static_folder=None)
+    app.extensions["sandbox"] = Platform(config, post=post)
+    app.register_blueprint(open_apis())
+    app.register_blueprint(control_api(inspector))
+    app.register_blueprint(page())
+    return app

@@ -1,0 +1,185 @@
+"""A person presses a button on a card, and the app's answer is shown.
+
+Source: open.feishu.cn, cardkit-v1 "card callback communication": the app has 3 s, is asked once,
+and answers `{}`, a toast, or a toast and a card. Codes shown to the person when that fails:
+200340 no address, 200341 no answer in time, 200671 not HTTP 200, 200672 wrong shape,
+200673 wrong card, 200830 a 2.0 card cannot become a 1.0 card.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox import events
+from sandbox.actors import Actors, Refusal
+from sandbox.cardkit import CardKit
+from sandbox.content import Known, check_outgoing
+from sandbox.entities import Message
+from sandbox.errors import ApiError
+from sandbox.push import Attempt, Pusher
+from sandbox.state import World
+from sandbox.wire import card_of, is_streaming
+
+TOKEN_LIFE_MS = 30 * 60 * 1000
+TOKEN_USES = 2
+_TOASTS = ("info", "success", "error", "warning")
+
+
+@dataclass(frozen=True)
+class Clicked:
+    """What the person sees: a toast or None, the new card or None, and an error code or 0."""
+
+    toast: dict[str, Any] | None
+    card: dict[str, Any] | None
+    code: int
+    status: int
+    latency_ms: float
+
+
+@dataclass
+class UpdateToken:
+    """`event.token` of a callback: good for two later updates within 30 minutes."""
+
+    message_id: str
+    expires_ms: int
+    uses: int = 0
+
+
+class Clicks:
+    """Card callbacks. Raises Refusal when there is nothing to press."""
+
+    def __init__(self, world: World, pusher: Pusher, cardkit: CardKit, actors: Actors) -> None:
+        self._world = world
+        self._pusher = pusher
+        self._cardkit = cardkit
+        self._actors = actors
+        self._tokens: dict[str, UpdateToken] = {}
+
+    def click(self, open_id: str, message_id: str, *, value: object, index: int | None) -> Clicked:
+        """Press the button with that callback `value`, or the `index`-th, or (value given) forge
+        a callback that no button of the card carries."""
+        with self._world.lock:
+            message = self._actors.message(message_id)
+            person = self._actors.person(open_id)
+            card = card_of(self._world, message)
+            if card is None:
+                raise Refusal("that message is not a card")
+            action = _action(list(buttons(card)), value, index)
+            envelope = events.clicked(self._world, message, person, action)
+            self._remember(envelope["event"]["token"], message)
+            self._cardkit.interacting.add(message.card_id)
+        try:
+            attempt, body = self._pusher.ask(envelope)
+        finally:
+            with self._world.lock:
+                self._cardkit.interacting.discard(message.card_id)
+        return self._show(message_id, attempt, body)
+
+    def update_later(self, token: object, card: object) -> None:
+        """POST /interactive/v1/card/update: replace the card some time after the click."""
+        known = self._tokens.get(str(token))
+        if known is None or known.expires_ms < self._world.now_ms():
+            raise ApiError(300090, "The token is invalid or has expired")
+        if known.uses >= TOKEN_USES:
+            raise ApiError(300080, "The token was used more than twice")
+        if not isinstance(card, dict):
+            raise ApiError(10002)
+        self._replace(known.message_id, card)
+        known.uses += 1
+
+    def _show(self, message_id: str, attempt: Attempt, body: bytes) -> Clicked:
+        code, answer = _read(attempt, body)
+        toast = answer.get("toast")
+        card = answer.get("card")
+        if toast is not None and not _is_toast(toast):
+            code, toast = 200672, None
+        if card is not None and not code:
+            code = self._use(message_id, card)
+        shown = card["data"] if card is not None and not code else None
+        return Clicked(toast, shown, code, attempt.status, attempt.latency_ms)
+
+    def _use(self, message_id: str, card: object) -> int:
+        data = card.get("data") if isinstance(card, dict) else None
+        if not isinstance(card, dict) or card.get("type") != "raw" or not isinstance(data, dict):
+            return 200672
+        if data.get("schema") != "2.0":
+            return 200830
+        try:
+            with self._world.lock:
+                self._replace(message_id, data)
+        except ApiError:
+            return 200673
+        return 0
+
+    def _replace(self, message_id: str, body: dict[str, Any]) -> None:
+        message = self._world.messages[message_id]
+        entity = self._world.cards.get(message.card_id)
+        if is_streaming(self._world, entity):
+            raise ApiError(200810)
+        if entity is not None:
+            self._cardkit.replace_by_click(entity, body)
+            self._world.change(message, update_ms=self._world.now_ms())
+            return
+        content = json.dumps(body, ensure_ascii=False)
+        members = self._world.chats[message.chat_id].members
+        known = Known(members.__contains__, self._world.resources.__contains__)
+        outgoing = check_outgoing("interactive", content, len(content.encode()), known)
+        self._world.change(
+            message, content=outgoing.content, updated=True, update_ms=self._world.now_ms()
+        )
+
+    def _remember(self, token: str, message: Message) -> None:
+        expires_ms = self._world.now_ms() + TOKEN_LIFE_MS
+        self._tokens[token] = UpdateToken(message.message_id, expires_ms)
+
+
+def buttons(node: Any) -> Iterator[dict[str, Any]]:
+    """All buttons of a card, in reading order."""
+    if isinstance(node, dict):
+        if node.get("tag") == "button":
+            yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for child in node:
+            yield from buttons(child)
+
+
+def _action(found: list[dict[str, Any]], value: object, index: int | None) -> dict[str, Any]:
+    if index is not None:
+        if not 0 <= index < len(found):
+            raise Refusal(f"the card has {len(found)} buttons; there is no button {index}")
+        return _pressed(found[index])
+    for button in found:
+        if (action := _pressed(button))["value"] == value:
+            return action
+    if value is None:
+        raise Refusal("give the value or the index of a button")
+    return {"value": value, "tag": "button"}
+
+
+def _pressed(button: dict[str, Any]) -> dict[str, Any]:
+    behaviors = button.get("behaviors", [])
+    values = [one.get("value") for one in behaviors if one.get("type") == "callback"]
+    action: dict[str, Any] = {"value": values[0] if values else {}, "tag": "button"}
+    if "name" in button:
+        action["name"] = button["name"]
+    return action
+
+
+def _read(attempt: Attempt, body: bytes) -> tuple[int, dict[str, Any]]:
+    if attempt.status == 0:
+        return (200340 if attempt.error == "no webhook URL" else 200341), {}
+    if attempt.status != 200:
+        return 200671, {}
+    try:
+        answer = json.loads(body or b"{}")
+    except ValueError:
+        return 200672, {}
+    return (0, answer) if isinstance(answer, dict) else (200672, {})
+
+
+def _is_toast(toast: object) -> bool:
+    if not isinstance(toast, dict):
+        return False
+    return toast.get("type", "info") in _TOASTS and isinstance(toast.get("content", ""), str)

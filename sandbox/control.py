@@ -1,0 +1,382 @@
+"""The control interface of the page and of tests: JSON under `/sandbox/api`.
+
+POST bodies must be JSON with its content type, so that no other web page can post here unasked.
+Errors: 400 with `{"error": sentence}`.
+"""
+
+import base64
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from sandbox.actors import Refusal, Speech
+from sandbox.clicks import Clicked
+from sandbox.entities import Message
+from sandbox.faults import Fault
+from sandbox.http import current_platform, json_response
+from sandbox.push import delivery_view
+from sandbox.state import Switches
+from sandbox.wire import chat_view, message_view, person_view
+
+MAX_WAIT_S = 60.0
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+Inspector = Callable[[str], dict[str, Any]]
+
+
+def control_api(inspector: Inspector | None) -> Blueprint:
+    """The blueprint; `inspector(chat_id)` says what the bot remembers, None if nobody knows."""
+    blueprint = Blueprint("control", __name__, url_prefix="/sandbox/api")
+    blueprint.before_request(_require_json)
+    blueprint.register_error_handler(Refusal, _refuse)
+
+    def inspect() -> Response:
+        if inspector is None:
+            return json_response({"error": "no bot lets itself be inspected here"}, 404)
+        return json_response(inspector(request.args.get("chat_id", "")))
+
+    routes: list[tuple[str, str, Callable[..., Response]]] = [
+        ("GET", "/state", state),
+        ("GET", "/messages", messages),
+        ("POST", "/messages", say),
+        ("GET", "/messages/<message_id>", one_message),
+        ("POST", "/redeliver", redeliver),
+        ("POST", "/recall", recall),
+        ("POST", "/click", click),
+        ("POST", "/reactions", react),
+        ("GET", "/deliveries", deliveries),
+        ("POST", "/faults", add_fault),
+        ("DELETE", "/faults", clear_faults),
+        ("GET", "/requests", calls),
+        ("DELETE", "/requests", forget_calls),
+        ("POST", "/join", join),
+        ("POST", "/leave", leave),
+        ("POST", "/dissolve", dissolve),
+        ("POST", "/people", add_person),
+        ("POST", "/chats", add_chat),
+        ("POST", "/switches", switch),
+        ("DELETE", "/tokens", revoke_tokens),
+        ("GET", "/resources/<key>", resource),
+        ("GET", "/stream", stream),
+        ("GET", "/inspect", inspect),
+    ]
+    for method, rule, view in routes:
+        blueprint.add_url_rule(rule, f"{method} {view.__name__}", view, methods=[method])
+    return blueprint
+
+
+def state() -> Response:
+    """People, chats, bot, switches, and the numbers to follow from (`feed`, `position`)."""
+    platform = current_platform()
+    world = platform.world
+    with world.lock:
+        return json_response(
+            {
+                "bot": person_view(world.bot),
+                "people": [person_view(one) for one in world.people.values()],
+                "chats": [chat_view(one) for one in world.chats.values()],
+                "switches": asdict(world.switches),
+                "webhook_url": platform.config.webhook_url,
+                "feed": platform.feed.number,
+                "position": len(world.messages),
+            }
+        )
+
+
+def messages() -> Response:
+    """Messages after position `since`, oldest first.
+
+    Query: `chat_id`, `root_id`, `sender` (open id or `bot`), `wait_s` (until there is one),
+    `count` (wait until there are so many).
+    """
+    world = current_platform().world
+    since, count = _number("since", 0), _number("count", 1)
+    deadline = time.monotonic() + _wait_s()
+    with world.lock:
+        while True:
+            found = [one for one in _of_chat(request.args.get("chat_id")) if one.position > since]
+            found = [one for one in found if _asked_for(one)]
+            left = deadline - time.monotonic()
+            if len(found) >= count or left <= 0:
+                break
+            world.changed.wait(left)
+        items = [message_view(world, one) for one in found]
+        return json_response({"items": items, "position": len(world.messages)})
+
+
+def one_message(message_id: str) -> Response:
+    """One message; with `version` and `wait_s`: as soon as it is newer than that version."""
+    platform = current_platform()
+    version, deadline = _number("version", -1), time.monotonic() + _wait_s()
+    with platform.world.lock:
+        while True:
+            message = platform.actors.message(message_id)
+            left = deadline - time.monotonic()
+            if message.version > version or left <= 0:
+                return json_response(message_view(platform.world, message))
+            platform.world.changed.wait(left)
+
+
+def say() -> Response:
+    """`{as, chat_id, text | content, message_type, mentions: [{open_id}], raw, reply_to, quote,
+    count, new_event_ids, file_base64, file_name, mime}` → `{message_id, position}`"""
+    body = _body()
+    speech = Speech(
+        speaker=_text(body, "as"),
+        chat_id=_text(body, "chat_id"),
+        text=_text(body, "text", ""),
+        msg_type=_text(body, "message_type", "text"),
+        content=_text(body, "content", ""),
+        mentions=tuple(_text(one, "open_id") for one in body.get("mentions", [])),
+        raw=bool(body.get("raw")),
+        reply_to=_text(body, "reply_to", "") or _text(body, "root_id", ""),
+        quote=bool(body.get("quote")),
+        file_base64=_text(body, "file_base64", ""),
+        file_name=_text(body, "file_name", ""),
+        mime=_text(body, "mime", "image/png"),
+        count=_count(body, "count"),
+        new_event_ids=bool(body.get("new_event_ids")),
+    )
+    message = current_platform().actors.say(speech)
+    return json_response({"message_id": message.message_id, "position": message.position})
+
+
+def redeliver() -> Response:
+    """`{message_id, times, new_event_id}`"""
+    body = _body()
+    current_platform().actors.redeliver(
+        _text(body, "message_id"),
+        _count(body, "times"),
+        new_event_id=bool(body.get("new_event_id")),
+    )
+    return json_response({})
+
+
+def recall() -> Response:
+    """`{message_id, as}`"""
+    body = _body()
+    current_platform().actors.recall(_text(body, "message_id"), _text(body, "as"))
+    return json_response({})
+
+
+def click() -> Response:
+    """`{as, message_id, value | index}` → `{toast, card, code, status, latency_ms}`"""
+    body = _body()
+    index = body.get("index")
+    clicked: Clicked = current_platform().clicks.click(
+        _text(body, "as"),
+        _text(body, "message_id"),
+        value=body.get("value"),
+        index=index if isinstance(index, int) else None,
+    )
+    return json_response(asdict(clicked))
+
+
+def react() -> Response:
+    """`{as, message_id, emoji_type}`; a second time takes it away."""
+    body = _body()
+    reaction = current_platform().actors.react(
+        _text(body, "message_id"), _text(body, "as"), _text(body, "emoji_type")
+    )
+    return json_response({"reaction_id": reaction.reaction_id})
+
+
+def deliveries() -> Response:
+    """Pushed events and their attempts; `message_id` narrows, `wait_s` waits till all are done."""
+    platform = current_platform()
+    message_id, deadline = request.args.get("message_id"), time.monotonic() + _wait_s()
+    with platform.world.lock:
+        while True:
+            every = list(platform.pusher.deliveries)
+            found = [one for one in every if message_id in (None, one.message_id)]
+            left = deadline - time.monotonic()
+            if left <= 0 or (found and all(one.done for one in found)):
+                return json_response({"items": [delivery_view(one) for one in found]})
+            platform.world.changed.wait(left)
+
+
+def add_fault() -> Response:
+    """`{path_prefix, method, status, code, headers, body, delay_s, times, drop}`
+
+    `times` defaults to 1; 0 or null is for ever.
+    """
+    body = _body()
+    times = body.get("times", 1)
+    fault = Fault(
+        path_prefix=_text(body, "path_prefix"),
+        method=_text(body, "method", "").upper(),
+        status=int(body.get("status", 400 if body.get("code") else 200)),
+        code=body.get("code"),
+        headers=dict(body.get("headers", {})),
+        body=body.get("body"),
+        delay_s=float(body.get("delay_s", 0)),
+        left=int(times) if times else None,
+        drop=bool(body.get("drop")),
+    )
+    current_platform().switchboard.add(fault)
+    return json_response({})
+
+
+def clear_faults() -> Response:
+    """No more trouble."""
+    current_platform().switchboard.clear()
+    return json_response({})
+
+
+def calls() -> Response:
+    """Calls of the app after number `since`; `path_prefix` narrows."""
+    since, prefix = _number("since", 0), request.args.get("path_prefix", "")
+    every = list(current_platform().switchboard.calls)
+    found = [one for one in every if one.number > since and one.path.startswith(prefix)]
+    return json_response({"items": [one.view() for one in found]})
+
+
+def forget_calls() -> Response:
+    """Empty the record of calls."""
+    current_platform().switchboard.forget_calls()
+    return json_response({})
+
+
+def join() -> Response:
+    """`{chat_id, open_id}`; the bot's own id: the bot is added."""
+    return _membership(member=True)
+
+
+def leave() -> Response:
+    """`{chat_id, open_id}`; the bot's own id: the bot is removed."""
+    return _membership(member=False)
+
+
+def dissolve() -> Response:
+    """`{chat_id}`"""
+    chat = current_platform().actors.dissolve(_text(_body(), "chat_id"))
+    return json_response(chat_view(chat))
+
+
+def add_person() -> Response:
+    """`{name, en_name, kind: user | bot}`"""
+    body = _body()
+    person = current_platform().actors.add_person(
+        _text(body, "name"), _text(body, "kind", "user"), _text(body, "en_name", "")
+    )
+    return json_response(person_view(person))
+
+
+def add_chat() -> Response:
+    """`{name, members: [open_id], with_bot}`"""
+    body = _body()
+    members = [str(one) for one in body.get("members", [])]
+    with_bot = bool(body.get("with_bot", True))
+    add = current_platform().actors.add_chat
+    return json_response(chat_view(add(_text(body, "name"), members, with_bot=with_bot)))
+
+
+def switch() -> Response:
+    """Any of the switches of `GET /state`, true or false."""
+    body, world = _body(), current_platform().world
+    names = {one.name for one in fields(Switches)}
+    if unknown := set(body) - names:
+        raise Refusal(f"unknown switches {sorted(unknown)}; there are {sorted(names)}")
+    with world.lock:
+        for name, value in body.items():
+            setattr(world.switches, name, bool(value))
+        return json_response(asdict(world.switches))
+
+
+def revoke_tokens() -> Response:
+    """Every access token issued so far is invalid from now on."""
+    platform = current_platform()
+    with platform.world.lock:
+        platform.tokens.revoke_all()
+    return json_response({})
+
+
+def resource(key: str) -> Response:
+    """A picture that was sent or uploaded."""
+    found = current_platform().world.resources.get(key)
+    if found is None or found.mime not in PICTURES:
+        return json_response({"error": "there is no such picture"}, 404)
+    answer = Response(base64.b64decode(found.data), content_type=found.mime)
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+def stream() -> Response:
+    """Server-Sent Events message, delivery, chat, person, after `Last-Event-ID` or `after`."""
+    platform = current_platform()
+    last = request.headers.get("Last-Event-ID", "")
+    after = int(last) if last.isdigit() else _number("after", platform.feed.number)
+    body = platform.feed.stream(after, platform.config.sse_life_s)
+    answer = Response(body, content_type="text/event-stream; charset=utf-8")
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+def _membership(*, member: bool) -> Response:
+    body, platform = _body(), current_platform()
+    chat = platform.actors.set_membership(
+        _text(body, "chat_id"), _text(body, "open_id"), member=member
+    )
+    return json_response(chat_view(chat))
+
+
+def _of_chat(chat_id: str | None) -> list[Message]:
+    world = current_platform().world
+    if chat_id is None:
+        return list(world.messages.values())
+    return [world.messages[one] for one in world.by_chat.get(chat_id, [])]
+
+
+def _asked_for(message: Message) -> bool:
+    sender, root_id = request.args.get("sender"), request.args.get("root_id")
+    if sender == "bot":
+        sender = current_platform().world.bot.open_id
+    if sender and message.sender != sender:
+        return False
+    return not root_id or root_id in (message.root_id, message.message_id)
+
+
+def _require_json() -> Response | None:
+    if request.method == "POST" and not request.is_json:
+        return json_response({"error": "send JSON with Content-Type application/json"}, 415)
+    return None
+
+
+def _refuse(exc: Refusal) -> Response:
+    return json_response({"error": str(exc)}, 400)
+
+
+def _body() -> dict[str, Any]:
+    try:
+        body = json.loads(request.get_data())
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise Refusal("the body must be a JSON object")
+    return body
+
+
+def _text(body: dict[str, Any], name: str, default: str | None = None) -> str:
+    value = body.get(name, default)
+    if not isinstance(value, str):
+        raise Refusal(f"{name!r} must be given, as a string")
+    return value
+
+
+def _count(body: dict[str, Any], name: str) -> int:
+    value = body.get(name, 1)
+    if not isinstance(value, int) or not 0 <= value <= 1000:
+        raise Refusal(f"{name!r} must be a number from 0 to 1000")
+    return value
+
+
+def _number(name: str, default: int) -> int:
+    return request.args.get(name, default, type=int)
+
+
+def _wait_s() -> float:
+    return min(request.args.get("wait_s", 0.0, type=float), MAX_WAIT_S)

@@ -1,0 +1,94 @@
+"""REST views of the bot, chats, members and names (open.feishu.cn, bot-v3, im-v1, contact-v3)."""
+
+from flask import Response
+
+from sandbox.errors import ApiError, scope_missing, too_fast_for_gateway
+from sandbox.http import current_platform, done, json_body, json_response, within
+
+NAMES_PER_S = 5
+MAX_NAMES = 10
+
+
+def bot_info() -> Response:
+    """The bot under `bot`, not under `data`."""
+    bot = current_platform().world.bot
+    shape = {
+        "activate_status": 2,
+        "app_name": bot.name,
+        "avatar_url": "",
+        "ip_white_list": [],
+        "open_id": bot.open_id,
+    }
+    return json_response({"code": 0, "msg": "ok", "bot": shape})
+
+
+def get_chat(chat_id: str) -> Response:
+    """GET /im/v1/chats/:id"""
+    platform = current_platform()
+    with platform.world.lock:
+        world, chat = platform.world, platform.world.chats.get(chat_id)
+        if chat is None:
+            raise ApiError(232006)
+        kinds = [one.kind for one in world.member_names(chat)]
+        shape = {
+            "avatar": "",
+            "name": chat.name,
+            "description": "",
+            "owner_id_type": "open_id",
+            "owner_id": next(iter(chat.members), ""),
+            "group_message_type": "chat",
+            "chat_mode": chat.mode,
+            "chat_type": "private",
+            "chat_tag": "inner",
+            "external": False,
+            "tenant_key": world.config.tenant_key,
+            "user_count": str(kinds.count("user")),
+            "bot_count": str(kinds.count("bot")),
+            "chat_status": "dissolved" if chat.dissolved else "normal",
+        }
+    return done(shape)
+
+
+def list_members(chat_id: str) -> Response:
+    """GET /im/v1/chats/:id/members; bots are not listed."""
+    platform = current_platform()
+    with platform.world.lock:
+        world, chat = platform.world, platform.world.chats.get(chat_id)
+        if chat is None:
+            raise ApiError(232006)
+        if world.bot.open_id not in chat.members:
+            raise ApiError(232011)
+        people = [one for one in world.member_names(chat) if one.kind == "user"]
+    items = [
+        {
+            "member_id_type": "open_id",
+            "member_id": one.open_id,
+            "name": one.name,
+            "tenant_key": platform.config.tenant_key,
+        }
+        for one in people
+    ]
+    return done({"items": items, "page_token": "", "has_more": False, "member_total": len(items)})
+
+
+def basic_batch() -> Response:
+    """POST /contact/v3/users/basic_batch: names of at most ten people; unknown ids are left out."""
+    platform, ids = current_platform(), json_body().get("user_ids")
+    if not isinstance(ids, list) or not 1 <= len(ids) <= MAX_NAMES:
+        raise ApiError(40001)
+    with platform.world.lock:
+        if not platform.world.switches.contact_names:
+            raise scope_missing("contact:user.basic_profile:readonly")
+        if not within("names", "", NAMES_PER_S):
+            raise too_fast_for_gateway(1)
+        found = [platform.world.people[one] for one in ids if one in platform.world.people]
+    users = [
+        {
+            "user_id": one.open_id,
+            "name": one.name,
+            "i18n_name": {"zh_cn": one.name, "ja_jp": "", "en_us": one.en_name or one.name},
+        }
+        for one in found
+        if one.kind == "user"
+    ]
+    return done({"users": users})

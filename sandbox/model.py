@@ -1,0 +1,292 @@
+"""A stand-in for an OpenAI-compatible Chat Completions endpoint, on 127.0.0.1 only.
+
+python -m sandbox.model --port 8901 --delay 0.3
+
+POST   /v1/chat/completions   whole, or as server-sent events with "stream": true
+GET    /v1/models
+GET    /control/requests      {"requests": [{"number", "at" (s since epoch), "body"}, …]};
+                              ?since=N leaves out the first N
+DELETE /control/requests      forget them and count from 1 again
+GET    /control/script        {"mode", "steps_left", "rules"}
+POST   /control/script        steps or rules, see sandbox/model_script.py
+POST   /control/mode          {"mode": "echo" | "script" | "rules", "delay_s": seconds}
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sandbox.model_answers import Answer, error_body, to_json
+from sandbox.model_http import (
+    LAST_CHUNK,
+    Closed,
+    HttpError,
+    Request,
+    chunk,
+    read_request,
+    response_head,
+)
+from sandbox.model_script import BadScript, Playbook, Reply
+
+REQUESTS_KEPT = 5000
+MODEL = "sandbox-model"
+
+
+class ModelServer:
+    """The endpoint. `playbook` chooses the replies, `received` holds the newest requests."""
+
+    def __init__(self, *, delay_s: float = 0.0) -> None:
+        self.delay_s = delay_s
+        self.playbook = Playbook()
+        self.received: deque[dict[str, Any]] = deque(maxlen=REQUESTS_KEPT)
+        self._count = 0
+        self._port = 0
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self._routes: dict[tuple[str, str], Callable[[Request], object]] = {
+            ("GET", "/v1/models"): self._models,
+            ("GET", "/control/requests"): self._requests,
+            ("DELETE", "/control/requests"): self._forget,
+            ("GET", "/control/script"): self._state,
+            ("POST", "/control/script"): self._load,
+            ("POST", "/control/mode"): self._switch,
+        }
+
+    @property
+    def base_url(self) -> str:
+        """What OPENAI_BASE_URL has to be, once the server has started."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    async def start(self, port: int = 0) -> None:
+        """Listen on `port`, or on a free one for 0; raises OSError if it is taken."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", port, backlog=512)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Stop listening and close every connection, whatever it waits for."""
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+        await self._server.wait_closed()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(self._converse(reader, writer))
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with suppress(Closed, ConnectionError):
+                while await self._handle_next(reader, writer):
+                    pass
+        finally:
+            writer.close()
+
+    async def _handle_next(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Answer one request; False when the connection is to be closed."""
+        try:
+            request = await read_request(reader)
+        except HttpError as error:
+            _write(writer, error.status, {"error": {"message": str(error)}})
+            return False
+        try:
+            if (request.method, request.path) == ("POST", "/v1/chat/completions"):
+                await self._complete(request, reader, writer)
+            else:
+                _write(writer, 200, self._route(request))
+        except HttpError as error:
+            _write(writer, error.status, {"error": {"message": str(error)}})
+        await writer.drain()
+        return request.keep_alive
+
+    def _route(self, request: Request) -> object:
+        handler = self._routes.get((request.method, request.path))
+        if handler is None:
+            raise HttpError(404, f"there is no {request.method} {request.path}")
+        return handler(request)
+
+    async def _complete(
+        self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        body = _chat_request(request)
+        self._count += 1
+        now = time.time()
+        self.received.append({"number": self._count, "at": now, "body": body})
+        reply = self.playbook.reply_to(body)
+        model = str(body.get("model", MODEL))
+        answer = Answer(reply, self._count, model, len(request.body), int(now))
+        await asyncio.sleep(self.delay_s if reply.delay_s is None else reply.delay_s)
+        if reply.fault == "hang":
+            await reader.read()
+            raise Closed
+        if reply.status != 200:
+            _write_error(writer, reply)
+        elif body.get("stream"):
+            options = body.get("stream_options") or {}
+            await _stream(writer, answer, include_usage=bool(options.get("include_usage")))
+        else:
+            _write_whole(writer, answer)
+
+    def _models(self, request: Request) -> object:
+        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "sandbox"}
+        return {"object": "list", "data": [model]}
+
+    def _requests(self, request: Request) -> object:
+        since = request.query.get("since", "0")
+        if not since.isdecimal():
+            raise HttpError(400, "since is the number of a request")
+        return {"requests": [one for one in self.received if one["number"] > int(since)]}
+
+    def _forget(self, request: Request) -> object:
+        self.received.clear()
+        self._count = 0
+        return {"requests": []}
+
+    def _state(self, request: Request) -> object:
+        book = self.playbook
+        return {"mode": book.mode, "steps_left": len(book.steps), "rules": len(book.rules)}
+
+    def _load(self, request: Request) -> object:
+        try:
+            self.playbook.load(_json(request))
+        except BadScript as error:
+            raise HttpError(400, str(error)) from error
+        return self._state(request)
+
+    def _switch(self, request: Request) -> object:
+        wanted = _json(request)
+        if not isinstance(wanted, dict):
+            raise HttpError(400, "send an object with mode, delay_s or both")
+        delay_s = wanted.get("delay_s", self.delay_s)
+        if not isinstance(delay_s, int | float) or delay_s < 0:
+            raise HttpError(400, f"delay_s is a number of seconds, not {delay_s!r}")
+        try:
+            self.playbook.switch(wanted.get("mode", self.playbook.mode))
+        except BadScript as error:
+            raise HttpError(400, str(error)) from error
+        self.delay_s = delay_s
+        return self._state(request)
+
+
+def _json(request: Request) -> object:
+    try:
+        return json.loads(request.body)
+    except ValueError as error:
+        raise HttpError(400, f"the body is not JSON: {error}") from error
+
+
+def _chat_request(request: Request) -> dict[str, Any]:
+    body = _json(request)
+    if isinstance(body, dict):
+        messages = body.get("messages")
+        if isinstance(messages, list) and all(map(_is_message, messages)):
+            return body
+    raise HttpError(400, "messages is a list of objects with a role and a content")
+
+
+def _is_message(message: object) -> bool:
+    if not isinstance(message, dict):
+        return False
+    parts = (message.get("content") or [], message.get("tool_calls") or [])
+    return all(
+        isinstance(part, str) or (isinstance(part, list) and all(isinstance(p, dict) for p in part))
+        for part in parts
+    )
+
+
+def _write(writer: asyncio.StreamWriter, status: int, value: object) -> None:
+    payload = to_json(value)
+    writer.write(response_head(status, len(payload)) + payload)
+
+
+def _write_error(writer: asyncio.StreamWriter, reply: Reply) -> None:
+    payload = error_body(reply)
+    headers = {} if reply.retry_after is None else {"Retry-After": str(reply.retry_after)}
+    kind = "text/html" if isinstance(reply.body, str) else "application/json"
+    writer.write(response_head(reply.status, len(payload), kind, headers) + payload)
+
+
+def _write_whole(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    payload = to_json(answer.completion())
+    half = payload[: len(payload) // 2]
+    if answer.reply.fault == "cut":
+        writer.write(response_head(200, len(payload)) + half)
+        raise Closed
+    body = half if answer.reply.fault == "malformed" else payload
+    writer.write(response_head(200, len(body)) + body)
+
+
+async def _stream(writer: asyncio.StreamWriter, answer: Answer, *, include_usage: bool) -> None:
+    objects = answer.chunks(include_usage=include_usage)
+    events = [b"data: %b\n\n" % to_json(one) for one in objects] + [b"data: [DONE]\n\n"]
+    if answer.reply.fault is not None:
+        events = events[: len(events) // 2]
+    if answer.reply.fault == "malformed":
+        events.append(b'data: {"id": "chatcmpl-\n\n')
+    writer.write(response_head(200, None, "text/event-stream"))
+    if answer.reply.chunk_delay_s:
+        for event in events:
+            writer.write(chunk(event))
+            await writer.drain()
+            await asyncio.sleep(answer.reply.chunk_delay_s)
+    else:
+        writer.write(chunk(b"".join(events)))
+    if answer.reply.fault == "cut":
+        raise Closed
+    writer.write(LAST_CHUNK)
+
+
+async def serve(port: int, delay_s: float, script: object = None) -> None:
+    """Answer on `port` until SIGTERM or SIGINT. Raises OSError and BadScript."""
+    server = ModelServer(delay_s=delay_s)
+    if script is not None:
+        server.playbook.load(script)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await server.start(port)
+    sys.stdout.write(f"Chat Completions at {server.base_url}\n")
+    sys.stdout.flush()
+    await stop.wait()
+    await server.stop()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the endpoint from the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sandbox.model",
+        description="A stand-in Chat Completions endpoint on 127.0.0.1 for tests and benchmarks.",
+        epilog="It echoes the last user message until it is given a script: with --script, or by "
+        "POST /control/script. sandbox/model_script.py describes scripts.",
+    )
+    parser.add_argument("--port", type=int, default=8901, help="0 takes a free one (%(default)s)")
+    parser.add_argument(
+        "--delay", type=float, default=0.0, help="seconds before each answer (%(default)s)"
+    )
+    parser.add_argument("--script", type=Path, help="JSON file with steps or rules")
+    options = parser.parse_args(argv)
+    try:
+        script = json.loads(options.script.read_text("utf-8")) if options.script else None
+        asyncio.run(serve(options.port, options.delay, script))
+    except (OSError, OverflowError, ValueError) as error:
+        parser.error(str(error))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""One simulated tenant, put together."""
+
+from sandbox.actors import Actors
+from sandbox.cardkit import CardKit
+from sandbox.clicks import Clicks
+from sandbox.config import SandboxConfig
+from sandbox.faults import Switchboard
+from sandbox.feed import Feed
+from sandbox.journal import Journal, read_journal
+from sandbox.limits import Limiter
+from sandbox.messaging import Messenger
+from sandbox.push import Post, Pusher, http_post
+from sandbox.state import World
+from sandbox.tokens import Tokens
+
+
+class Platform:
+    """Everything behind the HTTP interfaces. Threads start with the first pushed event."""
+
+    def __init__(self, config: SandboxConfig, *, post: Post | None = None) -> None:
+        self.config = config
+        self.world = World(config)
+        self.feed = Feed(self.world)
+        self._journal = self._open_journal()
+        limiter = Limiter(config.clock)
+        self.pusher = Pusher(config, post or http_post(), on_attempt=self.feed.delivery)
+        self.tokens = Tokens(config)
+        self.cardkit = CardKit(self.world, limiter)
+        self.messenger = Messenger(self.world, limiter)
+        self.limiter = limiter
+        self.actors = Actors(self.world, self.pusher)
+        self.clicks = Clicks(self.world, self.pusher, self.cardkit, self.actors)
+        self.switchboard = Switchboard()
+        self.world.listen(self.feed.entity)
+
+    def close(self) -> None:
+        """Stop pushing, end the live streams, close the journal."""
+        self.pusher.close()
+        self.feed.close()
+        if self._journal is not None:
+            self._journal.close()
+
+    def _open_journal(self) -> Journal | None:
+        if self.config.journal is None:
+            return None
+        for entity in read_journal(self.config.journal):
+            self.world.restore(entity)
+        journal = Journal(self.config.journal)
+        self.world.listen(journal.write)
+        return journal

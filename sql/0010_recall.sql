@@ -1,0 +1,285 @@
+-- Purpose: finds what was said earlier: BM25 over turns and their neighbours, scoped before it ranks.
+--
+-- A turn (question and answer) is one document. Its tokens stand in agent_turn_terms, written by a
+-- trigger in the transaction that stores the message, and derived: they go when the turn goes.
+-- recall_tokens is the only place that cuts text into tokens, for what is stored and what is asked.
+
+-- One token for the forms of an English word: hike, hikes, hiked and hiking are "hik".
+create function public.recall_stem(p_word text) returns text
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select regexp_replace(
+    coalesce(substring(p_word from '^([a-z]{3,}?)(?:ie|e|y|i)?(?:ing|ed|s)?$'), p_word),
+    '(..)(.)\2$', '\1\2')
+$$;
+
+-- Tokens of a text in order. Latin words and numbers: lower case, stemmed, without the few words
+-- that every sentence has. Chinese, Japanese and Korean: pairs of neighbouring characters.
+-- Reads the first 30,000 characters; a token has at most 40.
+create function public.recall_tokens(p_text text) returns text[]
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  with runs as materialized (
+    select run[1] as cjk, run[2] as word, place
+    from regexp_matches(lower(normalize(left(p_text, 30000), nfkc)),
+      '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)'
+      || '|([0-9a-z\u00c0-\u02af\u0370-\u0fff]+)', 'g') with ordinality r(run, place)
+  ),
+  tokens as (
+    select place, n, substr(cjk, n, 2) as token
+    from runs, generate_series(1, greatest(char_length(cjk) - 1, 1)) n
+    where cjk is not null
+    union all
+    select place, 0, left(public.recall_stem(word), 40)
+    from runs
+    where word <> all ('{a,an,the,and,or,of,to,in,on,at,for,from,with,by,as,is,are,was,were,be,been,
+      do,does,did,has,have,had,what,when,where,who,whose,which,why,how,that,this,it,its,s,t}')
+  )
+  select coalesce(array_agg(token order by place, n), '{}') from tokens
+$$;
+
+-- Tokens with their positions, hence their counts.
+create function public.recall_terms(p_tokens text[]) returns tsvector
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select coalesce(string_agg(token || ':' || n, ' '), '')::tsvector
+  from unnest(p_tokens) with ordinality t(token, n)
+$$;
+
+create table public.agent_turn_terms (
+  turn_id text primary key references public.agent_turns (id) on delete cascade,
+  conversation_id text not null,
+  user_id text not null,
+  tenant_key text not null,
+  chat_id text not null,
+  first_id bigint not null,               -- of the turn's messages in agent_messages
+  asked_at timestamptz not null,
+  length integer not null,                -- tokens in the turn
+  terms tsvector not null
+);
+create index agent_turn_terms_thread_idx
+  on public.agent_turn_terms (conversation_id, user_id, first_id);
+create index agent_turn_terms_user_idx on public.agent_turn_terms (user_id, chat_id);
+
+alter table public.agent_turn_terms enable row level security;
+
+-- Reachable as the messages are (0002); derived rows come and go with what they are derived from.
+do $$
+declare
+  reachable constant text := $rule$
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor')))
+  $rule$;
+begin
+  execute format('create policy agent_turn_terms_select on public.agent_turn_terms
+                  for select to authenticated using (%s)', reachable);
+  execute format('create policy agent_turn_terms_insert on public.agent_turn_terms
+                  for insert to authenticated with check (%s)', reachable);
+  execute format('create policy agent_turn_terms_update on public.agent_turn_terms
+                  for update to authenticated using (%s) with check (%s)', reachable, reachable);
+  execute format('create policy agent_turn_terms_delete on public.agent_turn_terms
+                  for delete to authenticated using (%s)', reachable);
+end
+$$;
+revoke all on public.agent_turn_terms from anon;
+grant select, insert, update, delete on public.agent_turn_terms to authenticated, service_role;
+
+-- What turns are found by: everything said in them that was or may yet be delivered.
+create view public.agent_turn_texts with (security_invoker = true) as
+select turn_id, conversation_id, user_id, tenant_key, chat_id, min(id) as first_id,
+       min(created_at) as asked_at, string_agg(content, e'\n' order by id) as content
+from public.agent_messages
+where status <> 'failed'
+group by turn_id, conversation_id, user_id, tenant_key, chat_id;
+revoke all on public.agent_turn_texts from anon;
+grant select on public.agent_turn_texts to authenticated, service_role;
+
+create function public.index_turn() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_turn_id text := coalesce(new.turn_id, old.turn_id);
+begin
+  insert into public.agent_turn_terms
+  select t.turn_id, t.conversation_id, t.user_id, t.tenant_key, t.chat_id, t.first_id, t.asked_at,
+         cardinality(k.tokens), public.recall_terms(k.tokens)
+  from public.agent_turn_texts t, public.recall_tokens(t.content) k(tokens)
+  where t.turn_id = v_turn_id
+  on conflict (turn_id) do update
+    set first_id = excluded.first_id, asked_at = excluded.asked_at,
+        length = excluded.length, terms = excluded.terms;
+  if not found then
+    delete from public.agent_turn_terms where turn_id = v_turn_id;
+  end if;
+  return null;
+end
+$$;
+create trigger agent_messages_index_insert after insert on public.agent_messages
+  for each row execute function public.index_turn();
+create trigger agent_messages_index_update after update of content, status on public.agent_messages
+  for each row
+  when (old.content <> new.content or (old.status = 'failed') <> (new.status = 'failed'))
+  execute function public.index_turn();
+create trigger agent_messages_index_delete after delete on public.agent_messages
+  for each row execute function public.index_turn();
+
+insert into public.agent_turn_terms
+select t.turn_id, t.conversation_id, t.user_id, t.tenant_key, t.chat_id, t.first_id, t.asked_at,
+       cardinality(k.tokens), public.recall_terms(k.tokens)
+from public.agent_turn_texts t, public.recall_tokens(t.content) k(tokens);
+
+-- The turns a search may look at. 'thread': this conversation; 'chat': the person's conversations of
+-- this chat; 'everywhere': all of the person's. Of this conversation only what came before
+-- p_before_id (null: everything). A function of its own so that each scope keeps its own plan.
+create function public.recall_scope(
+  p_scope text, p_conversation_id text, p_user_id text, p_chat_id text, p_tenant_key text,
+  p_before_id bigint
+) returns setof public.agent_turn_terms
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  if p_scope = 'thread' then
+    return query select * from public.agent_turn_terms t
+      where t.conversation_id = p_conversation_id and t.user_id = p_user_id
+        and t.tenant_key = p_tenant_key
+        and t.first_id < coalesce(p_before_id, 9223372036854775807);
+  else
+    return query select * from public.agent_turn_terms t
+      where t.user_id = p_user_id and (p_scope = 'everywhere' or t.chat_id = p_chat_id)
+        and t.tenant_key = p_tenant_key
+        and (t.conversation_id <> p_conversation_id
+             or t.first_id < coalesce(p_before_id, 9223372036854775807));
+  end if;
+end
+$$;
+
+-- One message list as text, in order: what was said in a turn by role p_role.
+create function public.turn_said(p_turn_id text, p_role text) returns text
+language sql stable security invoker set search_path = ''
+as $$
+  select string_agg(m.content, e'\n\n' order by m.chunk)
+  from public.agent_messages m
+  where m.turn_id = p_turn_id and m.role = p_role and m.status <> 'failed'
+$$;
+
+-- The p_k best turns for p_query, best first.
+-- p_spans: JSON array of [from, to) pairs of times in order of preference; the first that holds a
+-- turn is meant. p_boost: what being said in it is worth, in units of the best text score
+-- (1: turns of that time come first; 0: times are ignored).
+create function public.recall(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
+  p_query text, p_scope text, p_k integer,
+  p_spans text default '[]', p_boost double precision default 1, p_before_id bigint default null
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_terms constant text[] := array(select distinct unnest(public.recall_tokens(p_query)));
+  -- BM25's usual constants (Robertson and Zaragoza 2009); a neighbour counts half, the next a quarter
+  k1 constant double precision := 1.2;
+  b constant double precision := 0.75;
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if p_scope not in ('thread', 'chat', 'everywhere') then
+    raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = '22023';
+  end if;
+  if p_scope = 'everywhere' and p_user_id <> p_actor_id then
+    raise exception 'only the person can search what they said everywhere' using errcode = '42501';
+  end if;
+
+  return (
+    with scoped as materialized (
+      select s.*,
+        -- place in order; gaps keep the neighbours of different conversations apart
+        row_number() over (order by s.conversation_id, s.first_id)
+          + 4 * dense_rank() over (order by s.conversation_id) as place
+      from public.recall_scope(p_scope, p_conversation_id, p_user_id, p_chat_id, p_tenant_key,
+                               p_before_id) s
+    ),
+    near (distance, weight) as (
+      values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25)
+    ),
+    span as (
+      select (pair ->> 0)::timestamptz as since, (pair ->> 1)::timestamptz as until
+      from jsonb_array_elements(p_spans::jsonb) with ordinality p(pair, preference)
+      where exists (select from scoped s where s.asked_at >= (pair ->> 0)::timestamptz
+                                           and s.asked_at < (pair ->> 1)::timestamptz)
+      order by preference limit 1
+    ),
+    docs as (
+      select s.place, s.turn_id, s.first_id, s.asked_at,
+        1 - b + b * d.length / nullif(avg(d.length) over (), 0) as norm
+      from scoped s
+      cross join lateral (select 1) x
+      join (
+        select s.place + n.distance as place, sum(s.length * n.weight) as length
+        from scoped s, near n group by 1
+      ) d using (place)
+    ),
+    -- setweight marks the query's lexemes, ts_filter drops the others: one pass over each turn
+    found as materialized (
+      select s.place, u.lexeme, cardinality(u.positions) as tf
+      from scoped s, unnest(ts_filter(setweight(s.terms, 'A', v_terms), '{a}')) u
+    ),
+    -- a token of every other turn tells nothing and would be most of the work
+    telling as (
+      select lexeme from found group by lexeme
+      having count(*) <= greatest(10, (select count(*) from scoped) / 2)
+    ),
+    spread as (
+      select f.lexeme, f.place + n.distance as place, sum(f.tf * n.weight) as tf
+      from found f join telling using (lexeme) cross join near n
+      group by 1, 2
+    ),
+    weighed as (
+      select s.place, s.tf, d.norm, count(*) over (partition by s.lexeme) as df
+      from spread s join docs d using (place)
+    ),
+    scores as (
+      select place, sum(ln(1 + ((select count(*) from scoped) - df + 0.5) / (df + 0.5))
+                        * tf * (k1 + 1) / (tf + k1 * norm)) as score
+      from weighed group by place
+    ),
+    ranked as (
+      select d.*, coalesce(s.score, 0)
+        + case when t.since is null then 0
+               else p_boost * coalesce(max(s.score) over (), 1) end as score
+      from docs d
+      left join scores s using (place)
+      left join span t on d.asked_at >= t.since and d.asked_at < t.until
+      where s.score > 0 or (t.since is not null and p_boost > 0)
+      order by score desc, d.first_id desc limit p_k
+    )
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'turn_id', r.turn_id, 'score', round(r.score::numeric, 4), 'asked_at', r.asked_at,
+      'conversation_id', q.conversation_id, 'chat_id', q.chat_id,
+      'message_id', q.id, 'actor_id', q.actor_id, 'actor_name', q.actor_name,
+      'question', public.turn_said(r.turn_id, 'user'),
+      'answer', public.turn_said(r.turn_id, 'assistant'),
+      'before', (select public.turn_said(s.turn_id, 'user') || coalesce(
+        e'\n' || public.turn_said(s.turn_id, 'assistant'), '') from scoped s where s.place = r.place - 1),
+      'after', (select public.turn_said(s.turn_id, 'user') || coalesce(
+        e'\n' || public.turn_said(s.turn_id, 'assistant'), '') from scoped s where s.place = r.place + 1)
+    ) order by r.score desc, r.first_id desc), '[]')
+    from ranked r join public.agent_messages q on q.id = r.first_id
+  );
+end
+$$;
+
+do $$
+declare
+  f regprocedure;
+begin
+  for f in
+    select p.oid::regprocedure from pg_proc p
+    where p.pronamespace = 'public'::regnamespace and p.proname in (
+      'recall_stem', 'recall_tokens', 'recall_terms', 'index_turn', 'recall_scope', 'turn_said',
+      'recall')
+  loop
+    execute format('revoke execute on function %s from public, anon', f);
+    execute format('grant execute on function %s to authenticated, service_role', f);
+  end loop;
+end
+$$;

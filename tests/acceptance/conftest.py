@@ -1,0 +1,136 @@
+"""The whole bot for acceptance tests: gunicorn, worker, platform and model as real processes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from tests.support.processes import (
+    Bot,
+    Model,
+    Platform,
+    eventually,
+    free_port,
+    running_bot,
+    running_model,
+    running_platform,
+)
+
+
+@dataclass
+class World:
+    """A running bot and the people around it."""
+
+    bot: Bot
+    platform: Platform
+    model: Model
+    database_url: str
+
+    def __post_init__(self) -> None:
+        state = self.platform.state()
+        self.people = {person["name"]: person["open_id"] for person in state["people"]}
+        self.bot_id = state["bot"]["open_id"]
+        self.bot_name = state["bot"]["name"]
+        self.group = next(c["chat_id"] for c in state["chats"] if c["name"] == "Launch team")
+        self.kitchen = next(c["chat_id"] for c in state["chats"] if c["name"] == "Kitchen")
+
+    def say(self, who: str, text: str, *, chat: str | None = None, **more: Any) -> str:
+        """Speaks as the person of that name; returns the message_id."""
+        return self.platform.say(self.people[who], chat or self.group, text, **more)
+
+    def ask(self, who: str, text: str, **more: Any) -> tuple[str, str]:
+        """Mentions the bot and waits for the card; returns question's id and card markdown."""
+        question = self.say(who, f"@{self.bot_name} {text}", **more)
+        return question, self.answer(question, chat=more.get("chat"))
+
+    def answers(self, question: str, *, chat: str | None = None) -> list[dict[str, Any]]:
+        """The bot's messages that reply to `question`."""
+        return [
+            message
+            for message in self.platform.messages(chat or self.group)
+            if message["sender"]["id"] != "" and message.get("parent_id") == question
+            and is_from_bot(message)
+        ]
+
+    def answer(self, question: str, *, chat: str | None = None, within_s: float = 30) -> str:
+        found = eventually(
+            lambda: self.answers(question, chat=chat), within_s=within_s, what="an answer"
+        )
+        return markdown(found[0])
+
+    def rows(self, query: str, *params: Any) -> list[dict[str, Any]]:
+        with psycopg.connect(self.database_url, autocommit=True, row_factory=dict_row) as db:
+            return db.execute(query, params).fetchall()  # type: ignore[arg-type]
+
+    def stored(self, question: str) -> list[dict[str, Any]]:
+        """The assistant rows of a question."""
+        return self.rows(
+            "select * from agent_messages where turn_id = %s and role = 'assistant' order by chunk",
+            question,
+        )
+
+    def settled(self, question: str, *, within_s: float = 45) -> list[dict[str, Any]]:
+        """The assistant rows once their turn is sent."""
+
+        def done() -> bool:
+            found = self.rows("select state from agent_turns where id = %s", question)
+            return bool(found) and found[0]["state"] == "sent"
+
+        eventually(done, within_s=within_s, what=f"turn {question} is sent")
+        return self.stored(question)
+
+
+def is_from_bot(message: dict[str, Any]) -> bool:
+    return bool(message["sender"]["sender_type"] == "app")
+
+
+def markdown(message: dict[str, Any]) -> str:
+    """The markdown of the one element of a card."""
+    card = json.loads(message["body"]["content"])
+    return str(next(e["content"] for e in card["body"]["elements"] if e["tag"] == "markdown"))
+
+
+def prompt_of(request: dict[str, Any]) -> list[tuple[str, str]]:
+    """(role, text) of a recorded model request."""
+    return [(m["role"], m["content"]) for m in request["body"]["messages"]]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
+    with running_model(tmp_path_factory.mktemp("model")) as model:
+        yield model
+
+
+@pytest.fixture
+def bot_options() -> dict[str, str]:
+    """Environment of the bot besides the usual; tests override it."""
+    return {}
+
+
+@pytest.fixture
+def world(
+    tmp_path: Path, model: Model, database_url: str, bot_options: dict[str, str]
+) -> Iterator[World]:
+    model.control("mode", {"mode": "echo"})
+    model.forget()
+    port = free_port()
+    environment = {
+        "DATABASE_URL": database_url,
+        "OPENAI_API_KEY": "test-key",
+        "OPENAI_BASE_URL": model.base_url,
+        "STREAM_REPLIES": "false",
+        "LOG_LEVEL": "INFO",
+        **bot_options,
+    }
+    hook = f"http://127.0.0.1:{port}/webhook/event"
+    with running_platform(tmp_path, hook, "--retry-scale", "0.02") as platform:
+        environment["FEISHU_DOMAIN"] = platform.url
+        with running_bot(tmp_path, port, environment) as bot:
+            yield World(bot, platform, model, database_url)

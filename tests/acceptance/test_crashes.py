@@ -1,0 +1,126 @@
+"""Killed at any point, the bot answers once: one card, one stored row, the same text."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.acceptance.conftest import World, markdown
+from tests.support.processes import eventually
+
+pytestmark = pytest.mark.slow
+
+
+def kill_and_replace(world: World) -> None:
+    world.bot.workers[-1].kill()
+    world.bot.start_worker()
+
+
+def assert_answered_once(world: World, question: str) -> None:
+    (row,) = world.settled(question, within_s=60)
+    (sent,) = world.answers(question)
+    assert row["content"] == markdown(sent)
+    assert row["message_id"] == sent["message_id"]
+    assert not world.rows("select * from feishu_bot.procrastinate_jobs where status = 'doing'")
+
+
+def test_killed_while_the_model_thinks(world: World) -> None:
+    world.model.control("script", {"rules": [{"reply": {"text": "thought", "delay_s": 1.5}}]})
+    world.model.control("mode", {"mode": "rules"})
+    question = world.say("Alice", f"@{world.bot_name} think")
+    eventually(world.model.requests, what="the model is asked")
+    kill_and_replace(world)
+
+    assert_answered_once(world, question)
+
+
+def test_killed_after_the_model_answered_and_before_the_reply_is_stored(world: World) -> None:
+    world.model.control("script", {"rules": [{"reply": {"text": "thought", "delay_s": 1.5}}]})
+    world.model.control("mode", {"mode": "rules"})
+    question = world.say("Alice", f"@{world.bot_name} think")
+    eventually(world.model.requests, what="the model is asked")
+    with psycopg.connect(world.database_url) as blocker:
+        blocker.execute("select 1 from agent_turns where id = %s for update", [question])
+        eventually(lambda: waiting(world, "record_reply"), what="the reply is being stored")
+        world.bot.workers[-1].kill()
+    world.bot.start_worker()
+
+    assert_answered_once(world, question)
+
+
+def test_killed_after_the_reply_is_stored_and_before_it_is_sent(world: World) -> None:
+    world.platform.post("/faults", path_prefix="/open-apis/im/v1/messages", method="POST",
+                        delay_s=4, times=1)  # fmt: skip
+    question = world.say("Alice", f"@{world.bot_name} hello")
+    eventually(lambda: world.stored(question), what="the reply is stored")
+    stored_text = world.stored(question)[0]["content"]
+    kill_and_replace(world)
+
+    assert_answered_once(world, question)
+    assert world.stored(question)[0]["content"] == stored_text
+    assert len(world.model.requests()) == 1, "the model was asked again"
+
+
+def test_killed_after_sending_and_before_it_is_marked(world: World) -> None:
+    world.platform.post("/faults", path_prefix="/open-apis/im/v1/messages", method="POST",
+                        delay_s=1.5, times=1)  # fmt: skip
+    question = world.say("Alice", f"@{world.bot_name} hello")
+    eventually(lambda: world.stored(question), what="the reply is stored")
+    with psycopg.connect(world.database_url) as blocker:
+        blocker.execute("select 1 from agent_messages where turn_id = %s for update", [question])
+        eventually(lambda: waiting(world, "mark_sent"), what="the reply is being marked")
+        assert len(world.answers(question)) == 1
+        world.bot.workers[-1].kill()
+    world.bot.start_worker()
+
+    assert_answered_once(world, question)
+
+
+def test_a_lost_answer_of_the_platform_does_not_double_the_reply(world: World) -> None:
+    world.platform.post("/faults", path_prefix="/open-apis/im/v1/messages", method="POST",
+                        drop=True, times=1)  # fmt: skip
+    question, _ = world.ask("Alice", "hello")
+
+    assert_answered_once(world, question)
+
+
+def test_two_workers_racing_answer_each_question_once(world: World) -> None:
+    world.bot.start_worker()
+    questions = [world.say("Alice", f"@{world.bot_name} number {n}", count=2) for n in range(8)]
+    for question in questions:
+        world.settled(question)
+        assert len(world.answers(question)) == 1
+        assert len(world.stored(question)) == 1
+
+
+def test_sigterm_finishes_what_is_running_and_ends_within_ten_seconds(world: World) -> None:
+    world.model.control("script", {"rules": [{"reply": {"text": "thought", "delay_s": 2}}]})
+    world.model.control("mode", {"mode": "rules"})
+    question = world.say("Alice", f"@{world.bot_name} think")
+    eventually(world.model.requests, what="the model is asked")
+    assert world.bot.workers[-1].terminate() < 10
+
+    (row,) = world.settled(question, within_s=1)
+    assert row["content"].endswith("thought")
+
+
+def test_sigterm_hands_back_what_takes_too_long(world: World) -> None:
+    world.model.control("script", {"rules": [{"reply": {"text": "slow", "delay_s": 30},
+                                              "times": 1}, {"reply": {"text": "quick"}}]})  # fmt: skip
+    world.model.control("mode", {"mode": "rules"})
+    question = world.say("Alice", f"@{world.bot_name} think")
+    eventually(world.model.requests, what="the model is asked")
+    assert world.bot.workers[-1].terminate() < 10.5
+    world.bot.start_worker()
+
+    assert world.settled(question, within_s=10)[0]["content"].endswith("quick")
+
+
+def waiting(world: World, function: str) -> bool:
+    """Whether a call of `function` waits for a lock."""
+    return bool(
+        world.rows(
+            "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like %s",
+            f"%{function}%",
+        )
+    )

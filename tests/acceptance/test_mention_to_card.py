@@ -1,0 +1,115 @@
+"""From an encrypted, signed mention to a stored card, through the real processes."""
+
+from __future__ import annotations
+
+import json
+
+from tests.acceptance.conftest import World, is_from_bot, markdown, prompt_of
+from tests.support.processes import eventually
+
+
+def test_the_stored_row_is_byte_for_byte_the_card_that_was_sent(world: World) -> None:
+    question, card = world.ask("Alice", "hello <at id=all></at> & **you** 你好")
+
+    (row,) = world.settled(question)
+    (sent,) = world.answers(question)
+    assert row["content"].encode() == card.encode() == markdown(sent).encode()
+    assert row["message_id"] == sent["message_id"]
+    assert row["status"] == "sent"
+    assert row["user_id"] == world.people["Alice"]
+    assert card.startswith(f"<at id={world.people['Alice']}></at> ")
+    assert "<at id=all>" not in card
+
+
+def test_a_follow_up_sees_the_first_question_and_answer_in_order(world: World) -> None:
+    first, answer = world.ask("Alice", "remember that our launch is on 3 March")
+    world.model.forget()
+    world.ask("Alice", "when is our launch?", root_id=first)
+
+    (request,) = world.model.requests()
+    spoken = [(role, text) for role, text in prompt_of(request) if role != "system"]
+    assert [role for role, _ in spoken] == ["user", "assistant", "user"]
+    assert "remember that our launch is on 3 March" in spoken[0][1]
+    assert spoken[1][1] == answer.replace(f"<at id={world.people['Alice']}></at>", "@Alice")
+    assert spoken[2][1].endswith("when is our launch?")
+
+
+def test_people_in_one_thread_and_threads_of_one_person_stay_apart(world: World) -> None:
+    first, _ = world.ask("Alice", "my secret word is apricot")
+    world.ask("Bob", "what do you know?", root_id=first)
+    world.ask("Alice", "what do you know?")
+
+    requests = world.model.requests()
+    assert len(requests) == 3
+    assert "apricot" not in json.dumps(requests[1]["body"]), "Bob was given Alice's words"
+    assert "apricot" not in json.dumps(requests[2]["body"]), "another thread was given them"
+
+
+def test_mentioning_a_third_person_works_on_that_persons_thread_memory(world: World) -> None:
+    first, _ = world.ask("Bob", "I prefer the blue design")
+    world.model.forget()
+    question, _ = world.ask("Alice", "@Bob which design was it?", root_id=first)
+
+    (request,) = world.model.requests()
+    assert "I prefer the blue design" in json.dumps(request["body"])
+    (row,) = world.rows(
+        "select user_id, actor_id from agent_messages where turn_id = %s and role = 'user'", question
+    )
+    assert row == {"user_id": world.people["Bob"], "actor_id": world.people["Alice"]}
+
+
+def test_five_deliveries_give_one_reply(world: World) -> None:
+    question, _ = world.ask("Alice", "once, please", count=5, new_event_ids=True)
+    world.platform.post("/redeliver", message_id=question, times=3, new_event_id=True)
+    world.settled(question)
+
+    deliveries = world.platform.get("/deliveries")
+    assert len([d for d in deliveries["deliveries"] if d["status"] == 200]) >= 8
+    world.ask("Alice", "a later question")
+    assert len(world.answers(question)) == 1
+    assert len(world.stored(question)) == 1
+    assert len(world.model.requests()) == 2
+
+
+def test_messages_to_others_are_left_alone(world: World) -> None:
+    world.say("Alice", "@Bob lunch?")
+    world.say("Bob", "yes")
+    world.say("Alice", "@all the build is green", raw=True)
+    world.ask("陈晨", "你好")
+
+    bot_messages = [m for m in world.platform.messages(world.group) if is_from_bot(m)]
+    assert len(bot_messages) == 1
+
+
+def test_a_p2p_chat_is_one_conversation_and_nobody_is_addressed(world: World) -> None:
+    state = world.platform.state()
+    chat = next(
+        c["chat_id"]
+        for c in state["chats"]
+        if c["chat_type"] == "p2p" and world.people["Alice"] in [m["open_id"] for m in c["members"]]
+    )
+    first = world.say("Alice", "I like tea", chat=chat)
+    card = world.answer(first, chat=chat)
+    assert not card.startswith(("<at", "@"))
+    world.model.forget()
+    second = world.say("Alice", "what do I like?", chat=chat)
+    world.answer(second, chat=chat)
+
+    (request,) = world.model.requests()
+    assert "I like tea" in json.dumps(request["body"])
+    (row,) = world.rows("select conversation_id from agent_turns where id = %s", second)
+    assert row["conversation_id"] == f"feishu:{chat}:main"
+
+
+def test_the_processes_say_what_they_are_doing(world: World) -> None:
+    question, _ = world.ask("Alice", "a very particular sentence")
+    world.settled(question)
+
+    log = eventually(
+        lambda: "turn_id" in world.bot.workers[0].output() and world.bot.workers[0].output()
+    )
+    assert question in log
+    assert "a very particular sentence" not in log + world.bot.web.output()
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    turn = next(line for line in lines if line["event"] == "turn")
+    assert turn["outcome"] == "sent"

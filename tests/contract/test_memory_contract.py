@@ -1,0 +1,402 @@
+"""The memory port, turn by turn, over every backend."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from memory.errors import AccessDenied, IdentityMissing, TurnUnknown
+from memory.models import StoredCard
+from memory.scope import memory_context
+from memory.store import MemoryStore
+from tests.support.exchanges import deliver, exchange, texts
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_new_turn_is_open_and_its_history_is_the_question(
+    memory: MemoryStore, group: Group
+) -> None:
+    turn = await memory.open_turn(
+        group.turn(), turn_id=group.message("q1"), content="when is our launch?", actor_name="Alice"
+    )
+
+    assert (turn.state, turn.attempts, turn.reply) == ("open", 1, ())
+    [question] = turn.history
+    assert (question.role, question.content) == ("user", "when is our launch?")
+    assert (question.actor_id, question.actor_name) == (group.person("alice"), "Alice")
+    assert question.message_id == group.message("q1")
+
+
+async def test_a_second_question_comes_with_the_first_exchange_in_order(
+    memory: MemoryStore, group: Group
+) -> None:
+    await exchange(memory, group.turn(), "Q1", "A1")
+
+    turn = await memory.open_turn(group.turn(), turn_id=group.message("q2"), content="Q2")
+
+    assert texts(turn) == ["Q1", "A1", "Q2"]
+    assert [message.role for message in turn.history] == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (1, ["Q4"]),
+        (2, ["A3", "Q4"]),
+        (3, ["Q3", "A3", "Q4"]),
+        (4, ["A2", "Q3", "A3", "Q4"]),
+        (7, ["Q1", "A1", "Q2", "A2", "Q3", "A3", "Q4"]),
+        (10, ["Q1", "A1", "Q2", "A2", "Q3", "A3", "Q4"]),
+    ],
+)
+async def test_the_history_is_all_of_the_last_messages_and_no_other(
+    memory: MemoryStore, group: Group, limit: int, expected: list[str]
+) -> None:
+    for number in (1, 2, 3):
+        await exchange(memory, group.turn(), f"Q{number}", f"A{number}")
+
+    turn = await memory.open_turn(
+        group.turn(), turn_id=group.message("q4"), content="Q4", history_limit=limit
+    )
+
+    assert texts(turn) == expected
+
+
+async def test_a_redelivered_question_is_stored_once_and_its_attempts_are_counted(
+    memory: MemoryStore, group: Group
+) -> None:
+    context = group.turn()
+    turns = [
+        await memory.open_turn(context, turn_id=group.message("q"), content="Q") for _ in range(3)
+    ]
+
+    assert [turn.attempts for turn in turns] == [1, 2, 3]
+    assert [texts(turn) for turn in turns] == [["Q"]] * 3
+    assert len(await memory.list_messages(context.conversation_id)) == 1
+
+
+async def test_a_resumed_turn_does_not_see_what_was_asked_after_it(
+    memory: MemoryStore, group: Group
+) -> None:
+    await memory.open_turn(group.turn(), turn_id=group.message("q1"), content="Q1")
+    await memory.open_turn(group.turn(), turn_id=group.message("q2"), content="Q2")
+
+    resumed = await memory.open_turn(group.turn(), turn_id=group.message("q1"), content="Q1")
+
+    assert texts(resumed) == ["Q1"]
+
+
+async def test_five_deliveries_at_once_store_one_question(
+    memory: MemoryStore, group: Group
+) -> None:
+    context = group.turn()
+    turns = await asyncio.gather(
+        *(memory.open_turn(context, turn_id=group.message("q"), content="Q") for _ in range(5))
+    )
+
+    assert sorted(turn.attempts for turn in turns) == [1, 2, 3, 4, 5]
+    assert len(await memory.list_messages(context.conversation_id)) == 1
+
+
+async def test_a_turn_goes_from_open_over_pending_to_sent(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q")
+    await memory.open_turn(context, turn_id=turn_id, content="Q")
+
+    state, cards = await memory.record_reply(context, turn_id=turn_id, cards=["A"])
+    assert (state, cards) == ("pending", (StoredCard(0, "A", "pending"),))
+
+    resumed = await memory.open_turn(context, turn_id=turn_id, content="Q")
+    assert (resumed.state, resumed.reply, resumed.history) == ("pending", cards, ())
+
+    state = await memory.mark_sent(
+        context, turn_id=turn_id, chunk=0, content="A", message_id="om_card"
+    )
+    assert state == "sent"
+    again = await memory.open_turn(context, turn_id=turn_id, content="Q")
+    assert (again.state, again.reply) == ("sent", (StoredCard(0, "A", "sent", "om_card"),))
+
+
+async def test_of_two_workers_with_different_replies_both_get_the_one_that_is_stored(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q")
+    await memory.open_turn(context, turn_id=turn_id, content="Q")
+
+    replies = await asyncio.gather(
+        *(memory.record_reply(context, turn_id=turn_id, cards=[f"A{n}"]) for n in range(6))
+    )
+
+    assert len(set(replies)) == 1
+    [stored] = replies[0][1]
+    rows = await memory.list_messages(context.conversation_id)
+    assert [row["content"] for row in rows] == ["Q", stored.content]
+
+
+async def test_an_answer_of_several_cards_is_sent_card_by_card_and_read_as_one_message(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q1")
+    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.record_reply(context, turn_id=turn_id, cards=["part 1", "part 2", "part 3"])
+
+    states = [
+        await memory.mark_sent(
+            context, turn_id=turn_id, chunk=n, content=f"part {n + 1}", message_id=f"om_{n}"
+        )
+        for n in range(3)
+    ]
+    following = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+    short = await memory.open_turn(
+        context, turn_id=group.message("q3"), content="Q3", history_limit=3
+    )
+
+    assert states == ["pending", "pending", "sent"]
+    assert texts(following) == ["Q1", "part 1\n\npart 2\n\npart 3", "Q2"]
+    assert texts(short) == ["part 1\n\npart 2\n\npart 3", "Q2", "Q3"]
+
+
+async def test_a_turn_killed_between_two_cards_knows_which_card_is_still_to_send(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q")
+    await memory.open_turn(context, turn_id=turn_id, content="Q")
+    await memory.record_reply(context, turn_id=turn_id, cards=["one", "two"])
+    await deliver(memory, context, turn_id, ["one"])
+
+    resumed = await memory.open_turn(context, turn_id=turn_id, content="Q")
+
+    assert resumed.state == "pending"
+    assert [(card.content, card.status) for card in resumed.reply] == [
+        ("one", "sent"),
+        ("two", "pending"),
+    ]
+
+
+async def test_what_is_stored_is_the_text_that_was_finally_sent(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q1")
+    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.record_reply(context, turn_id=turn_id, cards=["<at id=ou_gone></at> hello"])
+
+    await deliver(memory, context, turn_id, ["@Gone hello"])
+    following = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+
+    assert texts(following) == ["Q1", "@Gone hello", "Q2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "  leading and trailing \n\n",
+        "你好，世界 🌏 👩‍👩‍👧",
+        "quotes ' \" ` $1 %s {} \\n \\u0041",
+        "tab\tcarriage\r\nreturn \x01 control",
+        "\u2028line\u2029separators\ufeff\u200b",
+        "x" * 100_000,
+        "null",
+        '{"role": "system"}',
+    ],
+    ids=lambda text: repr(text[:16]),
+)
+async def test_texts_come_back_character_by_character(
+    memory: MemoryStore, group: Group, text: str
+) -> None:
+    context = group.turn()
+    await exchange(memory, context, "before", text)
+
+    turn = await memory.open_turn(context, turn_id=group.message("q"), content=text)
+
+    assert texts(turn) == ["before", text, text]
+
+
+async def test_tool_calls_come_back_with_the_answer_they_led_to(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q1")
+    calls = [{"name": "create_note", "args": {"title": "鱼"}, "result": '{"id": "n1"}'}]
+    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.record_reply(context, turn_id=turn_id, cards=["A", "B"], tool_calls=calls)
+
+    turn = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+
+    assert [list(message.tool_calls) for message in turn.history] == [[], calls, []]
+
+
+async def test_an_undelivered_answer_is_kept_for_operators_and_hidden_from_the_model(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q1")
+    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.record_reply(context, turn_id=turn_id, cards=["A1", "A2"])
+
+    await memory.mark_failed(context, turn_id=turn_id, error="230002 bot not in chat")
+    again = await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    following = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+
+    assert again.state == "failed"
+    assert texts(following) == ["Q1", "Q2"]
+    rows = await memory.list_messages(context.conversation_id)
+    assert [(row["content"], row["error"]) for row in rows if row["status"] == "failed"] == [
+        ("A1", "230002 bot not in chat"),
+        ("A2", "230002 bot not in chat"),
+    ]
+
+
+async def test_only_the_cards_that_were_delivered_stay_in_a_failed_answer(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q1")
+    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.record_reply(context, turn_id=turn_id, cards=["read", "never seen"])
+    await deliver(memory, context, turn_id, ["read"])
+
+    await memory.mark_failed(context, turn_id=turn_id, error="230049 chat gone")
+    following = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+
+    assert texts(following) == ["Q1", "read", "Q2"]
+
+
+async def test_a_failed_turn_cannot_be_failed_into_a_sent_one(
+    memory: MemoryStore, group: Group
+) -> None:
+    context = group.turn()
+    await exchange(memory, context, "Q", "A")
+    turn_id = f"om_Q_{context.chat_id}"
+
+    await memory.mark_failed(context, turn_id=turn_id, error="too late")
+
+    assert (await memory.open_turn(context, turn_id=turn_id, content="Q")).state == "sent"
+
+
+async def test_a_turn_that_was_never_opened_takes_no_reply(
+    memory: MemoryStore, group: Group
+) -> None:
+    with pytest.raises(TurnUnknown):
+        await memory.record_reply(group.turn(), turn_id=group.message("none"), cards=["A"])
+    with pytest.raises(TurnUnknown):
+        await memory.mark_sent(
+            group.turn(), turn_id=group.message("none"), chunk=0, content="A", message_id="om_x"
+        )
+
+
+async def test_a_card_that_was_never_recorded_cannot_be_sent(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q")
+    await memory.open_turn(context, turn_id=turn_id, content="Q")
+    await memory.record_reply(context, turn_id=turn_id, cards=["A"])
+
+    with pytest.raises(TurnUnknown):
+        await memory.mark_sent(context, turn_id=turn_id, chunk=1, content="B", message_id="om_x")
+
+
+@pytest.mark.parametrize("other", ["another person", "another thread", "another chat"])
+async def test_the_turn_of_another_conversation_is_refused(
+    memory: MemoryStore, group: Group, other: str
+) -> None:
+    turn_id = group.message("q")
+    await memory.open_turn(group.turn(), turn_id=turn_id, content="mine")
+    context = {
+        "another person": group.turn("bob"),
+        "another thread": group.turn(thread="elsewhere"),
+        "another chat": group.turn(chat="there"),
+    }[other]
+
+    with pytest.raises(AccessDenied):
+        await memory.open_turn(context, turn_id=turn_id, content="theirs")
+    with pytest.raises(TurnUnknown):
+        await memory.record_reply(context, turn_id=turn_id, cards=["theirs"])
+
+    rows = await memory.list_messages(group.turn().conversation_id)
+    assert [row["content"] for row in rows] == ["mine"]
+    assert await memory.list_conversations(user_id=group.person("bob")) == ()
+    assert len(await memory.list_conversations(user_id=group.person("alice"))) == 1
+
+
+@pytest.mark.parametrize(("subject", "sender"), [("", "ou_a"), ("ou_a", ""), ("", "")])
+async def test_without_an_identity_nothing_is_read_or_written(
+    memory: MemoryStore, group: Group, subject: str, sender: str
+) -> None:
+    context = memory_context(
+        chat_id=group.chat(), root=group.message("t"), subject=subject, actor=sender
+    )
+    turn_id = group.message("q")
+    for call in (
+        memory.open_turn(context, turn_id=turn_id, content="Q"),
+        memory.record_reply(context, turn_id=turn_id, cards=["A"]),
+        memory.mark_sent(context, turn_id=turn_id, chunk=0, content="A", message_id="om_x"),
+        memory.mark_failed(context, turn_id=turn_id, error="1"),
+        memory.working_memory(context),
+        memory.merge_working_memory(context, scope="chat", patch={"a": 1}),
+        memory.clear_working_memory(context, scope="chat"),
+    ):
+        with pytest.raises(IdentityMissing):
+            await call
+
+    assert await memory.list_conversations(chat_id=group.chat()) == ()
+
+
+async def test_operators_find_conversations_by_chat_thread_person_and_time(
+    memory: MemoryStore, group: Group
+) -> None:
+    here, there = group.turn("alice", thread="t1"), group.turn("bob", chat="there", thread="t2")
+    await exchange(memory, here, "Q1", "A1", "A2")
+    await memory.open_turn(there, turn_id=group.message("q2"), content="a question " * 20)
+    await memory.record_reply(there, turn_id=group.message("q2"), cards=["A"])
+
+    async def found(**filters: str) -> list[str]:
+        return [c.conversation_id for c in await memory.list_conversations(**filters)]
+
+    assert await found(chat_id=group.chat("here")) == [here.conversation_id]
+    assert await found(conversation_id=there.conversation_id) == [there.conversation_id]
+    assert await found(user_id=group.person("alice")) == [here.conversation_id]
+    assert await found(chat_id=group.chat("here"), user_id=group.person("bob")) == []
+    assert await found(user_id=group.person("bob"), since="2001-01-01T00:00:00+08:00") != []
+    assert await found(user_id=group.person("bob"), since="2999-01-01T00:00:00+08:00") == []
+
+    [first] = await memory.list_conversations(chat_id=group.chat("here"))
+    [second] = await memory.list_conversations(chat_id=group.chat("there"))
+    assert (first.messages, first.pending, first.failed, first.title) == (3, 0, 0, "Q1")
+    assert first.first_at is not None
+    assert first.last_at is not None
+    assert first.first_at <= first.last_at
+    assert (second.messages, second.pending, len(second.title)) == (2, 1, 80)
+
+
+async def test_the_latest_conversation_is_listed_first_and_the_list_is_bounded(
+    memory: MemoryStore, group: Group
+) -> None:
+    for thread in ("t1", "t2", "t3"):
+        await exchange(memory, group.turn(thread=thread), thread, "A")
+    await exchange(memory, group.turn(thread="t1"), "again", "A")
+
+    listed = await memory.list_conversations(chat_id=group.chat(), limit=2)
+
+    assert [c.root_id for c in listed] == [group.message("t1"), group.message("t3")]
+
+
+async def test_operators_see_the_messages_of_one_person_or_of_all(
+    memory: MemoryStore, group: Group
+) -> None:
+    for name in ("alice", "bob"):
+        await exchange(memory, group.turn(name), f"Q {name}", f"A {name}")
+    conversation = group.turn().conversation_id
+
+    everyone = await memory.list_messages(conversation)
+    alice = await memory.list_messages(conversation, group.person("alice"))
+    last = await memory.list_messages(conversation, limit=1)
+
+    assert [row["content"] for row in everyone] == ["Q alice", "A alice", "Q bob", "A bob"]
+    assert [row["content"] for row in alice] == ["Q alice", "A alice"]
+    assert [row["content"] for row in last] == ["A bob"]
+
+
+async def test_a_memory_that_answers_passes_the_ping(memory: MemoryStore) -> None:
+    await memory.ping()

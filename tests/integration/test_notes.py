@@ -1,0 +1,316 @@
+"""Notes and their registry in the real database, over every backend."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from memory.errors import AccessDenied, IdentityMissing
+from memory.notes import Note, NoteInvalid, NoteNotFound, NoteStore, note_id
+from memory.scope import AgentMemoryContext, memory_context
+from memory.store import MemoryStore
+from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["postgres", "supabase", "supabase service key"])
+def notes_backend(request: pytest.FixtureRequest) -> Backend:
+    if request.param == "postgres":
+        server = request.getfixturevalue("postgres_server")
+        return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
+    lite = request.getfixturevalue("supabase_lite")
+    return SupabaseBackend(lite, user_tokens=request.param == "supabase")
+
+
+@pytest.fixture
+async def memories(notes_backend: Backend) -> AsyncIterator[tuple[NoteStore, MemoryStore]]:
+    async with notes_backend.rpc() as rpc:
+        yield NoteStore(rpc), MemoryStore(rpc)
+
+
+@pytest.fixture
+def notes(memories: tuple[NoteStore, MemoryStore]) -> NoteStore:
+    return memories[0]
+
+
+@pytest.fixture
+def memory(memories: tuple[NoteStore, MemoryStore]) -> MemoryStore:
+    return memories[1]
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group()
+
+
+async def _speak(memory: MemoryStore, context: AgentMemoryContext) -> AgentMemoryContext:
+    """The conversation exists from its first turn on."""
+    await memory.open_turn(context, turn_id=f"{context.root_id}-{context.user_id}", content="Q")
+    return context
+
+
+def _titles(notes: tuple[Note, ...]) -> list[str]:
+    return [note.title for note in notes]
+
+
+async def test_a_note_comes_back_as_it_was_created(notes: NoteStore, group: Group) -> None:
+    alice = group.turn()
+    made = await notes.create(
+        alice, title="  Pasta\n night ", body="boil\nwater", tags=["italian", "#Dinner", "ITALIAN"]
+    )
+
+    assert made.id.startswith("note_")
+    assert len(made.id) == 15
+    assert (made.title, made.body, made.tags) == (
+        "Pasta night",
+        "boil\nwater",
+        ("italian", "Dinner"),
+    )
+    assert await notes.get(alice, made.id) == made
+
+
+async def test_the_same_id_again_makes_no_second_note(notes: NoteStore, group: Group) -> None:
+    alice, id = group.turn(), note_id(group.message("q"), "Pasta", "")
+    first = await notes.create(alice, title="Pasta", id=id)
+
+    assert await notes.create(alice, title="Pasta", id=id) == first
+    assert _titles(await notes.list(alice)) == ["Pasta"]
+    with pytest.raises(AccessDenied):
+        await notes.create(group.turn("bob"), title="Mine", id=id)
+
+
+async def test_removing_one_tag_keeps_the_rest_and_says_what_changed(
+    notes: NoteStore, group: Group
+) -> None:
+    alice = group.turn()
+    made = await notes.create(alice, title="Pasta", tags=["italian", "dinner", "quick"])
+
+    change = await notes.update(
+        alice, made.id, title="Pizza", add_tags=["Oven", "DINNER"], remove_tags=["Italian", "none"]
+    )
+
+    assert change.note.tags == ("dinner", "quick", "Oven")
+    assert (change.added, change.removed) == (("Oven",), ("italian",))
+    assert (change.old_title, change.note.title) == ("Pasta", "Pizza")
+    assert not change.body_changed
+
+
+async def test_concurrent_updates_lose_no_tag(notes: NoteStore, group: Group) -> None:
+    alice = group.turn()
+    made = await notes.create(alice, title="Pasta")
+
+    await asyncio.gather(*(notes.update(alice, made.id, add_tags=[f"t{i}"]) for i in range(12)))
+
+    assert set((await notes.get(alice, made.id)).tags) == {f"t{i}" for i in range(12)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"title": "  "}, "title is empty"),
+        ({"title": "x" * 201}, "at most 200"),
+        ({"title": "ok", "body": "x" * 20_001}, "at most 20000"),
+        ({"title": "ok", "tags": ["x" * 41]}, "more than 40"),
+        ({"title": "ok", "tags": [f"t{i}" for i in range(21)]}, "at most 20"),
+    ],
+)
+async def test_what_cannot_be_stored_is_refused_with_the_limit(
+    notes: NoteStore, group: Group, fields: dict[str, object], says: str
+) -> None:
+    with pytest.raises(NoteInvalid, match=says):
+        await notes.create(group.turn(), **fields)  # type: ignore[arg-type]
+
+
+async def test_the_limits_are_reached_but_not_passed_by_an_update(
+    notes: NoteStore, group: Group
+) -> None:
+    alice = group.turn()
+    made = await notes.create(
+        alice, title="面" * 200, body="面" * 20_000, tags=[f"t{i}" for i in range(20)]
+    )
+
+    with pytest.raises(NoteInvalid, match="would have 21 tags"):
+        await notes.update(alice, made.id, add_tags=["one more"])
+    change = await notes.update(alice, made.id, add_tags=["one more"], remove_tags=["T0"])
+    assert len(change.note.tags) == 20
+
+
+async def test_an_unknown_id_is_not_found_by_any_operation(notes: NoteStore, group: Group) -> None:
+    alice = group.turn()
+    for attempt in (
+        notes.get(alice, "note_none"),
+        notes.update(alice, "note_none", title="x"),
+        notes.delete(alice, "note_none"),
+        notes.share(alice, "note_none"),
+    ):
+        with pytest.raises(NoteNotFound):
+            await attempt
+
+
+async def test_a_deleted_note_is_gone_from_list_and_registry(
+    notes: NoteStore, memory: MemoryStore, group: Group
+) -> None:
+    alice = await _speak(memory, group.turn())
+    made = await notes.create(alice, title="Pasta")
+
+    assert (await notes.delete(alice, made.id)).title == "Pasta"
+
+    assert await notes.list(alice) == ()
+    assert await notes.registry(alice) == ()
+    with pytest.raises(NoteNotFound):
+        await notes.get(alice, made.id)
+
+
+async def test_search_ranks_titles_and_tags_before_bodies_in_both_languages(
+    notes: NoteStore, group: Group
+) -> None:
+    alice = group.turn()
+    await notes.create(alice, title="Groceries", body="pasta, milk")
+    await notes.create(alice, title="Pasta", tags=["italian"])
+    await notes.create(alice, title="周末计划", body="去爬山，带上意大利面")
+    await notes.create(alice, title="意大利面做法")
+
+    assert _titles(await notes.search(alice, "the pasta note")) == ["Pasta", "Groceries"]
+    assert _titles(await notes.search(alice, "ITALIAN")) == ["Pasta"]
+    assert _titles(await notes.search(alice, "意大利面")) == ["意大利面做法", "周末计划"]
+    assert await notes.search(alice, "100% _nothing_") == ()
+    assert await notes.search(alice, "") == ()
+
+
+async def test_a_list_can_be_narrowed_by_tags_and_is_in_order_of_creation(
+    notes: NoteStore, group: Group
+) -> None:
+    alice = group.turn()
+    for title, tags in (("A", ["x"]), ("B", ["X", "y"]), ("C", ["y"])):
+        await notes.create(alice, title=title, tags=tags)
+
+    assert _titles(await notes.list(alice)) == ["A", "B", "C"]
+    assert _titles(await notes.list(alice, tags=["x"])) == ["A", "B"]
+    assert _titles(await notes.list(alice, tags=["x", "Y"])) == ["B"]
+    assert _titles(await notes.list(alice, limit=2)) == ["B", "C"]
+
+
+async def test_notes_follow_the_person_into_other_chats_but_nobody_else(
+    notes: NoteStore, group: Group
+) -> None:
+    made = await notes.create(group.turn("alice"), title="Secret")
+
+    assert _titles(await notes.list(group.turn("alice", chat="elsewhere"))) == ["Secret"]
+    for other in (group.turn("bob"), group.turn("alice", tenant="other tenant")):
+        assert await notes.list(other) == ()
+        with pytest.raises(NoteNotFound):
+            await notes.get(other, made.id)
+        with pytest.raises(NoteNotFound):
+            await notes.update(other, made.id, title="Mine now")
+
+
+async def test_mentioning_a_person_does_not_reach_their_notes(
+    notes: NoteStore, group: Group
+) -> None:
+    made = await notes.create(group.turn("alice"), title="Secret")
+    bob_about_alice = group.turn("alice", sender="bob")
+
+    for attempt in (
+        notes.list(bob_about_alice),
+        notes.search(bob_about_alice, "secret"),
+        notes.get(bob_about_alice, made.id),
+        notes.create(bob_about_alice, title="Planted"),
+        notes.update(bob_about_alice, made.id, title="Changed"),
+        notes.share(bob_about_alice, made.id),
+        notes.delete(bob_about_alice, made.id),
+    ):
+        with pytest.raises(AccessDenied):
+            await attempt
+    assert await notes.registry(bob_about_alice) == ()
+
+
+async def test_a_shared_note_is_read_in_that_chat_and_changed_by_nobody_else(
+    notes: NoteStore, group: Group
+) -> None:
+    alice, bob = group.turn("alice"), group.turn("bob")
+    made = await notes.create(alice, title="Agenda")
+    assert (await notes.share(alice, made.id)).shared_chat_id == group.chat()
+
+    assert (await notes.get(bob, made.id)).title == "Agenda"
+    assert _titles(await notes.list(bob)) == ["Agenda"]
+    assert _titles(await notes.search(bob, "agenda")) == ["Agenda"]
+    assert await notes.list(group.turn("bob", chat="elsewhere")) == ()
+    for attempt in (notes.update(bob, made.id, title="Mine"), notes.delete(bob, made.id)):
+        with pytest.raises(NoteNotFound):
+            await attempt
+
+    await notes.share(alice, made.id, shared=False)
+    assert await notes.list(bob) == ()
+
+
+async def test_the_registry_knows_order_of_creation_last_action_and_recency(
+    notes: NoteStore, memory: MemoryStore, group: Group
+) -> None:
+    alice = await _speak(memory, group.turn())
+    pizza = await notes.create(alice, title="Pizza")
+    await notes.create(alice, title="Pasta")
+    await notes.update(alice, pizza.id, add_tags=["oven"])
+
+    registry = await notes.registry(alice)
+
+    assert [(n.ordinal, n.title, n.recency, n.last_action) for n in registry] == [
+        (1, "Pizza", 1, "updated"),
+        (2, "Pasta", 2, "created"),
+    ]
+    assert registry[0].tags == ("oven",)
+
+
+async def test_being_listed_is_no_use_but_being_the_one_found_is(
+    notes: NoteStore, memory: MemoryStore, group: Group
+) -> None:
+    elsewhere = group.turn(thread="earlier")
+    await notes.create(elsewhere, title="Old plan")
+    await notes.create(elsewhere, title="Older idea")
+    alice = await _speak(memory, group.turn())
+    await notes.create(alice, title="Pasta")
+
+    await notes.list(alice)
+    listed = [(n.title, n.recency, n.last_action) for n in await notes.registry(alice)]
+    await notes.search(alice, "idea")
+    found = [(n.title, n.recency) for n in await notes.registry(alice)]
+
+    assert listed == [
+        ("Pasta", 1, "created"),
+        ("Old plan", None, "listed"),
+        ("Older idea", None, "listed"),
+    ]
+    assert found == [("Pasta", 2), ("Old plan", None), ("Older idea", 1)]
+
+
+async def test_each_conversation_has_its_own_registry(
+    notes: NoteStore, memory: MemoryStore, group: Group
+) -> None:
+    here = await _speak(memory, group.turn(thread="one"))
+    there = await _speak(memory, group.turn(thread="two"))
+    await notes.create(here, title="Pasta")
+    await notes.create(there, title="Pizza")
+
+    assert [n.title for n in await notes.registry(here)] == ["Pasta"]
+    assert [n.title for n in await notes.registry(there)] == ["Pizza"]
+
+
+async def test_of_many_notes_the_first_and_the_last_used_stay_in_the_registry(
+    notes: NoteStore, memory: MemoryStore, group: Group
+) -> None:
+    alice = await _speak(memory, group.turn())
+    for number in range(60):
+        await notes.create(alice, title=f"N{number}")
+
+    titles = [n.title for n in await notes.registry(alice)]
+
+    assert titles == [f"N{i}" for i in (*range(10), *range(20, 60))]
+
+
+async def test_a_missing_identity_reads_nothing(notes: NoteStore, group: Group) -> None:
+    nobody = memory_context(chat_id=group.chat(), root="r", subject="", actor="")
+    with pytest.raises(IdentityMissing):
+        await notes.list(nobody)

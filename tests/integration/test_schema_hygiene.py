@@ -1,0 +1,56 @@
+"""Rules every table, policy and function keeps; each rule is shown to find an offender."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.support.hygiene import READ_BY_NOBODY, RULES, offenders
+
+_TABLE = "create table public.offender (id int)"
+_FUNCTION = "create function public.offender() returns int language sql as 'select 1'"
+
+OFFENDERS: dict[str, list[str]] = {
+    "a table without row level security": [_TABLE],
+    "a public table that no token can read": [
+        _TABLE,
+        "alter table public.offender enable row level security",
+    ],
+    "a policy for everybody": [_TABLE, "create policy offender on public.offender using (true)"],
+    "a policy that reads a claim once per row": [
+        _TABLE,
+        "create policy offender on public.offender for select to authenticated"
+        " using (public.claim('sub') = 'x' and 'y' = (select public.claim('actor')))",
+    ],
+    "a table that anon holds a privilege on": [_TABLE, "grant select on public.offender to anon"],
+    "a view that steps over policies": [
+        "create view public.offender as select * from public.agent_messages"
+    ],
+    "a function that anon can call": [_FUNCTION],
+    "a function that runs as its owner": [f"{_FUNCTION} security definer"],
+    "a function without a fixed search path": [_FUNCTION],
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_nothing_breaks_the_rule(database_url: str, rule: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        assert offenders(connection, rule) == set()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_rule_finds_an_offender(database_url: str, rule: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        for statement in OFFENDERS[rule]:
+            connection.execute(statement.encode())
+
+        [found] = offenders(connection, rule)
+
+    assert "offender" in found
+
+
+def test_what_is_excused_exists_and_has_a_reason(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        for table, reason in READ_BY_NOBODY.items():
+            assert connection.execute("select to_regclass(%s)", [table]).fetchone() != (None,)
+            assert reason

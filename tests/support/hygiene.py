@@ -1,0 +1,70 @@
+"""What no table, policy or function of ours may be. Each query names the offenders."""
+
+from __future__ import annotations
+
+import psycopg
+
+# Tables of schema public that no token reads, and why.
+READ_BY_NOBODY: dict[str, str] = {}
+
+_TABLE = "format('%I.%I', c.relnamespace::regnamespace, c.relname)"
+_FUNCTION = "p.oid::regprocedure::text"
+_OURS = "('public'::regnamespace, 'feishu_bot'::regnamespace)"
+_NOT_OF_AN_EXTENSION = (
+    "not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')"
+)
+
+RULES: dict[str, str] = {
+    "a table without row level security": f"""
+        select {_TABLE} from pg_class c
+        where c.relnamespace in {_OURS} and c.relkind in ('r', 'p') and not c.relrowsecurity
+    """,
+    "a public table that no token can read": f"""
+        select {_TABLE} from pg_class c
+        where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+          and not exists (select from pg_policy y
+                          where y.polrelid = c.oid and y.polcmd in ('r', '*'))
+    """,
+    "a policy for everybody": f"""
+        select {_TABLE} || ' ' || y.polname from pg_policy y join pg_class c on c.oid = y.polrelid
+        where y.polroles = '{{0}}' or 'anon'::regrole = any (y.polroles)
+    """,
+    "a policy that reads a claim once per row": f"""
+        select {_TABLE} || ' ' || y.polname from pg_policy y join pg_class c on c.oid = y.polrelid
+        where regexp_replace(
+            concat(pg_get_expr(y.polqual, y.polrelid), pg_get_expr(y.polwithcheck, y.polrelid)),
+            'SELECT (public\\.)?claim\\(', '', 'g') ~ 'claim\\('
+    """,
+    "a table that anon holds a privilege on": f"""
+        select {_TABLE} from pg_class c
+        where c.relnamespace in {_OURS} and c.relkind in ('r', 'p', 'v', 'm')
+          and has_table_privilege('anon', c.oid, 'select, insert, update, delete, truncate')
+    """,
+    "a view that steps over policies": f"""
+        select {_TABLE} from pg_class c
+        where c.relnamespace in {_OURS} and c.relkind in ('v', 'm')
+          and not coalesce(c.reloptions && array['security_invoker=true', 'security_invoker=on'],
+                           false)
+    """,
+    "a function that anon can call": f"""
+        select {_FUNCTION} from pg_proc p
+        where p.pronamespace = 'public'::regnamespace and {_NOT_OF_AN_EXTENSION}
+          and has_function_privilege('anon', p.oid, 'execute')
+    """,
+    "a function that runs as its owner": f"""
+        select {_FUNCTION} from pg_proc p
+        where p.pronamespace in {_OURS} and {_NOT_OF_AN_EXTENSION} and p.prosecdef
+    """,
+    "a function without a fixed search path": f"""
+        select {_FUNCTION} from pg_proc p
+        where p.pronamespace = 'public'::regnamespace and {_NOT_OF_AN_EXTENSION}
+          and not exists (select from unnest(p.proconfig) s (setting)
+                          where s.setting like 'search_path=%')
+    """,
+}
+
+
+def offenders(connection: psycopg.Connection, rule: str) -> set[str]:
+    """What breaks `rule` and is not excused."""
+    found = {name for (name,) in connection.execute(RULES[rule].encode())}
+    return found - READ_BY_NOBODY.keys() if rule.startswith("a public table") else found

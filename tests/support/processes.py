@@ -1,0 +1,245 @@
+"""The real processes of an acceptance test: the bot, the platform and the model, each by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import requests
+
+ROOT = Path(__file__).parents[2]
+APP = {
+    "FEISHU_APP_ID": "cli_a1b2c3d4e5f6a7b8",
+    "FEISHU_APP_SECRET": "acceptance-app-secret",
+    "FEISHU_ENCRYPT_KEY": "acceptance-encrypt-key",
+    "FEISHU_VERIFICATION_TOKEN": "acceptance-verification-token",
+}
+T = TypeVar("T")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def eventually(ask: Callable[[], T], *, within_s: float = 20.0, what: str = "") -> T:
+    """The first truthy answer of `ask`; an AssertionError names `what` after `within_s`."""
+    deadline = time.monotonic() + within_s
+    while True:
+        answer = ask()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within_s} s: {what or ask}")
+        time.sleep(0.05)
+
+
+@dataclass
+class Process:
+    """A child process whose output goes to a file."""
+
+    name: str
+    popen: subprocess.Popen[bytes]
+    log: Path
+
+    def kill(self) -> None:
+        """SIGKILL to the process and, for a gunicorn master, to its children."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.popen.pid, signal.SIGKILL)
+        self.popen.wait(10)
+
+    def terminate(self, *, within_s: float = 15.0) -> float:
+        """SIGTERM; returns the seconds until it was gone."""
+        started = time.monotonic()
+        self.popen.terminate()
+        self.popen.wait(within_s)
+        return time.monotonic() - started
+
+    def output(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+
+def start(
+    name: str, command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None
+) -> Process:
+    log = folder / f"{name}.log"
+    with log.open("ab") as out:
+        popen = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**_clean_environment(), **(env or {})},
+            start_new_session=True,
+        )
+    return Process(name, popen, log)
+
+
+def stop(process: Process) -> None:
+    if process.popen.poll() is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.terminate()
+    process.kill()
+
+
+def _clean_environment() -> dict[str, str]:
+    ours = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR", "INLINE_")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    return {**kept, "PYTHONUNBUFFERED": "1"}
+
+
+@dataclass
+class Platform:
+    """The stand-in platform: speak as a person, read what was sent."""
+
+    url: str
+    process: Process
+
+    def get(self, path: str, **params: Any) -> Any:
+        return requests.get(f"{self.url}/sandbox/api{path}", params=params, timeout=10).json()
+
+    def post(self, path: str, **body: Any) -> Any:
+        answer = requests.post(f"{self.url}/sandbox/api{path}", json=body, timeout=20)
+        assert answer.ok, answer.text
+        return answer.json()
+
+    def state(self) -> Any:
+        return self.get("/state")
+
+    def say(self, person: str, chat_id: str, text: str, **more: Any) -> str:
+        """Speaks as `person` (open_id); returns the message_id."""
+        message = self.post("/messages", **{"as": person, "chat_id": chat_id, "text": text, **more})
+        return str(message["message_id"])
+
+    def messages(self, chat_id: str) -> list[dict[str, Any]]:
+        found = self.get("/messages", chat_id=chat_id)
+        return list(found["messages"] if isinstance(found, dict) else found)
+
+    def forget_faults(self) -> None:
+        requests.delete(f"{self.url}/sandbox/api/faults", timeout=10)
+
+
+@dataclass
+class Model:
+    """The stand-in model: what it was asked, and what it shall answer."""
+
+    url: str
+    process: Process
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.url}/v1"
+
+    def requests(self) -> list[dict[str, Any]]:
+        found = requests.get(f"{self.url}/control/requests", timeout=10).json()
+        return list(found["requests"] if isinstance(found, dict) else found)
+
+    def forget(self) -> None:
+        requests.delete(f"{self.url}/control/requests", timeout=10)
+
+    def control(self, path: str, body: Any) -> None:
+        answer = requests.post(f"{self.url}/control/{path}", json=body, timeout=10)
+        assert answer.ok, answer.text
+
+
+def wait_for_http(url: str, process: Process, *, within_s: float = 40.0) -> None:
+    def answers() -> bool:
+        assert process.popen.poll() is None, f"{process.name} ended:\n{process.output()}"
+        with contextlib.suppress(requests.RequestException):
+            return requests.get(url, timeout=2).status_code < 500
+        return False
+
+    eventually(answers, within_s=within_s, what=f"{url} answers\n{process.output()}")
+
+
+@contextlib.contextmanager
+def running_platform(folder: Path, webhook_url: str, *options: str) -> Iterator[Platform]:
+    port = free_port()
+    command = [
+        sys.executable, "-m", "sandbox", "--port", str(port), "--webhook-url", webhook_url,
+        "--app-id", APP["FEISHU_APP_ID"], "--app-secret", APP["FEISHU_APP_SECRET"],
+        "--encrypt-key", APP["FEISHU_ENCRYPT_KEY"],
+        "--verification-token", APP["FEISHU_VERIFICATION_TOKEN"],
+        *options,
+    ]  # fmt: skip
+    process = start("platform", command, folder)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_for_http(f"{url}/sandbox/api/state", process)
+        yield Platform(url, process)
+    finally:
+        stop(process)
+
+
+@contextlib.contextmanager
+def running_model(folder: Path, *options: str) -> Iterator[Model]:
+    port = free_port()
+    command = [sys.executable, "-m", "sandbox.model", "--port", str(port), *options]
+    process = start("model", command, folder)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_for_http(f"{url}/v1/models", process)
+        yield Model(url, process)
+    finally:
+        stop(process)
+
+
+@dataclass
+class Bot:
+    """The bot's processes: gunicorn for the edge, `bot.worker` for the work."""
+
+    folder: Path
+    port: int
+    environment: dict[str, str]
+    web: Process | None = None
+    workers: list[Process] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start_web(self) -> Process:
+        command = [sys.executable, "-m", "gunicorn", "-c", "gunicorn.conf.py", "app:create_app()"]
+        self.web = start("web", command, self.folder, self.environment)
+        wait_for_http(f"{self.url}/healthz", self.web)
+        return self.web
+
+    def start_worker(self) -> Process:
+        name = f"worker{len(self.workers)}"
+        worker = start(name, [sys.executable, "-m", "bot.worker"], self.folder, self.environment)
+        self.workers.append(worker)
+        eventually(
+            lambda: "worker.started" in worker.output() or worker.popen.poll() is not None,
+            within_s=40,
+            what=f"the worker starts\n{worker.output()}",
+        )
+        assert worker.popen.poll() is None, worker.output()
+        return worker
+
+    def stop(self) -> None:
+        for process in [*self.workers, *([self.web] if self.web else [])]:
+            stop(process)
+
+
+@contextlib.contextmanager
+def running_bot(
+    folder: Path, port: int, environment: Mapping[str, str], *, workers: int = 1
+) -> Iterator[Bot]:
+    bot = Bot(folder, port, {**APP, "PORT": str(port), "DATA_DIR": str(folder), **environment})
+    try:
+        bot.start_web()
+        for _ in range(workers):
+            bot.start_worker()
+        yield bot
+    finally:
+        bot.stop()

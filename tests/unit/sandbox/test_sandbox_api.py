@@ -1,0 +1,385 @@
+"""The stand-in platform's REST interface answers, and refuses, as Feishu does."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parents[2] / "data" / "sandbox"
+
+
+def code(response):
+    return response.status_code, response.json["code"]
+
+
+def shape(value):
+    """Keys and types of a JSON value."""
+    if isinstance(value, dict):
+        return {key: shape(one) for key, one in value.items()}
+    return type(value).__name__
+
+
+def fixture(name):
+    return json.loads((DATA / name).read_text())
+
+
+def assert_is_fixture(response, name):
+    known = fixture(name)
+    assert response.status_code == known["http_status"]
+    assert response.json == known["body"]
+
+
+def test_a_reply_has_the_official_shape(tenant):
+    answer = tenant.reply(
+        tenant.say("hello"), '<at user_id="' + tenant.people["Bob"] + '">Bob</at> hi'
+    )
+    known = fixture("api_im_message_reply__resp.json")
+    data, expected = answer.json["data"], known["data"]
+    for key in ("root_id", "parent_id"):
+        assert isinstance(data[key], str)
+    assert set(data) <= set(expected)
+    assert shape(data["sender"]) == shape(expected["sender"])
+    assert shape(data["mentions"][0]) == shape(expected["mentions"][0])
+    assert data["body"]["content"] == '{"text": "@_user_1 hi"}'
+
+
+def test_every_answer_carries_a_log_id(tenant):
+    assert tenant.call("GET", "/bot/v3/info").headers["X-Tt-Logid"]
+    assert tenant.call("GET", "/im/v1/messages/om_nope").headers["X-Tt-Logid"]
+
+
+def test_bot_info_stands_beside_code_and_not_under_data(tenant):
+    assert tenant.call("GET", "/bot/v3/info").json["bot"]["open_id"] == tenant.bot
+
+
+def test_a_wrong_secret_is_refused(tenant):
+    wrong = {"app_id": tenant.config.app_id, "app_secret": "x"}
+    answer = tenant.http.post("/open-apis/auth/v3/tenant_access_token/internal", json=wrong)
+    assert answer.json["code"] == 10014
+
+
+def test_a_missing_token_and_a_false_one_have_their_own_codes(tenant):
+    tenant.token = ""
+    assert_is_fixture(tenant.call("GET", "/bot/v3/info"), "error_99991661_token_missing.json")
+    tenant.token = "t-false"
+    assert_is_fixture(tenant.call("GET", "/bot/v3/info"), "error_99991663_token_invalid.json")
+
+
+def test_a_token_is_the_same_until_half_an_hour_is_left_and_then_both_are_valid(tenant):
+    first = tenant.token
+    tenant.clock.now += 7200 - 1800
+    assert tenant.fresh_token() == first
+    tenant.clock.now += 1
+    second = tenant.fresh_token()
+    assert second != first
+    for token in (first, second):
+        tenant.token = token
+        assert tenant.call("GET", "/bot/v3/info").status_code == 200
+    tenant.clock.now += 1800
+    tenant.token = first
+    assert code(tenant.call("GET", "/bot/v3/info")) == (400, 99991663)
+
+
+def test_the_same_uuid_within_an_hour_gives_the_first_message(tenant):
+    asked = tenant.say("hello")
+    first = tenant.reply(asked, "one", uuid="u1").json["data"]
+    again = tenant.reply(asked, "two", uuid="u1").json["data"]
+    assert again["message_id"] == first["message_id"]
+    assert json.loads(again["body"]["content"])["text"] == "one"
+    tenant.clock.now += 3600
+    tenant.token = tenant.fresh_token()
+    assert tenant.reply(asked, "two", uuid="u1").json["data"]["message_id"] != first["message_id"]
+
+
+def test_a_uuid_has_at_most_fifty_characters(tenant):
+    assert code(tenant.reply(tenant.say("hello"), uuid="x" * 51)) == (400, 230001)
+
+
+def test_a_reply_in_thread_opens_a_thread_under_the_message(tenant):
+    asked = tenant.say("hello")
+    data = tenant.reply(asked, reply_in_thread=True).json["data"]
+    assert data["root_id"] == data["parent_id"] == asked
+    assert data["thread_id"].startswith("omt_")
+    root = tenant.call("GET", f"/im/v1/messages/{asked}").json["data"]["items"][0]
+    assert root["thread_id"] == data["thread_id"]
+
+
+def test_a_reply_to_a_thread_message_stays_in_the_thread_under_its_root(tenant):
+    asked = tenant.say("hello")
+    first = tenant.reply(asked, reply_in_thread=True).json["data"]
+    second = tenant.reply(first["message_id"]).json["data"]
+    assert second["root_id"] == second["parent_id"] == asked
+    assert second["thread_id"] == first["thread_id"]
+
+
+def test_a_quote_keeps_the_root_and_names_its_parent(tenant):
+    asked = tenant.say("hello")
+    first = tenant.reply(asked).json["data"]
+    second = tenant.reply(first["message_id"]).json["data"]
+    assert (second["root_id"], second["parent_id"]) == (asked, first["message_id"])
+    assert "thread_id" not in second
+
+
+def test_a_recalled_message_cannot_be_answered(tenant):
+    asked = tenant.say("hello")
+    tenant.control("POST", "recall", {"message_id": asked, "as": tenant.people["Alice"]})
+    assert_is_fixture(tenant.reply(asked), "error_230011.json")
+    item = tenant.call("GET", f"/im/v1/messages/{asked}").json["data"]["items"][0]
+    assert item["deleted"] is True
+    assert item["body"]["content"] == "This message was recalled"
+
+
+def test_more_than_five_messages_a_second_in_a_chat_are_refused(tenant):
+    asked = tenant.say("hello")
+    assert [tenant.reply(asked).status_code for _ in range(5)] == [200] * 5
+    assert_is_fixture(tenant.reply(asked), "error_230020.json")
+    tenant.clock.now += 1
+    assert tenant.reply(asked).status_code == 200
+
+
+def test_the_rate_limits_can_be_switched_off(make_tenant):
+    tenant = make_tenant(rate_limits=False)
+    asked = tenant.say("hello")
+    assert {tenant.reply(asked).status_code for _ in range(60)} == {200}
+
+
+def test_an_app_may_call_one_method_fifty_times_a_second(tenant):
+    answers = [tenant.call("GET", "/bot/v3/info") for _ in range(51)]
+    assert code(answers[-1]) == (429, 99991400)
+    assert answers[-1].headers["x-ogw-ratelimit-reset"] == "1"
+    assert answers[-2].status_code == 200
+
+
+def test_a_card_over_thirty_kilobytes_and_a_text_over_a_hundred_and_fifty_are_refused(tenant):
+    asked = tenant.say("hello")
+    assert tenant.reply_card(asked, "x" * 29_000).status_code == 200
+    assert_is_fixture(tenant.reply_card(asked, "x" * 31_000), "error_230025.json")
+    assert tenant.reply(asked, "x" * 140_000).status_code == 200
+    assert_is_fixture(tenant.reply(asked, "x" * 154_000), "error_230025.json")
+
+
+def test_a_card_that_is_refused_names_the_sub_code_in_its_text(tenant):
+    asked = tenant.say("hello")
+    table = "| a |\n|---|\n| 1 |\n\n"
+    answer = tenant.reply_card(asked, table * 6)
+    assert_is_fixture(answer, "error_230099_11310_tables.json")
+    assert "ErrCode: 100290" in tenant.reply_card(asked, "<at id=ou_nobody></at>").json["msg"]
+    assert "ErrCode: 200570" in tenant.reply_card(asked, "![](http://x/y.png)").json["msg"]
+
+
+def test_somebody_who_left_the_chat_cannot_be_mentioned_in_a_card(tenant):
+    asked, bob = tenant.say("hello"), tenant.people["Bob"]
+    assert tenant.reply_card(asked, f"<at id={bob}></at>").status_code == 200
+    tenant.control("POST", "leave", {"chat_id": tenant.group, "open_id": bob})
+    assert "ErrCode: 100290" in tenant.reply_card(asked, f"<at id={bob}></at>").json["msg"]
+
+
+def test_an_uploaded_image_may_be_used_in_a_card(tenant):
+    answer = tenant.http.post(
+        "/open-apis/im/v1/images",
+        data={"image_type": "message", "image": (io.BytesIO(b"png"), "a.png")},
+        headers={"Authorization": f"Bearer {tenant.token}"},
+    )
+    key = answer.json["data"]["image_key"]
+    assert tenant.reply_card(tenant.say("hello"), f"![a]({key})").status_code == 200
+
+
+def test_a_bot_that_left_the_group_cannot_speak(tenant):
+    asked = tenant.say("hello")
+    tenant.control("POST", "leave", {"chat_id": tenant.group, "open_id": tenant.bot})
+    assert_is_fixture(tenant.reply(asked), "error_230002.json")
+
+
+def test_nobody_speaks_in_a_dissolved_group(tenant):
+    asked = tenant.say("hello")
+    tenant.control("POST", "dissolve", {"chat_id": tenant.group})
+    assert code(tenant.reply(asked)) == (400, 232009)
+
+
+def test_a_message_can_be_sent_to_a_person(tenant):
+    body = {
+        "receive_id": tenant.people["Bob"],
+        "msg_type": "text",
+        "content": '{"text":"hi"}',
+    }
+    answer = tenant.call("POST", "/im/v1/messages", body, receive_id_type="open_id")
+    assert answer.json["data"]["chat_id"] == tenant.chats["Bob"]
+    wrong = tenant.call(
+        "POST", "/im/v1/messages", {**body, "receive_id": "ou_x"}, receive_id_type="open_id"
+    )
+    assert code(wrong) == (400, 230034)
+
+
+@pytest.mark.parametrize(
+    ("msg_type", "content"),
+    [
+        ("text", "not json"),
+        ("text", '{"text": ""}'),
+        ("text", "[]"),
+        ("text", {"text": "an object, not a string"}),
+        ("post", '{"title": "flat", "content": []}'),
+        ("post", '{"zh_cn": {"content": [[{"tag": "video"}]]}}'),
+        ("image", '{"image_key": "img_x"}'),
+        ("text", '{"text": "<at user_id=\\"ou_nobody\\">x</at>"}'),
+    ],
+)
+def test_malformed_content_is_an_invalid_parameter(tenant, msg_type, content):
+    body = {"msg_type": msg_type, "content": content}
+    answer = tenant.call("POST", f"/im/v1/messages/{tenant.say('hello')}/reply", body)
+    assert code(answer) == (400, 230001)
+
+
+def test_a_post_with_markdown_is_accepted(tenant):
+    content = {"zh_cn": {"title": "t", "content": [[{"tag": "md", "text": "**a**"}]]}}
+    body = {"msg_type": "post", "content": json.dumps(content)}
+    answer = tenant.call("POST", f"/im/v1/messages/{tenant.say('hello')}/reply", body)
+    assert answer.status_code == 200
+
+
+def test_a_card_can_be_patched_five_times_a_second_and_only_by_its_sender(tenant):
+    asked = tenant.say("hello")
+    sent = tenant.reply_card(asked, "one").json["data"]["message_id"]
+    card = {
+        "schema": "2.0",
+        "config": {"update_multi": True},
+        "body": {"elements": [{"tag": "markdown", "content": "two"}]},
+    }
+    body = {"content": json.dumps(card)}
+    answers = [tenant.call("PATCH", f"/im/v1/messages/{sent}", body) for _ in range(6)]
+    assert [code(one)[1] for one in answers] == [0] * 5 + [230020]
+    assert tenant.control("GET", f"messages/{sent}")["card"] == card
+    assert code(tenant.call("PATCH", f"/im/v1/messages/{asked}", body)) == (400, 230001)
+    unshared = {"content": json.dumps({**card, "config": {}})}
+    tenant.clock.now += 1
+    assert code(tenant.call("PATCH", f"/im/v1/messages/{sent}", unshared)) == (400, 230001)
+
+
+def test_a_card_cannot_be_patched_after_fourteen_days(tenant):
+    sent = tenant.reply_card(tenant.say("hello"), "one").json["data"]["message_id"]
+    tenant.clock.now += 14 * 86400 + 1
+    tenant.token = tenant.fresh_token()
+    answer = tenant.call("PATCH", f"/im/v1/messages/{sent}", {"content": "{}"})
+    assert_is_fixture(answer, "error_230031_patch_after_14_days.json")
+
+
+def test_a_text_can_be_edited_twenty_times(tenant):
+    sent = tenant.reply(tenant.say("hello")).json["data"]["message_id"]
+    body = {"msg_type": "text", "content": '{"text":"new"}'}
+    answers = [code(tenant.call("PUT", f"/im/v1/messages/{sent}", body))[1] for _ in range(21)]
+    assert answers == [0] * 20 + [230072]
+
+
+def test_only_own_messages_can_be_recalled(tenant):
+    asked = tenant.say("hello")
+    sent = tenant.reply(asked).json["data"]["message_id"]
+    assert code(tenant.call("DELETE", f"/im/v1/messages/{asked}")) == (400, 230026)
+    assert code(tenant.call("DELETE", f"/im/v1/messages/{sent}")) == (200, 0)
+
+
+def test_a_chat_lists_thread_roots_and_a_thread_lists_everything_in_it(tenant):
+    asked = tenant.say("hello")
+    thread = tenant.reply(asked, reply_in_thread=True).json["data"]
+    other = tenant.say("unrelated")
+    chat = tenant.call(
+        "GET", "/im/v1/messages", container_id_type="chat", container_id=tenant.group
+    ).json["data"]
+    assert [one["message_id"] for one in chat["items"]] == [asked, other]
+    inside = tenant.call(
+        "GET", "/im/v1/messages", container_id_type="thread", container_id=thread["thread_id"]
+    ).json["data"]
+    assert [one["message_id"] for one in inside["items"]] == [asked, thread["message_id"]]
+    assert inside["has_more"] is False
+
+
+def test_history_is_paged_in_either_order_and_by_seconds(tenant):
+    sent = []
+    for n in range(5):
+        sent.append(tenant.say(f"m{n}"))
+        tenant.clock.now += 10
+    query = {"container_id_type": "chat", "container_id": tenant.group, "page_size": 2}
+    first = tenant.call("GET", "/im/v1/messages", sort_type="ByCreateTimeDesc", **query).json[
+        "data"
+    ]
+    assert [one["message_id"] for one in first["items"]] == [sent[4], sent[3]]
+    second = tenant.call(
+        "GET",
+        "/im/v1/messages",
+        sort_type="ByCreateTimeDesc",
+        page_token=first["page_token"],
+        **query,
+    ).json["data"]
+    assert [one["message_id"] for one in second["items"]] == [sent[2], sent[1]]
+    start = int(tenant.clock.now) - 20
+    recent = tenant.call("GET", "/im/v1/messages", start_time=str(start), **query).json["data"]
+    assert [one["message_id"] for one in recent["items"]] == sent[3:]
+    assert code(tenant.call("GET", "/im/v1/messages", **{**query, "page_size": 51})) == (
+        400,
+        230001,
+    )
+
+
+def test_the_original_card_is_returned_only_when_it_is_asked_for(tenant):
+    sent = tenant.reply_card(tenant.say("hello"), "**one**").json["data"]["message_id"]
+    plain = tenant.call("GET", f"/im/v1/messages/{sent}").json["data"]["items"][0]
+    assert "schema" not in json.loads(plain["body"]["content"])
+    original = tenant.call(
+        "GET", f"/im/v1/messages/{sent}", card_msg_content_type="user_card_content"
+    ).json["data"]["items"][0]
+    assert json.loads(original["body"]["content"])["schema"] == "2.0"
+
+
+def test_a_reaction_can_be_put_and_taken_away(tenant):
+    asked = tenant.say("hello")
+    path = f"/im/v1/messages/{asked}/reactions"
+    made = tenant.call("POST", path, {"reaction_type": {"emoji_type": "Typing"}}).json["data"]
+    assert tenant.control("GET", f"messages/{asked}")["reactions"][0]["emoji_type"] == "Typing"
+    assert tenant.call("DELETE", f"{path}/{made['reaction_id']}").status_code == 200
+    assert tenant.control("GET", f"messages/{asked}")["reactions"] == []
+    assert code(tenant.call("DELETE", f"{path}/nope")) == (400, 231011)
+    assert code(tenant.call("POST", path, {"reaction_type": {"emoji_type": ""}})) == (400, 231001)
+
+
+def test_names_come_ten_at_a_time_and_five_times_a_second(tenant):
+    ids = [tenant.people["Alice"], tenant.people["陈晨"], "ou_unknown"]
+    path = "/contact/v3/users/basic_batch"
+    answer = tenant.call("POST", path, {"user_ids": ids}, user_id_type="open_id").json
+    known = fixture("api_contact_users_basic_batch__resp.json")
+    assert shape(answer["data"]["users"][0]) == shape(known["data"]["users"][0])
+    assert [one["name"] for one in answer["data"]["users"]] == ["Alice", "陈晨"]
+    assert code(tenant.call("POST", path, {"user_ids": ["ou_x"] * 11})) == (400, 40001)
+    answers = [tenant.call("POST", path, {"user_ids": ids}) for _ in range(5)]
+    assert code(answers[-1]) == (429, 99991400)
+
+
+def test_a_missing_scope_is_said_with_its_name(tenant):
+    tenant.control("POST", "switches", {"contact_names": False, "cardkit": False})
+    names = tenant.call("POST", "/contact/v3/users/basic_batch", {"user_ids": ["ou_x"]})
+    assert code(names) == (400, 99991672)
+    assert names.json["error"]["permission_violations"][0]["subject"].startswith("contact:")
+    assert code(tenant.call("POST", "/cardkit/v1/cards", {})) == (400, 99991672)
+
+
+def test_chat_and_members_are_described_and_bots_are_left_out(tenant):
+    chat = tenant.call("GET", f"/im/v1/chats/{tenant.group}").json["data"]
+    assert (chat["name"], chat["chat_mode"], chat["user_count"]) == ("Launch team", "group", "3")
+    members = tenant.call("GET", f"/im/v1/chats/{tenant.group}/members").json["data"]
+    assert [one["name"] for one in members["items"]] == ["Alice", "Bob", "陈晨"]
+    assert code(tenant.call("GET", "/im/v1/chats/oc_nope")) == (400, 232006)
+
+
+def test_a_resource_belongs_to_its_message(tenant):
+    asked = tenant.say("", message_type="image")
+    key = json.loads(tenant.control("GET", f"messages/{asked}")["content"])["image_key"]
+    path = f"/im/v1/messages/{asked}/resources/{key}"
+    answer = tenant.call("GET", path, type="image")
+    assert answer.data.startswith(b"\x89PNG")
+    assert answer.content_type == "image/png"
+    assert code(tenant.call("GET", path)) == (400, 234001)
+    other = tenant.say("hello")
+    stolen = tenant.call("GET", f"/im/v1/messages/{other}/resources/{key}", type="image")
+    assert code(stolen) == (400, 234003)
+
+
+def test_an_unknown_path_is_not_found(tenant):
+    assert tenant.call("GET", "/im/v1/nope").status_code == 404

@@ -1,0 +1,354 @@
+"""What people do in the sandbox, and the events the app receives for it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sandbox.actors import with_mentions
+from sandbox.entities import Person
+
+DATA = Path(__file__).parents[2] / "data" / "sandbox"
+
+
+def shape(value):
+    if isinstance(value, dict):
+        return {key: shape(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [shape(one) for one in value]
+    return type(value).__name__
+
+
+def message(event):
+    return event["event"]["message"]
+
+
+def test_a_thread_reply_is_pushed_in_feishus_shape(tenant):
+    root = tenant.say("hello")
+    tenant.pushed()
+    tenant.say("@Memo and this?", reply_to=root)
+    known = json.loads((DATA / "receive_group_reply_in_thread.json").read_text())
+    (event,) = tenant.pushed()
+    assert shape(event) == shape(known)
+    assert message(event)["root_id"] == message(event)["parent_id"] == root
+    assert event["header"]["token"] == tenant.config.verification_token
+    assert json.loads(message(event)["content"])["text"] == "@_user_1 and this?"
+
+
+def test_a_quote_has_no_thread(tenant):
+    root = tenant.say("hello")
+    tenant.say("as you say", reply_to=root, quote=True)
+    quoted = message(tenant.pushed()[-1])
+    assert quoted["parent_id"] == root
+    assert "thread_id" not in quoted
+
+
+def test_a_message_without_mentions_has_no_mentions_key(tenant):
+    tenant.say("just talk")
+    assert "mentions" not in message(tenant.pushed()[0])
+
+
+def test_names_become_mentions_longest_first_and_at_word_ends():
+    people = [Person("ou_1", "Ann"), Person("ou_2", "Ann Lee"), Person("ou_3", "陈晨")]
+    text, found = with_mentions("@Ann Lee, @ann @Anna @陈晨你好 mail@Ann.com", people)
+    assert text == "@_user_1, @_user_2 @Anna @_user_3你好 mail@Ann.com"
+    assert [one.open_id for one in found] == ["ou_2", "ou_1", "ou_3"]
+
+
+def test_the_same_person_twice_has_two_keys(tenant):
+    tenant.say("@Bob @Bob hi")
+    assert [one["key"] for one in message(tenant.pushed()[0])["mentions"]] == [
+        "@_user_1",
+        "@_user_2",
+    ]
+
+
+def test_at_all_is_in_the_text_and_not_among_the_mentions(tenant):
+    tenant.say("@all lunch")
+    event = message(tenant.pushed()[0])
+    assert json.loads(event["content"])["text"] == "@_all lunch"
+    assert "mentions" not in event
+
+
+def test_raw_text_stays_as_it_is_and_mentions_can_be_given_by_hand(tenant):
+    tenant.say("@Bob", raw=True)
+    assert json.loads(message(tenant.pushed()[0])["content"])["text"] == "@Bob"
+    tenant.say("@_user_1 x", mentions=[{"open_id": tenant.bot}])
+    (mention,) = message(tenant.pushed()[0])["mentions"]
+    assert (mention["id"]["open_id"], mention["mentioned_type"]) == (tenant.bot, "bot")
+
+
+def test_any_message_type_can_be_sent_as_raw_content(tenant):
+    tenant.say("", message_type="sticker", content='{"file_key":"file_x"}')
+    event = message(tenant.pushed()[0])
+    assert (event["message_type"], event["content"]) == ("sticker", '{"file_key":"file_x"}')
+
+
+def test_without_the_group_scope_only_mentions_of_the_bot_and_p2p_arrive(tenant):
+    tenant.control("POST", "switches", {"all_group_messages": False})
+    tenant.say("nobody in particular")
+    tenant.say("@Bob hello")
+    tenant.say("@all hello")
+    assert tenant.pushed() == []
+    tenant.say("@Memo hello")
+    tenant.say("hello", chat=tenant.chats["Alice"])
+    assert [message(one)["chat_type"] for one in tenant.pushed()] == ["group", "p2p"]
+
+
+def test_other_bots_are_heard_as_bots_or_not_at_all(tenant):
+    other = tenant.control("POST", "people", {"name": "Ticker", "kind": "bot"})
+    tenant.people["Ticker"] = other["open_id"]
+    tenant.control("POST", "join", {"chat_id": tenant.group, "open_id": other["open_id"]})
+    tenant.pushed()
+    asked = tenant.say("@Memo status?", speaker="Ticker")
+    assert tenant.pushed()[0]["event"]["sender"]["sender_type"] == "bot"
+    item = tenant.call("GET", f"/im/v1/messages/{asked}").json["data"]["items"][0]
+    assert item["sender"]["sender_type"] == "app"
+    tenant.control("POST", "switches", {"bot_messages": False})
+    tenant.say("@Memo status?", speaker="Ticker")
+    assert tenant.pushed() == []
+
+
+def test_the_bots_own_messages_are_not_pushed(tenant):
+    asked = tenant.say("hello")
+    tenant.pushed()
+    tenant.reply(asked)
+    assert tenant.pushed() == []
+
+
+def test_one_message_can_be_delivered_often_with_the_same_or_new_event_ids(tenant):
+    asked = tenant.say("hello", count=3)
+    same = tenant.pushed()
+    assert len(same) == 3
+    assert len({one["header"]["event_id"] for one in same}) == 1
+    tenant.control("POST", "redeliver", {"message_id": asked, "times": 2, "new_event_id": True})
+    again = tenant.pushed()
+    assert len({one["header"]["event_id"] for one in again}) == 2
+    assert {message(one)["message_id"] for one in same + again} == {asked}
+
+
+def test_a_recall_is_pushed_and_shown(tenant):
+    asked = tenant.say("a secret")
+    tenant.pushed()
+    tenant.control("POST", "recall", {"message_id": asked, "as": tenant.people["Alice"]})
+    (event,) = tenant.pushed("im.message.recalled_v1")
+    assert event["event"]["message_id"] == asked
+    assert event["event"]["recall_type"] == "message_owner"
+    assert "a secret" not in json.dumps(tenant.control("GET", f"messages/{asked}"))
+
+
+def test_reactions_toggle_and_are_pushed(tenant):
+    body = {"as": tenant.people["Bob"], "message_id": tenant.say("hi"), "emoji_type": "THUMBSUP"}
+    tenant.pushed()
+    tenant.control("POST", "reactions", body)
+    tenant.control("POST", "reactions", body)
+    kinds = [one["header"]["event_type"] for one in tenant.pushed()]
+    assert kinds == ["im.message.reaction.created_v1", "im.message.reaction.deleted_v1"]
+
+
+def test_a_new_group_tells_the_bot_that_it_was_added(tenant):
+    made = tenant.control("POST", "chats", {"name": "New", "members": [tenant.people["Bob"]]})
+    (event,) = tenant.pushed("im.chat.member.bot.added_v1")
+    assert event["event"]["chat_id"] == made["chat_id"]
+
+
+def test_a_member_who_leaves_cannot_speak(tenant):
+    tenant.control("POST", "leave", {"chat_id": tenant.group, "open_id": tenant.people["Bob"]})
+    assert tenant.pushed("im.chat.member.user.deleted_v1")
+    with pytest.raises(AssertionError, match="not in that chat"):
+        tenant.say("hello", speaker="Bob")
+
+
+BUTTONS = {
+    "schema": "2.0",
+    "config": {"update_multi": True},
+    "body": {
+        "elements": [
+            {
+                "tag": "button",
+                "text": {"tag": "plain_text", "content": str(n)},
+                "behaviors": [{"type": "callback", "value": {"n": n}}],
+            }
+            for n in range(2)
+        ]
+    },
+}
+DONE = {"schema": "2.0", "body": {"elements": [{"tag": "markdown", "content": "done"}]}}
+
+
+@pytest.fixture
+def card(tenant):
+    """A card with two buttons in the group, as (tenant, message id)."""
+    body = {"msg_type": "interactive", "content": json.dumps(BUTTONS)}
+    sent = tenant.call("POST", f"/im/v1/messages/{tenant.say('hello')}/reply", body)
+    tenant.pushed()
+    return tenant, sent.json["data"]["message_id"]
+
+
+def click(card, **more):
+    tenant, sent = card
+    body = {"as": tenant.people["Bob"], "message_id": sent, "index": 1, **more}
+    return tenant.control("POST", "click", body)
+
+
+def test_a_click_is_pushed_in_feishus_shape_with_microseconds(card):
+    tenant, sent = card
+    click(card)
+    (event,) = tenant.pushed("card.action.trigger")
+    known = json.loads((DATA / "callback_card_button.json").read_text())
+    assert set(event["event"]) == set(known["event"])
+    assert event["event"]["action"]["value"] == {"n": 1}
+    assert event["event"]["operator"]["open_id"] == tenant.people["Bob"]
+    assert event["event"]["context"]["open_message_id"] == sent
+    assert len(event["header"]["create_time"]) == 16
+
+
+def test_the_answer_to_a_click_shows_a_toast_and_replaces_the_card(card):
+    tenant, sent = card
+    tenant.receiver.answer = {
+        "toast": {"type": "success", "content": "ok"},
+        "card": {"type": "raw", "data": DONE},
+    }
+    seen = click(card, index=None, value={"n": 0})
+    assert (seen["toast"]["content"], seen["code"]) == ("ok", 0)
+    assert tenant.control("GET", f"messages/{sent}")["card"] == DONE
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "code"),
+    [
+        (0, {}, 200341),
+        (500, {}, 200671),
+        (200, [], 200672),
+        (200, {"toast": {"type": "loud"}}, 200672),
+        (200, {"card": {"type": "raw", "data": {"schema": "2.0", "x": 1}}}, 200673),
+        (200, {"card": {"type": "raw", "data": {"elements": []}}}, 200830),
+    ],
+)
+def test_a_failed_callback_shows_its_code_and_leaves_the_card(card, status, answer, code):
+    tenant, sent = card
+    tenant.receiver.status, tenant.receiver.answer = status, answer
+    assert click(card)["code"] == code
+    assert tenant.control("GET", f"messages/{sent}")["card"] == BUTTONS
+
+
+def test_a_forged_value_is_sent_though_no_button_has_it(card):
+    tenant, _ = card
+    click(card, index=None, value={"forged": True})
+    assert tenant.pushed()[0]["event"]["action"]["value"] == {"forged": True}
+
+
+def test_a_card_can_be_updated_twice_after_the_click(card):
+    tenant, sent = card
+    click(card)
+    token = tenant.pushed()[0]["event"]["token"]
+    body = {"token": token, "card": DONE}
+    answers = [tenant.call("POST", "/interactive/v1/card/update", body) for _ in range(3)]
+    assert [one.status_code for one in answers] == [200, 200, 400]
+    assert tenant.control("GET", f"messages/{sent}")["card"] == DONE
+
+
+def test_a_card_entity_does_not_change_while_a_click_is_answered(tenant):
+    body = {
+        "type": "card_json",
+        "data": json.dumps({**BUTTONS, "config": {"streaming_mode": False}}),
+    }
+    card_id = tenant.call("POST", "/cardkit/v1/cards", body).json["data"]["card_id"]
+    content = json.dumps({"type": "card", "data": {"card_id": card_id}})
+    reply = {"msg_type": "interactive", "content": content}
+    sent = tenant.call("POST", f"/im/v1/messages/{tenant.say('x')}/reply", reply)
+    settings = {"settings": '{"config":{"streaming_mode":true}}', "sequence": 1}
+    seen = []
+
+    def interfere():
+        seen.append(tenant.call("PATCH", f"/cardkit/v1/cards/{card_id}/settings", settings))
+
+    tenant.receiver.during = interfere
+    click((tenant, sent.json["data"]["message_id"]))
+    assert seen[0].json["code"] == 200810
+    tenant.receiver.during = lambda: None
+    assert (
+        tenant.call("PATCH", f"/cardkit/v1/cards/{card_id}/settings", settings).status_code == 200
+    )
+
+
+def test_a_fault_answers_in_place_of_the_platform_as_often_as_wanted(tenant):
+    fault = {
+        "path_prefix": "/open-apis/im/v1/messages",
+        "method": "post",
+        "status": 429,
+        "code": 99991400,
+        "headers": {"x-ogw-ratelimit-reset": "2"},
+        "times": 2,
+    }
+    tenant.control("POST", "faults", fault)
+    asked = tenant.say("hello")
+    answers = [tenant.reply(asked) for _ in range(3)]
+    assert [one.status_code for one in answers] == [429, 429, 200]
+    assert answers[0].json["code"] == 99991400
+    assert answers[0].headers["x-ogw-ratelimit-reset"] == "2"
+    assert len(tenant.control("GET", "messages", sender="bot")["items"]) == 1
+
+
+def test_a_dropped_answer_leaves_the_message_sent(tenant):
+    asked = tenant.say("hello")
+    tenant.control("POST", "faults", {"path_prefix": "/open-apis/im", "drop": True})
+    assert tenant.reply(asked, uuid="u").status_code == 502
+    (sent,) = tenant.control("GET", "messages", sender="bot")["items"]
+    assert tenant.reply(asked, uuid="u").json["data"]["message_id"] == sent["message_id"]
+
+
+def test_faults_can_be_lifted(tenant):
+    tenant.control("POST", "faults", {"path_prefix": "/open-apis", "status": 500, "times": None})
+    assert tenant.call("GET", "/bot/v3/info").status_code == 500
+    tenant.control("DELETE", "faults")
+    assert tenant.call("GET", "/bot/v3/info").status_code == 200
+
+
+def test_calls_are_recorded_without_secrets(tenant):
+    tenant.call("GET", "/bot/v3/info")
+    items = tenant.control("GET", "requests")["items"]
+    assert [one["path"] for one in items][-1] == "/open-apis/bot/v3/info"
+    assert items[0]["body"]["app_secret"] == "***"
+
+
+def test_tokens_can_be_revoked(tenant):
+    tenant.control("DELETE", "tokens")
+    assert tenant.call("GET", "/bot/v3/info").json["code"] == 99991663
+
+
+def test_messages_can_be_followed_from_a_position(tenant):
+    tenant.say("one")
+    position = tenant.control("GET", "state")["position"]
+    tenant.say("two")
+    found = tenant.control("GET", "messages", chat_id=tenant.group, since=position)
+    assert [one["text"] for one in found["items"]] == ["two"]
+
+
+def test_the_inspector_is_asked_for_the_chat(make_tenant):
+    tenant = make_tenant(inspector=lambda chat_id: {"sections": [{"title": chat_id, "rows": []}]})
+    assert tenant.control("GET", "inspect", chat_id="oc_1")["sections"][0]["title"] == "oc_1"
+    assert make_tenant().http.get("/sandbox/api/inspect").status_code == 404
+
+
+def test_another_web_page_cannot_post_without_json(tenant):
+    answer = tenant.http.post("/sandbox/api/messages", data="{}", content_type="text/plain")
+    assert answer.status_code == 415
+
+
+def test_the_chat_survives_a_restart_with_its_journal(make_tenant, tmp_path):
+    journal = tmp_path / "deep" / "journal.jsonl"
+    first = make_tenant(journal=journal)
+    asked = first.say("@Memo remember")
+    sent = first.reply(asked, "noted", uuid="u1", reply_in_thread=True).json["data"]
+    first.platform.close()
+    with journal.open("a") as file:
+        file.write('{"kind": "message", "entity": {"mess')
+    second = make_tenant(journal=journal)
+    assert [one["text"] for one in second.control("GET", "messages")["items"]] == [
+        "@Memo remember",
+        "noted",
+    ]
+    again = second.reply(asked, "noted", uuid="u1", reply_in_thread=True).json["data"]
+    assert again["message_id"] == sent["message_id"]
+    assert again["thread_id"] == sent["thread_id"]

@@ -1,0 +1,448 @@
+"""The client against stored answers of Feishu: shapes, tokens, retries, pacing, secrecy."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import responses
+from structlog.testing import capture_logs
+
+from bot.feishu.cards import answer_card, card_content
+from bot.feishu.client import FeishuClient
+from bot.feishu.errors import Action, FeishuError, ResourceTooLarge, Unreachable
+from bot.feishu.models import BotInfo, ChatInfo, SentMessage
+from bot.feishu.retry import RetryPolicy
+
+DATA = Path(__file__).parents[1] / "data" / "feishu"
+DOMAIN = "https://open.feishu.cn"
+TOKEN_URL = f"{DOMAIN}/open-apis/auth/v3/tenant_access_token/internal"
+MESSAGES = f"{DOMAIN}/open-apis/im/v1/messages"
+CARDS = f"{DOMAIN}/open-apis/cardkit/v1/cards"
+NAMES = f"{DOMAIN}/open-apis/contact/v3/users/basic_batch"
+REPLY = f"{MESSAGES}/om_1/reply"
+SECRET, TEXT = "s3cr3t-of-the-app", "text-of-a-person"
+
+
+class Clock:
+    """Seconds that pass only in `sleep`."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+class Feishu:
+    """A client, the clock it lives by, and what Feishu is to answer."""
+
+    def __init__(self, mock: responses.RequestsMock) -> None:
+        self.mock = mock
+        self.clock = Clock()
+        self.client = FeishuClient(
+            DOMAIN,
+            "cli_1",
+            SECRET,
+            clock=self.clock,
+            sleep=self.clock.sleep,
+            jitter=lambda: 0.0,
+            policy=RetryPolicy(max_attempts=4, max_total_s=20, base_s=1, cap_s=8),
+        )
+
+    def token(self, value: str = "t-1") -> None:
+        answer = {"code": 0, "msg": "ok", "tenant_access_token": value, "expire": 7200}
+        self.mock.add("POST", TOKEN_URL, json=answer)
+
+    def answers(self, method: str, url: str, body: Any, **extra: Any) -> None:
+        self.mock.add(method, url, json=body, **extra)
+
+    def fails(self, method: str, url: str, name: str) -> None:
+        stored = stored_answer(name)
+        headers = {k: v for k, v in stored["headers"].items() if k != "Content-Type"}
+        self.mock.add(
+            method, url, json=stored["body"], status=stored["http_status"], headers=headers
+        )
+
+    def run(self, call: Callable[[FeishuClient], Coroutine[Any, Any, Any]]) -> Any:
+        async def closing() -> Any:
+            try:
+                return await call(self.client)
+            finally:
+                await self.client.close()
+
+        return asyncio.run(closing())
+
+    def reply(self, text: str = TEXT) -> SentMessage:
+        return self.run(lambda client: reply(client, text))
+
+    def sent(self, part: str = "/im/") -> list[requests.PreparedRequest]:
+        return [call.request for call in self.mock.calls if part in str(call.request.url)]
+
+
+def stored_answer(name: str) -> Any:
+    return json.loads((DATA / f"{name}.json").read_text())
+
+
+def body_of(request: requests.PreparedRequest) -> Any:
+    return json.loads(request.body or b"null")
+
+
+async def reply(client: FeishuClient, text: str = TEXT, chat_id: str = "oc_1") -> SentMessage:
+    return await client.reply(
+        "om_1",
+        chat_id=chat_id,
+        msg_type="interactive",
+        content=card_content(answer_card(text)),
+        uuid="u-1",
+        reply_in_thread=True,
+    )
+
+
+@pytest.fixture
+def feishu():
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        world = Feishu(mock)
+        world.token()
+        yield world
+
+
+def test_a_reply_sends_the_documented_request_and_gives_the_sent_message(feishu):
+    feishu.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
+    sent = feishu.reply()
+    assert sent == SentMessage(
+        message_id="om_dc13264520392913993dd051dba21dcf",
+        chat_id="oc_5ad11d72b830411d72b836c20",
+        thread_id="omt_d4be107c616a",
+        root_id="om_40eb06e7b84dc71c03e009ad3c754195",
+        create_time_ms=1615380573411,
+    )
+    (request,) = feishu.sent()
+    assert request.headers["Authorization"] == "Bearer t-1"
+    assert request.headers["Content-Type"] == "application/json; charset=utf-8"
+    assert body_of(request) == {
+        "content": card_content(answer_card(TEXT)),
+        "msg_type": "interactive",
+        "reply_in_thread": True,
+        "uuid": "u-1",
+    }
+
+
+def test_chinese_text_travels_as_utf8(feishu):
+    feishu.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
+    feishu.reply("你好")
+    assert "你好".encode() in feishu.sent()[0].body
+
+
+def test_a_message_is_sent_to_a_chat(feishu):
+    feishu.answers("POST", MESSAGES, stored_answer("api_im_message_create__resp"))
+    sent = feishu.run(
+        lambda client: client.send("oc_1", "chat_id", msg_type="text", content="{}", uuid="u")
+    )
+    assert sent.message_id == "om_dc13264520392913993dd051dba21dcf"
+    assert str(feishu.sent()[0].url).endswith("?receive_id_type=chat_id")
+
+
+def test_the_bot_knows_itself(feishu):
+    url = f"{DOMAIN}/open-apis/bot/v3/info"
+    feishu.answers("GET", url, stored_answer("api_bot_v3_info__resp"))
+    info = feishu.run(lambda client: client.bot_info())
+    assert info == BotInfo("ou_e6e14f667cfe239d7b129b521dce0569", "name")
+
+
+def test_a_card_is_patched(feishu):
+    feishu.answers("PATCH", f"{MESSAGES}/om_1", {"code": 0, "data": {}})
+    feishu.run(lambda client: client.patch_card("om_1", "{}"))
+    assert body_of(feishu.sent()[0]) == {"content": "{}"}
+
+
+def test_a_merged_forward_comes_with_its_children(feishu):
+    stored = stored_answer("api_im_message_get_merge_forward__resp")
+    feishu.answers("GET", f"{MESSAGES}/om_forward", stored)
+    found = feishu.run(lambda client: client.get_message("om_forward"))
+    assert [m.upper_message_id for m in found][:3] == ["", "om_forward", "om_forward"]
+    assert found[0].content == "Merged and Forwarded Message"
+
+
+def test_a_fetched_message_has_its_mentions_and_a_recalled_one_says_so(feishu):
+    feishu.answers("GET", f"{MESSAGES}/om_1", stored_answer("api_im_message_get__resp"))
+    feishu.answers("GET", f"{MESSAGES}/om_2", stored_answer("api_im_message_get_recalled__resp"))
+
+    async def both(client: FeishuClient) -> list[Any]:
+        return [*await client.get_message("om_1", True), *await client.get_message("om_2")]
+
+    first, recalled = feishu.run(both)
+    assert first.mentions[0].open_id == "ou_155184d1e73cbfb8973e5a9e698e74f2"
+    assert (first.sender_type, first.deleted, recalled.deleted) == ("app", False, True)
+    assert "card_msg_content_type=user_card_content" in str(feishu.sent()[0].url)
+
+
+def test_history_is_read_page_by_page_up_to_the_limit(feishu):
+    stored = stored_answer("api_im_message_list__resp")
+    for _ in range(3):
+        feishu.answers("GET", MESSAGES, stored)
+    found = feishu.run(
+        lambda client: client.list_messages(
+            "chat", "oc_1", start_s=1, end_s=9, descending=True, page_size=1, max_items=3
+        )
+    )
+    assert len(found) == 3
+    urls = [str(request.url) for request in feishu.sent()]
+    assert "page_token" not in urls[0]
+    assert all("page_token=" in url for url in urls[1:])
+    assert all("start_time=1&end_time=9" in url for url in urls)
+    assert all("sort_type=ByCreateTimeDesc" in url for url in urls)
+
+
+def test_deleting_a_message_that_is_gone_is_fine(feishu):
+    feishu.fails("DELETE", f"{MESSAGES}/om_1", "error_230011")
+    feishu.run(lambda client: client.delete_message("om_1"))
+
+
+def test_reactions_are_added_and_taken_back(feishu):
+    feishu.answers(
+        "POST", f"{MESSAGES}/om_1/reactions", stored_answer("api_im_reaction_create__resp")
+    )
+    feishu.answers("DELETE", f"{MESSAGES}/om_1/reactions/r%2F1", {"code": 0})
+
+    async def both(client: FeishuClient) -> str:
+        reaction_id = await client.add_reaction("om_1", "Typing")
+        await client.delete_reaction("om_1", "r/1")
+        return reaction_id
+
+    assert feishu.run(both) == "ZCaCIjUBVVWSrm5L-3ZTw****"
+    assert body_of(feishu.sent()[0]) == {"reaction_type": {"emoji_type": "Typing"}}
+
+
+def test_a_chat_says_what_kind_it_is(feishu):
+    url = f"{DOMAIN}/open-apis/im/v1/chats/oc_1"
+    feishu.answers("GET", url, stored_answer("api_im_chat_get__resp"))
+    info = feishu.run(lambda client: client.chat_info("oc_1"))
+    assert info == ChatInfo("oc_1", "测试群名称", "group", "chat", False)
+
+
+def test_names_are_asked_for_in_tens_without_repeats(feishu):
+    for _ in range(2):
+        feishu.answers("POST", NAMES, stored_answer("api_contact_users_basic_batch__resp"))
+    asked = [f"ou_{number}" for number in range(12)] + ["ou_1", ""]
+    names = feishu.run(lambda client: client.names(asked))
+    assert names == {"ou_b3b46653c99f1f6177a478974bdabb72": "张三"}
+    assert [len(body_of(r)["user_ids"]) for r in feishu.sent("basic_batch")] == [10, 2]
+
+
+def test_without_the_scope_names_are_not_asked_for_again_for_a_while(feishu):
+    feishu.fails("POST", NAMES, "error_99991672_scope_missing")
+
+    async def thrice(client: FeishuClient) -> list[dict[str, str]]:
+        found = [await client.names(["ou_1"]), await client.names(["ou_2"])]
+        await feishu.clock.sleep(601)
+        return [*found, await client.names(["ou_3"])]
+
+    assert feishu.run(thrice) == [{}, {}, {}]
+    assert len(feishu.sent("basic_batch")) == 2
+
+
+def test_a_resource_is_downloaded_within_its_limit(feishu):
+    url = f"{MESSAGES}/om_1/resources/img_1"
+    feishu.mock.add("GET", url, body=b"\x89PNG" + b"x" * 96, content_type="image/png")
+
+    async def download(client: FeishuClient) -> bytes:
+        content = await client.download_resource("om_1", "img_1", "image", 100)
+        with pytest.raises(ResourceTooLarge):
+            await client.download_resource("om_1", "img_1", "image", 99)
+        return content
+
+    assert len(feishu.run(download)) == 100
+
+
+def test_a_json_file_is_a_file_and_a_json_error_is_an_error(feishu):
+    url = f"{MESSAGES}/om_1/resources/f_1"
+    kept = {"Content-Disposition": "attachment"}
+    feishu.answers("GET", url, {"code": 5, "msg": "mine"}, headers=kept)
+    feishu.answers("GET", url, {"code": 0, "msg": "mine"})
+    feishu.fails("GET", url, "error_234043_resource_unsupported_message")
+
+    async def download(client: FeishuClient) -> list[bytes]:
+        files = [await client.download_resource("om_1", "f_1", "file", 999) for _ in range(2)]
+        with pytest.raises(FeishuError, match="234043"):
+            await client.download_resource("om_1", "f_1", "file", 999)
+        return files
+
+    assert [json.loads(file)["code"] for file in feishu.run(download)] == [5, 0]
+
+
+def test_a_streamed_card_is_created_filled_closed_and_replaced(feishu):
+    feishu.answers("POST", CARDS, stored_answer("api_cardkit_card_create__resp"))
+    feishu.answers("PUT", f"{CARDS}/7355372766134157313/elements/answer/content", {"code": 0})
+    feishu.answers("PATCH", f"{CARDS}/7355372766134157313/settings", {"code": 0})
+    feishu.answers("PUT", f"{CARDS}/7355372766134157313", {"code": 0})
+    card = answer_card("…", streaming=True)
+
+    async def stream(client: FeishuClient) -> None:
+        card_id = await client.create_card(card)
+        await client.stream_text(card_id, "answer", "Hel", 1, "a")
+        await client.card_settings(card_id, {"config": {"streaming_mode": False}}, 2, "b")
+        await client.update_card(card_id, card, 3, "c")
+
+    feishu.run(stream)
+    create, text, settings, update = (body_of(r) for r in feishu.sent("/cardkit/"))
+    assert create == {"type": "card_json", "data": card_content(card)}
+    assert text == {"content": "Hel", "sequence": 1, "uuid": "a"}
+    assert json.loads(settings["settings"]) == {"config": {"streaming_mode": False}}
+    assert update == {"card": create, "sequence": 3, "uuid": "c"}
+
+
+def test_a_stream_frame_is_dropped_rather_than_repeated(feishu):
+    url = f"{CARDS}/7/elements/answer/content"
+    feishu.fails("PUT", url, "error_230020")
+    with pytest.raises(FeishuError) as caught:
+        feishu.run(lambda client: client.stream_text("7", "answer", "x", 1, "a"))
+    assert caught.value.action is Action.RETRY
+    assert len(feishu.sent("/cardkit/")) == 1
+
+
+def test_a_card_operation_that_has_already_been_done_is_fine(feishu):
+    feishu.mock.add("PUT", f"{CARDS}/7", status=504)
+    feishu.fails("PUT", f"{CARDS}/7", "error_cardkit_200770")
+    feishu.run(lambda client: client.update_card("7", {}, 1, "a"))
+    assert [body_of(r)["uuid"] for r in feishu.sent("/cardkit/")] == ["a", "a"]
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_refused_token_is_purged_and_the_call_made_once_more(feishu, status):
+    feishu.token("t-2")
+    refusal = stored_answer("error_99991663_token_invalid")["body"]
+    feishu.answers("POST", REPLY, refusal, status=status)
+    feishu.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
+    feishu.reply()
+    used = [request.headers["Authorization"] for request in feishu.sent()]
+    assert used == ["Bearer t-1", "Bearer t-2"]
+    assert feishu.clock.slept == []
+
+
+def test_a_token_refused_twice_is_an_error(feishu):
+    feishu.token("t-2")
+    feishu.fails("POST", REPLY, "error_99991663_token_invalid")
+    with pytest.raises(FeishuError, match="99991663"):
+        feishu.reply()
+    assert len(feishu.sent()) == 2
+
+
+def test_twenty_calls_at_once_fetch_one_token(feishu):
+    feishu.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
+
+    async def many(client: FeishuClient) -> None:
+        await asyncio.gather(*(reply(client, chat_id=f"oc_{number}") for number in range(20)))
+
+    feishu.run(many)
+    assert len(feishu.sent("tenant_access_token")) == 1
+    assert len(feishu.sent()) == 20
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        {"body": requests.ConnectTimeout()},
+        {"body": requests.ReadTimeout()},
+        {"body": requests.ConnectionError()},
+        {"body": "<html>502</html>", "status": 502},
+        {"body": "", "status": 429},
+        {"json": {"code": 230049, "msg": "being sent"}, "status": 400},
+        {"json": {"code": 230020, "msg": "frequency"}, "status": 400},
+    ],
+)
+def test_what_may_pass_is_repeated_with_the_same_uuid(feishu, trouble):
+    feishu.mock.add("POST", REPLY, **trouble)
+    feishu.mock.add("POST", REPLY, **trouble)
+    feishu.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
+    feishu.reply()
+    assert [body_of(request)["uuid"] for request in feishu.sent()] == ["u-1"] * 3
+    assert feishu.clock.slept == [1, 2]
+
+
+def test_repeating_ends_with_the_attempts(feishu):
+    feishu.mock.add("POST", REPLY, status=503)
+    with pytest.raises(Unreachable, match="HTTP 503"):
+        feishu.reply()
+    assert len(feishu.sent()) == 4
+
+
+def test_feishus_own_wait_is_honoured(feishu):
+    limited = {"code": 99991400, "msg": "limit"}
+    feishu.answers("POST", REPLY, limited, status=429, headers={"x-ogw-ratelimit-reset": "7"})
+    feishu.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
+    feishu.reply()
+    assert feishu.clock.slept == [7]
+
+
+def test_a_wait_beyond_the_limit_is_left_to_the_caller(feishu):
+    feishu.fails("POST", REPLY, "error_99991400_rate_limited")
+    with pytest.raises(FeishuError) as caught:
+        feishu.reply()
+    assert caught.value.retry_after_s == 52
+    assert feishu.clock.slept == []
+
+
+@pytest.mark.parametrize(
+    "name", ["error_230011", "error_230002", "error_230071", "error_230099_11310_tables"]
+)
+def test_what_will_not_pass_is_not_repeated(feishu, name):
+    feishu.fails("POST", REPLY, name)
+    with pytest.raises(FeishuError):
+        feishu.reply()
+    assert len(feishu.sent()) == 1
+
+
+def test_wrong_credentials_are_an_alert_and_not_repeated():
+    with responses.RequestsMock() as mock:
+        world = Feishu(mock)
+        mock.add("POST", TOKEN_URL, json={"code": 10014, "msg": "app secret invalid"}, status=400)
+        with pytest.raises(FeishuError) as caught:
+            world.reply()
+    assert caught.value.action is Action.ALERT
+
+
+def test_an_answer_without_its_id_leaves_the_outcome_unknown(feishu):
+    feishu.answers("POST", REPLY, {"code": 0, "data": {}})
+    with pytest.raises(Unreachable, match="message_id"):
+        feishu.reply()
+
+
+def test_the_sixth_reply_to_a_chat_waits_for_its_turn(feishu):
+    feishu.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
+
+    async def seven(client: FeishuClient) -> None:
+        for number in range(6):
+            await reply(client, chat_id="oc_1")
+            assert (number < 5) == (feishu.clock.slept == [])
+        await reply(client, chat_id="oc_2")
+
+    feishu.run(seven)
+    assert feishu.clock.slept == [pytest.approx(1.05)]
+
+
+def test_redirects_are_not_followed(feishu):
+    feishu.mock.add("POST", REPLY, status=302, headers={"Location": "https://evil.example/"})
+    with pytest.raises(Unreachable):
+        feishu.reply()
+    assert not feishu.sent("evil.example")
+
+
+def test_neither_logs_nor_errors_hold_secrets_or_text(feishu):
+    feishu.fails("POST", REPLY, "error_230020")
+    with capture_logs() as logs, pytest.raises(FeishuError) as caught:
+        feishu.reply()
+    seen = repr(logs) + str(caught.value) + repr(caught.value)
+    assert {entry["event"] for entry in logs} == {"feishu.call", "feishu.retry"}
+    assert [entry["attempt"] for entry in logs if entry["event"] == "feishu.retry"] == [1, 2, 3]
+    assert all(word not in seen for word in (SECRET, TEXT, "t-1"))
+    assert "202409131613579778D691D6E05516DE2D" in seen
