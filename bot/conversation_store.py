@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from bot.conversation import ChannelConversation, Decision, IncomingMessage, MessageRecord
+from bot.decisions import Decision, IncomingMessage, Reason
+from bot.transcript import ChannelConversation, MessageRecord
 from memory.scope import AgentMemoryContext
 from memory.store import Rpc
 
@@ -56,9 +57,9 @@ class ChatConversations:
             "set_chat_quiet", channel_id, p_tenant_key=self._context.tenant_key, p_quiet=quiet
         )
 
-    async def log_decision(self, message: IncomingMessage, decision: Decision) -> None:
-        """Stores a decision with its reason; a message decided again keeps its first row."""
-        await self._call(
+    async def log_decision(self, message: IncomingMessage, decision: Decision) -> Decision:
+        """Stores a decision and returns the one that holds: the first made on this message."""
+        row = await self._call(
             "log_decision",
             self._context.chat_id,
             p_tenant_key=self._context.tenant_key,
@@ -72,6 +73,9 @@ class ChatConversations:
             p_verdict=decision.verdict,
             p_judge_ms=decision.judge_ms,
         )
+        if not row:
+            return decision
+        return replace(decision, respond=row["respond"], reason=Reason(row["reason"]))
 
     async def _call(self, function: str, channel_id: str, **params: object) -> Any:
         return await self._rpc.call(function, {"p_chat_id": channel_id, **params}, self._context)

@@ -52,7 +52,7 @@ async def listen(services: Services, event: MessageEvent, bot: Person) -> Heard:
     )
     recent = conversation.messages if conversation else await _loop_memory(services, event, message)
     decision = await decider.decide(message, conversation, recent)
-    await _log(services, event, message, decision)
+    decision = await _log(services, event, message, decision)
     return Heard(message, decision, conversation)
 
 
@@ -157,7 +157,9 @@ async def _loop_memory(
 
 async def _log(
     services: Services, event: MessageEvent, message: IncomingMessage, decision: Decision
-) -> None:
+) -> Decision:
+    if event.chat_type != "p2p":
+        decision = await _store(services, event).log_decision(message, decision)
     metrics.DECISIONS.labels(respond=decision.respond, reason=decision.reason.value).inc()
     log.info(
         "decision",
@@ -169,8 +171,7 @@ async def _log(
         since_bot_ms=decision.since_bot_ms,
         judge_ms=decision.judge_ms,
     )
-    if event.chat_type != "p2p":
-        await _store(services, event).log_decision(message, decision)
+    return decision
 
 
 def _follows(services: Services, event: MessageEvent) -> bool:

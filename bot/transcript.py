@@ -17,7 +17,7 @@ class MessageRecord:
 
     `content` is plain text with `@Name`, not card markdown. `ours` says that this bot wrote it:
     Feishu's list names the app, not the bot's open_id. `root_id` is the thread's root, if in a
-    thread.
+    thread; `answered` that the bot answered the message.
     """
 
     author: str
@@ -28,6 +28,7 @@ class MessageRecord:
     message_id: str = ""
     root_id: str | None = None
     ours: bool = False
+    answered: bool = False
 
     def is_in(self, root_id: str | None) -> bool:
         """Whether it belongs to that thread, its root included; everything does to the chat."""

@@ -6,7 +6,6 @@ a stored reply is never made again, and Feishu recognises a repeated send by its
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import structlog
 
 from bot import metrics
 from bot.agents.manager import Answer, ModelUnavailable
+from bot.decisions import Reason
 from bot.delivery import Delivered, Target, Undeliverable, deliver
 from bot.feishu import events, markup, splitting
 from bot.feishu.events import MessageEvent, Recall
@@ -78,15 +78,14 @@ async def handle_message(services: Services, event: MessageEvent, received_ms: i
     """Answers one message, or stays silent. Raises what is worth another attempt."""
     bot = await services.identity.person()
     services.people.learn((m.open_id, m.name) for m in event.mentions)
+    await services.people.look_up([event.sender_open_id])
     heard = await listen(services, event, bot)
     if not heard.decision.respond or _unreadable_in_group(event):
         return
 
     turn = begin(services, event, heard, bot, received_ms)
     with metrics.IN_FLIGHT.track_inprogress():
-        opened, _ = await asyncio.gather(
-            _open(services, turn), services.people.look_up(_people_of(turn))
-        )
+        opened = await _open(services, turn)
         reply = opened.reply
         if opened.state == "open":
             async with showing_work(services.feishu, turn.id):
@@ -186,10 +185,19 @@ def _scene(services: Services, turn: Turn) -> Scene:
 
 
 def _transcript(turn: Turn) -> str:
-    """What was said in this chat (in a thread: in this thread) besides the question."""
+    """What was said in this chat (in a thread: in this thread) besides the question.
+
+    Who asks the bot outright is given the talk that the bot did not answer; other people's
+    exchanges with the bot stay theirs. A turn that follows a discussion sees all of it.
+    """
     if turn.heard.conversation is None:
         return ""
-    others = (m for m in turn.heard.conversation.messages if m.message_id != turn.id)
+    outright = turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER
+    others = (
+        message
+        for message in turn.heard.conversation.messages
+        if message.message_id != turn.id and not (outright and (message.ours or message.answered))
+    )
     return transcript(
         others,
         root_id=turn.heard.message.root_id,

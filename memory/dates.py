@@ -218,7 +218,7 @@ def _readable(month: int, day: int, today: date) -> list[Days]:
 
 def _chinese_weekday(m: re.Match[str], today: date) -> list[Days]:
     day = m["day"]
-    weeks = len(m["which"] or "") and (m["which"] or "").count("上")
+    weeks = (m["which"] or "").count("上")
     if day == "末":
         monday = _weeks_back(today, weeks)[0]
         return [(monday + 5 * _DAY, monday + 7 * _DAY)]
@@ -300,7 +300,7 @@ _RULES = (
     ),
     _rule(rf"(?P<which>上上个?月|上个?月|这个月|本月)\s*(?P<day>{_N})[日号號]", _chinese_month_day),
     _rule(
-        rf"(?P<cue>\b(?:on|of|since|from|until|by|before|after|the)\s+)?\b{_MONTH}\s+(?P<day>\d{{1,2}})"
+        rf"\b{_MONTH}\s+(?P<day>\d{{1,2}})"
         rf"(?:st|nd|rd|th)?\b(?!\s*(?:of\s+(?:us|the|them)|people|%|:\d)){_EN_YEAR}?",
         _english_day,
     ),
@@ -325,12 +325,12 @@ _RULES = (
     ),
     _rule(r"昨晚|昨夜|last\s+night", _days_back(1)),
     _rule(r"昨[天日儿早]|昨儿|\byesterday\b", _days_back(1)),
-    _rule(rf"(?P<n>{_N}|\d{{3}})\s*{_CN_UNIT}(?:之前|以前|前)(?!天)", _ago),
+    _rule(rf"(?P<n>{_N}|\d{{3}})\s*{_CN_UNIT}(?:之前|以前|前)", _ago),
     _rule(rf"(?:最近|近|过去|这)(?:的)?(?P<n>{_N}|\d{{3}})\s*{_CN_UNIT}", _past),
     _rule(rf"\b{_EN_N}\s+{_DAY_UNIT}\s+(?:ago|back|earlier)\b", _ago),
     _rule(rf"\b(?:last|past|previous)\s+{_EN_N}\s+{_DAY_UNIT}\b", _past),
     _rule(
-        r"(?P<which>上+个?|这个?|本)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天末])(?![次个些天年月起周])",
+        r"(?<!每)(?P<which>上+个?|这个?|本)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天末])(?![次个些天年月起周])",
         _chinese_weekday,
     ),
     _rule(r"(?P<which>上+)个?(?:周|星期|礼拜)", _count("上", _weeks_back)),

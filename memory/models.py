@@ -44,13 +44,17 @@ class WorkingMemory:
 
 @dataclass(frozen=True, slots=True)
 class OpenTurn:
-    """A turn as it stands. `history` ends with the question; it is empty unless state is open."""
+    """A turn as it stands. `history` ends with the question; it is empty unless state is open.
+
+    `degraded`: the memory is away, so history and working memory are unknown, not empty.
+    """
 
     state: TurnState
     attempts: int
     reply: tuple[StoredCard, ...] = ()
     history: tuple[StoredMessage, ...] = ()
     working_memory: WorkingMemory = WorkingMemory()
+    degraded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,13 @@ class Feed:
             self._world.changed.notify_all()
 
     def stream(self, after: int, life_s: float) -> Iterator[str]:
-        """Server-Sent Events after change `after`, for about `life_s` seconds."""
-        yield f"retry: 300\nid: {after}\nevent: hello\ndata: {{}}\n\n"
+        """Server-Sent Events after change `after`, for about `life_s` seconds.
+
+        The first, `hello`, tells the latest number: if it is lower than what a watcher has seen,
+        the platform was started anew.
+        """
+        after = min(after, self._number)
+        yield f'retry: 300\nid: {after}\nevent: hello\ndata: {{"feed": {self._number}}}\n\n'
         ends = self._world.config.clock() + life_s
         while not self._closed and self._world.config.clock() < ends:
             newest, shown = self._wait(after)

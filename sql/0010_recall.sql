@@ -130,32 +130,7 @@ select t.turn_id, t.conversation_id, t.user_id, t.tenant_key, t.chat_id, t.first
        cardinality(k.tokens), public.recall_terms(k.tokens)
 from public.agent_turn_texts t, public.recall_tokens(t.content) k(tokens);
 
--- The turns a search may look at. 'thread': this conversation; 'chat': the person's conversations of
--- this chat; 'everywhere': all of the person's. Of this conversation only what came before
--- p_before_id (null: everything). A function of its own so that each scope keeps its own plan.
-create function public.recall_scope(
-  p_scope text, p_conversation_id text, p_user_id text, p_chat_id text, p_tenant_key text,
-  p_before_id bigint
-) returns setof public.agent_turn_terms
-language plpgsql stable security invoker set search_path = ''
-as $$
-begin
-  if p_scope = 'thread' then
-    return query select * from public.agent_turn_terms t
-      where t.conversation_id = p_conversation_id and t.user_id = p_user_id
-        and t.tenant_key = p_tenant_key
-        and t.first_id < coalesce(p_before_id, 9223372036854775807);
-  else
-    return query select * from public.agent_turn_terms t
-      where t.user_id = p_user_id and (p_scope = 'everywhere' or t.chat_id = p_chat_id)
-        and t.tenant_key = p_tenant_key
-        and (t.conversation_id <> p_conversation_id
-             or t.first_id < coalesce(p_before_id, 9223372036854775807));
-  end if;
-end
-$$;
-
--- One message list as text, in order: what was said in a turn by role p_role.
+-- What was said in a turn by role p_role, its cards joined; null when nothing was.
 create function public.turn_said(p_turn_id text, p_role text) returns text
 language sql stable security invoker set search_path = ''
 as $$
@@ -165,6 +140,8 @@ as $$
 $$;
 
 -- The p_k best turns for p_query, best first.
+-- p_scope: 'thread' is this conversation, 'chat' the person's conversations of this chat,
+-- 'everywhere' all of theirs. Of this conversation only what came before p_before_id.
 -- p_spans: JSON array of [from, to) pairs of times in order of preference; the first that holds a
 -- turn is meant. p_boost: what being said in it is worth, in units of the best text score
 -- (1: turns of that time come first; 0: times are ignored).
@@ -177,7 +154,8 @@ language plpgsql stable security invoker set search_path = ''
 as $$
 declare
   v_terms constant text[] := array(select distinct unnest(public.recall_tokens(p_query)));
-  -- BM25's usual constants (Robertson and Zaragoza 2009); a neighbour counts half, the next a quarter
+  v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
+  -- BM25's usual constants (Robertson and Zaragoza 2009)
   k1 constant double precision := 1.2;
   b constant double precision := 0.75;
 begin
@@ -191,77 +169,87 @@ begin
 
   return (
     with scoped as materialized (
-      select s.*,
-        -- place in order; gaps keep the neighbours of different conversations apart
-        row_number() over (order by s.conversation_id, s.first_id)
-          + 4 * dense_rank() over (order by s.conversation_id) as place
-      from public.recall_scope(p_scope, p_conversation_id, p_user_id, p_chat_id, p_tenant_key,
-                               p_before_id) s
+      select t.* from public.agent_turn_terms t
+      where p_scope = 'thread' and t.conversation_id = p_conversation_id
+        and t.user_id = p_user_id and t.tenant_key = p_tenant_key and t.first_id < v_before
+      union all
+      select t.* from public.agent_turn_terms t
+      where p_scope <> 'thread' and t.user_id = p_user_id and t.tenant_key = p_tenant_key
+        and (p_scope = 'everywhere' or t.chat_id = p_chat_id)
+        and (t.conversation_id <> p_conversation_id or t.first_id < v_before)
     ),
-    near (distance, weight) as (
-      values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25)
+    -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
+    -- after. The gaps in place keep the neighbours of different conversations apart.
+    turns as materialized (
+      select first_id, turn_id, asked_at,
+        row_number() over (order by conversation_id, first_id)
+          + 4 * dense_rank() over (order by conversation_id) as place,
+        (length / 2.0 + sum(length) over around1 / 4.0 + sum(length) over around2 / 4.0)
+          ::double precision as length,
+        lag(turn_id) over thread as before, lead(turn_id) over thread as after
+      from scoped
+      window thread as (partition by conversation_id order by first_id),
+        around1 as (thread rows between 1 preceding and 1 following),
+        around2 as (thread rows between 2 preceding and 2 following)
     ),
-    span as (
-      select (pair ->> 0)::timestamptz as since, (pair ->> 1)::timestamptz as until
-      from jsonb_array_elements(p_spans::jsonb) with ordinality p(pair, preference)
-      where exists (select from scoped s where s.asked_at >= (pair ->> 0)::timestamptz
-                                           and s.asked_at < (pair ->> 1)::timestamptz)
-      order by preference limit 1
-    ),
-    docs as (
-      select s.place, s.turn_id, s.first_id, s.asked_at,
-        1 - b + b * d.length / nullif(avg(d.length) over (), 0) as norm
-      from scoped s
-      cross join lateral (select 1) x
-      join (
-        select s.place + n.distance as place, sum(s.length * n.weight) as length
-        from scoped s, near n group by 1
-      ) d using (place)
+    whole as materialized (
+      select count(*)::double precision as n, avg(length) as length from turns
     ),
     -- setweight marks the query's lexemes, ts_filter drops the others: one pass over each turn
     found as materialized (
-      select s.place, u.lexeme, cardinality(u.positions) as tf
+      select s.first_id, array_position(v_terms, u.lexeme) as term, cardinality(u.positions) as tf
       from scoped s, unnest(ts_filter(setweight(s.terms, 'A', v_terms), '{a}')) u
     ),
-    -- a token of every other turn tells nothing and would be most of the work
+    -- what stands in every other turn tells nothing, and would be most of the work
     telling as (
-      select lexeme from found group by lexeme
-      having count(*) <= greatest(10, (select count(*) from scoped) / 2)
+      select term from found group by term
+      having count(*) <= greatest(10, (select n / 2 from whole))
     ),
     spread as (
-      select f.lexeme, f.place + n.distance as place, sum(f.tf * n.weight) as tf
-      from found f join telling using (lexeme) cross join near n
+      select f.term, t.place + n.distance as place, sum(f.tf * n.weight) as tf
+      from found f
+      join telling using (term)
+      join turns t using (first_id)
+      cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
+        n (distance, weight)
       group by 1, 2
     ),
     weighed as (
-      select s.place, s.tf, d.norm, count(*) over (partition by s.lexeme) as df
-      from spread s join docs d using (place)
+      select s.place, s.tf, count(*) over (partition by s.term) as df,
+             k1 * (1 - b + b * t.length / w.length) as norm, w.n
+      from spread s join turns t using (place) cross join whole w
     ),
     scores as (
-      select place, sum(ln(1 + ((select count(*) from scoped) - df + 0.5) / (df + 0.5))
-                        * tf * (k1 + 1) / (tf + k1 * norm)) as score
+      select place, sum(ln(1 + (n - df + 0.5) / (df + 0.5)) * tf * (k1 + 1) / (tf + norm)) as score
       from weighed group by place
     ),
+    span as (
+      select since, until
+      from jsonb_array_elements(p_spans::jsonb) with ordinality p(pair, preference),
+        lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s(since, until)
+      where exists (select from turns t where t.asked_at >= since and t.asked_at < until)
+      order by preference limit 1
+    ),
     ranked as (
-      select d.*, coalesce(s.score, 0)
-        + case when t.since is null then 0
+      select t.*, coalesce(s.score, 0)
+        + case when d.since is null then 0
                else p_boost * coalesce(max(s.score) over (), 1) end as score
-      from docs d
+      from turns t
       left join scores s using (place)
-      left join span t on d.asked_at >= t.since and d.asked_at < t.until
-      where s.score > 0 or (t.since is not null and p_boost > 0)
-      order by score desc, d.first_id desc limit p_k
+      left join span d on t.asked_at >= d.since and t.asked_at < d.until
+      where s.score is not null or (d.since is not null and p_boost > 0)
+      order by score desc, t.first_id desc limit p_k
     )
     select coalesce(jsonb_agg(jsonb_build_object(
-      'turn_id', r.turn_id, 'score', round(r.score::numeric, 4), 'asked_at', r.asked_at,
-      'conversation_id', q.conversation_id, 'chat_id', q.chat_id,
-      'message_id', q.id, 'actor_id', q.actor_id, 'actor_name', q.actor_name,
+      'turn_id', r.turn_id, 'message_id', q.id, 'conversation_id', q.conversation_id,
+      'chat_id', q.chat_id, 'asked_at', r.asked_at, 'actor_id', q.actor_id,
+      'actor_name', q.actor_name, 'score', round(r.score::numeric, 4),
       'question', public.turn_said(r.turn_id, 'user'),
       'answer', public.turn_said(r.turn_id, 'assistant'),
-      'before', (select public.turn_said(s.turn_id, 'user') || coalesce(
-        e'\n' || public.turn_said(s.turn_id, 'assistant'), '') from scoped s where s.place = r.place - 1),
-      'after', (select public.turn_said(s.turn_id, 'user') || coalesce(
-        e'\n' || public.turn_said(s.turn_id, 'assistant'), '') from scoped s where s.place = r.place + 1)
+      'before', concat_ws(e'\n', public.turn_said(r.before, 'user'),
+                                 public.turn_said(r.before, 'assistant')),
+      'after', concat_ws(e'\n', public.turn_said(r.after, 'user'),
+                                public.turn_said(r.after, 'assistant'))
     ) order by r.score desc, r.first_id desc), '[]')
     from ranked r join public.agent_messages q on q.id = r.first_id
   );
@@ -275,8 +263,7 @@ begin
   for f in
     select p.oid::regprocedure from pg_proc p
     where p.pronamespace = 'public'::regnamespace and p.proname in (
-      'recall_stem', 'recall_tokens', 'recall_terms', 'index_turn', 'recall_scope', 'turn_said',
-      'recall')
+      'recall_stem', 'recall_tokens', 'recall_terms', 'index_turn', 'turn_said', 'recall')
   loop
     execute format('revoke execute on function %s from public, anon', f);
     execute format('grant execute on function %s to authenticated, service_role', f);

@@ -70,7 +70,9 @@ begin
     execute format('create policy %I on public.%I for delete to authenticated using (%s)',
                    t || '_delete', t, of_this_chat);
   end loop;
-  -- Decisions are written on the message path and read by operators only.
+  -- The first decision on a message holds when its job is tried again.
+  execute format('create policy agent_decisions_select on public.agent_decisions'
+                 ' for select to authenticated using (%s)', of_this_chat);
   execute format('create policy agent_decisions_insert on public.agent_decisions'
                  ' for insert to authenticated with check (%s and actor_id = (select public.claim(''actor'')))',
                  of_this_chat);
@@ -80,7 +82,7 @@ $$;
 revoke all on public.chat_conversations, public.chat_transcript, public.agent_decisions from anon;
 grant select, insert, update, delete on public.chat_conversations, public.chat_transcript
   to authenticated, service_role;
-grant insert on public.agent_decisions to authenticated;
+grant select, insert on public.agent_decisions to authenticated;
 grant select, insert, update, delete on public.agent_decisions to service_role;
 
 -- The conversation as it stands, messages oldest first; null when none is active.
@@ -91,8 +93,11 @@ as $$
     'channel_id', c.chat_id, 'started_at', c.started_at, 'last_activity', c.last_activity,
     'quiet', c.quiet,
     'messages', coalesce((
-      select jsonb_agg(to_jsonb(t) - 'chat_id' - 'tenant_key' order by t."timestamp", t.message_id)
-      from public.chat_transcript t where t.chat_id = c.chat_id), '[]'))
+      select jsonb_agg(to_jsonb(t) - 'chat_id' - 'tenant_key' || jsonb_build_object(
+               'answered', coalesce(d.respond, false)) order by t."timestamp", t.message_id)
+      from public.chat_transcript t
+      left join public.agent_decisions d on d.message_id = t.message_id
+      where t.chat_id = c.chat_id), '[]'))
   from public.chat_conversations c
   where c.chat_id = p_chat_id and c.active
 $$;
@@ -187,7 +192,8 @@ as $$
   select 'null'::jsonb
 $$;
 
--- One row per message that was decided on; a message decided again keeps its first row.
+-- One row per message that was decided on; a message decided again keeps its first row, which is
+-- what this returns, so that a turn taken up again is not dropped half way.
 create function public.log_decision(
   p_chat_id text, p_tenant_key text, p_actor_id text, p_message_id text, p_respond boolean,
   p_reason text, p_tier text, p_cue text, p_since_bot_ms bigint, p_verdict text, p_judge_ms integer
@@ -200,7 +206,8 @@ as $$
   values (p_chat_id, p_tenant_key, p_actor_id, p_message_id, p_respond, p_reason, p_tier, p_cue,
           p_since_bot_ms, p_verdict, p_judge_ms)
   on conflict do nothing;
-  select 'null'::jsonb
+  select jsonb_build_object('respond', d.respond, 'reason', d.reason)
+  from public.agent_decisions d where d.message_id = p_message_id
 $$;
 
 -- A Feishu message was recalled: its stored copy goes, and its turn is cancelled unless an answer

@@ -51,20 +51,20 @@ def blank_database_url(postgres_server: postgres.Server) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def shared_database_url(postgres_server: postgres.Server, migrated_template: str) -> Iterator[str]:
+    """A migrated database for tests that keep apart by themselves (`tests.support.people`)."""
+    with postgres_server.fresh_database(template=migrated_template) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def supabase_lite(
-    postgres_server: postgres.Server, migrated_template: str
+    postgres_server: postgres.Server, shared_database_url: str
 ) -> Iterator[lite.SupabaseLite]:
     """Supabase's API for the whole run. Without Node it is skipped, but never on a build server."""
     if reason := lite.missing():
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
-    with (
-        postgres_server.fresh_database(template=migrated_template) as url,
-        lite.run(
-            url,
-            database=postgres.database_name(url),
-            socket_folder=postgres_server.socket_folder,
-        ) as server,
-    ):
+    with lite.run(shared_database_url, socket_folder=postgres_server.socket_folder) as server:
         yield server

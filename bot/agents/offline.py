@@ -6,77 +6,155 @@ conversation that works offline shows that the memory works.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    RetryPromptPart,
     TextPart,
+    ToolCallPart,
+    ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+
+from bot.agents import offline_facts, offline_notes
+from bot.agents.offline_commands import Command, command
+from bot.agents.offline_notes import Call
+from bot.agents.prompt import is_chinese
 
 LABEL_EN = "_(offline model: set OPENAI_API_KEY for a real one)_"
 LABEL_ZH = "_（离线模型：设置 OPENAI_API_KEY 后由真正的模型回答）_"
 
-_CJK = re.compile(r"[\u3400-\u9fff]")
-_LATIN = re.compile(r"[a-z0-9]+")
-_REMEMBER = re.compile(
-    r"^\W*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+that)?\b[\s:,]*(.+)"
-    r"|^\W*(?:请)?(?:帮我)?(?:记住|记一下|记着|记下)[，,：:\s]*(.+)",
-    re.IGNORECASE | re.DOTALL,
-)
-_QUESTION = re.compile(
-    r"[?？吗呢么]\s*$"
-    r"|^\W*(?:what|when|where|who|which|how|why|do|does|did|is|are|can|could)\b"
-    r"|什么|几时|哪|谁|多少|怎么|何时",
-    re.IGNORECASE,
-)
-_STOP = frozenset(
-    "a an and are at be can did do does for have how i in is it its me my of on or our s t that the"
-    " this to was we were what when where which who why will with you your remember please".split()
-)
+_WORD = re.compile(r"\S+\s*|\s+")
+_SENTENCE = re.compile(r"^(?:Error: )?(.*?[.。!！])(?:\s|$)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a tool of this turn gave back."""
+
+    tool: str
+    text: str
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A prompt as the rules read it; `returned` are this turn's tool results, in order."""
+
+    question: str
+    people_said: tuple[str, ...] = ()
+    bot_said: tuple[str, ...] = ()
+    instructions: str = ""
+    tools: frozenset[str] = frozenset()
+    returned: tuple[Returned, ...] = ()
+
+    @property
+    def last(self) -> Returned | None:
+        return self.returned[-1] if self.returned else None
+
+    @property
+    def chinese(self) -> bool:
+        return is_chinese(self.question)
 
 
 def offline_model() -> FunctionModel:
-    """A PydanticAI model whose answers are made by `reply`."""
-    return FunctionModel(_respond, model_name="offline")
-
-
-async def _respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    said = list(_user_texts(messages))
-    return ModelResponse(parts=[TextPart(reply(said[-1] if said else "", said[:-1]))])
+    """A PydanticAI model whose answers and tool calls are made by `next_step`."""
+    return FunctionModel(_respond, stream_function=_stream, model_name="offline")
 
 
 def reply(question: str, earlier: Sequence[str]) -> str:
-    """The offline answer to `question`, given what people said before, oldest first."""
-    text = _spoken(question)
-    chinese = bool(_CJK.search(text))
-    answer = _remembered(text, chinese) or _recalled(text, earlier, chinese) or _small(chinese)
-    return f"{answer}\n\n{LABEL_ZH if chinese else LABEL_EN}"
+    """The answer to `question` without tools, given what people said before, oldest first."""
+    step = next_step(Situation(offline_facts.spoken(question), tuple(earlier)))
+    return step if isinstance(step, str) else ""
 
 
-def _remembered(text: str, chinese: bool) -> str:
-    match = _REMEMBER.match(text)
-    if not match or _QUESTION.search(text):
-        return ""
-    fact = (match[1] or match[2]).strip().rstrip(".。!！")
-    return f"好的，记住了：{fact}。" if chinese else f"Got it. I will remember: {fact}."
+def next_step(situation: Situation) -> Call | str:
+    """The next tool to call, or the labelled answer."""
+    asked = command(situation.question) if "create_note" in situation.tools else None
+    step = _with_notes(situation, asked) if asked else _with_facts(situation)
+    if isinstance(step, Call):
+        return step
+    return f"{step}\n\n{LABEL_ZH if situation.chinese else LABEL_EN}"
 
 
-def _recalled(text: str, earlier: Sequence[str], chinese: bool) -> str:
-    if not _QUESTION.search(text):
-        return ""
-    best = _closest(text, [_spoken(line) for line in earlier])
-    if not best:
-        return (
-            "这里我还没有听到过相关的内容。" if chinese else "I have not been told that here yet."
-        )
-    match = _REMEMBER.match(best)
-    fact = ((match[1] or match[2]) if match else best).strip().rstrip(".。!！")
-    return f"你告诉过我：{fact}。" if chinese else f"You told me: {fact}."
+def situation_of(messages: Sequence[ModelMessage], info: AgentInfo) -> Situation:
+    """What stands in a prompt, sorted."""
+    people: list[str] = []
+    bot: list[str] = []
+    returned: list[Returned] = []
+    for message in messages:
+        for part in message.parts:
+            match part:
+                case UserPromptPart(content=str(text)):
+                    people.append(text)
+                    returned.clear()
+                case TextPart(content=text):
+                    bot.append(text)
+                case ToolReturnPart():
+                    failed = part.outcome != "success"
+                    returned.append(Returned(part.tool_name, part.model_response_str(), failed))
+                case RetryPromptPart():
+                    returned.append(Returned(part.tool_name or "", part.model_response(), True))
+    return Situation(
+        question=offline_facts.spoken(people[-1]) if people else "",
+        people_said=tuple(people[:-1]),
+        bot_said=tuple(bot),
+        instructions=info.instructions or "",
+        tools=frozenset(tool.name for tool in info.function_tools),
+        returned=tuple(returned),
+    )
+
+
+def _with_notes(situation: Situation, asked: Command) -> Call | str:
+    last = situation.last
+    if last and last.failed:
+        return _not_done(last.text, situation.chinese)
+    searched = bool(last and last.tool == "search_notes" and asked.kind != "find")
+    known = offline_notes.known_notes(situation.instructions, situation.bot_said)
+    if last and searched:
+        known = offline_notes.found_notes(last.text)
+    if last and not searched:
+        others = [note.title for note in offline_notes.meant(asked.ref, known)[1:4]]
+        return offline_notes.said(asked, last.tool, last.text, others if asked.ref else [])
+    return offline_notes.next_call(asked, known, searched=searched) or offline_notes.unknown(
+        asked, known
+    )
+
+
+def _with_facts(situation: Situation) -> Call | str:
+    chinese, last = situation.chinese, situation.last
+    if last and last.failed:
+        return _not_done(last.text, chinese)
+    if fact := offline_facts.to_remember(situation.question):
+        if "update_working_memory" in situation.tools and not last:
+            patch = {offline_facts.key(fact): fact}
+            return Call("update_working_memory", {"scope": "thread", "patch": patch})
+        return f"好的，记住了：{fact}。" if chinese else f"Got it. I will remember: {fact}."
+    if not offline_facts.is_question(situation.question):
+        return _small(chinese)
+    kept = offline_facts.kept(situation.instructions)
+    if known := offline_facts.closest(situation.question, [*kept, *situation.people_said]):
+        return f"你告诉过我：{known}。" if chinese else f"You told me: {known}."
+    if "recall" in situation.tools and not last:
+        return Call("recall", {"query": situation.question, "scope": "chat"})
+    if last and last.tool == "recall" and "Do not guess" not in last.text:
+        return f"我找到了之前的内容：\n\n{last.text}" if chinese else f"From before:\n\n{last.text}"
+    return "这里我还没有听到过相关的内容。" if chinese else "I have not been told that here yet."
+
+
+def _not_done(result: str, chinese: bool) -> str:
+    """The first sentence of a failure; the rest speaks to the model."""
+    match = _SENTENCE.match(result.strip())
+    reason = match[1] if match else result
+    return f"这次没有做成：{reason}" if chinese else f"That was not done: {reason}"
 
 
 def _small(chinese: bool) -> str:
@@ -85,32 +163,19 @@ def _small(chinese: bool) -> str:
     return "Noted. I keep this thread in mind; try “remember that …” and then ask me about it."
 
 
-def _closest(question: str, candidates: Iterable[str]) -> str:
-    """The statement that shares most words with the question; the latest of equals."""
-    wanted = _words(question)
-    best, best_score = "", 0
-    for candidate in candidates:
-        score = len(wanted & _words(candidate))
-        if score and score >= best_score and not _QUESTION.search(candidate):
-            best, best_score = candidate, score
-    return best
+async def _respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    step = next_step(situation_of(messages, info))
+    if isinstance(step, Call):
+        return ModelResponse(parts=[ToolCallPart(step.tool, step.arguments)])
+    return ModelResponse(parts=[TextPart(step)])
 
 
-def _words(text: str) -> set[str]:
-    """Latin words without stop words, and pairs of neighbouring CJK characters."""
-    latin = {word for word in _LATIN.findall(text.lower()) if word not in _STOP}
-    runs = re.findall(r"[\u3400-\u9fff]+", text)
-    return latin | {run[i : i + 2] for run in runs for i in range(len(run) - 1)}
-
-
-def _spoken(line: str) -> str:
-    """What was said, without the author's name and people addressed in front."""
-    return re.sub(r"^(?:[^\s:：]{1,40}[:：]\s+)?(?:@\S+\s+)*", "", line.strip())
-
-
-def _user_texts(messages: Sequence[ModelMessage]) -> Iterable[str]:
-    for message in messages:
-        if isinstance(message, ModelRequest):
-            for part in message.parts:
-                if isinstance(part, UserPromptPart) and isinstance(part.content, str):
-                    yield part.content
+async def _stream(
+    messages: list[ModelMessage], info: AgentInfo
+) -> AsyncIterator[str | DeltaToolCalls]:
+    step = next_step(situation_of(messages, info))
+    if isinstance(step, Call):
+        yield {0: DeltaToolCall(step.tool, json.dumps(step.arguments, ensure_ascii=False))}
+        return
+    for word in _WORD.findall(step):
+        yield word

@@ -13,13 +13,14 @@ from typing import Any
 from memory.notes import RegisteredNote
 
 HEADING = "[Tool context: what the tools did for this reply. Not part of the reply.]"
-NOTE_COLUMNS = "| no. | title | ID | tags | last action | used |"
+NOTE_COLUMNS = "| no. | title | ID | tags | last action | recency (1 = used last) |"
 
 _LONGEST_ARGUMENTS = 600
 _LONGEST_RESULT = 800
 _MOST_CALLS = 20
 _REFERENCE = re.compile(r"\(ID:\s*([^()\s]{1,120})\)|\"id\"\s*:\s*\"([^\"\s]{1,120})\"")
-_BLOCK = re.compile(r"\s*" + re.escape(HEADING[:13]) + r".*", re.DOTALL)
+_MARK = HEADING.split(":", 1)[0]
+_BLOCK = re.compile(r"(?:^|\n)\s*" + re.escape(_MARK) + r":.*", re.DOTALL)
 
 
 def enrich(content: str, tool_calls: Sequence[Mapping[str, Any]]) -> str:
@@ -48,7 +49,7 @@ def references(result: object) -> list[str]:
 
 def without_context(text: str) -> str:
     """`text` without a tool context block that a model imitated at its end."""
-    return _BLOCK.sub("", text) if HEADING[:13] in text else text
+    return _BLOCK.sub("", text).rstrip() if _MARK in text else text
 
 
 def registry_table(entries: Iterable[RegisteredNote]) -> str:
@@ -79,14 +80,8 @@ def _referenced(ids: Sequence[str]) -> str:
 
 def _row(entry: RegisteredNote) -> str:
     tags = ", ".join(entry.tags)
-    cells = (entry.title, entry.id, tags, entry.last_action, _recency(entry.recency))
+    cells = (entry.title, entry.id, tags, entry.last_action, str(entry.recency or "-"))
     return f"| {entry.ordinal} | " + " | ".join(_cell(cell) for cell in cells) + " |"
-
-
-def _recency(recency: int | None) -> str:
-    if recency is None:
-        return "listed only"
-    return "most recent" if recency == 1 else f"{recency} back"
 
 
 def _cell(text: str) -> str:

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from bot.feishu.cards import reply_uuid
 from tests.support.processes import (
     Bot,
     Model,
@@ -51,12 +52,13 @@ class World:
         return question, self.answer(question, chat=more.get("chat"))
 
     def answers(self, question: str, *, chat: str | None = None) -> list[dict[str, Any]]:
-        """The bot's messages that reply to `question`."""
+        """The bot's messages that reply to `question`; in a thread their parent is its root."""
+        uuids = {reply_uuid(question, chunk) for chunk in range(3)}
         return [
             message
             for message in self.platform.messages(chat or self.group)
-            if message["sender"]["id"] != "" and message.get("parent_id") == question
-            and is_from_bot(message)
+            if is_from_bot(message)
+            and (message["parent_id"] == question or message["uuid"] in uuids)
         ]
 
     def answer(self, question: str, *, chat: str | None = None, within_s: float = 30) -> str:
@@ -88,12 +90,12 @@ class World:
 
 
 def is_from_bot(message: dict[str, Any]) -> bool:
-    return bool(message["sender"]["sender_type"] == "app")
+    return bool(message["sender"]["name"] == "Memo")
 
 
 def markdown(message: dict[str, Any]) -> str:
     """The markdown of the one element of a card."""
-    card = json.loads(message["body"]["content"])
+    card = message["card"] or json.loads(message["content"])
     return str(next(e["content"] for e in card["body"]["elements"] if e["tag"] == "markdown"))
 
 

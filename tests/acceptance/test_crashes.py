@@ -10,6 +10,8 @@ from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 
+UNFINISHED = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
+
 
 def kill_and_replace(world: World) -> None:
     world.bot.workers[-1].kill()
@@ -21,7 +23,7 @@ def assert_answered_once(world: World, question: str) -> None:
     (sent,) = world.answers(question)
     assert row["content"] == markdown(sent)
     assert row["message_id"] == sent["message_id"]
-    assert not world.rows("select * from feishu_bot.procrastinate_jobs where status = 'doing'")
+    eventually(lambda: not world.rows(UNFINISHED), what="the job is done")
 
 
 def test_killed_while_the_model_thinks(world: World) -> None:
@@ -105,8 +107,8 @@ def test_sigterm_finishes_what_is_running_and_ends_within_ten_seconds(world: Wor
 
 
 def test_sigterm_hands_back_what_takes_too_long(world: World) -> None:
-    world.model.control("script", {"rules": [{"reply": {"text": "slow", "delay_s": 30},
-                                              "times": 1}, {"reply": {"text": "quick"}}]})  # fmt: skip
+    slow = {"reply": {"text": "slow", "delay_s": 30}, "times": 1}
+    world.model.control("script", {"rules": [slow, {"reply": {"text": "quick"}}]})
     world.model.control("mode", {"mode": "rules"})
     question = world.say("Alice", f"@{world.bot_name} think")
     eventually(world.model.requests, what="the model is asked")

@@ -8,7 +8,8 @@ import psycopg
 import pytest
 
 from memory import migrations
-from tests.support.access import CASES, SENDER, Case
+from tests.support.access import SENDER, Case
+from tests.support.access_rules import CASES
 from tests.support.actors import ACTORS, ALICE, BOB, THERE, succeeds
 from tests.support.postgres import Server
 
@@ -27,7 +28,8 @@ def world(postgres_server: Server) -> Iterator[psycopg.Connection]:
             "grant all on all tables in schema public to anon, authenticated, service_role"
         )
         for case in CASES:
-            connection.execute(*case.inserting(case.row, ALICE))
+            if case.seeded:
+                connection.execute(*case.inserting(case.row, ALICE))
         yield connection
 
 
@@ -110,6 +112,16 @@ def test_a_sender_moves_no_row_to_another_chat(world: psycopg.Connection, case: 
 
     for name in ("sender here", "sender elsewhere"):
         assert not succeeds(world, ACTORS[name], *case.updating({"chat_id": THERE}))
+
+
+def test_a_sender_makes_no_thread_memory_follow_the_person_everywhere(
+    world: psycopg.Connection,
+) -> None:
+    [case] = [case for case in CASES if case.name == "agent_working_memory, of a conversation"]
+    personal = {"scope": "user", "conversation_id": "", "chat_id": ""}
+
+    assert not succeeds(world, ACTORS["sender here"], *case.updating(personal))
+    assert succeeds(world, ACTORS["subject here"], *case.updating(personal))
 
 
 def test_no_token_reaches_the_queue(world: psycopg.Connection) -> None:

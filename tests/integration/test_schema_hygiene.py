@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import psycopg
 import pytest
 
 from tests.support.hygiene import READ_BY_NOBODY, RULES, offenders
+from tests.support.postgres import Server
 
 _TABLE = "create table public.offender (id int)"
 _FUNCTION = "create function public.offender() returns int language sql as 'select 1'"
@@ -32,15 +35,23 @@ OFFENDERS: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_nothing_breaks_the_rule(database_url: str, rule: str) -> None:
-    with psycopg.connect(database_url) as connection:
-        assert offenders(connection, rule) == set()
+@pytest.fixture(scope="module")
+def connection(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
+    with (
+        postgres_server.fresh_database(template=migrated_template) as url,
+        psycopg.connect(url, autocommit=True) as opened,
+    ):
+        yield opened
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_the_rule_finds_an_offender(database_url: str, rule: str) -> None:
-    with psycopg.connect(database_url) as connection:
+def test_nothing_breaks_the_rule(connection: psycopg.Connection, rule: str) -> None:
+    assert offenders(connection, rule) == set()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_rule_finds_an_offender(connection: psycopg.Connection, rule: str) -> None:
+    with connection.transaction(force_rollback=True):
         for statement in OFFENDERS[rule]:
             connection.execute(statement.encode())
 
@@ -49,8 +60,7 @@ def test_the_rule_finds_an_offender(database_url: str, rule: str) -> None:
     assert "offender" in found
 
 
-def test_what_is_excused_exists_and_has_a_reason(database_url: str) -> None:
-    with psycopg.connect(database_url) as connection:
-        for table, reason in READ_BY_NOBODY.items():
-            assert connection.execute("select to_regclass(%s)", [table]).fetchone() != (None,)
-            assert reason
+def test_what_is_excused_exists_and_has_a_reason(connection: psycopg.Connection) -> None:
+    for table, reason in READ_BY_NOBODY.items():
+        assert connection.execute("select to_regclass(%s)", [table]).fetchone() != (None,)
+        assert reason

@@ -1,8 +1,4 @@
-"""Who may do what with Alice's rows, table by table.
-
-A table of schema `public` without a case here fails the build. To add one, append a `Case`: a row
-of Alice's in the chat `HERE`, a second row that could be inserted, and who may do what.
-"""
+"""A case of row-level security: a row, and who may do what with it."""
 
 from __future__ import annotations
 
@@ -10,27 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from psycopg import sql
-from psycopg.types.json import Jsonb
 
-from tests.support.actors import ALICE, BOB, HERE, OTHER_TENANT, TENANT
+from tests.support.actors import BOB, OTHER_TENANT
 
 Row = Mapping[str, object]
 
 SENDER = "<whoever writes>"
-CONVERSATION = f"feishu:{HERE}:om_root"
-TURN = "om_question"
-
-SERVICE = frozenset({"service"})
-SUBJECT = SERVICE | {"subject here", "subject elsewhere"}
-TURN_OF_SUBJECT = SUBJECT | {"sender here"}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Alice's `row`, a `new` one beside it, and the names in `ACTORS` that may do an operation.
+    """Alice's `row`, a `new` one to insert, and the names in `ACTORS` that may do an operation.
 
     `change` is an update that whoever may update can make; `gifts` are updates that nobody but the
-    service can make, because the row would change hands.
+    service can make, because the row would change hands. A row that is not `seeded` is put there
+    by a trigger. `SENDER` as a value stands for whoever writes.
     """
 
     name: str
@@ -43,6 +33,7 @@ class Case:
     delete: frozenset[str]
     change: Row
     gifts: tuple[Row, ...] = ({"user_id": BOB}, {"tenant_key": OTHER_TENANT})
+    seeded: bool = True
 
     def inserting(self, row: Row, sender: str) -> tuple[sql.Composed, list[object]]:
         """The statement that inserts `row`, written by `sender`."""
@@ -83,137 +74,3 @@ class Case:
             sql.SQL("{} = {}").format(sql.Identifier(column), sql.Literal(value))
             for column, value in keys.items()
         )
-
-
-_ALICE_HERE = {
-    "conversation_id": CONVERSATION,
-    "user_id": ALICE,
-    "tenant_key": TENANT,
-    "chat_id": HERE,
-}
-
-CASES: list[Case] = [
-    Case(
-        name="agent_chats",
-        table="agent_chats",
-        row={
-            "id": CONVERSATION,
-            "user_id": ALICE,
-            "tenant_key": TENANT,
-            "chat_id": HERE,
-            "root_id": "om_root",
-        },
-        new={
-            "id": f"feishu:{HERE}:om_new",
-            "user_id": ALICE,
-            "tenant_key": TENANT,
-            "chat_id": HERE,
-            "root_id": "om_new",
-        },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
-        change={"title": "changed"},
-    ),
-    Case(
-        name="agent_turns",
-        table="agent_turns",
-        row={"id": TURN, **_ALICE_HERE, "actor_id": ALICE},
-        new={"id": "om_new", **_ALICE_HERE, "actor_id": SENDER},
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
-        change={"state": "failed"},
-    ),
-    Case(
-        name="agent_messages, a question",
-        table="agent_messages",
-        row={
-            **_ALICE_HERE,
-            "turn_id": TURN,
-            "role": "user",
-            "content": "my secret",
-            "actor_id": ALICE,
-            "status": "received",
-        },
-        new={
-            **_ALICE_HERE,
-            "turn_id": TURN,
-            "role": "user",
-            "chunk": 1,
-            "content": "another",
-            "actor_id": SENDER,
-            "status": "received",
-        },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
-        change={"error": "changed"},
-    ),
-    Case(
-        name="agent_messages, an answer",
-        table="agent_messages",
-        row={
-            **_ALICE_HERE,
-            "turn_id": TURN,
-            "role": "assistant",
-            "content": "your secret",
-            "status": "sent",
-        },
-        new={
-            **_ALICE_HERE,
-            "turn_id": TURN,
-            "role": "assistant",
-            "chunk": 1,
-            "content": "another",
-            "status": "pending",
-        },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
-        change={"status": "failed"},
-    ),
-    Case(
-        name="agent_working_memory, of a conversation",
-        table="agent_working_memory",
-        row={**_ALICE_HERE, "scope": "chat", "content": Jsonb({"topic": "secret"})},
-        new={
-            **_ALICE_HERE,
-            "conversation_id": f"feishu:{HERE}:om_new",
-            "scope": "chat",
-            "content": Jsonb({}),
-        },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
-        change={"content": Jsonb({"topic": "changed"})},
-        gifts=({"user_id": BOB}, {"tenant_key": OTHER_TENANT}),
-    ),
-    Case(
-        name="agent_working_memory, of a person",
-        table="agent_working_memory",
-        row={
-            "user_id": ALICE,
-            "tenant_key": TENANT,
-            "scope": "user",
-            "content": Jsonb({"salary": 1}),
-        },
-        # Bob stands in for a person of whom nothing is stored yet: Alice has her one row already.
-        new={"user_id": BOB, "tenant_key": TENANT, "scope": "user", "content": Jsonb({})},
-        select=SUBJECT,
-        insert=SERVICE
-        | {
-            "other user",
-            "other user elsewhere",
-            "other user who claims to be the service",
-        },
-        update=SUBJECT,
-        delete=SUBJECT,
-        change={"content": Jsonb({"salary": 2})},
-    ),
-]

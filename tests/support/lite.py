@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.postgres import database_name
+
 COMMAND = Path(__file__).parents[2] / "node_modules" / ".bin" / "lite"
 
 JWT_SECRET = "a-signing-key-that-only-these-tests-know-0123456789"
@@ -60,11 +62,11 @@ def missing() -> str | None:
 
 
 @contextmanager
-def run(database_url: str, *, database: str, socket_folder: str) -> Iterator[SupabaseLite]:
-    """Serves `database`, which must be migrated: the schema is read once, at start."""
+def run(database_url: str, *, socket_folder: str) -> Iterator[SupabaseLite]:
+    """Serves a database, which must be migrated: the schema is read once, at start."""
     with tempfile.TemporaryDirectory(prefix="bot-tests-lite-") as folder:
         port = free_port()
-        _write_config(Path(folder), port, database)
+        _write_config(Path(folder), port, database_name(database_url))
         with _process(folder, socket_folder):
             yield SupabaseLite(port, database_url)
 

@@ -122,8 +122,7 @@ class Platform:
         return str(message["message_id"])
 
     def messages(self, chat_id: str) -> list[dict[str, Any]]:
-        found = self.get("/messages", chat_id=chat_id)
-        return list(found["messages"] if isinstance(found, dict) else found)
+        return list(self.get("/messages", chat_id=chat_id)["items"])
 
     def forget_faults(self) -> None:
         requests.delete(f"{self.url}/sandbox/api/faults", timeout=10)

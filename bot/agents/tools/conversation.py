@@ -39,7 +39,7 @@ async def current_time(ctx: RunContext[ToolDeps], timezone: str | None = None) -
     Args:
         timezone: An IANA name such as Asia/Shanghai; without it the bot's own time zone.
     """
-    now = ctx.deps.now
+    now = ctx.deps.prompt.now
     if timezone:
         try:
             now = now.astimezone(ZoneInfo(timezone))

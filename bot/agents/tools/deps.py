@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Literal
 
 from pydantic_ai.messages import ModelMessage
 
+from bot.agents.prompt import PendingAction, Prompt
 from memory.notes import NoteStore
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -21,40 +21,20 @@ Raises `StoreError`.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class PendingAction:
-    """A tool call that waits for the press of a button by the person who asked.
-
-    `id` is opaque and goes into the button; `tool` is the name with its server in front. Only
-    `actor_id` may confirm it.
-    """
-
-    id: str
-    tool: str
-    arguments: dict[str, Any]
-    description: str
-    actor_id: str
-    conversation_id: str
-
-
 @dataclass(slots=True)
 class ToolDeps:
     """One turn's tools: whose memory they work on (the code decides, never the model).
 
-    `calls`, `follow_ups` and `pending` are filled while the agents run; `setting` and `history` are
-    what a specialist is told besides its own instructions.
+    `calls`, `follow_ups`, `pending` and `consulted` are filled while the agents run. `prompt` and
+    `history` are what a specialist is told besides its own instructions.
     """
 
     context: AgentMemoryContext
     notes: NoteStore
     store: MemoryStore
-    now: datetime
-    subject: str = ""
-    turn_id: str = ""
-    setting: str = ""
-    question: str = ""
-    history: Sequence[ModelMessage] = ()
+    prompt: Prompt
     recall: Recall | None = None
+    history: Sequence[ModelMessage] = ()
     calls: list[dict[str, Any]] = field(default_factory=list)
     follow_ups: list[str] = field(default_factory=list)
     pending: list[PendingAction] = field(default_factory=list)

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_ai import RunContext, Tool
 from pydantic_ai.exceptions import ToolFailed
 
+from bot.agents.prompt import one_line
 from bot.agents.tools.deps import ToolDeps
 from memory.notes import Note, NoteChange, note_id
 from memory.scope import AgentMemoryContext
@@ -40,10 +41,10 @@ async def create_note(
         body: The text of the note, at most 20000 characters.
         tags: Up to 20 tags of at most 40 characters.
     """
-    deps, context = ctx.deps, _own(ctx)
+    context, turn_id = _own(ctx), ctx.deps.prompt.turn_id
     # The same note of the same message is made once, however often the turn is repeated.
-    made = note_id(deps.turn_id, title, body) if deps.turn_id else None
-    note = await deps.notes.create(context, title=title, body=body, tags=tags or [], id=made)
+    made = note_id(turn_id, title, body) if turn_id else None
+    note = await ctx.deps.notes.create(context, title=title, body=body, tags=tags or [], id=made)
     tagged = f" with tags: {', '.join(note.tags)}" if note.tags else ""
     return (
         f"Successfully created note {_named(note)}{tagged}. "
@@ -148,10 +149,10 @@ async def share_note(ctx: RunContext[ToolDeps], note_id: str, shared: bool = Tru
 def _own(ctx: RunContext[ToolDeps]) -> AgentMemoryContext:
     """The turn's context when it may reach notes at all."""
     if not ctx.deps.context.speaks_for_self:
+        owner = one_line(ctx.deps.prompt.subject) or "another person"
         raise ToolFailed(
-            f"The notes are {ctx.deps.subject or 'another person'}'s and only that person can use "
-            "them, by asking without mentioning anybody else. Nothing was read or changed. "
-            "Say so, and do not try again."
+            f"Notes of {owner} can be used only by {owner}, asking without mentioning anybody "
+            "else. Nothing was read or changed. Say so, and do not try again."
         )
     return ctx.deps.context
 

@@ -258,10 +258,10 @@ def test_a_card_entity_does_not_change_while_a_click_is_answered(tenant):
     reply = {"msg_type": "interactive", "content": content}
     sent = tenant.call("POST", f"/im/v1/messages/{tenant.say('x')}/reply", reply)
     settings = {"settings": '{"config":{"streaming_mode":true}}', "sequence": 1}
-    seen = []
+    path, seen = f"/cardkit/v1/cards/{card_id}/settings", []
 
     def interfere():
-        seen.append(tenant.call("PATCH", f"/cardkit/v1/cards/{card_id}/settings", settings))
+        seen.append(tenant.call("PATCH", path, settings))
 
     tenant.receiver.during = interfere
     click((tenant, sent.json["data"]["message_id"]))

@@ -1,0 +1,157 @@
+"""Specialists: one Markdown file each, front matter and instructions; adding one needs no code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FOLDER = Path(__file__).with_suffix("")
+
+_KEYS = ("name", "description", "tools", "model", "auto_mention")
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_FENCE = "---"
+
+
+class SpecialistInvalid(Exception):
+    """A specialist's file cannot be used; the message names file, line and reason."""
+
+    def __init__(self, file: str, line: int, reason: str) -> None:
+        super().__init__(f"{file}:{line}: {reason}")
+        self.file = file
+        self.line = line
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Specialist:
+    """Who answers what: `tools` are the only tools it may use (`server__*`: all of a server's).
+
+    `model` None: the manager's. `auto_mention` False: its answers do not address the sender.
+    """
+
+    name: str
+    description: str
+    instructions: str
+    tools: tuple[str, ...] = ()
+    model: str | None = None
+    auto_mention: bool = True
+
+    def may_use(self, tool: str) -> bool:
+        return listed(tool, self.tools)
+
+
+def load_specialists(folder: Path, known_tools: Collection[str]) -> tuple[Specialist, ...]:
+    """The specialists of `folder/*.md`, by name. Raises `SpecialistInvalid`.
+
+    `known_tools` may hold `server__*` for the tools of a server that need not be running now.
+    """
+    found: dict[str, Specialist] = {}
+    for file in sorted(folder.glob("*.md")):
+        source = _Source(file)
+        specialist = source.specialist(known_tools)
+        if specialist.name in found:
+            raise source.invalid("name", f"another specialist is named {specialist.name!r} already")
+        found[specialist.name] = specialist
+    return tuple(found.values())
+
+
+def listed(tool: str, names: Collection[str]) -> bool:
+    """Whether `tool` is among `names`, by itself or through its server's `server__*`."""
+    server, separator, _ = tool.partition("__")
+    return tool in names or bool(separator and f"{server}__*" in names)
+
+
+class _Source:
+    """One file being read; knows on which line each key stands."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file.name
+        self._lines: dict[str, int] = {}
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as exc:
+            raise SpecialistInvalid(self._file, 1, "the file is not UTF-8 text") from exc
+        front, self._body, self._body_line = self._split(text.splitlines())
+        self._values = self._front_matter(front)
+
+    def invalid(self, key: str, reason: str) -> SpecialistInvalid:
+        return SpecialistInvalid(self._file, self._lines.get(key, 1), reason)
+
+    def specialist(self, known_tools: Collection[str]) -> Specialist:
+        if not self._body:
+            raise SpecialistInvalid(
+                self._file, self._body_line, "the instructions are empty: write them below ---"
+            )
+        name = self._text("name")
+        if not _NAME.fullmatch(name):
+            raise self.invalid("name", f"the name {name!r} must match {_NAME.pattern}")
+        return Specialist(
+            name=name,
+            description=" ".join(self._text("description").split()),
+            instructions=self._body,
+            tools=self._tools(known_tools),
+            model=self._text("model") if "model" in self._values else None,
+            auto_mention=self._flag("auto_mention", default=True),
+        )
+
+    def _split(self, lines: list[str]) -> tuple[str, str, int]:
+        if not lines or lines[0].strip() != _FENCE:
+            raise SpecialistInvalid(self._file, 1, "the front matter must begin with --- here")
+        for number, line in enumerate(lines[1:], start=2):
+            if line.strip() == _FENCE:
+                body = "\n".join(lines[number:]).strip()
+                return "\n".join(lines[1 : number - 1]), body, number + 1
+        raise SpecialistInvalid(self._file, len(lines), "the front matter has no closing ---")
+
+    def _front_matter(self, text: str) -> dict[str, Any]:
+        try:
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            values = yaml.safe_load(text)
+        except yaml.YAMLError as exc:
+            mark = getattr(exc, "problem_mark", None)
+            line = mark.line + 2 if mark else 2
+            problem = getattr(exc, "problem", None) or "it cannot be read"
+            raise SpecialistInvalid(self._file, line, f"the YAML is broken: {problem}") from exc
+        if not isinstance(node, yaml.MappingNode):
+            raise SpecialistInvalid(self._file, 2, "the front matter must be key: value lines")
+        for key, _ in node.value:
+            self._add_key(str(key.value), key.start_mark.line + 2)
+        result: dict[str, Any] = values
+        return result
+
+    def _add_key(self, key: str, line: int) -> None:
+        if key in self._lines:
+            raise SpecialistInvalid(self._file, line, f"the key {key!r} stands here twice")
+        if key not in _KEYS:
+            allowed = ", ".join(_KEYS)
+            raise SpecialistInvalid(self._file, line, f"unknown key {key!r}; allowed: {allowed}")
+        self._lines[key] = line
+
+    def _text(self, key: str) -> str:
+        value = self._values.get(key)
+        if value is None:
+            raise self.invalid(key, f"{key} is missing")
+        if not isinstance(value, str) or not value.strip():
+            raise self.invalid(key, f"{key} must be a text that is not empty, not {value!r}")
+        return value.strip()
+
+    def _flag(self, key: str, *, default: bool) -> bool:
+        value = self._values.get(key, default)
+        if not isinstance(value, bool):
+            raise self.invalid(key, f"{key} must be true or false, not {value!r}")
+        return value
+
+    def _tools(self, known_tools: Collection[str]) -> tuple[str, ...]:
+        value = self._values.get("tools") or []
+        if not isinstance(value, list) or not all(isinstance(tool, str) for tool in value):
+            raise self.invalid("tools", "tools must be a list of tool names")
+        for tool in value:
+            if not listed(tool, known_tools):
+                known = ", ".join(sorted(known_tools))
+                raise self.invalid("tools", f"unknown tool {tool!r}; known: {known}")
+        return tuple(value)

@@ -1,0 +1,114 @@
+"""From the spool into the memory: thread by thread, in order, each turn once.
+
+Several workers may drain at once: writing a turn repeats well, each worker writes a thread in
+order, and a row leaves the spool only if it is still as it was written.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+
+import structlog
+
+from memory.errors import StoreError, StoreUnavailable
+from memory.spool import Spool, SpooledTurn
+from memory.store import Rpc
+
+log = structlog.get_logger()
+
+
+class Drain:
+    """Writes what waits, and knows for `lease_s` (s) after each look that the spool is empty.
+
+    `waiting` counts the turns in the spool as last seen. Methods raise `StoreUnavailable`.
+    """
+
+    def __init__(
+        self,
+        rpc: Rpc,
+        spool: Spool,
+        *,
+        lease_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.waiting = 0
+        self._rpc = rpc
+        self._spool = spool
+        self._lease_s = lease_s
+        self._clock = clock
+        self._empty_until = 0.0
+
+    @property
+    def known_empty(self) -> bool:
+        """Whether nothing can wait that concerns a turn that begins now."""
+        return self._clock() < self._empty_until
+
+    def filled(self) -> None:
+        """This process put a turn into the spool."""
+        self.waiting = max(self.waiting, 1)
+        self._empty_until = 0.0
+
+    async def everything(self) -> int:
+        """Writes all that waits; returns how many turns."""
+        total = 0
+        while True:
+            asked_at = self._clock()
+            state = await self._spool.state()
+            self._learn(state.waiting, asked_at)
+            written = 0
+            for conversation_id, user_id in state.conversations:
+                written += await self.thread(conversation_id, user_id)
+            total += written
+            if not written:
+                return total
+
+    async def thread(self, conversation_id: str, user_id: str) -> int:
+        """Writes what waits of one person in one thread; returns how many turns."""
+        count = 0
+        while True:
+            asked_at = self._clock()
+            waiting, turns = await self._spool.waiting(conversation_id, user_id)
+            self._learn(waiting, asked_at)
+            gone = [await self._write(turn) for turn in turns]
+            count += sum(gone)
+            if not turns or not all(gone):  # a row that changed meanwhile is written next time
+                return count
+
+    async def _write(self, turn: SpooledTurn) -> bool:
+        """Whether the turn left the spool. One that the memory refuses is set aside."""
+        try:
+            await self._rpc.call("restore_turn", _params(turn), turn.context)
+        except StoreUnavailable:
+            raise
+        except StoreError as exc:
+            kind = type(exc).__name__
+            log.error("spool.refused", turn_id=turn.turn_id, error=kind, code=exc.code)
+            await self._spool.set_aside(turn.turn_id, f"{kind} {exc.code}")
+            return True
+        return await self._spool.drop(turn)
+
+    def _learn(self, waiting: int, asked_at: float) -> None:
+        self.waiting = waiting
+        self._empty_until = 0.0 if waiting else asked_at + self._lease_s
+
+
+def _params(turn: SpooledTurn) -> dict[str, object]:
+    return {
+        "p_turn_id": turn.turn_id,
+        "p_conversation_id": turn.context.conversation_id,
+        "p_chat_id": turn.context.chat_id,
+        "p_root_id": turn.context.root_id,
+        "p_user_id": turn.context.user_id,
+        "p_actor_id": turn.context.actor_id,
+        "p_actor_name": turn.actor_name,
+        "p_tenant_key": turn.context.tenant_key,
+        "p_content": turn.content,
+        "p_cards": json.dumps([asdict(card) for card in turn.cards], ensure_ascii=False),
+        "p_tool_calls": json.dumps(list(turn.tool_calls), ensure_ascii=False),
+        "p_error": turn.error,
+        "p_asked_at": turn.asked_at,
+        "p_answered_at": turn.answered_at,
+    }

@@ -1,0 +1,181 @@
+"""Recall: what to ask the memory for, when to ask, and how a hit reads. Pure.
+
+The search itself is the SQL function `recall`; it knows words, this module knows time and people.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any, Literal
+
+from memory.dates import DEFAULT_ZONE, DateRange, date_range
+from memory.scope import AgentMemoryContext
+
+RecallScope = Literal["thread", "chat", "everywhere"]
+
+# In units of the best text score. A date puts its turns first, “lately” only tips the scales.
+_DATE_BOOST = 1.0
+_FUZZY_BOOST = 0.1
+_SNIPPET = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One earlier turn. `asked_at` is ISO 8601; `before` and `after` are the turns around it."""
+
+    turn_id: str
+    message_id: int
+    conversation_id: str
+    chat_id: str
+    asked_at: str
+    actor_id: str | None
+    actor_name: str
+    question: str
+    answer: str
+    before: str = ""
+    after: str = ""
+    score: float = 0.0
+
+
+def recall_params(
+    context: AgentMemoryContext,
+    query: str,
+    *,
+    now: datetime,
+    scope: RecallScope = "thread",
+    k: int = 5,
+    before_id: int | None = None,
+    zone: tzinfo = DEFAULT_ZONE,
+) -> dict[str, object]:
+    """The arguments of the SQL function `recall` that the identity does not give.
+
+    `now` is aware; with `before_id` (the oldest message that the prompt already has) only what
+    came before it in this conversation is found.
+    """
+    when = date_range(query, now, zone)
+    return {
+        "p_chat_id": context.chat_id,
+        "p_tenant_key": context.tenant_key,
+        "p_query": query,
+        "p_scope": scope,
+        "p_k": k,
+        "p_spans": json.dumps(_spans(when)),
+        "p_boost": _FUZZY_BOOST if when and when.fuzzy else _DATE_BOOST,
+        "p_before_id": before_id,
+    }
+
+
+def _spans(when: DateRange | None) -> list[tuple[str, str]]:
+    spans = when.spans if when else ()
+    return [(span.since.isoformat(), span.until.isoformat()) for span in spans]
+
+
+def passages(rows: Sequence[Mapping[str, Any]]) -> tuple[Passage, ...]:
+    """The hits of the SQL function, best first."""
+    return tuple(map(_passage, rows))
+
+
+def _passage(row: Mapping[str, Any]) -> Passage:
+    texts = {key: row[key] or "" for key in _TEXTS}
+    return Passage(**{**row, **texts})
+
+
+_TEXTS = ("actor_name", "question", "answer", "before", "after")
+
+
+# When to ask
+
+_POINTS_BACK = re.compile(
+    r"上[次回]|之前|以前|先前|曾经?|从前|过去|当时|那[次时天]|早些时候|还?记得|记不记得|忘了|告诉过|提到?过"
+    r"|[说讲聊问推荐分享咨询答应给]过|是不是说|我说的那个|老样子"
+    r"|\blast\s+time\b|\bpreviously\b|\bearlier\b|\bbefore\b|\bremember\b|\bremind\s+me\b|\bforg[eo]t"
+    r"|\b(?:did|have|had|was|were)\s+(?:i|we|you|he|she|they)\b|\b(?:i|we|you)\s+(?:said|told|mentioned|asked"
+    r"|talked|discussed|recommended|suggested|agreed|decided|promised)\b|\bonce\s+(?:said|told)\b"
+    r"|\bwhen\s+did\b|\bback\s+then\b|\bused\s+to\b",
+    re.IGNORECASE,
+)
+_CONTENT = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]{2,}|[0-9a-z\u00c0-\u02af\u0370-\u0fff]{3,}"
+)
+_NO_CONTENT = re.compile(
+    r"什么|怎么样?|哪[些个里儿]|多少|为什么|是不是|有没有|可以|一下|请问?|帮我|谢谢|你好|我们?|你们?|他们?|她们?"
+    r"|这个?|那个?|就是|的|了|吗|呢|吧|啊|是|在|有|和|与|给|把|对|很|都|也|要|想|能|会|不"
+)
+_ENGLISH_NO_CONTENT = frozenset(
+    """the and for from with are was were been does did has have had what when where who whose which
+    why how that this its you your can could would should will please thanks thank hello about tell
+    give make help any some not but just more there here they them she him her his our all get let
+    know want need like then than out one""".split()
+)
+_LACKING = 0.5
+
+
+def needs_recall(question: str, window_texts: Sequence[str], now: datetime | None = None) -> bool:
+    """Whether the answer may lie in what was said before the window.
+
+    True when the question points to the past, names a past time (with `now`, aware), or when at
+    least half of its content words appear nowhere in `window_texts`.
+    """
+    if _POINTS_BACK.search(question):
+        return True
+    if now and (when := date_range(question, now)) and when.spans[0].until <= now:
+        return True
+    words = content_words(question)
+    if not words:
+        return False
+    window = "\n".join(window_texts).lower()
+    missing = [word for word in words if word not in window]
+    return len(missing) >= _LACKING * len(words)
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Words that carry the matter of `text`: Latin words, and CJK as pairs of characters."""
+    runs = _CONTENT.findall(_NO_CONTENT.sub(" ", text.lower()))
+    return frozenset(
+        word for run in runs for word in _words(run) if word not in _ENGLISH_NO_CONTENT
+    )
+
+
+def _words(run: str) -> list[str]:
+    if run[0] < "\u3040":
+        return [run]
+    return [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+# How a hit reads
+
+
+def render(
+    found: Sequence[Passage],
+    *,
+    names: Mapping[str, str] | None = None,
+    zone: tzinfo = DEFAULT_ZONE,
+) -> str:
+    """The passages as a block for a prompt, oldest first; "" when there is none.
+
+    One line per message: each says when (in `zone`), in which thread and by whom. What people
+    wrote stays on its line, so that it cannot pass for another speaker's. `names` gives the name
+    of an `open_id` whose message was stored without one.
+    """
+    ordered = sorted(found, key=lambda passage: (passage.asked_at, passage.message_id))
+    return "\n".join(line for p in ordered for line in _lines(p, names or {}, zone))
+
+
+def _lines(passage: Passage, names: Mapping[str, str], zone: tzinfo) -> list[str]:
+    who = passage.actor_name or names.get(passage.actor_id or "", passage.actor_id or "someone")
+    when = datetime.fromisoformat(passage.asked_at).astimezone(zone)
+    head = f"[{when:%Y-%m-%d %H:%M} · {passage.conversation_id}]"
+    lines = [f"{head} {one_line(who, 60)}: {one_line(passage.question)}"]
+    if passage.answer:
+        lines.append(f"{head} (you): {one_line(passage.answer)}")
+    return lines
+
+
+def one_line(text: str, limit: int = _SNIPPET) -> str:
+    """`text` on a single line, cut to `limit` characters; no character in it ends a line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

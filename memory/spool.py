@@ -1,0 +1,201 @@
+"""The spool: turns kept in the queue's database while the memory is away. One SQL function each.
+
+The queue's database may be the memory's own or another server. When it is away too, nothing runs:
+jobs stay queued, and what was under way fails with `SpoolUnavailable` and is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from memory.errors import AccessDenied, StoreUnavailable
+from memory.migrations import SCHEMA
+from memory.models import StoredCard, TurnState
+from memory.postgres import Pool
+from memory.scope import AgentMemoryContext, memory_context
+
+_BATCH = 50
+_CANCEL_GRACE_S = 0.25
+
+
+class SpoolUnavailable(StoreUnavailable):
+    """Neither the memory nor the queue's database answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledTurn:
+    """A turn as far as it is known. Times are ISO 8601; `version` counts the changes of the row."""
+
+    turn_id: str
+    context: AgentMemoryContext
+    content: str
+    actor_name: str = ""
+    state: TurnState = "open"
+    attempts: int = 1
+    cards: tuple[StoredCard, ...] = ()
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    error: str | None = None
+    asked_at: str | None = None
+    answered_at: str | None = None
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolState:
+    """How many turns wait and how many the memory refused; `since` is ISO 8601.
+
+    `conversations` are (conversation_id, user_id), the one that waited longest first.
+    """
+
+    waiting: int
+    refused: int
+    since: str | None
+    conversations: tuple[tuple[str, str], ...]
+
+
+class Spool:
+    """The rows of `feishu_bot.spool`. Methods on one turn return None when it is not there."""
+
+    def __init__(self, pool: Pool, *, timeout_s: float = 5.0) -> None:
+        self._pool = pool
+        self._timeout_s = timeout_s
+
+    async def open_turn(self, turn: SpooledTurn) -> SpooledTurn:
+        """Keeps `turn`, or finds it as an earlier attempt left it: a reply that is there stays."""
+        row = await self._call("spool_open_turn", Jsonb(_row(turn)))
+        if row is None:
+            raise AccessDenied(f"turn {turn.turn_id!r} belongs to another conversation")
+        return _turn(row)
+
+    async def record_reply(
+        self,
+        turn_id: str,
+        cards: Sequence[StoredCard],
+        tool_calls: Sequence[Mapping[str, Any]],
+    ) -> SpooledTurn | None:
+        """Stores the reply unless one is there; returns what is stored."""
+        rows = Jsonb([asdict(card) for card in cards])
+        return _found(
+            await self._call("spool_record_reply", turn_id, rows, Jsonb(list(tool_calls)))
+        )
+
+    async def mark_sent(
+        self, turn_id: str, *, chunk: int, content: str, message_id: str
+    ) -> SpooledTurn | None:
+        return _found(await self._call("spool_mark_sent", turn_id, chunk, content, message_id))
+
+    async def mark_failed(self, turn_id: str, error: str) -> SpooledTurn | None:
+        return _found(await self._call("spool_mark_failed", turn_id, error))
+
+    async def waiting(
+        self, conversation_id: str, user_id: str
+    ) -> tuple[int, tuple[SpooledTurn, ...]]:
+        """How many turns wait in all, and the oldest of this conversation in order."""
+        found = await self._call("spool_waiting", conversation_id, user_id, _BATCH)
+        return found["waiting"], tuple(map(_turn, found["turns"]))
+
+    async def state(self) -> SpoolState:
+        found = await self._call("spool_state", _BATCH)
+        pairs = tuple((pair[0], pair[1]) for pair in found["conversations"])
+        return SpoolState(found["waiting"], found["refused"], found["since"], pairs)
+
+    async def drop(self, turn: SpooledTurn) -> bool:
+        """Forgets a turn that the memory has; False when it changed in the meantime."""
+        dropped: bool = await self._call("spool_drop", turn.turn_id, turn.version)
+        return dropped
+
+    async def set_aside(self, turn_id: str, reason: str) -> None:
+        """The memory refuses the turn: it stays for operators. `reason`: a code, no text."""
+        await self._call("spool_set_aside", turn_id, reason)
+
+    async def take_back(self) -> int:
+        """Lets the refused turns wait again; returns how many."""
+        count: int = await self._call("spool_take_back")
+        return count
+
+    async def forget(
+        self,
+        *,
+        user_id: str | None = None,
+        tenant_key: str = "",
+        conversation_id: str | None = None,
+    ) -> int:
+        """Forgets what waits of a person (subject or author), of a conversation, or of a person in
+        a conversation; returns how many turns."""
+        count: int = await self._call("spool_forget", user_id, tenant_key, conversation_id)
+        return count
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def _call(self, function: str, *arguments: object) -> Any:
+        places = sql.SQL(", ").join(sql.Placeholder() for _ in arguments)
+        statement = sql.SQL("select {}({})").format(sql.Identifier(SCHEMA, function), places)
+        try:
+            # The second limit gives up a server that does not even cancel; see memory.postgres.
+            async with (
+                asyncio.timeout(self._timeout_s + _CANCEL_GRACE_S),
+                asyncio.timeout(self._timeout_s),
+                self._pool.connection() as connection,
+            ):
+                row = await (await connection.execute(statement, arguments)).fetchone()
+        except TimeoutError as exc:
+            raise SpoolUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
+        except psycopg.Error as exc:
+            code = exc.sqlstate or ""
+            raise SpoolUnavailable(f"{function}: {type(exc).__name__}", code=code) from exc
+        return row[0] if row else None
+
+
+def _row(turn: SpooledTurn) -> dict[str, Any]:
+    scope = turn.context
+    return {
+        "turn_id": turn.turn_id,
+        "conversation_id": scope.conversation_id,
+        "chat_id": scope.chat_id,
+        "root_id": scope.root_id,
+        "user_id": scope.user_id,
+        "actor_id": scope.actor_id,
+        "actor_name": turn.actor_name,
+        "tenant_key": scope.tenant_key,
+        "content": turn.content,
+        "state": turn.state,
+        "attempts": turn.attempts,
+        "cards": [asdict(card) for card in turn.cards],
+        "tool_calls": list(turn.tool_calls),
+    }
+
+
+def _found(row: Mapping[str, Any] | None) -> SpooledTurn | None:
+    return None if row is None else _turn(row)
+
+
+def _turn(row: Mapping[str, Any]) -> SpooledTurn:
+    context = memory_context(
+        chat_id=row["chat_id"],
+        root=row["root_id"],
+        subject=row["user_id"],
+        actor=row["actor_id"],
+        tenant_key=row["tenant_key"],
+    )
+    return SpooledTurn(
+        turn_id=row["turn_id"],
+        context=context,
+        content=row["content"],
+        actor_name=row["actor_name"],
+        state=row["state"],
+        attempts=row["attempts"],
+        cards=tuple(StoredCard(**card) for card in row["cards"]),
+        tool_calls=tuple(row["tool_calls"]),
+        error=row["error"],
+        asked_at=row["asked_at"],
+        answered_at=row["answered_at"],
+        version=row["version"],
+    )

@@ -1,0 +1,258 @@
+"""The memory port for a memory that can be away: turns go on, and nothing is lost.
+
+While the memory does not answer, a turn's rows go to the spool; when it is back they are written in
+order, each turn once. As long as a turn has a row in the spool, that row is the truth about it.
+
+Several workers: each may know for `lease_s` that the spool is empty, and then opens turns without
+asking it. Whoever puts a turn there ends no step of it before all such leases are over, so the
+turn's next attempt and the next turn of its thread find the row, in every worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import structlog
+
+from memory.breaker import CircuitBreaker
+from memory.drain import Drain
+from memory.errors import StoreError, StoreUnavailable
+from memory.models import OpenTurn, StoredCard, TurnState
+from memory.scope import AgentMemoryContext
+from memory.spool import Spool, SpooledTurn, SpoolUnavailable
+from memory.store import MemoryStore, Rpc
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+_FOLLOWED = 2000
+_QUICK_S = 1.0
+
+
+@dataclass
+class _Followed:
+    """A turn under way here. From `settled_at` (monotonic s) on every worker finds its row."""
+
+    turn: SpooledTurn
+    spooled: bool = False
+    settled_at: float = 0.0
+
+
+class SpoolingStore(MemoryStore):
+    """`MemoryStore` whose turns survive a memory that is away; see `memory.store` for the methods.
+
+    `rpc` goes through `breaker` (`memory.breaker.BreakingRpc`), so that nobody waits for long.
+    What is no step of a turn raises `StoreUnavailable` meanwhile; everything raises
+    `SpoolUnavailable` when the queue's database does not answer either.
+    """
+
+    def __init__(
+        self,
+        rpc: Rpc,
+        spool: Spool,
+        breaker: CircuitBreaker,
+        *,
+        lease_s: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(rpc)
+        self._spool = spool
+        self._breaker = breaker
+        self._lease_s = lease_s
+        self._clock = clock
+        self._drain = Drain(rpc, spool, lease_s=lease_s, clock=clock)
+        self._followed: OrderedDict[str, _Followed] = OrderedDict()
+
+    @property
+    def waiting(self) -> int:
+        """How many turns wait in the spool, as last seen."""
+        return self._drain.waiting
+
+    async def close(self) -> None:
+        await super().close()
+        await self._spool.close()
+
+    async def open_turn(
+        self,
+        context: AgentMemoryContext,
+        *,
+        turn_id: str,
+        content: str,
+        actor_name: str = "",
+        history_limit: int = 10,
+    ) -> OpenTurn:
+        """As in the memory; without it `degraded`: the question is kept, the history unknown."""
+        turn = SpooledTurn(turn_id, context, content, actor_name)
+        memory = partial(
+            super().open_turn,
+            context,
+            turn_id=turn_id,
+            content=content,
+            actor_name=actor_name,
+            history_limit=history_limit,
+        )
+        try:
+            if not self._drain.known_empty:
+                await self._drain.thread(context.conversation_id, context.user_id)
+            opened = await self._steadily(memory)
+        except SpoolUnavailable:
+            raise
+        except StoreUnavailable as exc:
+            log.warning("memory.away", turn_id=turn_id, step="open_turn", code=exc.code)
+            kept = await self._keep(_Followed(turn))
+            return OpenTurn(kept.state, kept.attempts, kept.cards, degraded=True)
+        self._follow(_Followed(replace(turn, state=opened.state, cards=opened.reply)))
+        return opened
+
+    async def record_reply(
+        self,
+        context: AgentMemoryContext,
+        *,
+        turn_id: str,
+        cards: Sequence[str],
+        tool_calls: Sequence[Mapping[str, Any]] = (),
+    ) -> tuple[TurnState, tuple[StoredCard, ...]]:
+        pending = tuple(StoredCard(n, text, "pending") for n, text in enumerate(cards))
+        kept = await self._step(
+            "record_reply",
+            turn_id,
+            partial(
+                super().record_reply, context, turn_id=turn_id, cards=cards, tool_calls=tool_calls
+            ),
+            partial(self._spool.record_reply, turn_id, pending, tool_calls),
+        )
+        if isinstance(kept, SpooledTurn):
+            return kept.state, kept.cards
+        state, stored = kept
+        calls = tuple(tool_calls) if stored == pending else ()
+        self._changed(turn_id, lambda t: replace(t, state=state, cards=stored, tool_calls=calls))
+        return state, stored
+
+    async def mark_sent(
+        self,
+        context: AgentMemoryContext,
+        *,
+        turn_id: str,
+        chunk: int,
+        content: str,
+        message_id: str,
+    ) -> TurnState:
+        mark = partial(super().mark_sent, context, turn_id=turn_id)
+        spool_mark = partial(self._spool.mark_sent, turn_id)
+        kept = await self._step(
+            "mark_sent",
+            turn_id,
+            partial(mark, chunk=chunk, content=content, message_id=message_id),
+            partial(spool_mark, chunk=chunk, content=content, message_id=message_id),
+        )
+        if isinstance(kept, SpooledTurn):
+            return kept.state
+        sent = StoredCard(chunk, content, "sent", message_id)
+        self._changed(turn_id, lambda turn: _with_card(turn, kept, sent))
+        return kept
+
+    async def mark_failed(self, context: AgentMemoryContext, *, turn_id: str, error: str) -> None:
+        await self._step(
+            "mark_failed",
+            turn_id,
+            partial(super().mark_failed, context, turn_id=turn_id, error=error),
+            partial(self._spool.mark_failed, turn_id, error),
+        )
+        self._followed.pop(turn_id, None)
+
+    async def drain(self) -> int:
+        """Writes what waits; returns how many turns. Raises `StoreUnavailable`."""
+        written = await self._drain.everything()
+        if written:
+            log.info("spool.drained", turns=written, waiting=self.waiting)
+        return written
+
+    async def drain_forever(self, stop: asyncio.Event) -> None:
+        """Drains whenever the memory is there, and probes it while it is not, until `stop`."""
+        taken_back = False
+        while not stop.is_set():
+            try:
+                if not taken_back:
+                    await self._spool.take_back()
+                    taken_back = True
+                await self.drain()
+                if self._breaker.state != "closed":
+                    await self.ping()
+            except StoreError as exc:
+                level = "debug" if isinstance(exc, StoreUnavailable) else "error"
+                getattr(log, level)("spool.waits", error=type(exc).__name__, code=exc.code)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), self._lease_s / 2)
+
+    async def _step(
+        self,
+        name: str,
+        turn_id: str,
+        memory: Callable[[], Awaitable[T]],
+        spool: Callable[[], Awaitable[SpooledTurn | None]],
+    ) -> T | SpooledTurn:
+        """One step of a turn, where the turn is: in the spool if it has a row there, else in the
+        memory; if that is away, a row is made."""
+        known = self._followed.get(turn_id)
+        if known and known.spooled and (kept := await spool()):
+            return await self._settled(known, kept)
+        try:
+            return await self._steadily(memory)
+        except StoreUnavailable as exc:
+            if known is None:
+                raise
+            log.warning("memory.away", turn_id=turn_id, step=name, code=exc.code)
+            await self._keep(known)
+            if kept := await spool():
+                return await self._settled(known, kept)
+            raise  # written this very moment: the next attempt finds it in the memory
+
+    async def _keep(self, known: _Followed) -> SpooledTurn:
+        known.turn = await self._spool.open_turn(known.turn)
+        known.spooled = True
+        known.settled_at = self._clock() + self._lease_s
+        self._drain.filled()
+        self._follow(known)
+        return known.turn
+
+    async def _settled(self, known: _Followed, kept: SpooledTurn) -> SpooledTurn:
+        """Ends a step when no worker can still believe that the spool is empty."""
+        known.turn = kept
+        self._follow(known)
+        await asyncio.sleep(known.settled_at - self._clock())
+        return kept
+
+    async def _steadily(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Repeats a call that failed quickly: often the server had closed an idle connection."""
+        began = self._clock()
+        try:
+            return await call()
+        except StoreUnavailable:
+            if self._breaker.state != "closed" or self._clock() - began > _QUICK_S:
+                raise
+        return await call()
+
+    def _follow(self, known: _Followed) -> None:
+        turn_id = known.turn.turn_id
+        self._followed.pop(turn_id, None)
+        if known.turn.state in ("open", "pending"):
+            self._followed[turn_id] = known
+        if len(self._followed) > _FOLLOWED:
+            self._followed.popitem(last=False)
+
+    def _changed(self, turn_id: str, change: Callable[[SpooledTurn], SpooledTurn]) -> None:
+        if known := self._followed.get(turn_id):
+            known.turn = change(known.turn)
+            self._follow(known)
+
+
+def _with_card(turn: SpooledTurn, state: TurnState, sent: StoredCard) -> SpooledTurn:
+    cards = tuple(sent if card.chunk == sent.chunk else card for card in turn.cards)
+    return replace(turn, state=state, cards=cards)

@@ -1,0 +1,118 @@
+// Card JSON 2.0 as DOM nodes.
+
+import { el, link } from "./dom.js";
+import { say } from "./labels.js";
+import { at, inline, markdown, picture } from "./markdown.js";
+
+// `context`: names(open_id) → name, click(index, value) → Promise, isOpen(id), setOpen(id, open).
+export function card(body, streaming, context) {
+  const counter = { buttons: 0, panels: 0 };
+  const node = el("article", { class: streaming ? "card streaming" : "card" });
+  if (body.header) node.append(header(body.header, context));
+  const content = el("div", { class: "card-body" }, elements(body.body?.elements, context, counter));
+  if (streaming) content.append(el("div", { class: "generating" }, el("i"), say("generating")));
+  node.append(content);
+  return node;
+}
+
+function header(value, context) {
+  const node = el("header", { class: `card-header template-${value.template ?? "default"}` });
+  node.append(el("strong", {}, text(value.title, context)));
+  if (value.subtitle) node.append(el("small", {}, text(value.subtitle, context)));
+  for (const tag of value.text_tag_list ?? []) node.append(el("span", { class: "tag" }, tag.text?.content ?? ""));
+  return node;
+}
+
+function elements(list, context, counter) {
+  const made = [];
+  let row = null;
+  for (const one of list ?? []) {
+    if (one.tag !== "button") {
+      row = null;
+      made.push(element(one, context, counter));
+      continue;
+    }
+    if (!row) made.push((row = el("div", { class: "buttons" })));
+    row.append(button(one, context, counter));
+  }
+  return made;
+}
+
+function element(one, context, counter) {
+  switch (one.tag) {
+    case "markdown": return styled(markdown(one.content ?? "", context.names), one);
+    case "div": return styled(el("div", {}, text(one.text, context)), one.text ?? {});
+    case "hr": return el("hr");
+    case "img": return picture(one.img_key ?? "", one.alt?.content ?? "");
+    case "person": return at(one.user_id, context.names);
+    case "table": return table(one, context);
+    case "collapsible_panel": return panel(one, context, counter);
+    case "column_set": return columns(one, context, counter);
+    case "form":
+    case "interactive_container":
+      return el("div", { class: "container" }, elements(one.elements, context, counter));
+    default: return el("div", { class: "hint" }, `[${one.tag}]`);
+  }
+}
+
+function styled(node, one) {
+  if (one.text_size === "notation") node.classList.add("notation");
+  if (one.text_align === "center") node.classList.add("centered");
+  return node;
+}
+
+function text(value, context) {
+  if (!value) return "";
+  if (value.tag === "plain_text") return value.content ?? "";
+  return el("span", {}, ...inline(value.content ?? "", context.names));
+}
+
+function button(one, context, counter) {
+  const index = counter.buttons++;
+  const open = (one.behaviors ?? []).find((behavior) => behavior.type === "open_url");
+  const kind = `button type-${one.type ?? "default"}`;
+  if (open && !(one.behaviors ?? []).some((behavior) => behavior.type === "callback")) {
+    const node = link(open.default_url ?? "", text(one.text, context));
+    node.className = kind;
+    return node;
+  }
+  const node = el("button", { type: "button", class: kind, disabled: Boolean(one.disabled) }, text(one.text, context));
+  node.addEventListener("click", async () => {
+    node.disabled = true;
+    node.classList.add("busy");
+    await context.click(index);
+    node.disabled = Boolean(one.disabled);
+    node.classList.remove("busy");
+  });
+  return node;
+}
+
+function panel(one, context, counter) {
+  const id = one.element_id ?? `panel-${counter.panels++}`;
+  const node = el("details", { class: "panel", open: context.isOpen(id, Boolean(one.expanded)) });
+  node.append(el("summary", {}, text(one.header?.title, context)));
+  node.append(el("div", { class: "panel-body" }, elements(one.elements, context, counter)));
+  node.addEventListener("toggle", () => context.setOpen(id, node.open));
+  return node;
+}
+
+function columns(one, context, counter) {
+  const made = (one.columns ?? []).map((column) => {
+    const node = el("div", { class: "column" }, elements(column.elements, context, counter));
+    if (column.width !== "auto") node.style.flexGrow = String(column.weight ?? 1);
+    return node;
+  });
+  return el("div", { class: "columns" }, made);
+}
+
+function table(one, context) {
+  const shown = one.columns ?? [];
+  const cell = (value) => {
+    if (value === null || value === undefined) return "";
+    if (typeof value !== "object") return el("span", {}, ...inline(String(value), context.names));
+    return JSON.stringify(value);
+  };
+  const head = el("tr", {}, shown.map((column) => el("th", {}, column.display_name ?? column.name)));
+  const rows = (one.rows ?? []).map((row) => el("tr", {}, shown.map((column) => el("td", {}, cell(row[column.name])))));
+  return el("div", { class: "table-box" }, el("table", {}, el("thead", {}, head), el("tbody", {}, rows)));
+}

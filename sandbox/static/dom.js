@@ -1,0 +1,55 @@
+// Building elements. Text always goes in as text, never as HTML.
+
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === undefined || value === null) continue;
+    if (name === "class") node.className = value;
+    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+// Only addresses that cannot run script become links.
+export function link(href, ...children) {
+  const safe = /^https?:\/\//i.test(href) || /^mailto:/i.test(href);
+  if (!safe) return el("span", {}, ...children);
+  return el("a", { href, target: "_blank", rel: "noreferrer noopener" }, ...children);
+}
+
+// Line drawings on a 16 x 16 grid, so that nothing depends on an emoji font.
+const DRAWINGS = {
+  reply: "M2.5 3h11v8H7l-3 2.5V11H2.5z",
+  like: "M2 7h2.5v6.5H2zM4.5 7l3-5c1.4 0 1.8 1 1.5 2.2L8.6 6h4.2c.8 0 1.4.7 1.2 1.5l-1 4.8c-.2.7-.7 1.2-1.4 1.2H4.5",
+  undo: "M6 3 2.5 6.5 6 10M3 6.5h6.5a3.5 3.5 0 0 1 0 7H6",
+  memory: "M2.5 3.5h11v9h-11zM10 3.5v9M4.5 6h3M4.5 8.5h3",
+  menu: "M2.5 4h11M2.5 8h11M2.5 12h11",
+};
+
+export function icon(name) {
+  const space = "http://www.w3.org/2000/svg";
+  const node = document.createElementNS(space, "svg");
+  const path = document.createElementNS(space, "path");
+  node.setAttribute("viewBox", "0 0 16 16");
+  node.setAttribute("class", "icon");
+  node.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", DRAWINGS[name]);
+  node.append(path);
+  return node;
+}
+
+const COLOURS = ["#3370ff", "#f54a45", "#00b578", "#ff8800", "#7f3bf5", "#14b8d4", "#c02a8c"];
+
+export function avatar(person) {
+  const bot = person.kind === "bot";
+  const chinese = /[\u3400-\u9fff]/.test(person.name);
+  const initials = bot ? "✦" : chinese
+    ? person.name.slice(-2)
+    : person.name.split(/\s+/).map((word) => word[0]).join("").slice(0, 2).toUpperCase();
+  const node = el("span", { class: bot ? "avatar bot" : "avatar", "aria-hidden": "true" }, initials);
+  const sum = [...person.open_id].reduce((total, letter) => (total * 31 + letter.charCodeAt(0)) % 65521, 7);
+  if (!bot) node.style.backgroundColor = COLOURS[sum % COLOURS.length];
+  return node;
+}

@@ -1,0 +1,95 @@
+// One message: bubble or card, sender, time, reactions, what can be done with it.
+
+import { card } from "./card.js";
+import { avatar, el, icon, link } from "./dom.js";
+import { locale, say } from "./labels.js";
+import { at, markdown, picture } from "./markdown.js";
+
+const EMOJI = { THUMBSUP: "👍", Typing: "⌨️", OK: "👌", SMILE: "😊", HEART: "❤️", DONE: "✅", OnIt: "🫡",
+  GLANCE: "👀", THINKING: "🤔", Get: "👌", LGTM: "✅" };
+
+// `context` is that of card(), plus actions: replyTo, react, recall; `speaker()` is an open id.
+export function message(view, context) {
+  const node = el("div", { class: "message", "data-id": view.message_id });
+  node.append(avatar(view.sender), el("div", { class: "message-main" },
+    heading(view), content(view, context), reactions(view, context)), toolbar(view, context));
+  return node;
+}
+
+function heading(view) {
+  const time = new Date(view.create_ms).toLocaleTimeString(locale(), { hour: "2-digit", minute: "2-digit" });
+  return el("div", { class: "heading" },
+    el("b", {}, view.sender.name),
+    view.sender.kind === "bot" ? el("span", { class: "badge" }, say("bot")) : null,
+    el("time", {}, time),
+    view.updated && !view.card && !view.deleted ? el("span", {}, say("edited")) : null);
+}
+
+function content(view, context) {
+  if (view.deleted) return el("div", { class: "bubble recalled" }, say("recalled"));
+  if (view.card) return card(view.card, view.streaming, context.forMessage(view));
+  const own = view.sender.open_id === context.speaker() ? "bubble own" : "bubble";
+  return el("div", { class: own }, body(view, context));
+}
+
+function body(view, context) {
+  let value = null;
+  try { value = JSON.parse(view.content); } catch { return [view.content]; }
+  if (view.msg_type === "text") return withMentions(String(value.text ?? ""), view);
+  if (view.msg_type === "post") return post(value, view, context);
+  if (view.msg_type === "image") return [picture(value.image_key ?? "", say("image"))];
+  return [el("span", { class: "hint" }, `[${view.msg_type}] ${value.file_name ?? ""}`)];
+}
+
+function withMentions(text, view) {
+  const names = new Map(view.mentions.map((one) => [one.key, one]));
+  return text.split(/(@_user_\d+|@_all)/).map((part) => {
+    if (part === "@_all") return el("span", { class: "at" }, `@${say("everyone")}`);
+    const found = names.get(part);
+    return found ? at(found.open_id, () => found.name) : part;
+  });
+}
+
+function post(value, view, context) {
+  const flat = Array.isArray(value.content) ? value : Object.values(value)[0] ?? {};
+  const lines = (flat.content ?? []).map((line) => el("p", {}, line.map((part) => postPart(part, view, context))));
+  return [flat.title ? el("h4", {}, flat.title) : null, ...lines].filter(Boolean);
+}
+
+function postPart(part, view, context) {
+  switch (part.tag) {
+    case "md": return markdown(part.text ?? "", context.names);
+    case "a": return link(part.href ?? "", part.text ?? "");
+    case "at": return part.user_id?.startsWith("@") ? el("span", {}, withMentions(part.user_id, view)) : at(part.user_id, context.names);
+    case "img": return picture(part.image_key ?? "", say("image"));
+    case "code_block": return el("pre", {}, el("code", {}, part.text ?? ""));
+    case "hr": return el("hr");
+    default: return el("span", {}, withMentions(part.text ?? "", view));
+  }
+}
+
+function reactions(view, context) {
+  if (view.deleted || !view.reactions.length) return null;
+  const groups = Map.groupBy ? Map.groupBy(view.reactions, (one) => one.emoji_type) : grouped(view.reactions);
+  return el("div", { class: "reactions" }, [...groups].map(([emoji, list]) => el("button", {
+    type: "button",
+    class: "reaction",
+    title: list.map((one) => one.name).join(", "),
+    onclick: () => context.react(view, emoji),
+  }, `${EMOJI[emoji] ?? emoji} ${list.map((one) => one.name).join(", ")}`)));
+}
+
+function grouped(list) {
+  const groups = new Map();
+  for (const one of list) groups.set(one.emoji_type, [...(groups.get(one.emoji_type) ?? []), one]);
+  return groups;
+}
+
+function toolbar(view, context) {
+  const own = view.sender.open_id === context.speaker();
+  const action = (drawing, title, onclick) => el("button", { type: "button", title, "aria-label": title, onclick }, icon(drawing));
+  return el("div", { class: "toolbar" },
+    view.deleted ? null : action("reply", say("replyInThread"), () => context.replyTo(view)),
+    view.deleted ? null : action("like", say("like"), () => context.react(view, "THUMBSUP")),
+    own && !view.deleted ? action("undo", say("recall"), () => context.recall(view)) : null);
+}

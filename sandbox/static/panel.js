@@ -1,0 +1,35 @@
+// Beside the chat: what the bot remembers, and the events that were pushed to it.
+
+import { el } from "./dom.js";
+import { locale, say } from "./labels.js";
+
+export function sections(answer) {
+  if (!answer) return [el("p", { class: "hint" }, say("noInspector"))];
+  return (answer.sections ?? []).map((section) => el("section", {},
+    el("h3", {}, section.title), sectionBody(section)));
+}
+
+function sectionBody(section) {
+  if (section.rows?.length) return rows(section.rows);
+  if (section.text) return el("pre", { class: "plain" }, String(section.text));
+  return el("p", { class: "hint" }, say("empty"));
+}
+
+function rows(list) {
+  const shown = list.map((row) => (Array.isArray(row) ? row : Object.values(row)));
+  return el("table", { class: "rows" }, el("tbody", {}, shown.map((row) => el("tr", {},
+    row.map((cell) => el("td", {}, cell === null || cell === undefined ? "" : String(cell)))))));
+}
+
+export function deliveries(list) {
+  return list.slice(-12).reverse().map((one) => {
+    const last = one.attempts.at(-1);
+    const state = last ? `${last.status || last.error} · ${Math.round(last.latency_ms)} ms` : say("waiting");
+    const time = last ? new Date(last.at_ms).toLocaleTimeString(locale()) : "";
+    const good = last?.status === 200 ? "push good" : last ? "push bad" : "push";
+    return el("div", { class: good },
+      el("span", {}, one.event_type.replace(/^im\./, "")),
+      el("span", {}, `${state}${one.attempts.length > 1 ? ` · ×${one.attempts.length}` : ""}`),
+      el("time", {}, time));
+  });
+}

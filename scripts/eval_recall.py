@@ -1,0 +1,216 @@
+"""How much of the evidence recall finds, and how fast.
+
+Loads evaluation data into a throw-away embedded database, asks every question through the SQL
+function as the person concerned (row-level security on) and prints the share of the annotated
+evidence among the first k hits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import psycopg
+
+from memory import embedded, migrations
+from memory.postgres import PostgresRpc, connection_pool
+from memory.recall import passages, recall_params
+from memory.scope import AgentMemoryContext, memory_context
+from scripts.recall_corpora import Corpus, Turn, load_locomo, load_memory_bank
+from scripts.recall_scale import Latency, latency, measure_scale
+
+_DEFAULT_BANK = Path(__file__).parents[2] / "shared" / "eval"
+_EXAMPLES = """examples:
+  python -m scripts.eval_recall                          the Chinese questions, where present
+  python -m scripts.eval_recall --locomo locomo10.json   and the English ones
+  python -m scripts.eval_recall --scale                  milliseconds at 1,000 and 1,000,000 messages
+  python -m scripts.eval_recall --scale 100000 --json
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`found[k]` is the mean share of a question's evidence among the first k hits, 0 to 1."""
+
+    corpus: str
+    questions: int
+    with_dates: bool
+    found: dict[int, float]
+    ms: Latency
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    with tempfile.TemporaryDirectory(prefix="eval-recall-") as folder:
+        server = embedded.start(Path(folder))
+        reports = asyncio.run(_evaluate_all(server, _corpora(options), options.k))
+        scale = measure_scale(server, options.scale, _progress) if options.scale else []
+    if options.json:
+        print(json.dumps({"recall": [*map(asdict, reports)], "scale": [*map(asdict, scale)]}))
+    else:
+        print(_table(reports))
+        for line in scale:
+            print(line)
+    return 0 if reports or scale else 1
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.eval_recall",
+        description=__doc__,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--memory-bank", type=Path, default=_DEFAULT_BANK, metavar="DIR")
+    parser.add_argument("--locomo", type=Path, metavar="FILE", help="LoCoMo's JSON file")
+    parser.add_argument("--k", type=int, nargs="+", default=[1, 5, 10])
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument(
+        "--scale", type=int, nargs="?", const=1_000_000, metavar="MESSAGES", help="measure time too"
+    )
+    return parser.parse_args(arguments)
+
+
+def _corpora(options: argparse.Namespace) -> list[Corpus]:
+    corpora = []
+    if (options.memory_bank / "memory_bank_cn_evidence.json").exists():
+        corpora.append(load_memory_bank(options.memory_bank))
+    else:
+        _progress(f"no Chinese questions in {options.memory_bank}: name their folder, --memory-bank")
+    if options.locomo:
+        corpora.append(load_locomo(options.locomo))
+    return corpora
+
+
+async def _evaluate_all(server: str, corpora: Sequence[Corpus], ks: Sequence[int]) -> list[Report]:
+    reports = []
+    for corpus in corpora:
+        _progress(f"{corpus.name}: {len(corpus.questions)} questions")
+        url = fresh_database(server, "evaluation")
+        store(url, corpus)
+        for with_dates in (False, True):
+            reports.append(await evaluate(url, corpus, ks, with_dates=with_dates))
+    return reports
+
+
+def fresh_database(server: str, name: str) -> str:
+    """A migrated database `name` on `server`; one of that name is replaced."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"drop database if exists {name} with (force)".encode())
+        connection.execute(f"create database {name}".encode())
+    url = server.replace("/postgres?", f"/{name}?")
+    migrations.apply(url)
+    return url
+
+
+def store(url: str, corpus: Corpus) -> None:
+    """Every turn as the bot would have stored it, each conversation as one person's thread."""
+    with psycopg.connect(url) as connection, connection.cursor() as cursor:
+        for name, turns in corpus.conversations.items():
+            who = _context(name)
+            cursor.execute(
+                "insert into agent_chats (id, user_id, chat_id, root_id) values (%s, %s, %s, 'main')",
+                (who.conversation_id, who.user_id, who.chat_id),
+            )
+            for turn in turns:
+                _store_turn(cursor, who, turn)
+
+
+def _store_turn(cursor: psycopg.Cursor, who: AgentMemoryContext, turn: Turn) -> None:
+    turn_id = _turn_id(who, turn.id)
+    cursor.execute(
+        "insert into agent_turns (id, conversation_id, user_id, actor_id, chat_id, state)"
+        " values (%s, %s, %s, %s, %s, 'sent')",
+        (turn_id, who.conversation_id, who.user_id, who.user_id, who.chat_id),
+    )
+    said = [("user", turn.question, turn.speaker), ("assistant", turn.answer, "")]
+    cursor.executemany(
+        "insert into agent_messages (conversation_id, user_id, turn_id, chat_id, role, content,"
+        " actor_name, status, created_at) values (%s, %s, %s, %s, %s, %s, %s, 'sent', %s)",
+        [
+            (who.conversation_id, who.user_id, turn_id, who.chat_id, role, text, speaker, turn.at)
+            for role, text, speaker in said
+            if text
+        ],
+    )
+
+
+def _context(name: str) -> AgentMemoryContext:
+    return memory_context(chat_id=f"oc_{name}", root="main", subject=f"ou_{name}", actor=f"ou_{name}")
+
+
+def _turn_id(who: AgentMemoryContext, turn: str) -> str:
+    return f"{who.chat_id} {turn}"
+
+
+async def evaluate(url: str, corpus: Corpus, ks: Sequence[int], *, with_dates: bool) -> Report:
+    """Asks every question of `corpus`, which `store` put into the database."""
+    pool = connection_pool(url, size=1)
+    await pool.open()
+    rpc = PostgresRpc(pool)
+    found: dict[int, float] = dict.fromkeys(ks, 0.0)
+    times = []
+    for question in corpus.questions:
+        who = _context(question.conversation)
+        now = corpus.asked_at(question.conversation)
+        params = recall_params(who, question.text, now=now, k=max(ks))
+        if not with_dates:
+            params |= {"p_spans": "[]"}
+        started = time.perf_counter()
+        rows = await rpc.call("recall", _identified(who, params), who)
+        times.append((time.perf_counter() - started) * 1000)
+        hits = [passage.turn_id for passage in passages(rows)]
+        evidence = {_turn_id(who, turn) for turn in question.evidence}
+        for k in ks:
+            found[k] += len(evidence.intersection(hits[:k])) / len(evidence)
+    await rpc.close()
+    asked = len(corpus.questions)
+    shares = {k: total / asked for k, total in found.items()}
+    return Report(corpus.name, asked, with_dates, shares, latency(times))
+
+
+def _identified(who: AgentMemoryContext, params: dict[str, object]) -> dict[str, object]:
+    identity = {
+        "p_conversation_id": who.conversation_id,
+        "p_user_id": who.user_id,
+        "p_actor_id": who.actor_id,
+    }
+    return identity | params
+
+
+def _table(reports: Sequence[Report]) -> str:
+    if not reports:
+        return ""
+    ks = reports[0].found
+    head = ["data", "questions", "dates", *(f"R@{k}" for k in ks), "p50 ms", "p95 ms"]
+    rows = [
+        [
+            report.corpus,
+            str(report.questions),
+            "yes" if report.with_dates else "no",
+            *(f"{share:.1%}" for share in report.found.values()),
+            f"{report.ms.p50:.1f}",
+            f"{report.ms.p95:.1f}",
+        ]
+        for report in reports
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [head, *rows]
+    )
+
+
+def _progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,596 @@
+-- Purpose: what operators do with the memory: forget, export, keep no longer than agreed, inspect.
+--
+-- Which tables hold something of a person is read from the catalogue, by the names of their columns:
+-- a table that comes later is forgotten and exported without being named here. All functions are for
+-- service_role only and answer with jsonb.
+
+-- Who changed which keys of a working memory, and when. At most 50 changes are kept per memory.
+create table public.agent_working_memory_history (
+  id bigint generated always as identity primary key,
+  working_memory_id bigint not null
+    references public.agent_working_memory (id) on delete cascade,
+  user_id text not null,
+  tenant_key text not null default '',
+  actor_id text not null,                 -- the token's sender; 'service' where no token was used
+  scope text not null,
+  conversation_id text not null default '',
+  chat_id text not null default '',
+  was jsonb not null,                     -- the keys that changed, as they were
+  became jsonb not null,                  -- and as they are now
+  at timestamptz not null default clock_timestamp()
+);
+create index agent_working_memory_history_idx
+  on public.agent_working_memory_history (working_memory_id, id desc);
+
+alter table public.agent_working_memory_history enable row level security;
+
+-- Written by the trigger in the turn that changes the memory, within reach of whoever reaches that.
+do $$
+declare
+  reachable constant text := $rule$
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (user_id = (select public.claim('actor'))
+         or (scope = 'chat' and chat_id = (select public.claim('chat_id'))))
+  $rule$;
+begin
+  execute format('create policy agent_working_memory_history_select
+                  on public.agent_working_memory_history for select to authenticated using (%s)',
+                 reachable);
+  execute format('create policy agent_working_memory_history_insert
+                  on public.agent_working_memory_history for insert to authenticated
+                  with check (%s and actor_id = (select public.claim(''actor'')))', reachable);
+  execute format('create policy agent_working_memory_history_delete
+                  on public.agent_working_memory_history for delete to authenticated using (%s)',
+                 reachable);
+end
+$$;
+revoke all on public.agent_working_memory_history from anon;
+grant select, insert, delete on public.agent_working_memory_history to authenticated;
+grant select, insert, update, delete on public.agent_working_memory_history to service_role;
+
+create function public.record_working_memory_change() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_before constant jsonb := case when tg_op = 'UPDATE' then old.content else '{}' end;
+  v_was jsonb;
+  v_became jsonb;
+begin
+  select coalesce(jsonb_object_agg(o.key, o.value) filter (where o.key is not null), '{}'),
+         coalesce(jsonb_object_agg(n.key, n.value) filter (where n.key is not null), '{}')
+  into v_was, v_became
+  from jsonb_each(v_before) o full join jsonb_each(new.content) n on o.key = n.key
+  where o.value is distinct from n.value;
+  if v_was <> '{}' or v_became <> '{}' then
+    insert into public.agent_working_memory_history
+      (working_memory_id, user_id, tenant_key, actor_id, scope, conversation_id, chat_id, was, became)
+    values (new.id, new.user_id, new.tenant_key, coalesce(public.claim('actor'), 'service'),
+            new.scope, new.conversation_id, new.chat_id, v_was, v_became);
+    delete from public.agent_working_memory_history
+    where working_memory_id = new.id and id <= (
+      select h.id from public.agent_working_memory_history h
+      where h.working_memory_id = new.id order by h.id desc offset 50 limit 1);
+  end if;
+  return null;
+end
+$$;
+create trigger agent_working_memory_record_insert after insert on public.agent_working_memory
+  for each row execute function public.record_working_memory_change();
+create trigger agent_working_memory_record_update after update of content
+  on public.agent_working_memory for each row when (old.content <> new.content)
+  execute function public.record_working_memory_change();
+
+-- The words of a message that goes are also in what was made of it: the title of the conversation,
+-- and its summary. Both are made again from what is left.
+create function public.drop_words_of_messages() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  update public.agent_chats c set title = ''
+  from gone g
+  where g.role = 'user' and c.id = g.conversation_id and c.user_id = g.user_id
+    and c.title <> '' and c.title = left(g.content, 80);
+  if to_regclass('public.agent_summaries') is not null then
+    execute 'delete from public.agent_summaries s using gone g
+             where s.conversation_id = g.conversation_id and s.user_id = g.user_id
+               and s.until_message_id >= g.id';
+  end if;
+  return null;
+end
+$$;
+create trigger agent_messages_drop_words after delete on public.agent_messages
+  referencing old table as gone
+  for each statement execute function public.drop_words_of_messages();
+
+create index agent_turns_actor_idx on public.agent_turns (actor_id);
+create index agent_turns_created_idx on public.agent_turns (created_at);
+
+-- Columns of schema p_schema that say whose row it is (user_id, open_id) or who wrote it.
+create function public.person_columns(p_schema text) returns table
+  (table_name text, column_name text, has_tenant boolean)
+language sql stable security invoker set search_path = ''
+as $$
+  select c.relname::text, a.attname::text,
+         exists (select from pg_catalog.pg_attribute t
+                 where t.attrelid = c.oid and t.attname = 'tenant_key' and not t.attisdropped)
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid and not a.attisdropped
+  where n.nspname = p_schema and c.relkind in ('r', 'p') and not c.relispartition
+    and a.attname = any ('{user_id,open_id,actor_id,author_id,sender_id,operator_id}')
+  order by 1, 2
+$$;
+
+-- The condition on a row of p_table to be of person $1 in tenant $2 (null: in any), or null.
+create function public.person_condition(p_schema text, p_table text) returns text
+language sql stable security invoker set search_path = ''
+as $$
+  select '(' || string_agg(format('%I = $1', p.column_name), ' or ') || ')'
+         || case when bool_or(p.has_tenant) then ' and ($2 is null or tenant_key = $2)' else '' end
+  from public.person_columns(p_schema) p
+  where p.table_name = p_table
+$$;
+
+create function public.require_person(p_user_id text) returns void
+language plpgsql immutable security invoker set search_path = ''
+as $$
+begin
+  if coalesce(p_user_id, '') = '' then
+    raise exception 'identity missing: user_id is required' using errcode = '22004';
+  end if;
+end
+$$;
+
+-- In the memory of others: what p_user_id wrote there as a sender, and what they put into the
+-- working memory of the conversation. The rest of those memories stays.
+create function public.forget_in_others(p_user_id text, p_tenant_key text) returns void
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_memories bigint[];
+begin
+  select array_agg(distinct h.working_memory_id) into v_memories
+  from public.agent_working_memory_history h
+  where h.actor_id = p_user_id and h.user_id <> p_user_id
+    and (p_tenant_key is null or h.tenant_key = p_tenant_key);
+  update public.agent_working_memory w
+  set content = w.content - array(
+    select e.key
+    from public.agent_working_memory_history h, jsonb_each(h.became) e
+    where h.working_memory_id = w.id and h.actor_id = p_user_id and w.content -> e.key = e.value)
+  where w.id = any (v_memories);
+  -- as a whole: the next person's change shows what theirs was
+  delete from public.agent_working_memory_history where working_memory_id = any (v_memories);
+
+  delete from public.agent_turns t
+  where t.actor_id = p_user_id and t.user_id <> p_user_id
+    and (p_tenant_key is null or t.tenant_key = p_tenant_key);
+end
+$$;
+
+-- What stands in the transcript of a group of these turns: the questions and the cards sent.
+create function public.forget_in_transcript(p_turn_ids text[]) returns integer
+language sql volatile security invoker set search_path = ''
+as $$
+  with gone as (
+    delete from public.chat_transcript t
+    where t.message_id = any (p_turn_ids)
+       or t.message_id in (select m.message_id from public.agent_messages m
+                           where m.turn_id = any (p_turn_ids) and m.message_id is not null)
+    returning 1
+  )
+  select count(*)::integer from gone
+$$;
+
+-- Deletes every row of a person, and what they wrote in the memory of others. Of the decisions on
+-- their messages the reason stays, without the person. p_tenant_key null: in every tenant.
+-- Returns rows per table as they were found.
+create function public.forget_person(p_user_id text, p_tenant_key text) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_counts jsonb;
+  v_table text;
+  v_count bigint;
+begin
+  perform public.require_person(p_user_id);
+  v_counts := public.count_person(p_user_id, p_tenant_key);
+  delete from public.chat_transcript
+  where author_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
+  v_count := public.forget_in_transcript(array(
+    select t.id from public.agent_turns t
+    where (t.user_id = p_user_id or t.actor_id = p_user_id)
+      and (p_tenant_key is null or t.tenant_key = p_tenant_key)));
+  v_counts := jsonb_set(v_counts, '{chat_transcript}',
+                        to_jsonb((v_counts ->> 'chat_transcript')::bigint + v_count));
+  perform public.forget_in_others(p_user_id, p_tenant_key);
+
+  update public.agent_decisions set actor_id = '', message_id = 'forgotten:' || id
+  where actor_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
+
+  for v_table in select distinct p.table_name from public.person_columns('public') p loop
+    execute format('delete from public.%I where %s', v_table,
+                   public.person_condition('public', v_table))
+      using p_user_id, p_tenant_key;
+  end loop;
+  return v_counts;
+end
+$$;
+
+-- Rows per table that are of a person or by them.
+create function public.count_person(p_user_id text, p_tenant_key text) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_counts jsonb := '{}';
+  v_table text;
+  v_count bigint;
+begin
+  perform public.require_person(p_user_id);
+  for v_table in select distinct p.table_name from public.person_columns('public') p loop
+    execute format('select count(*) from public.%I where %s', v_table,
+                   public.person_condition('public', v_table))
+      into v_count using p_user_id, p_tenant_key;
+    v_counts := v_counts || jsonb_build_object(v_table, v_count);
+  end loop;
+  return v_counts;
+end
+$$;
+
+-- One page of what is stored of a person in one table, as rows; p_after is the last row's place
+-- (null: from the start). Returns rows and the place to go on from, null at the end.
+-- Changes to the memory of others are theirs: of those only the person's own words are given.
+create function public.export_person(
+  p_user_id text, p_tenant_key text, p_table text, p_after text, p_limit integer
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_condition constant text := public.person_condition('public', p_table);
+  v_page jsonb;
+begin
+  perform public.require_person(p_user_id);
+  if v_condition is null then
+    raise exception 'table % holds nothing of a person', p_table using errcode = '22023';
+  end if;
+  -- ctid orders any table, with or without a key, and needs no index
+  execute format($page$
+    with page as materialized (
+      select r.ctid as place, to_jsonb(r) - case
+        when %L = 'agent_working_memory_history' and to_jsonb(r) ->> 'user_id' <> $1
+        then 'was' else '' end as content
+      from public.%I r where %s and ($3 is null or r.ctid > $3::tid)
+      order by r.ctid limit $4
+    )
+    select jsonb_build_object(
+      'rows', coalesce(jsonb_agg(content order by place), '[]'),
+      'next', case when count(*) = $4 then max(place)::text end)
+    from page
+  $page$, p_table, p_table, v_condition)
+    into v_page using p_user_id, p_tenant_key, p_after, p_limit;
+  return v_page;
+end
+$$;
+
+-- Deletes a conversation with everything that hangs on it: of one person, or (null) of everybody.
+-- Notes that were made in it go too unless p_keep_notes. Returns rows per table.
+create function public.forget_conversation(
+  p_conversation_id text, p_user_id text, p_keep_notes boolean
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_counts jsonb := '{}';
+  v_table text;
+  v_count bigint;
+begin
+  if coalesce(p_conversation_id, '') = '' then
+    raise exception 'identity missing: conversation_id is required' using errcode = '22004';
+  end if;
+  v_count := public.forget_in_transcript(array(
+    select t.id from public.agent_turns t
+    where t.conversation_id = p_conversation_id and (p_user_id is null or t.user_id = p_user_id)));
+  if p_user_id is null then
+    v_count := v_count + public.forget_thread_transcript(p_conversation_id);
+  end if;
+  v_counts := jsonb_build_object('chat_transcript', v_count);
+
+  for v_table in
+    select c.relname::text
+    from pg_catalog.pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+      and not c.relispartition and not (p_keep_notes and c.relname = 'agent_notes')
+      and 2 = (select count(*) from pg_catalog.pg_attribute a
+               where a.attrelid = c.oid and a.attname in ('conversation_id', 'user_id'))
+    order by 1
+  loop
+    execute format('delete from public.%I where conversation_id = $1
+                    and ($2 is null or user_id = $2)', v_table)
+      using p_conversation_id, p_user_id;
+    get diagnostics v_count = row_count;
+    v_counts := v_counts || jsonb_build_object(v_table, v_count);
+  end loop;
+  delete from public.agent_chats
+  where id = p_conversation_id and (p_user_id is null or user_id = p_user_id);
+  get diagnostics v_count = row_count;
+  return v_counts || jsonb_build_object('agent_chats', v_count);
+end
+$$;
+
+-- The transcript of a thread; of main: what was said outside threads.
+create function public.forget_thread_transcript(p_conversation_id text) returns integer
+language sql volatile security invoker set search_path = ''
+as $$
+  with gone as (
+    delete from public.chat_transcript t
+    where t.chat_id = split_part(p_conversation_id, ':', 2)
+      and case split_part(p_conversation_id, ':', 3)
+            when 'main' then t.root_id is null
+            else split_part(p_conversation_id, ':', 3) in (t.root_id, t.message_id) end
+    returning 1
+  )
+  select count(*)::integer from gone
+$$;
+
+-- Deletes up to p_batch rows per table of what is older than p_days, and returns how many of each;
+-- call again until nothing is left. What people keep on purpose stays until they or an operator
+-- delete it: notes, and working memory of a person.
+create function public.apply_retention(p_days integer, p_batch integer) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_before constant timestamptz := now() - make_interval(days => p_days);
+  v_before_ms constant bigint := extract(epoch from v_before) * 1000;
+  v_old record;
+  v_count bigint;
+  v_counts jsonb := '{}';
+begin
+  if p_days < 1 or p_batch < 1 then
+    raise exception 'days and batch are at least 1' using errcode = '22023';
+  end if;
+  for v_old in
+    select * from (values
+      ('agent_turns', format('created_at < %L', v_before)),
+      ('agent_chats', format('updated_at < %L and not exists (select from public.agent_turns t
+        where t.conversation_id = r.id and t.user_id = r.user_id)', v_before)),
+      ('agent_decisions', format('created_at < %L', v_before)),
+      ('agent_working_memory_history', format('at < %L', v_before)),
+      ('chat_transcript', format('"timestamp" < %s', v_before_ms)),
+      ('chat_conversations', format('updated_at < %L and not quiet and not exists (select
+        from public.chat_transcript t where t.chat_id = r.chat_id)', v_before)),
+      ('recalled_messages', format('created_at < %L', v_before))
+    ) as old (table_name, condition)
+  loop
+    execute format('delete from public.%I where ctid = any (array(
+                      select r.ctid from public.%I r where %s limit $1 for update skip locked))',
+                   v_old.table_name, v_old.table_name, v_old.condition)
+      using p_batch;
+    get diagnostics v_count = row_count;
+    v_counts := v_counts || jsonb_build_object(v_old.table_name, v_count);
+  end loop;
+  return v_counts;
+end
+$$;
+
+-- The last p_limit changes of working memory, latest first. Null filters match all.
+create function public.list_working_memory_changes(
+  p_user_id text, p_conversation_id text, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(h) order by h.id desc), '[]')
+  from (
+    select * from public.agent_working_memory_history
+    where (p_user_id is null or user_id = p_user_id)
+      and (p_conversation_id is null or conversation_id = p_conversation_id)
+    order by id desc limit p_limit
+  ) h
+$$;
+
+-- The working memories of a person or a conversation, with their times. Null filters match all.
+create function public.list_working_memory(
+  p_user_id text, p_conversation_id text, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(w) order by w.updated_at desc), '[]')
+  from (
+    select * from public.agent_working_memory
+    where (p_user_id is null or user_id = p_user_id)
+      and (p_conversation_id is null or conversation_id = p_conversation_id)
+    order by updated_at desc limit p_limit
+  ) w
+$$;
+
+-- Rows that hang on nothing, or lack what hangs on them; at most p_limit.
+create function public.list_orphans(p_limit integer) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(o)), '[]')
+  from (
+    select 'agent_messages' as "table", m.id::text as id, 'its turn is missing' as problem
+    from public.agent_messages m
+    where not exists (select from public.agent_turns t where t.id = m.turn_id)
+    union all
+    select 'agent_messages', m.id::text, 'its conversation is missing'
+    from public.agent_messages m
+    where not exists (select from public.agent_chats c
+                      where c.id = m.conversation_id and c.user_id = m.user_id)
+    union all
+    select 'agent_turns', t.id, 'it is ' || t.state || ' but has no answer stored'
+    from public.agent_turns t
+    where t.state in ('pending', 'sent')
+      and not exists (select from public.agent_messages m
+                      where m.turn_id = t.id and m.role = 'assistant')
+    union all
+    select 'agent_working_memory', w.id::text, 'its conversation never had a message'
+    from public.agent_working_memory w
+    where w.scope = 'chat' and w.updated_at < now() - interval '1 day'
+      and not exists (select from public.agent_chats c
+                      where c.id = w.conversation_id and c.user_id = w.user_id)
+    limit p_limit
+  ) o
+$$;
+
+-- Size, growth and protection of every table of this schema, the largest first.
+create function public.list_tables() returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_table record;
+  v_rows jsonb;
+  v_tables jsonb := '[]';
+begin
+  for v_table in
+    select c.oid, c.relname::text as name, c.relrowsecurity as rls,
+           pg_catalog.pg_total_relation_size(c.oid) as bytes,
+           (select count(*) from pg_catalog.pg_policy y where y.polrelid = c.oid) as policies,
+           (select min(a.attname::text) from pg_catalog.pg_attribute a
+            where a.attrelid = c.oid and a.attname in ('created_at', 'at', 'asked_at')) as born
+    from pg_catalog.pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+    order by 4 desc
+  loop
+    execute format('select jsonb_build_object(''rows'', count(*), ''day'', %s, ''week'', %s)
+                    from public.%I', public.born_within(v_table.born, '1 day'),
+                   public.born_within(v_table.born, '7 days'), v_table.name) into v_rows;
+    v_tables := v_tables || jsonb_build_array(v_rows || jsonb_build_object(
+      'table', v_table.name, 'bytes', v_table.bytes, 'rls', v_table.rls,
+      'policies', v_table.policies));
+  end loop;
+  return v_tables;
+end
+$$;
+
+-- The count of rows whose column p_born is younger than p_age, as an expression.
+create function public.born_within(p_born text, p_age text) returns text
+language sql immutable security invoker set search_path = ''
+as $$
+  select case when p_born is null then 'null::bigint'
+         else format('count(*) filter (where %I > now() - interval %L)', p_born, p_age) end
+$$;
+
+-- What happened in the last p_seconds: turns by state, decisions by reason, how long answers took
+-- (s, from the question's arrival in the memory), and how old the oldest unfinished turn is.
+create function public.recent_activity(p_seconds integer) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  with turns as (
+    select t.state, t.attempts, extract(epoch from t.updated_at - t.created_at) as seconds
+    from public.agent_turns t
+    where t.created_at > now() - make_interval(secs => p_seconds)
+  )
+  select jsonb_build_object(
+    'turns', (select coalesce(jsonb_object_agg(state, n), '{}')
+              from (select state, count(*) as n from turns group by state) s),
+    'decisions', (select coalesce(jsonb_object_agg(reason, n), '{}')
+                  from (select d.reason, count(*) as n from public.agent_decisions d
+                        where d.created_at > now() - make_interval(secs => p_seconds)
+                        group by d.reason) s),
+    'retries', (select coalesce(sum(attempts - 1), 0) from turns),
+    'p50', (select percentile_cont(0.5) within group (order by seconds) from turns
+            where state = 'sent'),
+    'p95', (select percentile_cont(0.95) within group (order by seconds) from turns
+            where state = 'sent'),
+    'unfinished', (select count(*) from public.agent_turns t where t.state in ('open', 'pending')),
+    'oldest_unfinished_s', (select extract(epoch from now() - min(t.created_at))
+                            from public.agent_turns t where t.state in ('open', 'pending')))
+$$;
+
+-- The queue. Jobs that carry an event of this person (they wrote it, or clicked), or are about them.
+create function feishu_bot.jobs_of_person(p_open_id text) returns setof bigint
+language sql stable security invoker set search_path = feishu_bot
+as $$
+  select j.id from procrastinate_jobs j
+  where p_open_id in (
+    j.args #>> '{payload,event,sender,sender_id,open_id}',
+    j.args #>> '{payload,event,operator,open_id}',
+    j.args #>> '{payload,event,operator_id,open_id}',
+    j.args ->> 'user_id', j.args ->> 'actor_id')
+$$;
+
+-- Deletes what this schema holds of a person, a conversation or one message (null: not by this), but
+-- for the jobs that a worker has in hand. Returns how many jobs and waiting turns went, and how many
+-- jobs are running: those need another call. The inbox keeps its keys for their 48 hours: they hold
+-- no words, and without them a repeated delivery would bring the message back.
+create function feishu_bot.forget_in_queue(
+  p_open_id text, p_conversation_id text, p_message_id text
+) returns jsonb
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+declare
+  v_ids constant bigint[] := array(
+    select feishu_bot.jobs_of_person(p_open_id)
+    union
+    select j.id from procrastinate_jobs j
+    where p_message_id = j.args #>> '{payload,event,message,message_id}'
+       or p_conversation_id in (j.lock, j.args ->> 'conversation_id'));
+  v_jobs bigint;
+  v_running bigint;
+  v_turns bigint;
+  v_table text;
+begin
+  delete from procrastinate_jobs where id = any (v_ids) and status <> 'doing';
+  get diagnostics v_jobs = row_count;
+  select count(*) into v_running from procrastinate_jobs where id = any (v_ids);
+  delete from spool
+  where p_open_id in (user_id, actor_id) or turn_id = p_message_id
+     or conversation_id = p_conversation_id;
+  get diagnostics v_turns = row_count;
+  for v_table in select distinct p.table_name from public.person_columns('feishu_bot') p loop
+    execute format('delete from feishu_bot.%I where %s', v_table,
+                   public.person_condition('feishu_bot', v_table))
+      using p_open_id, null::text;
+  end loop;
+  return jsonb_build_object('jobs', v_jobs, 'running', v_running, 'turns', v_turns);
+end
+$$;
+
+-- What this schema holds of a person: the table of each row, and the row.
+create function feishu_bot.export_from_queue(p_open_id text)
+returns table (table_name text, content jsonb)
+language sql stable security invoker set search_path = feishu_bot
+as $$
+  select 'procrastinate_jobs', to_jsonb(j)
+  from procrastinate_jobs j where j.id in (select feishu_bot.jobs_of_person(p_open_id))
+  union all
+  select 'spool', to_jsonb(s) from spool s where p_open_id in (s.user_id, s.actor_id)
+$$;
+
+-- Depth of the queue: jobs by state, and the age (s) of the oldest that waits for a worker.
+create function feishu_bot.queue_depth() returns jsonb
+language sql stable security invoker set search_path = feishu_bot
+as $$
+  select jsonb_build_object(
+    'waiting', count(*) filter (where j.status = 'todo'),
+    'running', count(*) filter (where j.status = 'doing'),
+    'failed', count(*) filter (where j.status = 'failed'),
+    'oldest_waiting_s', extract(epoch from now() - min(e.at) filter (where j.status = 'todo')))
+  from procrastinate_jobs j
+  left join lateral (select min(e.at) as at from procrastinate_events e
+                     where e.job_id = j.id and e.type = 'deferred') e on true
+$$;
+
+do $$
+declare
+  f regprocedure;
+begin
+  for f in
+    select p.oid::regprocedure from pg_proc p
+    where p.pronamespace in ('public'::regnamespace, 'feishu_bot'::regnamespace) and p.proname in (
+      'person_columns', 'person_condition', 'require_person', 'forget_in_others',
+      'forget_in_transcript', 'forget_person', 'count_person', 'export_person',
+      'forget_conversation', 'forget_thread_transcript', 'apply_retention',
+      'list_working_memory_changes', 'list_working_memory', 'list_orphans', 'list_tables',
+      'born_within', 'recent_activity', 'jobs_of_person', 'forget_in_queue', 'export_from_queue',
+      'queue_depth', 'record_working_memory_change', 'drop_words_of_messages')
+  loop
+    execute format('revoke execute on function %s from public, anon, authenticated', f);
+    execute format('grant execute on function %s to service_role', f);
+  end loop;
+  -- triggers of the message path
+  grant execute on function public.record_working_memory_change() to authenticated;
+  grant execute on function public.drop_words_of_messages() to authenticated;
+end
+$$;

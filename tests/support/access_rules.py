@@ -1,0 +1,286 @@
+"""Who may do what with Alice's rows, table by table.
+
+A table of schema `public` without a case here fails the build. To add one, append a `Case`: a row
+of Alice's in the chat `HERE`, a second row that could be inserted, and who may do what. Rows are
+seeded in this order.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from psycopg.types.json import Jsonb
+
+from tests.support.access import SENDER, Case
+from tests.support.actors import ALICE, HERE, OTHER_TENANT, TENANT, THERE
+
+CONVERSATION = f"feishu:{HERE}:om_root"
+TURN = "om_question"
+
+# Names of actors, as in `tests.support.actors`.
+SERVICE = frozenset({"service"})
+SUBJECT = SERVICE | {"subject here", "subject elsewhere"}
+TURN_OF_SUBJECT = SUBJECT | {"sender here"}
+EVERYONE_HERE = SERVICE | {
+    "subject here",
+    "sender here",
+    "other user",
+    "other user mentioned by the subject",
+    "other user who claims to be the service",
+}
+
+_ALICE_HERE = {
+    "conversation_id": CONVERSATION,
+    "user_id": ALICE,
+    "tenant_key": TENANT,
+    "chat_id": HERE,
+}
+
+_SAID_HERE = {
+    "chat_id": HERE,
+    "tenant_key": TENANT,
+    "author": "Alice",
+    "author_id": ALICE,
+    "content": "hello",
+    "timestamp": 1_772_500_000_000,
+    "is_bot": False,
+}
+_DECIDED_HERE = {
+    "chat_id": HERE,
+    "tenant_key": TENANT,
+    "respond": True,
+    "reason": "explicit_trigger",
+    "tier": "explicit",
+}
+
+CASES: list[Case] = [
+    Case(
+        name="agent_chats",
+        table="agent_chats",
+        row={
+            "id": CONVERSATION,
+            "user_id": ALICE,
+            "tenant_key": TENANT,
+            "chat_id": HERE,
+            "root_id": "om_root",
+        },
+        new={
+            "id": f"feishu:{HERE}:om_new",
+            "user_id": ALICE,
+            "tenant_key": TENANT,
+            "chat_id": HERE,
+            "root_id": "om_new",
+        },
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=SUBJECT,
+        change={"title": "changed"},
+    ),
+    Case(
+        name="agent_turns",
+        table="agent_turns",
+        row={"id": TURN, **_ALICE_HERE, "actor_id": ALICE},
+        new={"id": "om_new", **_ALICE_HERE, "actor_id": SENDER},
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=SUBJECT,
+        change={"state": "failed"},
+    ),
+    Case(
+        name="agent_messages, a question",
+        table="agent_messages",
+        row={
+            **_ALICE_HERE,
+            "turn_id": TURN,
+            "role": "user",
+            "content": "my secret",
+            "actor_id": ALICE,
+            "status": "received",
+        },
+        new={
+            **_ALICE_HERE,
+            "turn_id": TURN,
+            "role": "user",
+            "chunk": 1,
+            "content": "another",
+            "actor_id": SENDER,
+            "status": "received",
+        },
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=SUBJECT,
+        change={"error": "changed"},
+    ),
+    Case(
+        name="agent_messages, an answer",
+        table="agent_messages",
+        row={
+            **_ALICE_HERE,
+            "turn_id": TURN,
+            "role": "assistant",
+            "content": "your secret",
+            "status": "sent",
+        },
+        new={
+            **_ALICE_HERE,
+            "turn_id": TURN,
+            "role": "assistant",
+            "chunk": 1,
+            "content": "another",
+            "status": "pending",
+        },
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=SUBJECT,
+        change={"status": "failed"},
+    ),
+    Case(
+        name="agent_working_memory, of a conversation",
+        table="agent_working_memory",
+        row={**_ALICE_HERE, "scope": "chat", "content": Jsonb({"topic": "secret"})},
+        new={
+            **_ALICE_HERE,
+            "conversation_id": f"feishu:{HERE}:om_new",
+            "scope": "chat",
+            "content": Jsonb({}),
+        },
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=SUBJECT,
+        change={"content": Jsonb({"topic": "changed"})},
+    ),
+    Case(
+        name="agent_working_memory, of a person",
+        table="agent_working_memory",
+        row={
+            "user_id": ALICE,
+            "tenant_key": TENANT,
+            "scope": "user",
+            "content": Jsonb({"salary": 1}),
+        },
+        new={"user_id": ALICE, "tenant_key": TENANT, "scope": "user", "content": Jsonb({})},
+        select=SUBJECT,
+        insert=SUBJECT,
+        update=SUBJECT,
+        delete=SUBJECT,
+        change={"content": Jsonb({"salary": 2})},
+    ),
+    Case(
+        name="recalled_messages",
+        table="recalled_messages",
+        row={"message_id": "om_recalled", "chat_id": HERE},
+        new={"message_id": "om_new", "chat_id": HERE},
+        # Ids only, and Feishu's chat ids are unique across tenants.
+        select=EVERYONE_HERE | {"other tenant"},
+        insert=SERVICE,
+        update=SERVICE,
+        delete=SERVICE,
+        change={"message_id": "om_changed"},
+        gifts=({"chat_id": THERE},),
+    ),
+    Case(
+        name="agent_turn_terms",
+        table="agent_turn_terms",
+        row={**_ALICE_HERE, "turn_id": TURN},
+        seeded=False,
+        new={
+            **_ALICE_HERE,
+            "turn_id": TURN,
+            "first_id": 1,
+            "asked_at": datetime(2026, 3, 3, tzinfo=UTC),
+            "length": 1,
+            "terms": "secret",
+        },
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=TURN_OF_SUBJECT,
+        change={"length": 7},
+    ),
+    Case(
+        name="agent_notes, private",
+        table="agent_notes",
+        row={"id": "note_private", **_ALICE_HERE, "title": "my secret"},
+        new={"id": "note_new", **_ALICE_HERE, "title": "another"},
+        select=SUBJECT,
+        insert=SUBJECT,
+        update=SUBJECT,
+        delete=SUBJECT,
+        change={"body": "changed"},
+    ),
+    Case(
+        name="agent_notes, shared with the chat",
+        table="agent_notes",
+        row={"id": "note_shared", **_ALICE_HERE, "title": "ours", "shared_chat_id": HERE},
+        new={"id": "note_new", **_ALICE_HERE, "title": "another", "shared_chat_id": HERE},
+        select=SUBJECT | EVERYONE_HERE,
+        insert=SUBJECT,
+        update=SUBJECT,
+        delete=SUBJECT,
+        change={"body": "changed"},
+    ),
+    Case(
+        name="agent_note_uses",
+        table="agent_note_uses",
+        row={
+            "conversation_id": CONVERSATION,
+            "user_id": ALICE,
+            "tenant_key": TENANT,
+            "note_id": "note_private",
+            "last_action": "created",
+        },
+        new={
+            "conversation_id": CONVERSATION,
+            "user_id": ALICE,
+            "tenant_key": TENANT,
+            "note_id": "note_shared",
+            "last_action": "read",
+        },
+        select=SUBJECT,
+        insert=SUBJECT,
+        update=SUBJECT,
+        delete=SUBJECT,
+        change={"last_action": "updated"},
+    ),
+    Case(
+        name="chat_conversations",
+        table="chat_conversations",
+        row={"chat_id": HERE, "tenant_key": TENANT},
+        new={"chat_id": HERE, "tenant_key": TENANT},
+        select=EVERYONE_HERE,
+        insert=EVERYONE_HERE,
+        update=EVERYONE_HERE,
+        delete=EVERYONE_HERE,
+        change={"active": True},
+        gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
+    ),
+    Case(
+        name="chat_transcript",
+        table="chat_transcript",
+        row={**_SAID_HERE, "message_id": "om_said"},
+        new={**_SAID_HERE, "message_id": "om_new"},
+        select=EVERYONE_HERE,
+        insert=EVERYONE_HERE,
+        update=EVERYONE_HERE,
+        delete=EVERYONE_HERE,
+        change={"content": "changed"},
+        gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
+    ),
+    Case(
+        name="agent_decisions",
+        table="agent_decisions",
+        row={**_DECIDED_HERE, "message_id": "om_decided", "actor_id": ALICE},
+        new={**_DECIDED_HERE, "message_id": "om_new", "actor_id": SENDER},
+        select=EVERYONE_HERE,
+        insert=EVERYONE_HERE,
+        update=SERVICE,
+        delete=SERVICE,
+        change={"reason": "changed"},
+        gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
+    ),
+]

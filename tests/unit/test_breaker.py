@@ -1,0 +1,196 @@
+"""The circuit breaker in front of the memory, on a clock of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.breaker import BreakingRpc, CircuitBreaker
+from memory.errors import AccessDenied, StoreUnavailable
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Memory:
+    """An `Rpc` whose calls end as told; `calls` counts those that got through."""
+
+    outcomes: list[Exception | str] = field(default_factory=list)
+    calls: int = 0
+    hanging: bool = False
+
+    async def call(self, function: str, params: Mapping[str, object], context: object) -> str:
+        self.calls += 1
+        if self.hanging:
+            await asyncio.Event().wait()
+        outcome = self.outcomes.pop(0) if self.outcomes else "answer"
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def close(self) -> None: ...
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock: Clock) -> CircuitBreaker:
+    return CircuitBreaker(failures=3, window_s=10, probe_every_s=2, clock=clock)
+
+
+def _fail(breaker: CircuitBreaker, times: int) -> None:
+    for _ in range(times):
+        assert breaker.admit()
+        breaker.failed()
+
+
+def test_a_breaker_opens_after_the_given_number_of_failures_in_a_row(
+    breaker: CircuitBreaker,
+) -> None:
+    _fail(breaker, 2)
+    assert breaker.state == "closed"
+
+    _fail(breaker, 1)
+
+    assert breaker.state == "open"
+    assert not breaker.admit()
+
+
+def test_a_success_in_between_starts_the_count_again(breaker: CircuitBreaker) -> None:
+    for _ in range(5):
+        _fail(breaker, 2)
+        breaker.succeeded()
+
+    assert breaker.state == "closed"
+
+
+def test_failures_far_apart_do_not_open_it(breaker: CircuitBreaker, clock: Clock) -> None:
+    for _ in range(5):
+        _fail(breaker, 2)
+        clock.now += 10
+
+    assert breaker.state == "closed"
+
+
+def test_an_open_breaker_admits_one_probe_at_a_time(breaker: CircuitBreaker, clock: Clock) -> None:
+    _fail(breaker, 3)
+    clock.now += 2
+
+    assert [breaker.admit() for _ in range(4)] == [True, False, False, False]
+    assert breaker.state == "half_open"
+
+
+def test_a_probe_that_succeeds_closes_it_and_one_that_fails_waits_for_the_next(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    _fail(breaker, 3)
+    clock.now += 2
+    _fail(breaker, 1)
+    assert breaker.state == "open"
+    clock.now += 1.9
+    assert not breaker.admit()
+    clock.now += 0.1
+    assert breaker.admit()
+
+    breaker.succeeded()
+
+    assert breaker.state == "closed"
+    assert all(breaker.admit() for _ in range(10))
+
+
+def test_a_probe_whose_outcome_never_comes_does_not_block_the_next(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    _fail(breaker, 3)
+    clock.now += 2
+    assert breaker.admit()
+    clock.now += 2
+
+    assert breaker.admit()
+
+
+def test_calls_that_were_under_way_when_it_opened_do_not_put_the_probe_off(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    _fail(breaker, 3)
+    clock.now += 1.9
+    breaker.failed()
+    clock.now += 0.1
+
+    assert breaker.admit()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 5)), max_size=60))
+def test_whatever_happened_a_memory_that_answers_is_used_again_within_one_probe(
+    history: list[tuple[bool, float]],
+) -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(failures=2, window_s=10, probe_every_s=2, clock=clock)
+    for answered, wait in history:
+        if breaker.admit():
+            breaker.succeeded() if answered else breaker.failed()
+        clock.now += wait
+    clock.now += 2
+
+    assert breaker.admit()
+    breaker.succeeded()
+    assert breaker.state == "closed"
+
+
+async def test_while_open_calls_fail_at_once_without_reaching_the_memory(
+    breaker: CircuitBreaker,
+) -> None:
+    memory = Memory([StoreUnavailable("away")] * 3)
+    rpc = BreakingRpc(memory, breaker)
+    for _ in range(10):
+        with pytest.raises(StoreUnavailable):
+            await rpc.call("open_turn", {}, None)
+
+    assert memory.calls == 3
+
+
+async def test_a_refusal_is_an_answer(breaker: CircuitBreaker) -> None:
+    memory = Memory([AccessDenied("no")] * 5)
+    for _ in range(5):
+        with pytest.raises(AccessDenied):
+            await BreakingRpc(memory, breaker).call("open_turn", {}, None)
+
+    assert breaker.state == "closed"
+
+
+async def test_a_probe_waits_less_than_a_call(breaker: CircuitBreaker, clock: Clock) -> None:
+    memory = Memory(hanging=True)
+    rpc = BreakingRpc(memory, breaker, probe_timeout_s=0.01)
+    _fail(breaker, 3)
+    clock.now += 2
+
+    async with asyncio.timeout(5):
+        with pytest.raises(StoreUnavailable, match="probe"):
+            await rpc.call("open_turn", {}, None)
+
+    assert breaker.state == "open"
+
+
+async def test_the_first_answer_closes_it(breaker: CircuitBreaker, clock: Clock) -> None:
+    rpc = BreakingRpc(Memory(), breaker)
+    _fail(breaker, 3)
+    clock.now += 2
+
+    assert await rpc.call("open_turn", {}, None) == "answer"
+    assert breaker.state == "closed"
