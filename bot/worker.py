@@ -1,7 +1,7 @@
 """The worker: takes events from the queue and handles them, many at a time, in order per thread.
 
 `python -m bot.worker` runs it alone; `start_inline` runs it beside the web server. SIGTERM lets
-running turns finish for 8 seconds and hands the rest back.
+running turns finish for 7 seconds and hands the rest back.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from memory.store import MemoryStore, Rpc
 
 log = structlog.get_logger()
 
-_GRACE_S = 8.0
+_GRACE_S = 7.0
 _HEARTBEAT_S = 4.0
 _STALLED_AFTER_S = 14.0
 _RESTART_S = 2.0

@@ -5,7 +5,7 @@ StoreError
 ├── AccessDenied            the token may not do this (row-level security said no)
 ├── IdentityMissing         no subject, sender or conversation was given; nothing was read
 ├── WorkingMemoryTooLarge   the patch would exceed the size limit; remove keys first
-├── BadPatch                the patch is not a JSON object
+├── BadPatch                the patch is not a JSON object, or holds text Postgres cannot keep
 └── TurnUnknown             the turn was never opened, or was forgotten
 """
 
@@ -50,6 +50,7 @@ _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "PT413": WorkingMemoryTooLarge,
     "22023": BadPatch,
     "22P02": BadPatch,
+    "22P05": BadPatch,
     "PT404": TurnUnknown,
 }
 # Connection lost, server shutting down, too many connections, statement cancelled.

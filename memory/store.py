@@ -156,7 +156,7 @@ class MemoryStore:
             p_chat_id=context.chat_id,
             p_tenant_key=context.tenant_key,
             p_scope=scope,
-            p_patch=_dump(patch),
+            p_patch=json.dumps(patch),  # escaped: a lone surrogate is the database's to refuse
         )
         return content
 

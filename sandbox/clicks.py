@@ -2,8 +2,8 @@
 
 Source: open.feishu.cn, cardkit-v1 "card callback communication": the app has 3 s, is asked once,
 and answers `{}`, a toast, or a toast and a card. Codes shown to the person when that fails:
-200340 no address, 200341 no answer in time, 200671 not HTTP 200, 200672 wrong shape,
-200673 wrong card, 200830 a 2.0 card cannot become a 1.0 card.
+200340 no address, 200341 no answer in time, 200342 no connection, 200671 not HTTP 200,
+200672 wrong shape, 200673 wrong card, 200830 a 2.0 card cannot become a 1.0 card.
 """
 
 import json
@@ -17,7 +17,7 @@ from sandbox.cardkit import CardKit
 from sandbox.content import Known, check_outgoing
 from sandbox.entities import Message
 from sandbox.errors import ApiError
-from sandbox.push import Attempt, Pusher
+from sandbox.push import NO_CONNECTION, NO_URL, Attempt, Pusher
 from sandbox.state import World
 from sandbox.wire import card_of, is_streaming
 
@@ -169,7 +169,7 @@ def _pressed(button: dict[str, Any]) -> dict[str, Any]:
 
 def _read(attempt: Attempt, body: bytes) -> tuple[int, dict[str, Any]]:
     if attempt.status == 0:
-        return (200340 if attempt.error == "no webhook URL" else 200341), {}
+        return {NO_URL: 200340, NO_CONNECTION: 200342}.get(attempt.error, 200341), {}
     if attempt.status != 200:
         return 200671, {}
     try:

@@ -38,7 +38,7 @@ class SandboxConfig:
     rate_limits: bool = True
     token_life_s: int = 7200
     stream_life_s: float = 600.0
-    sse_life_s: float = 20.0
+    sse_life_s: float = 5.0
     all_group_messages: bool = True
     journal: Path | None = None
     clock: Callable[[], float] = time.time

@@ -5,21 +5,20 @@ Errors: 400 with `{"error": sentence}`.
 """
 
 import base64
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from flask import Blueprint, Response, request
 
+from sandbox import lab
 from sandbox.actors import Refusal, Speech
 from sandbox.clicks import Clicked
+from sandbox.control_body import control_body, count_of, number_asked, text_of
 from sandbox.entities import Message
-from sandbox.faults import Fault
 from sandbox.http import current_platform, json_response
 from sandbox.push import delivery_view
-from sandbox.state import Switches
 from sandbox.wire import chat_view, message_view, person_view
 
 MAX_WAIT_S = 60.0
@@ -49,17 +48,17 @@ def control_api(inspector: Inspector | None) -> Blueprint:
         ("POST", "/click", click),
         ("POST", "/reactions", react),
         ("GET", "/deliveries", deliveries),
-        ("POST", "/faults", add_fault),
-        ("DELETE", "/faults", clear_faults),
-        ("GET", "/requests", calls),
-        ("DELETE", "/requests", forget_calls),
-        ("POST", "/join", join),
-        ("POST", "/leave", leave),
-        ("POST", "/dissolve", dissolve),
-        ("POST", "/people", add_person),
-        ("POST", "/chats", add_chat),
-        ("POST", "/switches", switch),
-        ("DELETE", "/tokens", revoke_tokens),
+        ("POST", "/faults", lab.add_fault),
+        ("DELETE", "/faults", lab.clear_faults),
+        ("GET", "/requests", lab.calls),
+        ("DELETE", "/requests", lab.forget_calls),
+        ("POST", "/join", lab.join),
+        ("POST", "/leave", lab.leave),
+        ("POST", "/dissolve", lab.dissolve),
+        ("POST", "/people", lab.add_person),
+        ("POST", "/chats", lab.add_chat),
+        ("POST", "/switches", lab.switch),
+        ("DELETE", "/tokens", lab.revoke_tokens),
         ("GET", "/resources/<key>", resource),
         ("GET", "/stream", stream),
         ("GET", "/inspect", inspect),
@@ -94,7 +93,7 @@ def messages() -> Response:
     `count` (wait until there are so many).
     """
     world = current_platform().world
-    since, count = _number("since", 0), _number("count", 1)
+    since, count = number_asked("since", 0), number_asked("count", 1)
     deadline = time.monotonic() + _wait_s()
     with world.lock:
         while True:
@@ -111,7 +110,7 @@ def messages() -> Response:
 def one_message(message_id: str) -> Response:
     """One message; with `version` and `wait_s`: as soon as it is newer than that version."""
     platform = current_platform()
-    version, deadline = _number("version", -1), time.monotonic() + _wait_s()
+    version, deadline = number_asked("version", -1), time.monotonic() + _wait_s()
     with platform.world.lock:
         while True:
             message = platform.actors.message(message_id)
@@ -124,21 +123,21 @@ def one_message(message_id: str) -> Response:
 def say() -> Response:
     """`{as, chat_id, text | content, message_type, mentions: [{open_id}], raw, reply_to, quote,
     count, new_event_ids, file_base64, file_name, mime}` → `{message_id, position}`"""
-    body = _body()
+    body = control_body()
     speech = Speech(
-        speaker=_text(body, "as"),
-        chat_id=_text(body, "chat_id"),
-        text=_text(body, "text", ""),
-        msg_type=_text(body, "message_type", "text"),
-        content=_text(body, "content", ""),
-        mentions=tuple(_text(one, "open_id") for one in body.get("mentions", [])),
+        speaker=text_of(body, "as"),
+        chat_id=text_of(body, "chat_id"),
+        text=text_of(body, "text", ""),
+        msg_type=text_of(body, "message_type", "text"),
+        content=text_of(body, "content", ""),
+        mentions=tuple(text_of(one, "open_id") for one in body.get("mentions", [])),
         raw=bool(body.get("raw")),
-        reply_to=_text(body, "reply_to", "") or _text(body, "root_id", ""),
+        reply_to=text_of(body, "reply_to", "") or text_of(body, "root_id", ""),
         quote=bool(body.get("quote")),
-        file_base64=_text(body, "file_base64", ""),
-        file_name=_text(body, "file_name", ""),
-        mime=_text(body, "mime", "image/png"),
-        count=_count(body, "count"),
+        file_base64=text_of(body, "file_base64", ""),
+        file_name=text_of(body, "file_name", ""),
+        mime=text_of(body, "mime", "image/png"),
+        count=count_of(body, "count"),
         new_event_ids=bool(body.get("new_event_ids")),
     )
     message = current_platform().actors.say(speech)
@@ -147,10 +146,10 @@ def say() -> Response:
 
 def redeliver() -> Response:
     """`{message_id, times, new_event_id}`"""
-    body = _body()
+    body = control_body()
     current_platform().actors.redeliver(
-        _text(body, "message_id"),
-        _count(body, "times"),
+        text_of(body, "message_id"),
+        count_of(body, "times"),
         new_event_id=bool(body.get("new_event_id")),
     )
     return json_response({})
@@ -158,18 +157,18 @@ def redeliver() -> Response:
 
 def recall() -> Response:
     """`{message_id, as}`"""
-    body = _body()
-    current_platform().actors.recall(_text(body, "message_id"), _text(body, "as"))
+    body = control_body()
+    current_platform().actors.recall(text_of(body, "message_id"), text_of(body, "as"))
     return json_response({})
 
 
 def click() -> Response:
     """`{as, message_id, value | index}` → `{toast, card, code, status, latency_ms}`"""
-    body = _body()
+    body = control_body()
     index = body.get("index")
     clicked: Clicked = current_platform().clicks.click(
-        _text(body, "as"),
-        _text(body, "message_id"),
+        text_of(body, "as"),
+        text_of(body, "message_id"),
         value=body.get("value"),
         index=index if isinstance(index, int) else None,
     )
@@ -178,9 +177,9 @@ def click() -> Response:
 
 def react() -> Response:
     """`{as, message_id, emoji_type}`; a second time takes it away."""
-    body = _body()
+    body = control_body()
     reaction = current_platform().actors.react(
-        _text(body, "message_id"), _text(body, "as"), _text(body, "emoji_type")
+        text_of(body, "message_id"), text_of(body, "as"), text_of(body, "emoji_type")
     )
     return json_response({"reaction_id": reaction.reaction_id})
 
@@ -199,102 +198,6 @@ def deliveries() -> Response:
             platform.world.changed.wait(left)
 
 
-def add_fault() -> Response:
-    """`{path_prefix, method, status, code, headers, body, delay_s, times, drop}`
-
-    `times` defaults to 1; 0 or null is for ever.
-    """
-    body = _body()
-    times = body.get("times", 1)
-    fault = Fault(
-        path_prefix=_text(body, "path_prefix"),
-        method=_text(body, "method", "").upper(),
-        status=int(body.get("status", 400 if body.get("code") else 200)),
-        code=body.get("code"),
-        headers=dict(body.get("headers", {})),
-        body=body.get("body"),
-        delay_s=float(body.get("delay_s", 0)),
-        left=int(times) if times else None,
-        drop=bool(body.get("drop")),
-    )
-    current_platform().switchboard.add(fault)
-    return json_response({})
-
-
-def clear_faults() -> Response:
-    """No more trouble."""
-    current_platform().switchboard.clear()
-    return json_response({})
-
-
-def calls() -> Response:
-    """Calls of the app after number `since`; `path_prefix` narrows."""
-    since, prefix = _number("since", 0), request.args.get("path_prefix", "")
-    every = list(current_platform().switchboard.calls)
-    found = [one for one in every if one.number > since and one.path.startswith(prefix)]
-    return json_response({"items": [one.view() for one in found]})
-
-
-def forget_calls() -> Response:
-    """Empty the record of calls."""
-    current_platform().switchboard.forget_calls()
-    return json_response({})
-
-
-def join() -> Response:
-    """`{chat_id, open_id}`; the bot's own id: the bot is added."""
-    return _membership(member=True)
-
-
-def leave() -> Response:
-    """`{chat_id, open_id}`; the bot's own id: the bot is removed."""
-    return _membership(member=False)
-
-
-def dissolve() -> Response:
-    """`{chat_id}`"""
-    chat = current_platform().actors.dissolve(_text(_body(), "chat_id"))
-    return json_response(chat_view(chat))
-
-
-def add_person() -> Response:
-    """`{name, en_name, kind: user | bot}`"""
-    body = _body()
-    person = current_platform().actors.add_person(
-        _text(body, "name"), _text(body, "kind", "user"), _text(body, "en_name", "")
-    )
-    return json_response(person_view(person))
-
-
-def add_chat() -> Response:
-    """`{name, members: [open_id], with_bot}`"""
-    body = _body()
-    members = [str(one) for one in body.get("members", [])]
-    with_bot = bool(body.get("with_bot", True))
-    add = current_platform().actors.add_chat
-    return json_response(chat_view(add(_text(body, "name"), members, with_bot=with_bot)))
-
-
-def switch() -> Response:
-    """Any of the switches of `GET /state`, true or false."""
-    body, world = _body(), current_platform().world
-    names = {one.name for one in fields(Switches)}
-    if unknown := set(body) - names:
-        raise Refusal(f"unknown switches {sorted(unknown)}; there are {sorted(names)}")
-    with world.lock:
-        for name, value in body.items():
-            setattr(world.switches, name, bool(value))
-        return json_response(asdict(world.switches))
-
-
-def revoke_tokens() -> Response:
-    """Every access token issued so far is invalid from now on."""
-    platform = current_platform()
-    with platform.world.lock:
-        platform.tokens.revoke_all()
-    return json_response({})
-
-
 def resource(key: str) -> Response:
     """A picture that was sent or uploaded."""
     found = current_platform().world.resources.get(key)
@@ -309,19 +212,11 @@ def stream() -> Response:
     """Server-Sent Events message, delivery, chat, person, after `Last-Event-ID` or `after`."""
     platform = current_platform()
     last = request.headers.get("Last-Event-ID", "")
-    after = int(last) if last.isdigit() else _number("after", platform.feed.number)
+    after = int(last) if last.isdigit() else number_asked("after", platform.feed.number)
     body = platform.feed.stream(after, platform.config.sse_life_s)
     answer = Response(body, content_type="text/event-stream; charset=utf-8")
     answer.headers["Cache-Control"] = "no-store"
     return answer
-
-
-def _membership(*, member: bool) -> Response:
-    body, platform = _body(), current_platform()
-    chat = platform.actors.set_membership(
-        _text(body, "chat_id"), _text(body, "open_id"), member=member
-    )
-    return json_response(chat_view(chat))
 
 
 def _of_chat(chat_id: str | None) -> list[Message]:
@@ -348,34 +243,6 @@ def _require_json() -> Response | None:
 
 def _refuse(exc: Refusal) -> Response:
     return json_response({"error": str(exc)}, 400)
-
-
-def _body() -> dict[str, Any]:
-    try:
-        body = json.loads(request.get_data())
-    except ValueError:
-        body = None
-    if not isinstance(body, dict):
-        raise Refusal("the body must be a JSON object")
-    return body
-
-
-def _text(body: dict[str, Any], name: str, default: str | None = None) -> str:
-    value = body.get(name, default)
-    if not isinstance(value, str):
-        raise Refusal(f"{name!r} must be given, as a string")
-    return value
-
-
-def _count(body: dict[str, Any], name: str) -> int:
-    value = body.get(name, 1)
-    if not isinstance(value, int) or not 0 <= value <= 1000:
-        raise Refusal(f"{name!r} must be a number from 0 to 1000")
-    return value
-
-
-def _number(name: str, default: int) -> int:
-    return request.args.get(name, default, type=int)
 
 
 def _wait_s() -> float:

@@ -59,7 +59,7 @@ class Feed:
         yield f'retry: 300\nid: {after}\nevent: hello\ndata: {{"feed": {self._number}}}\n\n'
         ends = self._world.config.clock() + life_s
         while not self._closed and self._world.config.clock() < ends:
-            newest, shown = self._wait(after)
+            newest, shown = self._wait(after, min(HEARTBEAT_S, ends - self._world.config.clock()))
             if newest == after:
                 yield ": still here\n\n"
             for kind, view in shown:
@@ -67,10 +67,10 @@ class Feed:
                 yield f"id: {newest}\nevent: {kind}\ndata: {data}\n\n"
             after = newest
 
-    def _wait(self, after: int) -> tuple[int, list[tuple[str, dict[str, Any]]]]:
+    def _wait(self, after: int, longest_s: float) -> tuple[int, list[tuple[str, dict[str, Any]]]]:
         with self._world.lock:
             if self._number <= after and not self._closed:
-                self._world.changed.wait(HEARTBEAT_S)
+                self._world.changed.wait(longest_s)
             newer = [change for number, change in self._changes if number > after]
             views = [view for change in _latest(newer) if (view := self._view(change))]
             return self._number, views

@@ -31,6 +31,9 @@ RETRY_AFTER_S = (15.0, 300.0, 3600.0, 21600.0)
 CONNECT_S = 2.0
 KEPT_DELIVERIES = 5000
 
+NO_URL = "no webhook URL"
+NO_CONNECTION = "no connection"
+
 
 class Post(Protocol):
     """One HTTP POST: status and body. Raises OSError when there is no answer in time."""
@@ -115,8 +118,13 @@ def http_post() -> Post:
         timeout = urllib3.Timeout(connect=min(CONNECT_S, deadline_s), total=deadline_s)
         try:
             answer = pool.request("POST", url, body=body, headers=headers, timeout=timeout)
+        except (
+            urllib3.exceptions.NewConnectionError,
+            urllib3.exceptions.ConnectTimeoutError,
+        ) as exc:
+            raise ConnectionError(NO_CONNECTION) from exc
         except urllib3.exceptions.HTTPError as exc:
-            raise ConnectionError(type(exc).__name__) from exc
+            raise ConnectionError("no answer in time") from exc
         return answer.status, answer.data
 
     return post
@@ -169,7 +177,7 @@ class Pusher:
         """Deliver a callback once and wait for its answer; callbacks are not pushed again."""
         url = self._config.card_webhook_url or self._config.webhook_url
         if not url:
-            return Attempt(self._now_ms(), 0, 0.0, "no webhook URL"), b""
+            return Attempt(self._now_ms(), 0, 0.0, NO_URL), b""
         return self._send(url, seal(self._config, envelope))
 
     def run_due(self) -> int:

@@ -151,13 +151,16 @@ create function public.recall(
   p_spans text default '[]', p_boost double precision default 1, p_before_id bigint default null
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
+-- the planner guesses one row where there are thousands, and would join them row by row
+set enable_nestloop = off
 as $$
 declare
   v_terms constant text[] := array(select distinct unnest(public.recall_tokens(p_query)));
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
-  -- BM25's usual constants (Robertson and Zaragoza 2009)
+  -- BM25's constants; b is small because neighbours already even the lengths out
   k1 constant double precision := 1.2;
-  b constant double precision := 0.75;
+  b constant double precision := 0.3;
+  half constant double precision := 0.5;
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_scope not in ('thread', 'chat', 'everywhere') then
@@ -184,13 +187,11 @@ begin
       select first_id, turn_id, asked_at,
         row_number() over (order by conversation_id, first_id)
           + 4 * dense_rank() over (order by conversation_id) as place,
-        (length / 2.0 + sum(length) over around1 / 4.0 + sum(length) over around2 / 4.0)
-          ::double precision as length,
-        lag(turn_id) over thread as before, lead(turn_id) over thread as after
+        (sum(length) over around)::double precision as length,
+        lag(turn_id) over around as before, lead(turn_id) over around as after
       from scoped
-      window thread as (partition by conversation_id order by first_id),
-        around1 as (thread rows between 1 preceding and 1 following),
-        around2 as (thread rows between 2 preceding and 2 following)
+      window around as (partition by conversation_id order by first_id
+                        rows between 2 preceding and 2 following)
     ),
     whole as materialized (
       select count(*)::double precision as n, avg(length) as length from turns
@@ -215,13 +216,15 @@ begin
       group by 1, 2
     ),
     weighed as (
-      select s.place, s.tf, count(*) over (partition by s.term) as df,
-             k1 * (1 - b + b * t.length / w.length) as norm, w.n
-      from spread s join turns t using (place) cross join whole w
+      select t.first_id, s.tf, t.length,
+             (count(*) over (partition by s.term))::double precision as df
+      from spread s join turns t using (place)
     ),
     scores as (
-      select place, sum(ln(1 + (n - df + 0.5) / (df + 0.5)) * tf * (k1 + 1) / (tf + norm)) as score
-      from weighed group by place
+      select first_id, sum(
+        ln(1 + ((select n from whole) - df + half) / (df + half))
+        * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / (select length from whole)))) as score
+      from weighed group by first_id
     ),
     span as (
       select since, until
@@ -235,23 +238,26 @@ begin
         + case when d.since is null then 0
                else p_boost * coalesce(max(s.score) over (), 1) end as score
       from turns t
-      left join scores s using (place)
+      left join scores s using (first_id)
       left join span d on t.asked_at >= d.since and t.asked_at < d.until
       where s.score is not null or (d.since is not null and p_boost > 0)
       order by score desc, t.first_id desc limit p_k
     )
     select coalesce(jsonb_agg(jsonb_build_object(
-      'turn_id', r.turn_id, 'message_id', q.id, 'conversation_id', q.conversation_id,
-      'chat_id', q.chat_id, 'asked_at', r.asked_at, 'actor_id', q.actor_id,
-      'actor_name', q.actor_name, 'score', round(r.score::numeric, 4),
+      'turn_id', r.turn_id, 'asked_at', r.asked_at, 'score', round(r.score::numeric, 4),
       'question', public.turn_said(r.turn_id, 'user'),
       'answer', public.turn_said(r.turn_id, 'assistant'),
       'before', concat_ws(e'\n', public.turn_said(r.before, 'user'),
                                  public.turn_said(r.before, 'assistant')),
       'after', concat_ws(e'\n', public.turn_said(r.after, 'user'),
                                 public.turn_said(r.after, 'assistant'))
+    ) || (
+      select jsonb_build_object(
+        'message_id', q.id, 'conversation_id', q.conversation_id, 'chat_id', q.chat_id,
+        'actor_id', q.actor_id, 'actor_name', q.actor_name)
+      from public.agent_messages q where q.id = r.first_id
     ) order by r.score desc, r.first_id desc), '[]')
-    from ranked r join public.agent_messages q on q.id = r.first_id
+    from ranked r
   );
 end
 $$;

@@ -433,6 +433,15 @@ as $$
   ) o
 $$;
 
+-- Which of these messages (JSON array of ids) were recalled: an answer may then have no question.
+create function public.recalled_among(p_message_ids text) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(r.message_id), '[]')
+  from public.recalled_messages r
+  where r.message_id in (select jsonb_array_elements_text(p_message_ids::jsonb))
+$$;
+
 -- Size, growth and protection of every table of this schema, the largest first.
 create function public.list_tables() returns jsonb
 language plpgsql stable security invoker set search_path = ''
@@ -582,8 +591,8 @@ begin
       'person_columns', 'person_condition', 'require_person', 'forget_in_others',
       'forget_in_transcript', 'forget_person', 'count_person', 'export_person',
       'forget_conversation', 'forget_thread_transcript', 'apply_retention',
-      'list_working_memory_changes', 'list_working_memory', 'list_orphans', 'list_tables',
-      'born_within', 'recent_activity', 'jobs_of_person', 'forget_in_queue', 'export_from_queue',
+      'list_working_memory_changes', 'list_working_memory', 'list_orphans', 'recalled_among',
+      'list_tables', 'born_within', 'recent_activity', 'jobs_of_person', 'forget_in_queue', 'export_from_queue',
       'queue_depth', 'record_working_memory_change', 'drop_words_of_messages')
   loop
     execute format('revoke execute on function %s from public, anon, authenticated', f);

@@ -56,9 +56,9 @@ class Stores:
     recall: Recall | None = None
 
 
-def tool_names(*, with_recall: bool) -> frozenset[str]:
+def tool_names() -> frozenset[str]:
     """The names a specialist may list, besides those of MCP servers."""
-    return frozenset(tool.name for tool in _tools(with_recall=with_recall))
+    return frozenset(tool.name for tool in _tools(with_recall=True))
 
 
 class Manager:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from openai import AsyncOpenAI
 from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
 from pydantic_ai.models import Model
@@ -17,8 +19,17 @@ _RETRIES = 2
 
 def build_model(settings: Settings) -> Model:
     """The model of the settings; with a fallback it gets at most half of the time."""
+    return models(settings)(settings.openai_model)
+
+
+def models(settings: Settings) -> Callable[[str], Model]:
+    """Gives the model of a name at the configured endpoint, over one shared client.
+
+    The fallback model stands behind each. Without a key every name is the offline model.
+    """
     if not settings.openai_api_key:
-        return offline_model()
+        offline = offline_model()
+        return lambda _: offline
     share = 0.5 if settings.openai_fallback_model else 1.0
     client = AsyncOpenAI(
         api_key=settings.openai_api_key,
@@ -27,8 +38,12 @@ def build_model(settings: Settings) -> Model:
         max_retries=_RETRIES,
     )
     provider = OpenAICompatibleProvider("openai-compatible", openai_client=client)
-    first = OpenAIChatModel(settings.openai_model, provider=provider)
-    if not settings.openai_fallback_model:
-        return first
-    second = OpenAIChatModel(settings.openai_fallback_model, provider=provider)
-    return FallbackModel(first, second, fallback_on=(ModelAPIError, UnexpectedModelBehavior))
+
+    def named(name: str) -> Model:
+        first = OpenAIChatModel(name, provider=provider)
+        if not settings.openai_fallback_model:
+            return first
+        second = OpenAIChatModel(settings.openai_fallback_model, provider=provider)
+        return FallbackModel(first, second, fallback_on=(ModelAPIError, UnexpectedModelBehavior))
+
+    return named

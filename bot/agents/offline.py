@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelRequest,
     ModelResponse,
-    RetryPromptPart,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -99,10 +96,8 @@ def situation_of(messages: Sequence[ModelMessage], info: AgentInfo) -> Situation
                 case TextPart(content=text):
                     bot.append(text)
                 case ToolReturnPart():
-                    failed = part.outcome != "success"
-                    returned.append(Returned(part.tool_name, part.model_response_str(), failed))
-                case RetryPromptPart():
-                    returned.append(Returned(part.tool_name or "", part.model_response(), True))
+                    text = part.model_response_str(wrap_if_error=False)
+                    returned.append(Returned(part.tool_name, text, part.outcome != "success"))
     return Situation(
         question=offline_facts.spoken(people[-1]) if people else "",
         people_said=tuple(people[:-1]),

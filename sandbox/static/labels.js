@@ -14,7 +14,7 @@ const WORDS = {
     noInspector: "No bot shows its memory here. Run the app in sandbox mode to see it.",
     empty: "Nothing yet.", pushes: "Events pushed to the app", everyone: "Everyone",
     waiting: "waiting", image: "Image", offline: "The sandbox does not answer. Trying again…",
-    dissolved: "dissolved",
+    dissolved: "dissolved", clickFailed: "The app did not answer as it should",
   },
   zh: {
     brand: "飞书沙盒", language: "English", groups: "群聊", p2p: "与 Memo 单聊",
@@ -29,7 +29,7 @@ const WORDS = {
     noInspector: "此处没有机器人展示记忆。请以沙盒模式运行应用。",
     empty: "暂无内容。", pushes: "推送给应用的事件", everyone: "所有人",
     waiting: "等待中", image: "图片", offline: "沙盒没有响应，正在重试…",
-    dissolved: "已解散",
+    dissolved: "已解散", clickFailed: "应用没有正确响应",
   },
 };
 

@@ -56,7 +56,7 @@ async function send(text) {
 async function click(view, index) {
   const seen = await attempt(() => post("click", { as: world.speaker, message_id: view.message_id, index }));
   if (!seen) return;
-  if (seen.code) toast(`${seen.code}`, "error");
+  if (seen.code) toast(`${say("clickFailed")} (${seen.code})`, "error");
   else if (seen.toast) toast(seen.toast.content ?? "", seen.toast.type ?? "info");
 }
 
@@ -151,7 +151,7 @@ function inspectSoon() {
   inspecting = setTimeout(async () => {
     const chatId = world.chatId;
     const answer = await attempt(() => get("inspect", { chat_id: chatId }).then((value) => value ?? false));
-    if (chatId === world.chatId) byId("sections").replaceChildren(...sections(answer === true ? null : answer));
+    if (chatId === world.chatId) byId("sections").replaceChildren(...sections(answer === true ? null : answer, name));
   }, 250);
 }
 
@@ -223,9 +223,11 @@ async function start() {
   relabel();
   listen();
   world.seen = await load();
+  let silence = 0;
   const source = follow(world.seen, {
     hello: async (value) => {
-      byId("problem").hidden = true;
+      clearTimeout(silence);
+      if (byId("problem").textContent === say("offline")) byId("problem").hidden = true;
       if (value.feed < world.seen) world.seen = await load();
     },
     message: (view, number) => { world.seen = number; received(view); },
@@ -234,9 +236,11 @@ async function start() {
     delivery: (one) => { world.pushes.set(one.number, one); drawPushes(); inspectSoon(); },
   });
   source.addEventListener("error", () => {
-    if (source.readyState === EventSource.CONNECTING) return;
-    byId("problem").textContent = say("offline");
-    byId("problem").hidden = false;
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      byId("problem").textContent = say("offline");
+      byId("problem").hidden = false;
+    }, 3000);
   });
 }
 

@@ -3,22 +3,29 @@
 import { el } from "./dom.js";
 import { locale, say } from "./labels.js";
 
-export function sections(answer) {
+// `names(open_id)` gives the name of a person.
+export function sections(answer, names) {
   if (!answer) return [el("p", { class: "hint" }, say("noInspector"))];
   return (answer.sections ?? []).map((section) => el("section", {},
-    el("h3", {}, section.title), sectionBody(section)));
+    el("h3", {}, section.title), sectionBody(section, names)));
 }
 
-function sectionBody(section) {
-  if (section.rows?.length) return rows(section.rows);
+function sectionBody(section, names) {
+  if (section.rows?.length) return rows(section.rows, names);
   if (section.text) return el("pre", { class: "plain" }, String(section.text));
   return el("p", { class: "hint" }, say("empty"));
 }
 
-function rows(list) {
+function rows(list, names) {
   const shown = list.map((row) => (Array.isArray(row) ? row : Object.values(row)));
   return el("table", { class: "rows" }, el("tbody", {}, shown.map((row) => el("tr", {},
-    row.map((cell) => el("td", {}, cell === null || cell === undefined ? "" : String(cell)))))));
+    row.map((value) => cell(value, names))))));
+}
+
+function cell(value, names) {
+  const text = value === null || value === undefined ? "" : String(value);
+  const readable = text.replace(/<at id=([^>]*)><\/at>|\bou_[0-9a-f]{32}\b/g, (id, tagged) => (tagged ? `@${names(tagged)}` : names(id)));
+  return el("td", readable === text ? {} : { title: text }, readable);
 }
 
 export function deliveries(list) {
@@ -28,8 +35,7 @@ export function deliveries(list) {
     const time = last ? new Date(last.at_ms).toLocaleTimeString(locale()) : "";
     const good = last?.status === 200 ? "push good" : last ? "push bad" : "push";
     return el("div", { class: good },
-      el("span", {}, one.event_type.replace(/^im\./, "")),
-      el("span", {}, `${state}${one.attempts.length > 1 ? ` · ×${one.attempts.length}` : ""}`),
-      el("time", {}, time));
+      el("span", {}, one.event_type.replace(/^im\./, "")), el("time", {}, time),
+      el("span", {}, `${state}${one.attempts.length > 1 ? ` · ×${one.attempts.length}` : ""}`));
   });
 }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,6 +13,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from bot.feishu.cards import reply_uuid
+from tests.support import postgres
 from tests.support.processes import (
     Bot,
     Model,
@@ -41,6 +42,13 @@ class World:
         self.bot_name = state["bot"]["name"]
         self.group = next(c["chat_id"] for c in state["chats"] if c["name"] == "Launch team")
         self.kitchen = next(c["chat_id"] for c in state["chats"] if c["name"] == "Kitchen")
+
+    def in_a_new_group(self) -> World:
+        """The same bot, seen from a new group of everybody."""
+        fresh = copy.copy(self)
+        members = list(self.people.values())
+        fresh.group = self.platform.post("/chats", name="Test", members=members)["chat_id"]
+        return fresh
 
     def say(self, who: str, text: str, *, chat: str | None = None, **more: Any) -> str:
         """Speaks as the person of that name; returns the message_id."""
@@ -105,34 +113,45 @@ def prompt_of(request: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
-    with running_model(tmp_path_factory.mktemp("model")) as model:
-        yield model
-
-
-@pytest.fixture
 def bot_options() -> dict[str, str]:
-    """Environment of the bot besides the usual; tests override it."""
+    """Environment of the bot besides the usual; a module's tests override it."""
     return {}
 
 
-@pytest.fixture
-def world(
-    tmp_path: Path, model: Model, database_url: str, bot_options: dict[str, str]
+@pytest.fixture(scope="module")
+def processes(
+    tmp_path_factory: pytest.TempPathFactory,
+    postgres_server: postgres.Server,
+    migrated_template: str,
+    bot_options: dict[str, str],
 ) -> Iterator[World]:
-    model.control("mode", {"mode": "echo"})
-    model.forget()
+    """The processes, started once for a module."""
+    folder = tmp_path_factory.mktemp("bot")
     port = free_port()
-    environment = {
-        "DATABASE_URL": database_url,
-        "OPENAI_API_KEY": "test-key",
-        "OPENAI_BASE_URL": model.base_url,
-        "STREAM_REPLIES": "false",
-        "LOG_LEVEL": "INFO",
-        **bot_options,
-    }
     hook = f"http://127.0.0.1:{port}/webhook/event"
-    with running_platform(tmp_path, hook, "--retry-scale", "0.02") as platform:
-        environment["FEISHU_DOMAIN"] = platform.url
-        with running_bot(tmp_path, port, environment) as bot:
+    with (
+        postgres_server.fresh_database(template=migrated_template) as database_url,
+        running_model(folder) as model,
+        running_platform(folder, hook, "--retry-scale", "0.02") as platform,
+    ):
+        environment = {
+            "DATABASE_URL": database_url,
+            "FEISHU_DOMAIN": platform.url,
+            "OPENAI_API_KEY": "test-key",
+            "OPENAI_BASE_URL": model.base_url,
+            "STREAM_REPLIES": "false",
+            **bot_options,
+        }
+        with running_bot(folder, port, environment) as bot:
             yield World(bot, platform, model, database_url)
+
+
+@pytest.fixture
+def world(processes: World) -> World:
+    """The running bot in a group of the test's own; the model echoes, nothing is disturbed."""
+    processes.model.control("mode", {"mode": "echo"})
+    processes.model.forget()
+    processes.platform.forget_faults()
+    if processes.bot.workers[-1].popen.poll() is not None:
+        processes.bot.start_worker()
+    return processes.in_a_new_group()

@@ -101,6 +101,14 @@ async def test_a_patch_with_a_number_json_does_not_know_is_refused(
         await memory.merge_working_memory(group.turn(), scope="chat", patch={"a": float("nan")})
 
 
+@pytest.mark.parametrize("text", ["nul \x00", "half of an emoji \ud83d"], ids=ascii)
+async def test_a_patch_with_a_character_postgres_cannot_keep_is_refused(
+    memory: MemoryStore, group: Group, text: str
+) -> None:
+    with pytest.raises(BadPatch):
+        await memory.merge_working_memory(group.turn(), scope="chat", patch={"a": text})
+
+
 async def test_twenty_writers_at_once_keep_twenty_keys(memory: MemoryStore, group: Group) -> None:
     await asyncio.gather(
         *(

@@ -39,7 +39,9 @@ def test_every_table_has_cases(world: psycopg.Connection) -> None:
         " where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')"
     )
 
-    assert {name for (name,) in tables} == {case.table for case in CASES}
+    assert {name for (name,) in tables} == {case.table for case in CASES}, (
+        "append the missing table's Case to tests/support/access_rules.py"
+    )
 
 
 @every_case

@@ -283,4 +283,23 @@ CASES: list[Case] = [
         change={"reason": "changed"},
         gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
     ),
+    Case(
+        name="agent_working_memory_history",
+        table="agent_working_memory_history",
+        row={**_ALICE_HERE, "scope": "chat"},
+        seeded=False,
+        new={
+            **_ALICE_HERE,
+            "scope": "chat",
+            "working_memory_id": 1,
+            "actor_id": SENDER,
+            "was": Jsonb({}),
+            "became": Jsonb({}),
+        },
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=SERVICE,
+        delete=TURN_OF_SUBJECT,
+        change={"scope": "user"},
+    ),
 ]

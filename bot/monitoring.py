@@ -1,0 +1,226 @@
+"""What the log lines of the last while say about the service. Pure: lines in, a report out.
+
+The lines are those of `bot.logs`; anything else, and half lines, are counted and skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+# A turn that began this long ago (s) and never ended was lost with its process.
+_LOST_AFTER_S = 600.0
+_STAGES = {
+    "ack_ms": "ack",
+    "memory_load_ms": "memory load",
+    "model_ms": "model",
+    "memory_save_ms": "memory save",
+    "send_ms": "send",
+}
+_ERRORS = frozenset({"error", "critical", "exception"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One log line. `at` is seconds since epoch."""
+
+    at: float
+    event: str
+    level: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Seconds, over `count` measurements."""
+
+    count: int
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The last `window_s` seconds, as the log tells them."""
+
+    window_s: float
+    events: Mapping[str, int] = field(default_factory=dict)
+    decisions: Mapping[str, int] = field(default_factory=dict)
+    turns: Mapping[str, int] = field(default_factory=dict)
+    in_flight: int = 0
+    latency: Mapping[str, Latency] = field(default_factory=dict)
+    tokens_in: int = 0
+    tokens_out: int = 0
+    retries: int = 0
+    errors: Mapping[str, int] = field(default_factory=dict)
+    warnings: Mapping[str, int] = field(default_factory=dict)
+    skipped_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is too much; None: no limit. Times in seconds."""
+
+    p95_s: float | None = None
+    errors: int | None = None
+    queue: int | None = None
+    pending_age_s: float | None = None
+
+    @property
+    def need_tables(self) -> bool:
+        """Whether the log alone cannot tell."""
+        return self.queue is not None or self.pending_age_s is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits, as the tables tell it: jobs, and the age (s) of the oldest unfinished work."""
+
+    waiting: int
+    oldest_s: float | None
+
+
+def parse(line: str) -> Entry | None:
+    """The entry of a log line, None for anything that is not one."""
+    try:
+        fields = json.loads(line)
+        at = datetime.fromisoformat(fields["timestamp"]).timestamp()
+        return Entry(at, str(fields["event"]), str(fields.get("level", "info")), fields)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None
+
+
+class Window:
+    """The entries of the last `seconds`, and what is in flight."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._entries: deque[Entry] = deque()
+        self._in_flight: dict[str, float] = {}
+        self._skipped = 0
+
+    def add(self, line: str) -> None:
+        """Takes one line, in the order of the log."""
+        entry = parse(line)
+        if entry is None:
+            self._skipped += bool(line.strip())
+            return
+        self._entries.append(entry)
+        self._track(entry)
+
+    def report(self, now: float) -> Report:
+        """The window that ends at `now` (seconds since epoch)."""
+        self._forget_before(now - self._seconds)
+        lost = [turn for turn, at in self._in_flight.items() if at < now - _LOST_AFTER_S]
+        for turn in lost:
+            del self._in_flight[turn]
+        # Several files are not in order among themselves, so the oldest need not stand first.
+        entries = [entry for entry in self._entries if entry.at >= now - self._seconds]
+        return _report(entries, self._seconds, len(self._in_flight), self._skipped)
+
+    def _forget_before(self, at: float) -> None:
+        while self._entries and self._entries[0].at < at:
+            self._entries.popleft()
+
+    def _track(self, entry: Entry) -> None:
+        if entry.event == "decision" and entry.fields.get("respond"):
+            self._in_flight[str(entry.fields.get("message_id"))] = entry.at
+        elif entry.event == "turn":
+            self._in_flight.pop(str(entry.fields.get("turn_id")), None)
+
+
+def alarms(report: Report, backlog: Backlog | None, limits: Limits) -> list[str]:
+    """Each limit that is exceeded, in a sentence that names it."""
+    found = []
+    total = report.latency.get("total")
+    if limits.p95_s is not None and total and total.p95 > limits.p95_s:
+        found.append(f"p95: answers take {total.p95:.1f} s, the limit is {limits.p95_s:g} s")
+    errors = sum(report.errors.values())
+    if limits.errors is not None and errors > limits.errors:
+        found.append(f"errors: {errors} in the window, the limit is {limits.errors}")
+    if backlog and limits.queue is not None and backlog.waiting > limits.queue:
+        found.append(f"queue: {backlog.waiting} jobs wait, the limit is {limits.queue}")
+    oldest = backlog.oldest_s if backlog else None
+    if limits.pending_age_s is not None and oldest is not None and oldest > limits.pending_age_s:
+        found.append(
+            f"pending age: the oldest work is {oldest:.0f} s old, "
+            f"the limit is {limits.pending_age_s:g} s"
+        )
+    return found
+
+
+def percentile(values: Iterable[float], share: float) -> float:
+    """The value that `share` of the values do not exceed (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def _report(entries: list[Entry], window_s: float, in_flight: int, skipped: int) -> Report:
+    turns = [entry.fields for entry in entries if entry.event == "turn"]
+    return Report(
+        window_s=window_s,
+        events=Counter(filter(None, map(_event_outcome, entries))),
+        decisions=Counter(_decision(e.fields) for e in entries if e.event == "decision"),
+        turns=Counter(str(turn.get("outcome")) for turn in turns),
+        in_flight=in_flight,
+        latency=_latencies(entries),
+        tokens_in=sum(int(_number(turn.get("tokens_in"))) for turn in turns),
+        tokens_out=sum(int(_number(turn.get("tokens_out"))) for turn in turns),
+        retries=_retries(entries),
+        errors=Counter(_kind(entry) for entry in entries if entry.level in _ERRORS),
+        warnings=Counter(_kind(entry) for entry in entries if entry.level == "warning"),
+        skipped_lines=skipped,
+    )
+
+
+def _event_outcome(entry: Entry) -> str | None:
+    """What became of a delivery to the webhook."""
+    if not entry.event.startswith("webhook."):
+        return None
+    outcome = entry.event.removeprefix("webhook.")
+    return "duplicate" if outcome == "accepted" and entry.fields.get("duplicate") else outcome
+
+
+def _decision(fields: Mapping[str, Any]) -> str:
+    return f"{'answer' if fields.get('respond') else 'silent'}: {fields.get('reason')}"
+
+
+def _latencies(entries: list[Entry]) -> dict[str, Latency]:
+    measured: dict[str, list[float]] = {}
+    for entry in entries:
+        for name, stage in _STAGES.items():
+            if name in entry.fields:
+                measured.setdefault(stage, []).append(_number(entry.fields[name]) / 1000)
+        if entry.event == "turn" and entry.fields.get("outcome") == "sent":
+            measured.setdefault("total", []).append(_number(entry.fields.get("seconds")))
+    return {
+        stage: Latency(len(values), percentile(values, 0.5), percentile(values, 0.95))
+        for stage, values in measured.items()
+    }
+
+
+def _retries(entries: list[Entry]) -> int:
+    """Calls of Feishu that were repeated, and attempts at turns after the first."""
+    calls = sum(entry.event == "feishu.retry" for entry in entries)
+    turns = (entry.fields for entry in entries if entry.event == "turn")
+    return calls + sum(_number(turn.get("attempt")) > 1 for turn in turns)
+
+
+def _kind(entry: Entry) -> str:
+    """The event with what tells its causes apart; never a text that somebody wrote."""
+    for name in ("code", "error", "reason"):
+        value = entry.fields.get(name)
+        if isinstance(value, int | str) and value and len(str(value)) <= 60:
+            return f"{entry.event} {value}"
+    return entry.event
+
+
+def _number(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return 0.0

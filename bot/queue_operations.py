@@ -1,0 +1,90 @@
+"""What operators do with the queue and the tables beside it, over a direct connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from bot.queue import QueueUnavailable
+from memory.migrations import SCHEMA
+
+_SCHEMA = sql.Identifier(SCHEMA)
+_DEPTH = sql.SQL("select {}.queue_depth()").format(_SCHEMA)
+_FORGET = sql.SQL("select {}.forget_in_queue(%s, %s, %s)").format(_SCHEMA)
+_EXPORT = sql.SQL("select table_name, content from {}.export_from_queue(%s)").format(_SCHEMA)
+_UNPROTECTED = """
+    select c.relname from pg_class c
+    where c.relnamespace = to_regnamespace(%s) and c.relkind in ('r', 'p') and not c.relrowsecurity
+    order by 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDepth:
+    """Jobs by state; the age (s) of the oldest that waits for a worker, None when none does."""
+
+    waiting: int
+    running: int
+    failed: int
+    oldest_waiting_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Jobs and waiting turns that were deleted; `running` jobs are in a worker's hands."""
+
+    jobs: int
+    turns: int
+    running: int
+
+
+class QueueOperations:
+    """The operators' side of the queue. All methods raise `QueueUnavailable`."""
+
+    def __init__(self, database_url: str) -> None:
+        self._database_url = database_url
+
+    def depth(self) -> QueueDepth:
+        with self._connection() as connection:
+            return QueueDepth(**_value(connection.execute(_DEPTH)))
+
+    def forget(
+        self,
+        *,
+        open_id: str | None = None,
+        conversation_id: str | None = None,
+        message_id: str | None = None,
+    ) -> Forgotten:
+        """Deletes what belongs to a person, a conversation or a message and is not running."""
+        with self._connection() as connection:
+            wanted = (open_id, conversation_id, message_id)
+            return Forgotten(**_value(connection.execute(_FORGET, wanted)))
+
+    def export(self, open_id: str) -> list[tuple[str, dict[str, Any]]]:
+        """Table and row of what waits of a person."""
+        with self._connection() as connection:
+            return connection.execute(_EXPORT, [open_id]).fetchall()
+
+    def unprotected_tables(self) -> list[str]:
+        """Tables of the queue's schema without row-level security."""
+        with self._connection() as connection:
+            return [name for (name,) in connection.execute(_UNPROTECTED, [SCHEMA])]
+
+    @contextmanager
+    def _connection(self) -> Iterator[psycopg.Connection]:
+        try:
+            with psycopg.connect(self._database_url, connect_timeout=5) as connection:
+                yield connection
+        except psycopg.Error as exc:
+            raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
+
+
+def _value(cursor: psycopg.Cursor[Any]) -> dict[str, Any]:
+    row = cursor.fetchone()
+    value: dict[str, Any] = row[0] if row else {}
+    return value

@@ -1,0 +1,116 @@
+"""The part of the control interface for experiments: faults, recorded calls, who is where."""
+
+from dataclasses import asdict, fields
+
+from flask import Response, request
+
+from sandbox.actors import Refusal
+from sandbox.control_body import control_body, number_asked, text_of
+from sandbox.faults import Fault
+from sandbox.http import current_platform, json_response
+from sandbox.state import Switches
+from sandbox.wire import chat_view, person_view
+
+
+def add_fault() -> Response:
+    """`{path_prefix, method, status, code, headers, body, delay_s, times, drop}`
+
+    `times` defaults to 1; 0 or null is for ever.
+    """
+    body = control_body()
+    times = body.get("times", 1)
+    fault = Fault(
+        path_prefix=text_of(body, "path_prefix"),
+        method=text_of(body, "method", "").upper(),
+        status=int(body.get("status", 400 if body.get("code") else 200)),
+        code=body.get("code"),
+        headers=dict(body.get("headers", {})),
+        body=body.get("body"),
+        delay_s=float(body.get("delay_s", 0)),
+        left=int(times) if times else None,
+        drop=bool(body.get("drop")),
+    )
+    current_platform().switchboard.add(fault)
+    return json_response({})
+
+
+def clear_faults() -> Response:
+    """No more trouble."""
+    current_platform().switchboard.clear()
+    return json_response({})
+
+
+def calls() -> Response:
+    """Calls of the app after number `since`; `path_prefix` narrows."""
+    since, prefix = number_asked("since", 0), request.args.get("path_prefix", "")
+    every = list(current_platform().switchboard.calls)
+    found = [one for one in every if one.number > since and one.path.startswith(prefix)]
+    return json_response({"items": [one.view() for one in found]})
+
+
+def forget_calls() -> Response:
+    """Empty the record of calls."""
+    current_platform().switchboard.forget_calls()
+    return json_response({})
+
+
+def join() -> Response:
+    """`{chat_id, open_id}`; the bot's own id: the bot is added."""
+    return _membership(member=True)
+
+
+def leave() -> Response:
+    """`{chat_id, open_id}`; the bot's own id: the bot is removed."""
+    return _membership(member=False)
+
+
+def dissolve() -> Response:
+    """`{chat_id}`"""
+    chat = current_platform().actors.dissolve(text_of(control_body(), "chat_id"))
+    return json_response(chat_view(chat))
+
+
+def add_person() -> Response:
+    """`{name, en_name, kind: user | bot}`"""
+    body = control_body()
+    person = current_platform().actors.add_person(
+        text_of(body, "name"), text_of(body, "kind", "user"), text_of(body, "en_name", "")
+    )
+    return json_response(person_view(person))
+
+
+def add_chat() -> Response:
+    """`{name, members: [open_id], with_bot}`"""
+    body = control_body()
+    members = [str(one) for one in body.get("members", [])]
+    with_bot = bool(body.get("with_bot", True))
+    add = current_platform().actors.add_chat
+    return json_response(chat_view(add(text_of(body, "name"), members, with_bot=with_bot)))
+
+
+def switch() -> Response:
+    """Any of the switches of `GET /state`, true or false."""
+    body, world = control_body(), current_platform().world
+    names = {one.name for one in fields(Switches)}
+    if unknown := set(body) - names:
+        raise Refusal(f"unknown switches {sorted(unknown)}; there are {sorted(names)}")
+    with world.lock:
+        for name, value in body.items():
+            setattr(world.switches, name, bool(value))
+        return json_response(asdict(world.switches))
+
+
+def revoke_tokens() -> Response:
+    """Every access token issued so far is invalid from now on."""
+    platform = current_platform()
+    with platform.world.lock:
+        platform.tokens.revoke_all()
+    return json_response({})
+
+
+def _membership(*, member: bool) -> Response:
+    body, platform = control_body(), current_platform()
+    chat = platform.actors.set_membership(
+        text_of(body, "chat_id"), text_of(body, "open_id"), member=member
+    )
+    return json_response(chat_view(chat))

@@ -1,0 +1,62 @@
+"""Start-up and idle memory of the whole bot as one command: gunicorn, inline worker, Postgres."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import psutil
+
+from scripts.bench_support.figures import Figure, percentile
+from scripts.bench_support.processes import (
+    WEB,
+    free_port,
+    memory_mb,
+    postmaster,
+    running,
+    stop_server,
+    until_ready,
+)
+from scripts.bench_support.setting import Setting
+
+_SETTLE_S = 5.0
+_STARTS = 3
+
+
+async def measure_footprint(setting: Setting) -> list[Figure]:
+    """Set-up (first start) is not timed; then each start until `/readyz` says ready."""
+    folder = setting.folder / "alone"
+    folder.mkdir(mode=0o755)
+    try:
+        set_up, *_ = await _start(setting, folder)
+        starts = [await _start(setting, folder) for _ in range(1 if setting.quick else _STARTS)]
+    finally:
+        stop_server(postmaster(folder))
+    ready, rss, pss = (percentile([start[i] for start in starts], 0.5) for i in range(3))
+    return [
+        Figure("start to ready", ready, "s", 5, note=f"first start with set-up: {set_up:.1f} s"),
+        Figure("idle memory, RSS", rss, "MB", 250, note="gunicorn with worker, Postgres"),
+        Figure("idle memory, PSS", pss, "MB", note="shared pages counted once"),
+    ]
+
+
+async def _start(setting: Setting, folder: Path) -> tuple[float, float, float]:
+    """Seconds until ready; then RSS and PSS (MB) after a moment of rest."""
+    port = free_port()
+    environment = setting.environment(
+        port, DATA_DIR=str(folder), OPENAI_API_KEY="bench", OPENAI_BASE_URL="http://127.0.0.1:9/v1"
+    )
+    started = time.perf_counter()
+    async with running("alone", WEB, folder, environment) as web:
+        await until_ready(web, port)
+        seconds = time.perf_counter() - started
+        await asyncio.sleep(_SETTLE_S)
+        rss, pss = memory_mb(_outermost(web.popen.pid, postmaster(folder)))
+    return seconds, rss, pss
+
+
+def _outermost(web: int, postgres: int) -> list[int]:
+    """The roots of the bot's processes: Postgres may or may not run below the web server."""
+    below = {child.pid for child in psutil.Process(web).children(recursive=True)}
+    return [web] if postgres in below else [web, postgres]

@@ -1,0 +1,233 @@
+"""Acknowledgement, overhead, throughput and CPU: people who mention the bot and wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+
+from scripts.bench_support.deliveries import Line, Mention, delivery
+from scripts.bench_support.figures import Figure, percentile
+from scripts.bench_support.platform import StandIn
+from scripts.bench_support.processes import (
+    WEB,
+    WORKER,
+    NotMeasured,
+    cpu_seconds,
+    free_port,
+    postmaster,
+    running,
+    until_ready,
+    until_said,
+)
+from scripts.bench_support.setting import Setting
+
+MODEL_S = 0.3
+_ACK_MS = 50
+_QUESTIONS = (
+    "what did we decide about the launch?",
+    "and who takes care of the press release, as far as you know?",
+    "please remember that the demo moves to Thursday",
+    "sum it up in one sentence",
+)
+_GIVE_UP_S = 30.0
+_numbers = itertools.count(1)
+
+
+@dataclass
+class Round:
+    """What a number of people saw; times in seconds."""
+
+    acks: list[float] = field(default_factory=list)
+    replies: list[float] = field(default_factory=list)
+    unanswered: int = 0
+    took: float = 0.0
+    cpu: dict[str, float] = field(default_factory=dict)
+    connections: int = 0
+
+    def overhead_ms(self, share: float) -> float:
+        """Event sent → reply at Feishu, beyond the model's own time."""
+        return percentile([(s - MODEL_S) * 1000 for s in self.replies], share)
+
+    def ack_ms(self, share: float) -> float:
+        return percentile([s * 1000 for s in self.acks], share)
+
+    def cpu_ms(self) -> dict[str, float]:
+        """CPU per answered mention by process."""
+        return {name: 1000 * s / max(len(self.replies), 1) for name, s in self.cpu.items()}
+
+
+async def measure_ack(setting: Setting) -> list[Figure]:
+    """The edge by itself: requests one after the other, then from twenty connections at once."""
+    port = free_port()
+    with setting.database("bench_ack") as url:
+        environment = setting.environment(port, DATABASE_URL=url)
+        async with running("web", WEB, setting.folder, environment) as web:
+            await until_ready(web, port)
+            await _deliver(port, 20, time.perf_counter() + 1.0)  # warm up every thread
+            alone = await _deliver(port, 1, time.perf_counter() + setting.seconds / 2)
+            together = await _deliver(port, 20, time.perf_counter() + setting.seconds / 2)
+    rate = len(together.acks) / (setting.seconds / 2)
+    return [
+        Figure("ack, one at a time, p50", alone.ack_ms(0.5), "ms"),
+        Figure("ack, one at a time, p99", alone.ack_ms(0.99), "ms"),
+        Figure("ack, 20 at once, p50", together.ack_ms(0.5), "ms", note=f"{rate:.0f} events/s"),
+        Figure("ack, 20 at once, p99", together.ack_ms(0.99), "ms", _ACK_MS, note="edge saturated"),
+    ]
+
+
+async def measure_mentions(setting: Setting) -> list[Figure]:
+    """Web and worker as separate processes, a model that takes 300 ms, people in many groups."""
+    port = free_port()
+    with setting.database("bench_mentions") as url:
+        async with _bot(setting, port, url) as processes:
+            bench = _Bench(setting.platform, port, processes)
+            await bench.round(100, 5.0)
+            few = await bench.round(20, setting.seconds)
+            many = await bench.round(100, setting.seconds)
+        _expect_stored(url, len(few.replies) + len(many.replies))
+    return [*_of_twenty(few), *_of_hundred(many)]
+
+
+def _of_twenty(seen: Round) -> list[Figure]:
+    return [
+        Figure("overhead, 20 people, p50", seen.overhead_ms(0.5), "ms", 25, note="beyond 300 ms"),
+        Figure("overhead, 20 people, p95", seen.overhead_ms(0.95), "ms", 80),
+        Figure("ack, 20 people, p99", seen.ack_ms(0.99), "ms", _ACK_MS, note="worker beside it"),
+        *_of_any("20 people", seen),
+    ]
+
+
+def _of_hundred(seen: Round) -> list[Figure]:
+    rate = len(seen.replies) / seen.took
+    return [
+        Figure("throughput, 100 people", rate, "mentions/s", 100, at_least=True),
+        Figure("overhead, 100 people, p50", seen.overhead_ms(0.5), "ms"),
+        Figure("ack, 100 people, p99", seen.ack_ms(0.99), "ms"),
+        *_of_any("100 people", seen),
+    ]
+
+
+def _of_any(who: str, seen: Round) -> list[Figure]:
+    parts = ", ".join(f"{name} {ms:.1f}" for name, ms in seen.cpu_ms().items())
+    per_mention = seen.connections / max(len(seen.replies), 1)
+    return [
+        Figure(f"CPU, {who}", sum(seen.cpu_ms().values()), "ms/mention", 12, note=parts),
+        Figure(f"new connections to Feishu, {who}", per_mention, "per mention", 0),
+        Figure(f"unanswered, {who}", seen.unanswered, "", 0, note=f"of {len(seen.acks)}"),
+    ]
+
+
+@asynccontextmanager
+async def _bot(setting: Setting, port: int, url: str) -> AsyncIterator[dict[str, int]]:
+    """The pids of the bot's processes, by name, while they run."""
+    model = free_port()
+    environment = setting.environment(
+        port,
+        DATABASE_URL=url,
+        OPENAI_API_KEY="bench",
+        OPENAI_BASE_URL=f"http://127.0.0.1:{model}/v1",
+        WORKER_CONCURRENCY="128",
+    )
+    slow = ("sandbox.model", "--port", str(model), "--delay", str(MODEL_S))
+    async with (
+        running("model", slow, setting.folder, {}),
+        running("web", WEB, setting.folder, environment) as web,
+        running("worker", WORKER, setting.folder, environment) as worker,
+    ):
+        await until_ready(web, port)
+        await until_said(worker, "worker.started")
+        yield {
+            "web": web.popen.pid,
+            "worker": worker.popen.pid,
+            "postgres": postmaster(setting.folder),
+        }
+
+
+@dataclass(frozen=True)
+class _Bench:
+    platform: StandIn
+    port: int
+    processes: dict[str, int]
+
+    async def round(self, people: int, seconds: float) -> Round:
+        """`people` ask, wait for the reply and ask again, for `seconds`."""
+        seen = Round()
+        before = {name: cpu_seconds(pid) for name, pid in self.processes.items()}
+        connections, started = self.platform.connections, time.perf_counter()
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(people):
+                tasks.create_task(self._person(number, seen, started + seconds))
+        seen.took = time.perf_counter() - started
+        seen.cpu = {name: cpu_seconds(pid) - before[name] for name, pid in self.processes.items()}
+        seen.connections = self.platform.connections - connections
+        return seen
+
+    async def _person(self, number: int, seen: Round, until: float) -> None:
+        line = Line(self.port)
+        asked = _conversation(f"ou_bench_person_{number:04}")
+        try:
+            while time.perf_counter() < until:
+                await self._ask(line, next(asked), seen)
+        finally:
+            line.close()
+
+    async def _ask(self, line: Line, mention: Mention, seen: Round) -> None:
+        reply = self.platform.expect(mention.message_id)
+        started = time.perf_counter()
+        seen.acks.append(await line.send(delivery(mention)))
+        try:
+            async with asyncio.timeout(_GIVE_UP_S):
+                seen.replies.append(await reply - started)
+        except TimeoutError:
+            seen.unanswered += 1
+        finally:
+            self.platform.forget(mention.message_id)
+
+
+def _conversation(person: str) -> Iterator[Mention]:
+    """Four questions in a thread, then a new thread in another group, and so on."""
+    while True:
+        number = next(_numbers)
+        root = f"om_bench_{number}_0"
+        for turn, question in enumerate(_QUESTIONS):
+            yield Mention(
+                message_id=f"om_bench_{number}_{turn}",
+                chat_id=f"oc_bench_{number}",
+                person=person,
+                question=question,
+                root_id=root if turn else "",
+            )
+
+
+async def _deliver(port: int, connections: int, until: float) -> Round:
+    """Events from `connections` connections, each sent as soon as the last is acknowledged."""
+    seen = Round()
+
+    async def push(number: int) -> None:
+        line = Line(port)
+        for mention in _conversation(f"ou_bench_person_{number:04}"):
+            if time.perf_counter() >= until:
+                break
+            seen.acks.append(await line.send(delivery(mention)))
+        line.close()
+
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(connections):
+            tasks.create_task(push(number))
+    return seen
+
+
+def _expect_stored(url: str, least: int) -> None:
+    """What was answered is stored, else the figures are of something that does not work."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "select count(*) from agent_messages where role = 'assistant' and status = 'sent'"
+        ).fetchone()
+    if row is None or row[0] < least:
+        raise NotMeasured(f"{least} replies arrived and {row and row[0]} are stored as sent")

@@ -1,0 +1,120 @@
+"""How the operators' scripts speak: tables on a terminal, plain columns elsewhere, JSON on demand."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.progress import Progress, TaskID
+from rich.table import Table
+from rich.text import Text
+
+from bot.operators import NotConfigured, since
+from bot.queue import QueueUnavailable
+from bot.settings import EXIT_STATUS, SettingsError
+from memory.errors import StoreError
+
+FINDINGS = 1
+T = TypeVar("T")
+
+
+def parser(name: str, description: str | None) -> argparse.ArgumentParser:
+    """An argument parser whose --help is the module's docstring, examples and all."""
+    return argparse.ArgumentParser(
+        prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def moment(text: str) -> str:
+    """An argument such as 2h, 7d or 2026-01-31, as ISO 8601."""
+    try:
+        return since(text)
+    except (ValueError, OverflowError) as exc:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time: give 30m, 2h, 7d, or a date such as 2026-01-31"
+        ) from exc
+
+
+def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Namespace) -> int:
+    """The exit status: of `work`, or 2 with one sentence when it cannot be done as configured."""
+    try:
+        return asyncio.run(work(given))  # type: ignore[arg-type]
+    except (SettingsError, NotConfigured, QueueUnavailable, StoreError) as exc:
+        print(f"{exc}", file=sys.stderr)
+        return EXIT_STATUS
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader, such as head, has what it wanted
+        return 0
+
+
+class Screen:
+    """Standard output. On a terminal Rich draws; elsewhere columns are separated by tabs."""
+
+    def __init__(self) -> None:
+        self._console = Console()
+
+    @property
+    def is_terminal(self) -> bool:
+        return self._console.is_terminal
+
+    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Nothing is printed for a table without rows but its title."""
+        cells = [[_plain(cell) for cell in row] for row in rows]
+        if self.is_terminal:
+            self._console.print(rich_table(title, columns, cells))
+            return
+        print(f"{title} ({len(cells)})")
+        for row in [list(columns), *cells] if cells else []:
+            print("\t".join(row))
+        print()
+
+    def say(self, text: str, *, style: str = "") -> None:
+        if self.is_terminal:
+            self._console.print(Text(text, style=style))
+        else:
+            print(text)
+
+
+def rich_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table for a terminal; nothing in it is read as markup."""
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def print_json(value: object) -> None:
+    """One JSON document on one line; dataclasses become objects."""
+    print(json.dumps(value, ensure_ascii=False, default=_as_json))
+
+
+@contextmanager
+def progress(title: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+    """A bar on standard error when that is a terminal. Yields what counts one step."""
+    bar = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    with bar:
+        task: TaskID = bar.add_task(title, total=total)
+        yield lambda: bar.advance(task)
+
+
+def _plain(cell: object) -> str:
+    """One line of text without control characters: what people wrote must not steer a terminal."""
+    if cell is None:
+        return "-"
+    text = f"{cell:g}" if isinstance(cell, float) else str(cell)
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _as_json(value: object) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -1,0 +1,122 @@
+"""Why the bot spoke or kept silent: the log of decisions, with counts by reason.
+
+Examples:
+  scripts/decisions                                 the last 50
+  scripts/decisions --chat oc_a1b2 --since 2h       of one group, lately
+  scripts/decisions --json --limit 1000 | jq .      for other programs
+  scripts/decisions --evaluate tests/data/followups.jsonl
+                                                    how well the rules do on labelled messages
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bot.evaluation import Report, evaluate
+from bot.operators import open_desk
+from bot.settings import EXIT_STATUS, load
+from scripts.console import Screen, moment, parser, print_json, run
+
+
+def main() -> int:
+    given = _arguments()
+    return _evaluate(given) if given.evaluate else run(_list, given)
+
+
+def _arguments() -> argparse.Namespace:
+    options = parser("decisions", __doc__)
+    options.add_argument("--chat", metavar="oc_…", help="of this chat")
+    options.add_argument("--since", type=moment, metavar="TIME", help="30m, 2h, 7d, or a date")
+    options.add_argument("--limit", type=int, default=50, help="at most so many (50)")
+    options.add_argument("--evaluate", type=Path, metavar="FILE", help="a labelled JSON Lines file")
+    options.add_argument("--window", type=float, default=60, help="follow-up window in s (60)")
+    options.add_argument("--json", action="store_true", help="one JSON document")
+    return options.parse_args()
+
+
+async def _list(given: argparse.Namespace) -> int:
+    async with open_desk(load()) as desk:
+        decisions = await desk.operations.decisions(
+            chat_id=given.chat, since=given.since, limit=given.limit
+        )
+    counts = Counter((row["reason"], bool(row["respond"])) for row in decisions)
+    if given.json:
+        reasons = {reason: n for (reason, _), n in counts.most_common()}
+        print_json({"reasons": reasons, "decisions": decisions})
+        return 0
+    screen = Screen()
+    screen.table("Decisions", _COLUMNS, map(_cells, reversed(decisions)))
+    screen.table(
+        "By reason",
+        ("reason", "answered", "count"),
+        [(reason, _yes(respond), n) for (reason, respond), n in counts.most_common()],
+    )
+    return 0
+
+
+_COLUMNS = ("time", "chat", "message", "answered", "reason", "tier", "cue", "s since bot", "judge")
+
+
+def _cells(row: Mapping[str, Any]) -> Sequence[object]:
+    since = row["since_bot_ms"]
+    judge = f"{row['verdict']} in {row['judge_ms']} ms" if row["verdict"] else None
+    return (
+        row["created_at"][:19].replace("T", " "),
+        row["chat_id"],
+        row["message_id"],
+        _yes(row["respond"]),
+        row["reason"],
+        row["tier"],
+        row["cue"],
+        None if since is None else round(since / 1000, 1),
+        judge,
+    )
+
+
+def _evaluate(given: argparse.Namespace) -> int:
+    try:
+        lines = given.evaluate.read_text(encoding="utf-8").splitlines()
+        rows = [json.loads(line) for line in lines if line.strip()]
+    except (OSError, ValueError) as exc:
+        print(f"{given.evaluate} cannot be read as JSON Lines: {exc}", file=sys.stderr)
+        return EXIT_STATUS
+    parts = {"all": rows}
+    for name in sorted({row["split"] for row in rows if "split" in row}):
+        parts[name] = [row for row in rows if row.get("split") == name]
+    reports = {name: evaluate(part, window_seconds=given.window) for name, part in parts.items()}
+    if given.json:
+        print_json(reports)
+    else:
+        _show(reports, {name: len(part) for name, part in parts.items()})
+    return 0
+
+
+def _show(reports: Mapping[str, Report], sizes: Mapping[str, int]) -> None:
+    screen = Screen()
+    screen.table(
+        "How the rules do",
+        ("part", "messages", "precision", "recall"),
+        [
+            (name, sizes[name], f"{report.precision:.3f}", f"{report.recall:.3f}")
+            for name, report in reports.items()
+        ],
+    )
+    whole = reports["all"]
+    reasons = [(reason, right, wrong) for reason, (right, wrong) in whole.by_reason.items()]
+    screen.table("By reason", ("reason", "right", "wrong"), reasons)
+    mistakes = [(mistake.id, mistake.expected, mistake.reason) for mistake in whole.mistakes]
+    screen.table("Decided otherwise than labelled", ("message", "label", "reason"), mistakes)
+
+
+def _yes(respond: bool) -> str:
+    return "yes" if respond else "no"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

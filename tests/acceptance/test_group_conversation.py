@@ -1,0 +1,185 @@
+"""An attentive colleague: follows a discussion it is part of, and stays out of the rest."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+from tests.acceptance.conftest import World, is_from_bot
+from tests.support.processes import eventually
+
+
+def decision(world: World, message_id: str) -> dict[str, object]:
+    """The stored decision on a message, once it is made."""
+    found = eventually(
+        lambda: world.rows("select * from agent_decisions where message_id = %s", message_id),
+        what="a decision",
+    )
+    return found[0]
+
+
+def test_a_follow_up_without_a_mention_is_answered_with_the_earlier_exchange(world: World) -> None:
+    first, answer = world.ask("Alice", "our launch is on 3 March, please keep it in mind")
+    world.model.forget()
+    follow_up = world.say("Alice", "and what about the party?", root_id=first)
+    world.answer(follow_up)
+
+    assert decision(world, follow_up)["reason"] == "recent_followup"
+    (request,) = world.model.requests()
+    prompt = json.dumps(request["body"], ensure_ascii=False)
+    assert "our launch is on 3 March" in prompt
+    assert answer.split("> ", 1)[1] in prompt
+
+
+def test_a_colleague_joins_with_a_related_question_and_gets_full_context(world: World) -> None:
+    world.ask("Alice", "the launch is on 3 March in the large hall")
+    world.model.forget()
+    joining = world.say("Bob", "how many people fit into the hall?")
+    card = world.answer(joining)
+
+    assert card.startswith(f"<at id={world.people['Bob']}></at>")
+    assert decision(world, joining)["reason"] == "recent_followup"
+    (request,) = world.model.requests()
+    prompt = json.dumps(request["body"], ensure_ascii=False)
+    assert "Alice: the launch is on 3 March in the large hall" in prompt.replace(
+        f"@{world.bot_name} ", ""
+    )
+
+
+def test_side_talk_is_left_alone_with_a_reason(world: World) -> None:
+    world.ask("Alice", "the launch is on 3 March")
+    side = world.say("Alice", "Bob, I'll send you the slides tonight")
+    reply = world.say("Bob", "thanks, no hurry")
+
+    assert decision(world, side)["respond"] is False
+    assert decision(world, reply)["respond"] is False
+    assert len([m for m in world.platform.messages(world.group) if is_from_bot(m)]) == 1
+
+
+def test_a_message_to_a_colleague_is_left_alone(world: World) -> None:
+    world.ask("Alice", "the launch is on 3 March")
+    other = world.say("Alice", "@Bob what do you think?")
+
+    assert decision(world, other)["reason"] == "addressed_to_other"
+    assert not world.answers(other)
+
+
+def test_unanswered_talk_reaches_the_next_prompt(world: World) -> None:
+    world.ask("Alice", "let us plan the offsite")
+    talk = world.say("Bob", "I booked the blue cabin for us")
+    decision(world, talk)
+    world.model.forget()
+    world.ask("Alice", "which cabin was it?")
+
+    (request,) = world.model.requests()
+    assert "Bob: I booked the blue cabin for us" in json.dumps(request["body"])
+
+
+def test_without_a_conversation_only_a_mention_speaks_to_the_bot(world: World) -> None:
+    silent = world.say("Alice", "what about lunch?")
+
+    assert decision(world, silent)["reason"] == "no_trigger"
+    assert not world.answers(silent)
+
+
+def test_a_recalled_message_leaves_transcript_and_memory(world: World) -> None:
+    question, _ = world.ask("Alice", "the code is tangerine")
+    aside = world.say("Bob", "I would rather have papaya")
+    decision(world, aside)
+    for message, person in ((question, "Alice"), (aside, "Bob")):
+        world.platform.post("/recall", **{"message_id": message, "as": world.people[person]})
+    eventually(
+        lambda: len(world.rows("select 1 from recalled_messages where message_id = any(%s)",
+                               [question, aside])) == 2,
+        what="both recalls",
+    )  # fmt: skip
+
+    assert not world.rows(
+        "select 1 from agent_messages where turn_id = %s and role = 'user'", question
+    )
+    world.model.forget()
+    world.ask("Alice", "what did we say?")
+    (request,) = world.model.requests()
+    assert "papaya" not in json.dumps(request["body"])
+    assert "the code is tangerine" not in json.dumps(request["body"])
+
+
+def test_a_recall_before_the_answer_cancels_the_turn(world: World) -> None:
+    rules = [{"reply": {"text": "too late", "delay_s": 3}}]
+    world.model.control("script", {"rules": rules})
+    world.model.control("mode", {"mode": "rules"})
+    question = world.say("Alice", f"@{world.bot_name} wait for it")
+    eventually(world.model.requests, what="the model is asked")
+    world.platform.post("/recall", **{"message_id": question, "as": world.people["Alice"]})
+
+    def state() -> str:
+        found = world.rows("select state from agent_turns where id = %s", question)
+        return str(found[0]["state"]) if found else ""
+
+    eventually(lambda: state() == "cancelled", what="the turn is cancelled")
+    eventually(
+        lambda: "cancelled" in world.bot.workers[-1].output(), what="the worker dropped the reply"
+    )
+    assert not world.answers(question)
+    assert not world.stored(question)
+
+
+def test_the_transcript_of_one_chat_never_appears_in_anothers_prompt(world: World) -> None:
+    chats = [world.in_a_new_group() for _ in range(4)]
+
+    def talk(number: int) -> None:
+        here = chats[number]
+        here.ask("Alice", f"topic-{number} begins")
+        for turn in range(3):
+            here.say("Bob", f"aside-{number}-{turn} about nothing in particular")
+            here.ask("Alice", f"question-{number}-{turn} please")
+
+    threads = [threading.Thread(target=talk, args=(n,)) for n in range(len(chats))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    asides_seen = 0
+    for request in world.model.requests():
+        prompt = json.dumps(request["body"])
+        mine = next(n for n in range(4) if f"-{n}-" in prompt or f"topic-{n}" in prompt)
+        asides_seen += f"aside-{mine}-" in prompt
+        for other in set(range(4)) - {mine}:
+            assert f"topic-{other}" not in prompt
+            assert f"aside-{other}-" not in prompt
+            assert f"question-{other}-" not in prompt
+    assert asides_seen, "no transcript reached any prompt: the test shows nothing"
+
+
+def test_a_person_who_left_is_named_plainly_and_that_is_what_is_stored(world: World) -> None:
+    rules = [{"reply": {"text": "@Bob should look at this", "delay_s": 1.5}}]
+    world.model.control("script", {"rules": rules})
+    world.model.control("mode", {"mode": "rules"})
+    question = world.say("Alice", f"@{world.bot_name} ask @Bob")
+    eventually(world.model.requests, what="the model is asked")
+    world.platform.post("/leave", chat_id=world.group, open_id=world.people["Bob"])
+
+    (row,) = world.settled(question)
+    (sent,) = world.answers(question)
+    assert f"<at id={world.people['Bob']}>" not in row["content"]
+    assert "@Bob" in row["content"]
+    assert sent["message_id"] == row["message_id"]
+
+
+def test_two_bots_stop_talking_at_the_limit(world: World) -> None:
+    other = world.platform.post("/people", name="Helper", kind="bot")["open_id"]
+    world.platform.post("/join", chat_id=world.group, open_id=other)
+    world.ask("Alice", "start")
+    answered = 0
+    for number in range(12):
+        question = world.platform.say(other, world.group, f"@{world.bot_name} again {number}")
+        if not decision(world, question)["respond"]:
+            break
+        world.settled(question)
+        answered += 1
+
+    assert decision(world, question)["reason"] == "bot_loop_limit"
+    assert 3 <= answered <= 10
+    human = world.say("Alice", f"@{world.bot_name} and me?")
+    assert decision(world, human)["respond"] is True

@@ -1,0 +1,283 @@
+"""“That note”, “the first note”: the seed scenarios through the manager and the real database.
+
+Each runs with the offline model and with a scripted model; both find ids only in their prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from bot.agents.manager import Answer, Manager, Prompt, Stores
+from bot.agents.offline import offline_model
+from bot.agents.tool_context import enrich, registry_table
+from memory.context import Message
+from memory.models import WorkingMemory
+from memory.notes import Note, NoteStore
+from memory.postgres import PostgresRpc, connection_pool
+from memory.scope import AgentMemoryContext
+from memory.store import MemoryStore
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+
+
+def reading_model() -> FunctionModel:
+    """A model that follows the seed scenarios and finds every id by reading its prompt."""
+    return FunctionModel(_read_and_act, model_name="reading")
+
+
+async def _read_and_act(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    last = messages[-1].parts[-1]
+    if isinstance(last, ToolReturnPart):
+        return ModelResponse(parts=[TextPart(f"Done. {last.model_response_str()}")])
+    question = str(getattr(last, "content", ""))
+    call = _call_for(question, _prompt_text(messages, info))
+    return ModelResponse(parts=[call or TextPart("All right.")])
+
+
+def _call_for(question: str, prompt: str) -> ToolCallPart | None:
+    if match := re.search(r"create a note about (\w+)(?: with tags (.+))?", question):
+        tags = match[2].split(", ") if match[2] else []
+        return ToolCallPart("create_note", {"title": match[1].title(), "tags": tags})
+    ids = re.findall(r"^\| (\d+) \| ([^|]+) \| (note_\w+) \|.*\| (\d+|-) \|$", prompt, re.MULTILINE)
+    if not ids:  # no registry: what the tool context of earlier answers refers to
+        seen = dict.fromkeys(re.findall(r"References: (note_\w+)", prompt))
+        ids = [(str(n), "", id, str(len(seen) - n + 1)) for n, id in enumerate(seen, start=1)]
+    wanted = "1"
+    place = 0 if "first note" in question else 3
+    chosen = [row[2] for row in ids if row[place] == wanted]
+    if not chosen:
+        return None
+    if match := re.search(r"remove the (\w+) tag from", question):
+        return ToolCallPart("update_note", {"note_id": chosen[0], "remove_tags": [match[1]]})
+    if match := re.search(r"add (?:the )?tag '([\w-]+)'", question):
+        return ToolCallPart("update_note", {"note_id": chosen[0], "add_tags": [match[1]]})
+    return None
+
+
+def _prompt_text(messages: list[ModelMessage], info: AgentInfo) -> str:
+    said = [str(getattr(part, "content", "")) for message in messages for part in message.parts]
+    return "\n".join([info.instructions or "", *said])
+
+
+@dataclass
+class Talk:
+    """One thread as a turn drives it: open, prompt with tool context, answer, store, sent."""
+
+    manager: Manager
+    memory: MemoryStore
+    notes: NoteStore
+    context: AgentMemoryContext
+    with_registry: bool = True
+    turns: int = 0
+    answers: list[Answer] = field(default_factory=list)
+
+    async def say(self, question: str) -> str:
+        self.turns += 1
+        turn_id = f"{self.context.root_id}-{self.context.actor_id}-{self.turns}"
+        opened = await self.memory.open_turn(self.context, turn_id=turn_id, content=question)
+        history = tuple(
+            Message(m.role, enrich(m.content, m.tool_calls) if m.role == "assistant" else m.content)
+            for m in opened.history[:-1]
+        )
+        registry = registry_table(await self.notes.registry(self.context))
+        answer = await self.manager.answer(
+            Prompt(
+                bot_name="Bot",
+                question=question,
+                history=history,
+                subject="Alice",
+                working_memory=opened.working_memory,
+                now=NOW,
+                context=self.context,
+                turn_id=turn_id,
+                registry=registry if self.with_registry else "",
+            ),
+            timeout_s=20,
+        )
+        await self.memory.record_reply(
+            self.context, turn_id=turn_id, cards=[answer.text], tool_calls=answer.tool_calls
+        )
+        await self.memory.mark_sent(
+            self.context,
+            turn_id=turn_id,
+            chunk=0,
+            content=answer.text,
+            message_id=f"{turn_id}-card",
+        )
+        self.answers.append(answer)
+        return answer.text
+
+    async def tags(self, title: str) -> tuple[str, ...]:
+        return (await self.note(title)).tags
+
+    async def note(self, title: str) -> Note:
+        [note] = [n for n in await self.notes.list(self.context) if n.title == title]
+        return note
+
+
+OpenTalk = Callable[..., Talk]
+
+
+@pytest.fixture(params=[offline_model, reading_model], ids=["offline", "reading"])
+def model(request: pytest.FixtureRequest) -> Model:
+    made: Model = request.param()
+    return made
+
+
+@pytest.fixture
+async def talk(database_url: str, model: Model) -> AsyncIterator[OpenTalk]:
+    """Opens threads; each call is a fresh manager and store, as after a restart."""
+    pool = connection_pool(database_url)
+    await pool.open()
+    rpc = PostgresRpc(pool, timeout_s=20)
+    group = Group()
+
+    def open_talk(turns: int = 0, with_registry: bool = True, **who: str) -> Talk:
+        memory, notes = MemoryStore(rpc), NoteStore(rpc)
+        return Talk(
+            Manager(model, stores=Stores(memory, notes)),
+            memory,
+            notes,
+            group.turn(**who),
+            with_registry,
+            turns,
+        )
+
+    yield open_talk
+    await rpc.close()
+
+
+@pytest.mark.parametrize("with_registry", [True, False], ids=["registry", "tool context only"])
+async def test_that_note_is_the_note_just_created(talk: OpenTalk, with_registry: bool) -> None:
+    thread = talk(with_registry=with_registry)
+    await thread.say("create a note about pasta with tags italian, dinner")
+
+    await thread.say("add the tag 'dining' to that note")
+
+    assert await thread.tags("Pasta") == ("italian", "dinner", "dining")
+
+
+@pytest.mark.parametrize("with_registry", [True, False], ids=["registry", "tool context only"])
+async def test_the_first_note_is_the_one_created_first(talk: OpenTalk, with_registry: bool) -> None:
+    thread = talk(with_registry=with_registry)
+    await thread.say("create a note about pizza with tags italian, party")
+    await thread.say("create a note about lasagna with tags italian, dinner")
+
+    await thread.say("remove the italian tag from the first note")
+
+    assert await thread.tags("Pizza") == ("party",)
+    assert await thread.tags("Lasagna") == ("italian", "dinner")
+
+
+async def test_removing_one_tag_keeps_the_rest(talk: OpenTalk) -> None:
+    thread = talk()
+    await thread.say("create a note about pasta with tags italian, dinner, quick")
+
+    await thread.say("remove the dinner tag from that note")
+
+    assert await thread.tags("Pasta") == ("italian", "quick")
+
+
+async def test_of_two_notes_that_note_is_the_most_recent_and_the_reply_says_which(
+    talk: OpenTalk,
+) -> None:
+    thread = talk()
+    await thread.say("create a note about salad with tags green")
+    await thread.say("create a note about burger with tags beef")
+
+    reply = await thread.say("update that note to add tag 'fast-food'")
+
+    assert await thread.tags("Burger") == ("beef", "fast-food")
+    assert await thread.tags("Salad") == ("green",)
+    assert "Burger" in reply
+
+
+async def test_the_registry_answers_when_the_window_has_moved_on(talk: OpenTalk) -> None:
+    thread = talk()
+    await thread.say("create a note about pizza with tags italian")
+    await thread.say("create a note about pasta with tags italian, dinner")
+    for number in range(30):
+        await thread.say(f"Thing number {number} happened")
+
+    await thread.say("remove the italian tag from the first note")
+    await thread.say("add the tag 'dining' to that note")
+
+    assert await thread.tags("Pizza") == ("dining",)
+    assert await thread.tags("Pasta") == ("italian", "dinner")
+
+
+async def test_that_note_is_still_known_after_a_restart(talk: OpenTalk) -> None:
+    before = talk()
+    await before.say("create a note about pasta with tags italian, dinner")
+
+    after = talk(turns=before.turns)
+    await after.say("remove the dinner tag from that note")
+
+    assert await after.tags("Pasta") == ("italian",)
+
+
+async def test_the_calls_of_a_turn_are_stored_with_the_reply(talk: OpenTalk) -> None:
+    thread = talk()
+    reply = await thread.say("create a note about pasta with tags italian")
+
+    rows = await thread.memory.list_messages(thread.context.conversation_id)
+    [call] = rows[-1]["tool_calls"]
+    assert call["name"] == "create_note"
+    assert call["arguments"]["title"] == "Pasta"
+    assert call["arguments"]["tags"] == ["italian"]
+    assert call["result"].startswith('Successfully created note "Pasta" (ID: note_')
+    assert call["ok"] is True
+    assert isinstance(call["ms"], int)
+    assert rows[-1]["content"] == reply
+
+
+async def test_nobody_reaches_a_persons_notes_by_mentioning_them(talk: OpenTalk) -> None:
+    alice = talk()
+    await alice.say("create a note about pasta with tags secret")
+    bob_about_alice = talk(turns=1, subject="alice", sender="bob")
+
+    await bob_about_alice.say("remove the secret tag from the first note")
+    await bob_about_alice.say("create a note about trouble")
+
+    assert await alice.tags("Pasta") == ("secret",)
+    assert [n.title for n in await alice.notes.list(alice.context)] == ["Pasta"]
+    assert not any(call["ok"] for answer in bob_about_alice.answers for call in answer.tool_calls)
+
+
+async def test_a_repeated_turn_creates_the_note_once(talk: OpenTalk) -> None:
+    first, again = talk(), talk()
+    await first.say("create a note about pasta")
+    await again.manager.answer(_prompt(again, "create a note about pasta"), timeout_s=20)
+
+    assert [n.title for n in await first.notes.list(first.context)] == ["Pasta"]
+
+
+def _prompt(thread: Talk, question: str) -> Prompt:
+    turn_id = f"{thread.context.root_id}-{thread.context.actor_id}-1"
+    return Prompt(
+        bot_name="Bot",
+        question=question,
+        history=(),
+        subject="Alice",
+        working_memory=WorkingMemory(),
+        now=NOW,
+        context=thread.context,
+        turn_id=turn_id,
+    )

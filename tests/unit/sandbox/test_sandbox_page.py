@@ -1,0 +1,111 @@
+"""The page in a real browser. Skipped where there is no Chromium."""
+
+import json
+import shutil
+import threading
+
+import pytest
+
+from sandbox.server import SandboxServer
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser, tenant):
+    """The page of `tenant`, in English, with its people talking as the tests say."""
+    server = SandboxServer(tenant.app, 0, None)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    opened = browser.new_page(locale="en-GB")
+    faults = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.goto(f"http://127.0.0.1:{server.port}/")
+    opened.wait_for_selector(".empty")
+    yield opened
+    opened.close()
+    server.shutdown()
+    server.server_close()
+    assert not faults
+
+
+def test_what_others_write_appears_without_reloading_and_runs_no_script(page, tenant):
+    asked = tenant.say(f"hello {HOSTILE}")
+    tenant.reply_card(asked, f"**bold** {HOSTILE} [x](javascript:alert(1))", reply_in_thread=True)
+    page.wait_for_selector(".thread .card strong")
+    assert "<script>" in page.inner_text(".bubble")
+    assert "<script>" in page.inner_text(".card")
+    assert page.query_selector(".card a, .card img, .card script") is None
+    assert page.title() != "owned"
+
+
+def test_an_at_tag_shows_the_name_and_an_escaped_one_stays_text(page, tenant):
+    bob = tenant.people["Bob"]
+    tenant.reply_card(tenant.say("hi"), f"<at id={bob}></at> &#60;at id=all&#62;")
+    page.wait_for_selector(".card .at")
+    assert page.inner_text(".card .at") == "@Bob"
+    assert "<at id=all>" in page.inner_text(".card")
+
+
+def test_a_person_writes_with_a_completed_mention_in_the_chosen_voice(page, tenant):
+    page.select_option("#speaker", label="陈晨")
+    page.click("#text")
+    page.keyboard.type("@me")
+    page.wait_for_selector("#completion li")
+    page.keyboard.press("Enter")
+    page.keyboard.type("hello")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".bubble .at")
+    (message,) = tenant.control("GET", "messages")["items"]
+    assert (message["sender"]["name"], message["text"]) == ("陈晨", "@Memo hello")
+    assert message["mentions"][0]["open_id"] == tenant.bot
+
+
+def test_a_streaming_card_says_so_until_it_is_closed(page, tenant):
+    element = {"tag": "markdown", "element_id": "answer", "content": "…"}
+    body = {"schema": "2.0", "config": {"streaming_mode": True}, "body": {"elements": [element]}}
+    made = tenant.call(
+        "POST", "/cardkit/v1/cards", {"type": "card_json", "data": json.dumps(body)}
+    ).json["data"]["card_id"]
+    content = json.dumps({"type": "card", "data": {"card_id": made}})
+    reply = {"msg_type": "interactive", "content": content}
+    tenant.call("POST", f"/im/v1/messages/{tenant.say('hi')}/reply", reply)
+    page.wait_for_selector(".generating")
+    path = f"/cardkit/v1/cards/{made}"
+    tenant.call("PUT", f"{path}/elements/answer/content", {"content": "done", "sequence": 1})
+    settings = {"settings": '{"config":{"streaming_mode":false}}', "sequence": 2}
+    tenant.call("PATCH", f"{path}/settings", settings)
+    page.wait_for_selector(".generating", state="detached")
+    assert page.inner_text(".card") == "done"
+
+
+def test_a_pressed_button_shows_the_toast_and_the_new_card(page, tenant):
+    button = {
+        "tag": "button",
+        "text": {"tag": "plain_text", "content": "Press"},
+        "behaviors": [{"type": "callback", "value": {"n": 1}}],
+    }
+    card = {"schema": "2.0", "body": {"elements": [button]}}
+    body = {"msg_type": "interactive", "content": json.dumps(card)}
+    tenant.call("POST", f"/im/v1/messages/{tenant.say('hi')}/reply", body)
+    done = {"schema": "2.0", "body": {"elements": [{"tag": "markdown", "content": "pressed"}]}}
+    tenant.receiver.answer = {
+        "toast": {"type": "success", "content": "Thanks"},
+        "card": {"type": "raw", "data": done},
+    }
+    page.click("text=Press")
+    page.wait_for_selector("#toast:not([hidden])")
+    assert page.inner_text("#toast") == "Thanks"
+    page.wait_for_selector("text=pressed")
