@@ -60,7 +60,10 @@ class QueueOperations:
         conversation_id: str | None = None,
         message_id: str | None = None,
     ) -> Forgotten:
-        """Deletes what belongs to a person, a conversation or a message and is not running."""
+        """Deletes what is of this person, conversation and message, and not running.
+
+        What is not given matches any; at least one is.
+        """
         with self._connection() as connection:
             wanted = (open_id, conversation_id, message_id)
             return Forgotten(**_value(connection.execute(_FORGET, wanted)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bot.feishu.cards import ANSWER_ID
@@ -67,6 +67,6 @@ def _comparable(text: str) -> str:
     return _AT.sub("<at></at>", text).strip()
 
 
-def is_verifiable(row: dict[str, Any]) -> bool:
+def is_verifiable(row: Mapping[str, Any]) -> bool:
     """Whether a stored row is a card that was sent."""
     return bool(row["role"] == "assistant" and row["status"] == "sent" and row["message_id"])

@@ -1,12 +1,13 @@
 """An append-only file of changes, so that the chat survives a restart of the platform.
 
 One JSON object per line: `{"kind": ..., "entity": {...}}`; the last line of an entity wins.
-A line that a crash cut short is skipped.
+A line that a crash cut short is skipped. At each start the file is rewritten with one line per
+entity, because a streamed card writes a line per frame.
 """
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sandbox.entities import Entity, from_record, kind_of, to_record
@@ -22,10 +23,9 @@ class Journal:
 
     def write(self, entity: Entity) -> None:
         """Append the entity and flush."""
-        line = json.dumps({"kind": kind_of(entity), "entity": to_record(entity)})
         with self._lock:
             if not self._file.closed:
-                self._file.write(line + "\n")
+                self._file.write(_line(entity))
                 self._file.flush()
 
     def close(self) -> None:
@@ -46,3 +46,17 @@ def read_journal(path: Path) -> Iterator[Entity]:
             except (ValueError, KeyError, TypeError):
                 continue
             yield entity
+
+
+def rewrite_journal(path: Path, entities: Iterable[Entity]) -> None:
+    """Replace the file by these entities, in one step; nothing happens where there is no file."""
+    if not path.exists():
+        return
+    draft = path.with_name(path.name + ".new")
+    with draft.open("w", encoding="utf-8") as file:
+        file.writelines(_line(entity) for entity in entities)
+    draft.replace(path)
+
+
+def _line(entity: Entity) -> str:
+    return json.dumps({"kind": kind_of(entity), "entity": to_record(entity)}) + "\n"

@@ -6,7 +6,7 @@ from sandbox.clicks import Clicks
 from sandbox.config import SandboxConfig
 from sandbox.faults import Switchboard
 from sandbox.feed import Feed
-from sandbox.journal import Journal, read_journal
+from sandbox.journal import Journal, read_journal, rewrite_journal
 from sandbox.limits import Limiter
 from sandbox.messaging import Messenger
 from sandbox.push import Post, Pusher, http_post
@@ -45,6 +45,7 @@ class Platform:
             return None
         for entity in read_journal(self.config.journal):
             self.world.restore(entity)
+        rewrite_journal(self.config.journal, self.world.entities())
         journal = Journal(self.config.journal)
         self.world.listen(journal.write)
         return journal

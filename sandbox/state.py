@@ -88,6 +88,12 @@ class World:
         else:
             self._index(entity)
 
+    def entities(self) -> list[Entity]:
+        """Everything but the app's own bot, which the configuration describes."""
+        people = [one for one in self.people.values() if one != self.bot]
+        things: list[Entity] = [*people, *self.chats.values(), *self.resources.values()]
+        return [*things, *self.cards.values(), *self.messages.values()]
+
     def change(self, message: Message, **changes: object) -> Message:
         """The message with `changes`, stored, with its version counted up."""
         changed = replace(message, version=message.version + 1, **changes)  # type: ignore[arg-type]

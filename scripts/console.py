@@ -1,4 +1,4 @@
-"""How the operators' scripts speak: tables on a terminal, plain columns elsewhere, JSON on demand."""
+"""How the operators' scripts speak: tables on a terminal, plain columns elsewhere, or JSON."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ async def _list(given: argparse.Namespace) -> int:
         )
     counts = Counter((row["reason"], bool(row["respond"])) for row in decisions)
     if given.json:
-        reasons = {reason: n for (reason, _), n in counts.most_common()}
+        reasons = Counter(row["reason"] for row in decisions)
         print_json({"reasons": reasons, "decisions": decisions})
         return 0
     screen = Screen()

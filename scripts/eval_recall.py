@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psycopg
@@ -24,13 +24,13 @@ from memory.postgres import PostgresRpc, connection_pool
 from memory.recall import passages, recall_params
 from memory.scope import AgentMemoryContext, memory_context
 from scripts.recall_corpora import Corpus, Turn, load_locomo, load_memory_bank
-from scripts.recall_scale import Latency, latency, measure_scale
+from scripts.recall_scale import Latency, Scale, latency, measure_scale
 
 _DEFAULT_BANK = Path(__file__).parents[2] / "shared" / "eval"
 _EXAMPLES = """examples:
   python -m scripts.eval_recall                          the Chinese questions, where present
   python -m scripts.eval_recall --locomo locomo10.json   and the English ones
-  python -m scripts.eval_recall --scale                  milliseconds at 1,000 and 1,000,000 messages
+  python -m scripts.eval_recall --scale                  ms at 1,000 and 1,000,000 messages
   python -m scripts.eval_recall --scale 100000 --json
 """
 
@@ -51,13 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="eval-recall-") as folder:
         server = embedded.start(Path(folder))
         reports = asyncio.run(_evaluate_all(server, _corpora(options), options.k))
-        scale = measure_scale(server, options.scale, _progress) if options.scale else []
+        scale = _scale(server, options.scale) if options.scale else []
     if options.json:
         print(json.dumps({"recall": [*map(asdict, reports)], "scale": [*map(asdict, scale)]}))
     else:
-        print(_table(reports))
-        for line in scale:
-            print(line)
+        _print(reports, scale)
     return 0 if reports or scale else 1
 
 
@@ -83,20 +81,21 @@ def _corpora(options: argparse.Namespace) -> list[Corpus]:
     if (options.memory_bank / "memory_bank_cn_evidence.json").exists():
         corpora.append(load_memory_bank(options.memory_bank))
     else:
-        _progress(f"no Chinese questions in {options.memory_bank}: name their folder, --memory-bank")
+        _progress(
+            f"no Chinese questions in {options.memory_bank}: name their folder, --memory-bank"
+        )
     if options.locomo:
         corpora.append(load_locomo(options.locomo))
     return corpora
 
 
 async def _evaluate_all(server: str, corpora: Sequence[Corpus], ks: Sequence[int]) -> list[Report]:
-    reports = []
+    reports: list[Report] = []
     for corpus in corpora:
         _progress(f"{corpus.name}: {len(corpus.questions)} questions")
         url = fresh_database(server, "evaluation")
         store(url, corpus)
-        for with_dates in (False, True):
-            reports.append(await evaluate(url, corpus, ks, with_dates=with_dates))
+        reports += [await evaluate(url, corpus, ks, with_dates=dates) for dates in (False, True)]
     return reports
 
 
@@ -116,7 +115,8 @@ def store(url: str, corpus: Corpus) -> None:
         for name, turns in corpus.conversations.items():
             who = _context(name)
             cursor.execute(
-                "insert into agent_chats (id, user_id, chat_id, root_id) values (%s, %s, %s, 'main')",
+                "insert into agent_chats (id, user_id, chat_id, root_id)"
+                " values (%s, %s, %s, 'main')",
                 (who.conversation_id, who.user_id, who.chat_id),
             )
             for turn in turns:
@@ -143,7 +143,9 @@ def _store_turn(cursor: psycopg.Cursor, who: AgentMemoryContext, turn: Turn) -> 
 
 
 def _context(name: str) -> AgentMemoryContext:
-    return memory_context(chat_id=f"oc_{name}", root="main", subject=f"ou_{name}", actor=f"ou_{name}")
+    return memory_context(
+        chat_id=f"oc_{name}", root="main", subject=f"ou_{name}", actor=f"ou_{name}"
+    )
 
 
 def _turn_id(who: AgentMemoryContext, turn: str) -> str:
@@ -185,26 +187,39 @@ def _identified(who: AgentMemoryContext, params: dict[str, object]) -> dict[str,
     return identity | params
 
 
-def _table(reports: Sequence[Report]) -> str:
-    if not reports:
-        return ""
-    ks = reports[0].found
-    head = ["data", "questions", "dates", *(f"R@{k}" for k in ks), "p50 ms", "p95 ms"]
-    rows = [
-        [
-            report.corpus,
-            str(report.questions),
-            "yes" if report.with_dates else "no",
-            *(f"{share:.1%}" for share in report.found.values()),
-            f"{report.ms.p50:.1f}",
-            f"{report.ms.p95:.1f}",
-        ]
-        for report in reports
-    ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+def _scale(server: str, messages: int) -> list[Scale]:
+    return measure_scale(lambda name: fresh_database(server, name), messages, _progress)
+
+
+def _print(reports: Sequence[Report], scale: Sequence[Scale]) -> None:
+    if reports:
+        shares = [f"R@{k}" for k in reports[0].found]
+        head = ["data", "questions", "dates", *shares, "p50 ms", "p95 ms"]
+        print(_table([head, *map(_report_row, reports)]))
+    if scale:
+        head = ["messages", "operation", "p50 ms", "p95 ms"]
+        print(_table([head, *map(_scale_row, scale)]))
+
+
+def _report_row(report: Report) -> list[str]:
+    dates = "yes" if report.with_dates else "no"
+    shares = [f"{share:.1%}" for share in report.found.values()]
+    return [report.corpus, str(report.questions), dates, *shares, *_ms(report.ms)]
+
+
+def _scale_row(scale: Scale) -> list[str]:
+    return [f"{scale.messages:,}", scale.operation, *_ms(scale.ms)]
+
+
+def _ms(ms: Latency) -> list[str]:
+    return [f"{ms.p50:.1f}", f"{ms.p95:.1f}"]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [head, *rows]
+        for row in rows
     )
 
 

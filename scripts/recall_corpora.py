@@ -1,4 +1,4 @@
-"""Evaluation data for recall: who said what when, what is asked later, and where the answer stands."""
+"""Evaluation data for recall: who said what when, what is asked later, where the answer stands."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ def load_locomo(file: Path) -> Corpus:
 
 
 def _sessions(conversation: Mapping[str, Any]) -> Iterator[Turn]:
-    numbers = sorted(int(m[1]) for key in conversation if (m := re.fullmatch(r"session_(\d+)", key)))
+    numbers = sorted(
+        int(m[1]) for key in conversation if (m := re.fullmatch(r"session_(\d+)", key))
+    )
     for number in numbers:
         start = _session_time(conversation[f"session_{number}_date_time"])
         for index, said in enumerate(conversation[f"session_{number}"]):

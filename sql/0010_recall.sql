@@ -155,7 +155,8 @@ language plpgsql stable security invoker set search_path = ''
 set enable_nestloop = off
 as $$
 declare
-  v_terms constant text[] := array(select distinct unnest(public.recall_tokens(p_query)));
+  v_terms constant text[] := array(
+    select distinct unnest(public.recall_tokens(left(p_query, 500))));
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
   -- BM25's constants; b is small because neighbours already even the lengths out
   k1 constant double precision := 1.2;

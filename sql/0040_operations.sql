@@ -507,51 +507,58 @@ as $$
                             from public.agent_turns t where t.state in ('open', 'pending')))
 $$;
 
--- The queue. Jobs that carry an event of this person (they wrote it, or clicked), or are about them.
-create function feishu_bot.jobs_of_person(p_open_id text) returns setof bigint
-language sql stable security invoker set search_path = feishu_bot
+-- The queue. Whether a job carries an event of this person (they wrote it, or clicked), or is about
+-- them.
+create function feishu_bot.is_job_of_person(p_args jsonb, p_open_id text) returns boolean
+language sql immutable security invoker set search_path = ''
 as $$
-  select j.id from procrastinate_jobs j
-  where p_open_id in (
-    j.args #>> '{payload,event,sender,sender_id,open_id}',
-    j.args #>> '{payload,event,operator,open_id}',
-    j.args #>> '{payload,event,operator_id,open_id}',
-    j.args ->> 'user_id', j.args ->> 'actor_id')
+  select coalesce(p_open_id in (
+    p_args #>> '{payload,event,sender,sender_id,open_id}',
+    p_args #>> '{payload,event,operator,open_id}',
+    p_args #>> '{payload,event,operator_id,open_id}',
+    p_args ->> 'user_id', p_args ->> 'actor_id'), false)
 $$;
 
--- Deletes what this schema holds of a person, a conversation or one message (null: not by this), but
--- for the jobs that a worker has in hand. Returns how many jobs and waiting turns went, and how many
--- jobs are running: those need another call. The inbox keeps its keys for their 48 hours: they hold
--- no words, and without them a repeated delivery would bring the message back.
+-- Deletes what this schema holds of a person, a conversation or one message (null: any; not all
+-- three), but for the jobs that a worker has in hand. Returns how many jobs and waiting turns went,
+-- and how many jobs are running: those need another call. The inbox keeps its keys for their 48
+-- hours: they hold no words, and without them a repeated delivery would bring the message back.
 create function feishu_bot.forget_in_queue(
   p_open_id text, p_conversation_id text, p_message_id text
 ) returns jsonb
 language plpgsql security invoker set search_path = feishu_bot
 as $$
 declare
-  v_ids constant bigint[] := array(
-    select feishu_bot.jobs_of_person(p_open_id)
-    union
-    select j.id from procrastinate_jobs j
-    where p_message_id = j.args #>> '{payload,event,message,message_id}'
-       or p_conversation_id in (j.lock, j.args ->> 'conversation_id'));
+  v_ids bigint[];
   v_jobs bigint;
   v_running bigint;
   v_turns bigint;
   v_table text;
 begin
+  if coalesce(p_open_id, p_conversation_id, p_message_id, '') = '' then
+    raise exception 'nothing to forget was named' using errcode = '22004';
+  end if;
+  v_ids := array(
+    select j.id from procrastinate_jobs j
+    where (p_open_id is null or is_job_of_person(j.args, p_open_id))
+      and (p_conversation_id is null or p_conversation_id in (j.lock, j.args ->> 'conversation_id'))
+      and (p_message_id is null
+           or p_message_id = j.args #>> '{payload,event,message,message_id}'));
   delete from procrastinate_jobs where id = any (v_ids) and status <> 'doing';
   get diagnostics v_jobs = row_count;
   select count(*) into v_running from procrastinate_jobs where id = any (v_ids);
   delete from spool
-  where p_open_id in (user_id, actor_id) or turn_id = p_message_id
-     or conversation_id = p_conversation_id;
+  where (p_open_id is null or p_open_id in (user_id, actor_id))
+    and (p_conversation_id is null or conversation_id = p_conversation_id)
+    and (p_message_id is null or turn_id = p_message_id);
   get diagnostics v_turns = row_count;
-  for v_table in select distinct p.table_name from public.person_columns('feishu_bot') p loop
-    execute format('delete from feishu_bot.%I where %s', v_table,
-                   public.person_condition('feishu_bot', v_table))
-      using p_open_id, null::text;
-  end loop;
+  if p_conversation_id is null and p_message_id is null then
+    for v_table in select distinct p.table_name from public.person_columns('feishu_bot') p loop
+      execute format('delete from feishu_bot.%I where %s', v_table,
+                     public.person_condition('feishu_bot', v_table))
+        using p_open_id, null::text;
+    end loop;
+  end if;
   return jsonb_build_object('jobs', v_jobs, 'running', v_running, 'turns', v_turns);
 end
 $$;
@@ -562,7 +569,7 @@ returns table (table_name text, content jsonb)
 language sql stable security invoker set search_path = feishu_bot
 as $$
   select 'procrastinate_jobs', to_jsonb(j)
-  from procrastinate_jobs j where j.id in (select feishu_bot.jobs_of_person(p_open_id))
+  from procrastinate_jobs j where is_job_of_person(j.args, p_open_id)
   union all
   select 'spool', to_jsonb(s) from spool s where p_open_id in (s.user_id, s.actor_id)
 $$;
@@ -592,8 +599,8 @@ begin
       'forget_in_transcript', 'forget_person', 'count_person', 'export_person',
       'forget_conversation', 'forget_thread_transcript', 'apply_retention',
       'list_working_memory_changes', 'list_working_memory', 'list_orphans', 'recalled_among',
-      'list_tables', 'born_within', 'recent_activity', 'jobs_of_person', 'forget_in_queue', 'export_from_queue',
-      'queue_depth', 'record_working_memory_change', 'drop_words_of_messages')
+      'list_tables', 'born_within', 'recent_activity', 'is_job_of_person', 'forget_in_queue',
+      'export_from_queue', 'queue_depth', 'record_working_memory_change', 'drop_words_of_messages')
   loop
     execute format('revoke execute on function %s from public, anon, authenticated', f);
     execute format('grant execute on function %s to service_role', f);

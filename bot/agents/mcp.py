@@ -50,7 +50,7 @@ class ServerDown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What came of a confirmed action. Not `ok`: refused by the server, or the outcome is unknown."""
+    """What came of a confirmed action; not `ok`: the server refused, or the outcome is unknown."""
 
     ok: bool
     text: str
@@ -98,6 +98,10 @@ class McpServers(AbstractToolset[ToolDeps]):
     def connected(self) -> dict[str, bool]:
         """Whether each server is connected right now."""
         return {name: one.toolset is not None for name, one in self._connections.items()}
+
+    async def reached(self, server: str) -> None:
+        """Waits until `server` is connected."""
+        await self._connections[server].up.wait()
 
     async def close(self) -> None:
         """Ends all connections and the servers this process started."""
@@ -155,6 +159,7 @@ class _Connection:
 
     def __init__(self, server: McpServer, limits: TimeLimits) -> None:
         self.tried = asyncio.Event()
+        self.up = asyncio.Event()
         self.toolset: MCPToolset[ToolDeps] | None = None
         self._server = server
         self._limits = limits
@@ -229,8 +234,12 @@ class _Connection:
 
     def _lost(self, exc: Exception) -> None:
         log.warning("mcp.connection_lost", server=self._server.name, error=type(exc).__name__)
-        self.toolset = None
+        self._down()
         self._broken.set()
+
+    def _down(self) -> None:
+        self.toolset = None
+        self.up.clear()
 
     async def _keep(self) -> None:
         wait_s = self._limits.first_retry_s
@@ -247,7 +256,7 @@ class _Connection:
                     next_step="check the entry in mcp.json and that the server runs",
                 )
             finally:
-                self.toolset = None
+                self._down()
                 self.tried.set()
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, self._limits.longest_retry_s)
@@ -262,6 +271,7 @@ class _Connection:
                 listed = await toolset.list_tools()
             self._original = {self._public(tool.name): tool.name for tool in listed}
             self.toolset = toolset
+            self.up.set()
             log.info("mcp.connected", server=self._server.name, tools=len(listed))
             self.tried.set()
             while toolset.client.is_connected() and not self._broken.is_set():

@@ -54,7 +54,7 @@ ACTORS: dict[str, Actor] = {
 def succeeds(
     connection: psycopg.Connection,
     actor: Actor,
-    statement: sql.Composable,
+    statement: sql.Composed,
     parameters: Sequence[object] = (),
 ) -> bool:
     """Whether `actor` can run the statement and it touches a row; everything is rolled back.
@@ -66,7 +66,7 @@ def succeeds(
         connection.execute("select set_config('request.jwt.claims', %s, true)", [claims])
         connection.execute(sql.SQL("set local role {}").format(sql.Identifier(actor.role)))
         try:
-            return connection.execute(statement, parameters).rowcount > 0
+            return bool(connection.execute(statement, parameters).rowcount)
         except psycopg.errors.InsufficientPrivilege:
             return False
         except psycopg.errors.IntegrityError:

@@ -36,7 +36,7 @@ class Server:
         """The URL of another database of this server."""
         return f"postgresql://{user}@/{name}?host={self.socket_folder}"
 
-    def execute(self, statement: sql.Composable | str) -> None:
+    def execute(self, statement: sql.Composed | str) -> None:
         """Runs one statement as the superuser."""
         text = sql.SQL(statement) if isinstance(statement, str) else statement
         with psycopg.connect(self.url, autocommit=True) as connection:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 
 server = MCPServer("desk")
 board = Path(sys.argv[2])
@@ -33,7 +34,7 @@ def publish(text: str) -> str:
 @server.tool()
 def refuse() -> str:
     """Always fails."""
-    raise ValueError("the desk is closed")
+    raise ToolError("the desk is closed")
 
 
 @server.tool()

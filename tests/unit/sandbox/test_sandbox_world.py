@@ -352,3 +352,19 @@ def test_the_chat_survives_a_restart_with_its_journal(make_tenant, tmp_path):
     again = second.reply(asked, "noted", uuid="u1", reply_in_thread=True).json["data"]
     assert again["message_id"] == sent["message_id"]
     assert again["thread_id"] == sent["thread_id"]
+
+
+def test_the_journal_shrinks_to_one_line_per_entity_at_the_next_start(make_tenant, tmp_path):
+    journal = tmp_path / "journal.jsonl"
+    first = make_tenant(journal=journal)
+    asked = first.say("hi")
+    for _ in range(9):
+        first.control(
+            "POST", "reactions", {"as": first.bot, "message_id": asked, "emoji_type": "OK"}
+        )
+    first.platform.close()
+    second = make_tenant(journal=journal)
+    second.platform.close()
+    lines = journal.read_text().splitlines()
+    ids = [json.loads(line)["entity"].get("message_id") for line in lines]
+    assert ids.count(asked) == 1

@@ -1,0 +1,152 @@
+"""Buttons under an answer, and what a click is told at once. Pure.
+
+A button's callback carries an opaque id and nothing else. Follow-up questions stand on buttons,
+never in the card's text; an action that needs a confirmation is described in the text, because
+people must read what they confirm.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bot.agents.prompt import Answer, PendingAction
+from bot.feishu import cards
+from bot.languages import Language
+from memory.buttons import ID_LENGTH, ChatType, NewButton, Verdict, new_id
+from memory.models import CardButton
+
+MOST_FOLLOW_UPS = 3
+# Feishu: a card of schema 2.0 can be interacted with for 14 days.
+FOLLOW_UP_LIVES_S = 14 * 86400
+CONFIRM_LIVES_S = 3600
+_LABEL_CHARS = 40
+_ARGUMENT_CHARS = 4000
+_ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
+
+Decision = Literal["confirm", "cancel"]
+
+CONFIRM: Mapping[Language, str] = {"zh": "确认", "en": "Confirm"}
+CANCEL: Mapping[Language, str] = {"zh": "取消", "en": "Cancel"}
+_WOULD: Mapping[Language, str] = {
+    "zh": "**需要你确认**：只有你按下按钮，我才会执行：",
+    "en": "**Please confirm.** Only if you press the button will I do this:",
+}
+_WITH: Mapping[Language, str] = {"zh": "参数", "en": "With"}
+_CUT: Mapping[Language, str] = {"zh": "…（还有 {} 个字符）", "en": "… ({} more characters)"}
+
+_TOASTS: Mapping[Verdict | Literal["later", "away"], tuple[str, str, str]] = {
+    "accepted": ("success", "收到，正在处理…", "On it …"),
+    "later": ("info", "收到，稍后处理…", "Received; it will be done in a moment …"),
+    "used": ("info", "这个按钮已经用过了", "This button has already been used"),
+    "expired": ("warning", "这个按钮已过期，请重新提问", "This button has expired; please ask again"),
+    "not_yours": ("warning", "只有提问的人可以按这个按钮", "Only the person who asked can press this"),
+    "unknown": ("warning", "这个按钮已失效", "This button is no longer valid"),
+    "away": ("error", "现在处理不了，请稍后再按", "Not possible right now; please press again later"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a turn says: text before it is composed, buttons, and the tool calls that led to it."""
+
+    text: str
+    buttons: tuple[NewButton, ...] = ()
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    auto_mention: bool = True
+
+
+def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Reply:
+    """The model's answer with its follow-ups and the actions that wait for a confirmation."""
+    actions = answer.pending_actions
+    sections = [described(action, language) for action in actions]
+    confirming = [
+        button
+        for number, action in enumerate(actions, 1)
+        for button in _confirmation(action, chat_type, language, number if actions[1:] else None)
+    ]
+    return Reply(
+        text="\n\n".join(part for part in (answer.text, *sections) if part),
+        buttons=(*confirming, *follow_ups(answer.follow_ups, chat_type)),
+        tool_calls=answer.tool_calls,
+        auto_mention=answer.auto_mention,
+    )
+
+
+def follow_ups(questions: Iterable[str], chat_type: ChatType) -> tuple[NewButton, ...]:
+    """Up to three questions; the label may be cut, the question asked is whole."""
+    whole = [question.strip() for question in questions if question.strip()]
+    return tuple(
+        NewButton(label(question), "follow_up", {"text": question}, chat_type, FOLLOW_UP_LIVES_S)
+        for question in whole[:MOST_FOLLOW_UPS]
+    )
+
+
+def decision(
+    text: str,
+    payload: Mapping[str, Any],
+    choice: Decision,
+    *,
+    group_id: str,
+    chat_type: ChatType,
+    language: Language,
+) -> NewButton:
+    """One of the buttons of a confirmation; pressing one uses up all with its `group_id`."""
+    kept = {**payload, "decision": choice, "language": language}
+    return NewButton(label(text), "confirm", kept, chat_type, CONFIRM_LIVES_S, group_id)
+
+
+def described(action: PendingAction, language: Language) -> str:
+    """What would be done, and with what: all of it, or how much is not shown."""
+    arguments = json.dumps(dict(action.arguments), ensure_ascii=False, indent=2, default=str)
+    if len(arguments) > _ARGUMENT_CHARS:
+        rest = _CUT[language].format(len(arguments) - _ARGUMENT_CHARS)
+        arguments = f"{arguments[:_ARGUMENT_CHARS]}\n{rest}"
+    what = " ".join(action.description.split())
+    return f"{_WOULD[language]} {what}\n\n{_WITH[language]} `{action.tool}`:\n```\n{arguments}\n```"
+
+
+def _confirmation(
+    action: PendingAction, chat_type: ChatType, language: Language, number: int | None
+) -> tuple[NewButton, ...]:
+    payload = {
+        "tool": action.tool,
+        "arguments": dict(action.arguments),
+        "description": action.description,
+    }
+    group = new_id()
+    which = f" {number}" if number else ""
+
+    def button(text: str, choice: Decision) -> NewButton:
+        return decision(
+            text + which, payload, choice, group_id=group, chat_type=chat_type, language=language
+        )
+
+    return button(CONFIRM[language], "confirm"), button(CANCEL[language], "cancel")
+
+
+def label(text: str) -> str:
+    """`text` as it fits on a button: one line, at most 40 characters."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= _LABEL_CHARS else line[: _LABEL_CHARS - 1] + "…"
+
+
+def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:
+    """Stored buttons as the card shows them."""
+    return [cards.Button(button.label, {"b": button.id}) for button in stored]
+
+
+def pressed_id(value: object) -> str | None:
+    """The id in a callback's value; None for everything that is no button of ours."""
+    found = value.get("b") if isinstance(value, dict) else None
+    return found if isinstance(found, str) and _ID.fullmatch(found) else None
+
+
+def toast(kind: Verdict | Literal["later", "away"]) -> dict[str, Any]:
+    """The answer to a card callback. Source: Feishu, “Card callback communication”."""
+    level, zh, en = _TOASTS[kind]
+    shown = {"type": level, "content": f"{zh} / {en}", "i18n": {"zh_cn": zh, "en_us": en}}
+    return {"toast": shown}

@@ -1,0 +1,112 @@
+"""Buttons under cards: stored with the reply they belong to, pressed once.
+
+A button belongs to its chat; what it does is kept here and never travels in the card. Storing is
+part of `MemoryStore.record_reply`; here are the rows and the press.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from memory.scope import MAIN_ROOT, memory_context
+
+if TYPE_CHECKING:
+    from memory.store import Rpc
+
+ButtonKind = Literal["follow_up", "confirm"]
+ChatType = Literal["group", "p2p"]
+Verdict = Literal["accepted", "used", "expired", "not_yours", "unknown"]
+
+ID_LENGTH = 22
+
+
+def new_id() -> str:
+    """128 random bits as 22 characters of base64url."""
+    return secrets.token_urlsafe(16)
+
+
+@dataclass(frozen=True, slots=True)
+class NewButton:
+    """A button to be stored. Of the buttons with one `group_id` only the first press counts.
+
+    A `follow_up` is for everyone in the chat, a `confirm` for the person who asked. `payload` is
+    JSON; `lives_s` in seconds.
+    """
+
+    label: str
+    kind: ButtonKind
+    payload: Mapping[str, Any]
+    chat_type: ChatType
+    lives_s: int
+    group_id: str = field(default_factory=new_id)
+    id: str = field(default_factory=new_id)
+
+    def row(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A press of a button as Feishu reports it: by whom, on which card, in which chat."""
+
+    button_id: str
+    chat_id: str
+    message_id: str
+    operator_id: str
+    tenant_key: str
+    event_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """What became of a click. All but `verdict` is empty unless it was accepted.
+
+    `user_id` and `actor_id` are the subject and the sender of the turn that showed the button.
+    """
+
+    verdict: Verdict
+    kind: ButtonKind | None = None
+    label: str = ""
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    conversation_id: str = ""
+    chat_type: str = ""
+    user_id: str = ""
+    actor_id: str = ""
+
+    @property
+    def root_id(self) -> str:
+        """The root of the conversation, `main` outside threads."""
+        return self.conversation_id.split(":", 2)[-1]
+
+
+class ButtonStore:
+    """Buttons over the memory's transports, with the token of the person who clicks.
+
+    Both methods are one round trip and raise `StoreError`.
+    """
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+
+    async def look(self, click: Click) -> Press:
+        """What `press` would give; changes nothing."""
+        return await self._call(click, only_look=True)
+
+    async def press(self, click: Click) -> Press:
+        """Presses the button. The same click again gives the same answer."""
+        return await self._call(click, only_look=False)
+
+    async def _call(self, click: Click, *, only_look: bool) -> Press:
+        presser = memory_context(
+            chat_id=click.chat_id,
+            root=MAIN_ROOT,
+            subject=click.operator_id,
+            actor=click.operator_id,
+            tenant_key=click.tenant_key,
+        )
+        params = {f"p_{name}": value for name, value in asdict(click).items()}
+        row = await self._rpc.call("press_button", {**params, "p_only_look": only_look}, presser)
+        return Press(**row)

@@ -1,0 +1,246 @@
+"""Lists what the memory holds and checks that it is as it must be. Status 1 when something is not.
+
+Checked: the form of ids, question and answer in turn, orphan rows, sent cards without a message id,
+cards that wait for more than a minute, tables without row-level security or policies, and with two
+made-up people that one person's token cannot read another's rows. The memory is the configured one.
+
+Examples:
+  scripts/check_memory                              everything, the latest 100 conversations
+  scripts/check_memory --chat oc_a1b2 --since 7d    of one group, lately
+  scripts/check_memory --person ou_c3d4 --messages  with every message of one person
+  scripts/check_memory --verify-sent                also asks Feishu what the cards show
+  scripts/check_memory --json | jq .findings        for other programs
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.feishu.client import FeishuClient
+from bot.feishu.errors import FeishuFailure
+from bot.operators import Desk, open_desk
+from bot.settings import load
+from bot.verification import difference, is_verifiable
+from memory import health
+from memory.health import Finding
+from memory.models import Conversation
+from memory.operations import Table
+from memory.probe import probe_isolation
+from scripts.console import FINDINGS, Screen, moment, parser, print_json, progress, run
+
+_MESSAGES_READ = 2000
+_SEQUENCE_SHOWN = 40
+_TEXT_SHOWN = 60
+
+Row = Mapping[str, Any]
+
+
+@dataclass
+class Outcome:
+    """What was seen and found; `skipped` says which checks were not made, and why."""
+
+    backend: str
+    conversations: list[tuple[Conversation, Sequence[Row]]] = field(default_factory=list)
+    tables: tuple[Table, ...] = ()
+    findings: list[Finding] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+def main() -> int:
+    return run(_check, _arguments())
+
+
+def _arguments() -> argparse.Namespace:
+    options = parser("check_memory", __doc__)
+    options.add_argument("--chat", metavar="oc_…", help="conversations of this chat")
+    options.add_argument("--conversation", metavar="ID", help="this conversation")
+    options.add_argument("--person", metavar="ou_…", help="conversations of this person")
+    options.add_argument("--since", type=moment, metavar="TIME", help="30m, 2h, 7d, or a date")
+    options.add_argument("--limit", type=int, default=100, help="at most so many (100)")
+    options.add_argument("--messages", action="store_true", help="list the messages, too")
+    options.add_argument("--verify-sent", action="store_true", help="compare with Feishu")
+    options.add_argument("--no-probe", action="store_true", help="write nothing, not even briefly")
+    options.add_argument("--json", action="store_true", help="one JSON document")
+    return options.parse_args()
+
+
+async def _check(given: argparse.Namespace) -> int:
+    async with open_desk(load()) as desk:
+        outcome = Outcome(desk.backend)
+        await _check_conversations(desk, given, outcome)
+        await _check_tables(desk, outcome)
+        await _check_isolation(desk, given, outcome)
+        await _check_sent(desk, given, outcome)
+    if given.json:
+        print_json(_document(outcome))
+    else:
+        _show(outcome, messages=given.messages)
+    return FINDINGS if outcome.findings else 0
+
+
+async def _check_conversations(desk: Desk, given: argparse.Namespace, outcome: Outcome) -> None:
+    conversations = await desk.memory.list_conversations(
+        chat_id=given.chat,
+        conversation_id=given.conversation,
+        user_id=given.person,
+        since=given.since,
+        limit=given.limit,
+    )
+    now = datetime.now(UTC)
+    with progress("conversations", len(conversations)) as step:
+        for conversation in conversations:
+            rows = await desk.memory.list_messages(
+                conversation.conversation_id, conversation.user_id, limit=_MESSAGES_READ
+            )
+            unasked = {row["turn_id"] for row in rows} - {
+                row["turn_id"] for row in rows if row["role"] == "user"
+            }
+            recalled = await desk.operations.recalled(sorted(unasked)) if unasked else frozenset()
+            outcome.conversations.append((conversation, rows))
+            outcome.findings += health.check_conversation(conversation)
+            outcome.findings += health.check_messages(
+                _whole_turns(rows, conversation.messages), now, recalled
+            )
+            step()
+
+
+def _whole_turns(rows: Sequence[Row], total: int) -> Sequence[Row]:
+    """Of a conversation that was read in part, the first turn may lack its beginning."""
+    if len(rows) == total or not rows:
+        return rows
+    return [row for row in rows if row["turn_id"] != rows[0]["turn_id"]]
+
+
+async def _check_tables(desk: Desk, outcome: Outcome) -> None:
+    outcome.tables = await desk.operations.tables()
+    outcome.findings += health.check_tables(outcome.tables)
+    outcome.findings += health.check_orphans(await desk.operations.orphans())
+    for name in desk.queue.unprotected_tables():
+        problem = "it is switched off in the queue's schema"
+        outcome.findings.append(Finding("row-level security", name, problem))
+
+
+async def _check_isolation(desk: Desk, given: argparse.Namespace, outcome: Outcome) -> None:
+    if given.no_probe:
+        outcome.skipped["isolation"] = "--no-probe was given"
+        return
+    hint = ""
+    if desk.settings.supabase_url and not desk.settings.supabase_jwt_secret:
+        hint = "; set SUPABASE_JWT_SECRET, without it everything is read with the secret key"
+    for leak in await probe_isolation(desk.rpc):
+        outcome.findings.append(Finding("isolation", "live probe", f"{leak}{hint}"))
+
+
+async def _check_sent(desk: Desk, given: argparse.Namespace, outcome: Outcome) -> None:
+    """A failure of Feishu says nothing about the memory: the check is then skipped."""
+    if not given.verify_sent:
+        outcome.skipped["sent text"] = "--verify-sent was not given"
+        return
+    settings = desk.settings
+    sent = [row for _, rows in outcome.conversations for row in rows if is_verifiable(row)]
+    feishu = FeishuClient(settings.domain, settings.feishu_app_id, settings.feishu_app_secret)
+    try:
+        with progress("messages in Feishu", len(sent)) as step:
+            for row in sent:
+                messages = await feishu.get_message(row["message_id"], user_card_content=True)
+                if problem := difference(row["content"], messages):
+                    outcome.findings.append(Finding("sent text", row["message_id"], problem))
+                step()
+    except FeishuFailure as exc:
+        outcome.skipped["sent text"] = f"Feishu does not answer: {exc}"
+    finally:
+        await feishu.close()
+
+
+def _document(outcome: Outcome) -> dict[str, object]:
+    return {
+        "backend": outcome.backend,
+        "conversations": [
+            {**_as_dict(conversation), "sequence": health.sequence(rows), "rows": rows}
+            for conversation, rows in outcome.conversations
+        ],
+        "tables": outcome.tables,
+        "findings": outcome.findings,
+        "skipped": outcome.skipped,
+    }
+
+
+def _as_dict(conversation: Conversation) -> dict[str, object]:
+    return {name: getattr(conversation, name) for name in Conversation.__slots__}
+
+
+def _show(outcome: Outcome, *, messages: bool) -> None:
+    screen = Screen()
+    screen.say(f"Memory: {outcome.backend}\n")
+    screen.table(
+        "Conversations (Q question, A card, … pending, x failed)",
+        ("conversation", "person", "name", "messages", "first", "last", "sequence"),
+        [_conversation_cells(*entry) for entry in reversed(outcome.conversations)],
+    )
+    if messages:
+        for conversation, rows in reversed(outcome.conversations):
+            title = f"{conversation.conversation_id} of {conversation.user_id}"
+            screen.table(title, _MESSAGE_COLUMNS, map(_message_cells, rows))
+    screen.table(
+        "Tables",
+        ("table", "rows", "24 h", "7 d", "size", "policies"),
+        [
+            (t.table, t.rows, t.day, t.week, _size(t.bytes), t.policies if t.rls else "RLS is off")
+            for t in outcome.tables
+        ],
+    )
+    for check, reason in outcome.skipped.items():
+        screen.say(f"not checked: {check} ({reason})")
+    findings = [(f.check, f.where, f.problem) for f in outcome.findings]
+    if findings:
+        screen.table("Findings", ("check", "where", "what"), findings)
+    else:
+        screen.say("nothing found that is not as it must be", style="green")
+
+
+def _conversation_cells(conversation: Conversation, rows: Sequence[Row]) -> Sequence[object]:
+    names = [row["actor_name"] for row in rows if row["actor_id"] == conversation.user_id]
+    shown = health.sequence(rows)
+    return (
+        conversation.conversation_id,
+        conversation.user_id,
+        names[-1] if names and names[-1] else None,
+        conversation.messages,
+        _minute(conversation.first_at),
+        _minute(conversation.last_at),
+        shown if len(shown) <= _SEQUENCE_SHOWN else f"(…){shown[-_SEQUENCE_SHOWN:]}",
+    )
+
+
+_MESSAGE_COLUMNS = ("id", "time", "role", "status", "turn", "message", "tools", "text")
+
+
+def _message_cells(row: Row) -> Sequence[object]:
+    text = row["content"]
+    return (
+        row["id"],
+        _minute(row["created_at"]),
+        row["actor_name"] or row["role"],
+        row["status"],
+        row["turn_id"],
+        row["message_id"],
+        len(row["tool_calls"]) or None,
+        text if len(text) <= _TEXT_SHOWN else f"{text[:_TEXT_SHOWN]}…",
+    )
+
+
+def _minute(time: str | None) -> str | None:
+    return time[:16].replace("T", " ") if time else None
+
+
+def _size(number: int) -> str:
+    return f"{number / 1024:,.0f} KB" if number < 10 * 1024**2 else f"{number / 1024**2:,.0f} MB"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

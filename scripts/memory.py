@@ -1,0 +1,253 @@
+"""Looks into the memory of one person or one conversation, changes it, exports it, forgets it.
+
+Examples:
+  scripts/memory get --person ou_a1b2               what is kept about a person, and how much
+  scripts/memory get --conversation feishu:oc_c3:om_d4 --history
+  scripts/memory set --person ou_a1b2 '{"language": "zh", "old key": null}'
+  scripts/memory set --person ou_a1b2 --conversation feishu:oc_c3:om_d4 '{"topic": "launch"}'
+  scripts/memory clear --person ou_a1b2             empties the working memory, not the history
+  scripts/memory export --person ou_a1b2 -o a1b2.jsonl
+  scripts/memory forget --person ou_a1b2            every row, after a question; --yes does not ask
+  scripts/memory forget --conversation feishu:oc_c3:om_d4 --keep-notes
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from bot.operators import Desk, open_desk
+from bot.queue_operations import Forgotten
+from bot.settings import EXIT_STATUS, load
+from scripts.console import FINDINGS, Screen, parser, print_json, progress, run
+
+Work = Callable[[Desk, argparse.Namespace], Awaitable[int]]
+
+
+class NotClear(Exception):
+    """The arguments leave open what is meant; the message says what to give."""
+
+
+def main() -> int:
+    return run(_work, _arguments())
+
+
+def _arguments() -> argparse.Namespace:
+    options = parser("memory", __doc__)
+    commands = options.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    get = _command(commands, "get", "show working memory and how much is stored")
+    get.add_argument("--history", action="store_true", help="also who changed what, and when")
+    change = _command(commands, "set", "apply a merge patch (RFC 7396); null removes a key")
+    change.add_argument("patch", help="a JSON object, or - to read it from standard input")
+    _command(commands, "clear", "empty the working memory; the history stays")
+    forget = _command(commands, "forget", "delete a person or a conversation for good")
+    forget.add_argument("--yes", action="store_true", help="do not ask")
+    forget.add_argument(
+        "--keep-notes", action="store_true", help="keep the notes made in the conversation"
+    )
+    export = _command(commands, "export", "everything about a person as JSON Lines")
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of stdout")
+    return options.parse_args()
+
+
+def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
+    command.add_argument("--person", metavar="ou_…", help="whose memory")
+    command.add_argument("--conversation", metavar="ID", help="feishu:oc_…:om_… or …:main")
+    command.add_argument("--tenant", metavar="KEY", help="in this tenant only")
+    command.add_argument("--json", action="store_true", help="one JSON document")
+    return command
+
+
+async def _work(given: argparse.Namespace) -> int:
+    work: dict[str, Work] = {
+        "get": _get,
+        "set": _set,
+        "clear": _clear,
+        "forget": _forget,
+        "export": _export,
+    }
+    try:
+        _require_target(given)
+        async with open_desk(load()) as desk:
+            return await work[given.command](desk, given)
+    except NotClear as exc:
+        print(f"memory {given.command}: {exc}", file=sys.stderr)
+        return EXIT_STATUS
+
+
+def _require_target(given: argparse.Namespace) -> None:
+    if not given.person and not given.conversation:
+        raise NotClear("give --person ou_…, or --conversation feishu:oc_…:om_…, or both")
+    if given.conversation and given.conversation.count(":") != 2:
+        raise NotClear(f"{given.conversation!r} is no conversation: it is feishu:oc_…:om_…")
+    if given.command == "export" and (not given.person or given.conversation):
+        raise NotClear("an export is about one person: give --person ou_… alone")
+
+
+async def _get(desk: Desk, given: argparse.Namespace) -> int:
+    filters = {"user_id": given.person, "conversation_id": given.conversation}
+    memories = await desk.operations.working_memory(**filters)
+    changes = await desk.operations.working_memory_changes(**filters) if given.history else ()
+    counts = await desk.operations.count_person(given.person, given.tenant) if given.person else {}
+    if given.json:
+        print_json({"working_memory": memories, "changes": changes, "rows": counts})
+        return 0
+    screen = Screen()
+    screen.table(
+        "Working memory",
+        ("scope", "person", "conversation", "changed", "content"),
+        [
+            (row["scope"], row["user_id"], row["conversation_id"], row["updated_at"][:16],
+             _dump(row["content"]))
+            for row in memories
+        ],
+    )  # fmt: skip
+    if given.history:
+        screen.table(
+            "Changes",
+            ("time", "by", "scope", "was", "became"),
+            [
+                (row["at"][:19], row["actor_id"], row["scope"], _dump(row["was"]),
+                 _dump(row["became"]))
+                for row in reversed(changes)
+            ],
+        )  # fmt: skip
+    if given.person:
+        screen.table("Rows stored", ("table", "rows"), counts.items())
+    return 0
+
+
+async def _set(desk: Desk, given: argparse.Namespace) -> int:
+    patch = _patch(sys.stdin.read() if given.patch == "-" else given.patch)
+    person, tenant = await _owner(desk, given)
+    content = await desk.operations.merge_working_memory(
+        patch, user_id=person, conversation_id=given.conversation, tenant_key=tenant
+    )
+    print_json(content) if given.json else print(_dump(content, indent=2))
+    return 0
+
+
+async def _clear(desk: Desk, given: argparse.Namespace) -> int:
+    person, tenant = await _owner(desk, given)
+    await desk.operations.clear_working_memory(
+        user_id=person, conversation_id=given.conversation, tenant_key=tenant
+    )
+    print_json({}) if given.json else print("emptied; the history stays")
+    return 0
+
+
+async def _export(desk: Desk, given: argparse.Namespace) -> int:
+    counts = await desk.operations.count_person(given.person, given.tenant)
+    waiting = desk.queue.export(given.person)
+    total = sum(counts.values()) + len(waiting)
+    with _output(given.output) as out, progress("rows", total) as step:
+        async for table, row in desk.operations.export_person(given.person, given.tenant):
+            out.write(_dump({"table": table, "row": row}) + "\n")
+            step()
+        for table, row in waiting:
+            out.write(_dump({"table": table, "row": row}) + "\n")
+            step()
+    if given.output:
+        print(f"{total} rows in {given.output}", file=sys.stderr)
+    return 0
+
+
+async def _forget(desk: Desk, given: argparse.Namespace) -> int:
+    if not given.yes and not await _confirmed(desk, given):
+        print("nothing was deleted", file=sys.stderr)
+        return FINDINGS
+    # The queue first, so that nothing new comes of it, and again for what was being written.
+    first = _forget_in_queue(desk, given)
+    counts = await _forget_in_memory(desk, given)
+    last = _forget_in_queue(desk, given)
+    counts["jobs in the queue"] = first.jobs + last.jobs
+    counts["turns that waited for the memory"] = first.turns + last.turns
+    if given.json:
+        print_json({"deleted": counts, "running": last.running})
+    else:
+        rows = [(table, n) for table, n in counts.items() if n]
+        Screen().table("Deleted", ("where", "rows"), rows)
+    if last.running:
+        print(
+            f"{last.running} of their messages are being answered right now: "
+            "run this again in a minute",
+            file=sys.stderr,
+        )
+    return FINDINGS if last.running else 0
+
+
+def _forget_in_queue(desk: Desk, given: argparse.Namespace) -> Forgotten:
+    return desk.queue.forget(open_id=given.person, conversation_id=given.conversation)
+
+
+async def _forget_in_memory(desk: Desk, given: argparse.Namespace) -> dict[str, int]:
+    if given.conversation:
+        return await desk.operations.forget_conversation(
+            given.conversation, given.person, keep_notes=given.keep_notes
+        )
+    return await desk.operations.forget_person(given.person, given.tenant)
+
+
+async def _confirmed(desk: Desk, given: argparse.Namespace) -> bool:
+    if given.conversation:
+        stored = await desk.memory.list_conversations(
+            conversation_id=given.conversation, user_id=given.person
+        )
+        what = f"{sum(c.messages for c in stored)} messages of {given.conversation}"
+    else:
+        counts = await desk.operations.count_person(given.person, given.tenant)
+        what = f"{sum(counts.values())} rows of {given.person}"
+    if not sys.stdin.isatty():
+        raise NotClear(f"this would delete {what}: add --yes to do it")
+    answer = await asyncio.to_thread(input, f"Delete {what} for good? Type yes: ")
+    return answer.strip().lower() == "yes"
+
+
+async def _owner(desk: Desk, given: argparse.Namespace) -> tuple[str, str]:
+    """The person and the tenant meant. Raises `NotClear` when the memory knows more than one."""
+    known = await desk.memory.list_conversations(
+        conversation_id=given.conversation, user_id=given.person
+    )
+    people = {given.person} if given.person else {c.user_id for c in known}
+    tenants = {given.tenant} if given.tenant is not None else {c.tenant_key for c in known}
+    if len(people) != 1:
+        raise NotClear(f"{len(people)} people have this conversation: give --person ou_…")
+    if len(tenants) > 1:
+        raise NotClear(f"give --tenant, one of {', '.join(sorted(tenants))}")
+    return people.pop(), tenants.pop() if tenants else ""
+
+
+def _patch(text: str) -> Mapping[str, Any]:
+    try:
+        patch = json.loads(text)
+    except ValueError as exc:
+        raise NotClear(f"the patch is not JSON: {exc}") from exc
+    if not isinstance(patch, dict):
+        raise NotClear('the patch is a JSON object, such as {"language": "zh"}')
+    return patch
+
+
+@contextlib.contextmanager
+def _output(file: Path | None) -> Iterator[IO[str]]:
+    """The file, readable by its owner only, or standard output."""
+    if file is None:
+        yield sys.stdout
+        return
+    file.touch(mode=0o600)
+    with file.open("w", encoding="utf-8") as out:
+        yield out
+
+
+def _dump(value: object, *, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,254 @@
+"""Shows what the service is doing: from its JSON log, and with --db from the live tables.
+
+On a terminal the picture is refreshed until Ctrl+C. With a limit exceeded the status is 1 and the
+alarm is named, so that cron can watch.
+
+Examples:
+  scripts/start 2>&1 | tee bot.log | scripts/monitor -     beside the running bot
+  scripts/monitor /var/log/bot/web.log /var/log/bot/worker.log
+  scripts/monitor --db                              the queue and the tables, without a log
+  scripts/monitor bot.log --once --json             one report for other programs
+  scripts/monitor bot.log --once --max-p95 20 --max-errors 0
+  scripts/monitor --db --once --max-queue 50 --max-pending-age 120
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from bot.log_files import LogFile, Source, StandardInput
+from bot.monitoring import Backlog, Limits, Report, Window, alarms
+from bot.operators import Desk, open_desk
+from bot.queue_operations import QueueDepth
+from bot.settings import load
+from memory.operations import RecentTurns
+from scripts.console import FINDINGS, Screen, parser, print_json, rich_table, run
+
+Rows = Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One moment: the log's report, the tables' (with --db), and the alarms."""
+
+    report: Report
+    queue: QueueDepth | None
+    recent: RecentTurns | None
+    alarms: Sequence[str]
+
+
+class Monitor:
+    """Reads its sources on request; `desk` is there with --db."""
+
+    def __init__(
+        self, sources: Sequence[Source], desk: Desk | None, window_s: int, limits: Limits
+    ) -> None:
+        self._sources = sources
+        self._desk = desk
+        self._window_s = window_s
+        self._window = Window(window_s)
+        self._limits = limits
+
+    async def look(self) -> Picture:
+        for source in self._sources:
+            for line in source.lines():
+                self._window.add(line)
+        report = self._window.report(time.time())
+        if self._desk is None:
+            return Picture(report, None, None, alarms(report, None, self._limits))
+        queue = self._desk.queue.depth()
+        recent = await self._desk.operations.recent(seconds=self._window_s)
+        ages = [age for age in (queue.oldest_waiting_s, recent.oldest_unfinished_s) if age]
+        backlog = Backlog(queue.waiting, max(ages, default=None))
+        return Picture(report, queue, recent, alarms(report, backlog, self._limits))
+
+
+def main() -> int:
+    return run(_monitor, _arguments())
+
+
+def _arguments() -> argparse.Namespace:
+    options = parser("monitor", __doc__)
+    options.add_argument("log", nargs="*", metavar="FILE", help="log files; - is standard input")
+    options.add_argument("--db", action="store_true", help="look into the configured database")
+    options.add_argument("--once", action="store_true", help="one picture, then end")
+    options.add_argument("--json", action="store_true", help="one JSON document per picture")
+    options.add_argument("--interval", type=float, default=2.0, metavar="S", help="refresh (2)")
+    options.add_argument("--window", type=int, default=900, metavar="S", help="look back (900)")
+    limits = options.add_argument_group("alarms")
+    limits.add_argument("--max-p95", type=float, metavar="S", help="of the time to the answer")
+    limits.add_argument("--max-errors", type=int, metavar="N", help="error lines in the window")
+    limits.add_argument("--max-queue", type=int, metavar="N", help="waiting jobs (needs --db)")
+    limits.add_argument(
+        "--max-pending-age", type=float, metavar="S", help="of unfinished work (needs --db)"
+    )
+    given = options.parse_args()
+    if not given.log and not given.db:
+        options.error("nothing to look at: give a log file, - for standard input, or --db")
+    if _limits(given).need_tables and not given.db:
+        options.error("--max-queue and --max-pending-age need --db")
+    missing = [name for name in given.log if name != "-" and not Path(name).exists()]
+    if missing and given.once:
+        options.error(f"no such log file: {', '.join(missing)}")
+    return given
+
+
+def _limits(given: argparse.Namespace) -> Limits:
+    return Limits(given.max_p95, given.max_errors, given.max_queue, given.max_pending_age)
+
+
+async def _monitor(given: argparse.Namespace) -> int:
+    async with contextlib.AsyncExitStack() as stack:
+        desk = await stack.enter_async_context(open_desk(load())) if given.db else None
+        sources = [StandardInput() if name == "-" else LogFile(Path(name)) for name in given.log]
+        for source in sources:
+            stack.callback(source.close)
+        monitor = Monitor(sources, desk, given.window, _limits(given))
+        if given.once:
+            picture = await _once(monitor, sources, as_json=given.json)
+        else:
+            picture = await _follow(monitor, sources, given)
+    for alarm in picture.alarms:
+        print(f"ALARM {alarm}", file=sys.stderr)
+    return FINDINGS if picture.alarms else 0
+
+
+async def _once(monitor: Monitor, sources: Iterable[Source], *, as_json: bool) -> Picture:
+    for source in sources:
+        if isinstance(source, StandardInput):
+            await asyncio.to_thread(source.wait)
+    picture = await monitor.look()
+    if as_json:
+        print_json(asdict(picture))
+    else:
+        screen = Screen()
+        for title, columns, rows in _tables(picture):
+            screen.table(title, columns, rows)
+    return picture
+
+
+async def _follow(
+    monitor: Monitor, sources: Sequence[Source], given: argparse.Namespace
+) -> Picture:
+    """Until Ctrl+C, or until standard input, the only source, has ended."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    console = Console()
+    drawn = console.is_terminal and not given.json
+    with Live(console=console, auto_refresh=False) if drawn else contextlib.nullcontext() as live:
+        while True:
+            over = bool(sources) and not given.db and all(map(_has_ended, sources))
+            picture = await monitor.look()
+            if live:
+                live.update(_drawing(picture), refresh=True)
+            elif given.json:
+                print_json(asdict(picture))
+                sys.stdout.flush()
+            else:
+                print(_line(picture), flush=True)
+            if stop.is_set() or over:
+                return picture
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), given.interval)
+
+
+def _has_ended(source: Source) -> bool:
+    return isinstance(source, StandardInput) and source.ended
+
+
+def _drawing(picture: Picture) -> Group:
+    tables = [rich_table(*table) for table in _tables(picture)]
+    warnings = [Text(f"ALARM {alarm}", style="bold red") for alarm in picture.alarms]
+    return Group(Text(time.strftime("%H:%M:%S"), style="dim"), *tables, *warnings)
+
+
+def _line(picture: Picture) -> str:
+    """The picture in one line, for a log of its own."""
+    report = picture.report
+    total = report.latency.get("total")
+    parts = {
+        "turns": sum(report.turns.values()),
+        "in_flight": report.in_flight,
+        "p95_s": round(total.p95, 2) if total else None,
+        "errors": sum(report.errors.values()),
+        "retries": report.retries,
+        "waiting": picture.queue.waiting if picture.queue else None,
+    }
+    shown = " ".join(f"{name}={value}" for name, value in parts.items() if value is not None)
+    alarm = "".join(f" ALARM {alarm}" for alarm in picture.alarms)
+    return f"{time.strftime('%H:%M:%S')} {shown}{alarm}"
+
+
+def _tables(picture: Picture) -> list[tuple[str, Sequence[str], Rows]]:
+    """Title, columns and rows of everything there is to show."""
+    report = picture.report
+    tables: list[tuple[str, Sequence[str], Rows]] = [
+        (f"Last {report.window_s / 60:g} minutes", ("what", "now"), _figures(report)),
+        ("Latency", ("stage", "n", "p50 s", "p95 s"), _latencies(report)),
+        ("Events", ("outcome", "count"), _counts(report.events)),
+        ("Turns", ("outcome", "count"), _counts(report.turns)),
+        ("Decisions", ("decision", "count"), _counts(report.decisions)),
+        ("Errors", ("error", "count"), _counts(report.errors)),
+        ("Warnings", ("warning", "count"), _counts(report.warnings)),
+    ]
+    if picture.queue and picture.recent:
+        tables.append(("Queue and tables", ("what", "now"), _stored(picture.queue, picture.recent)))
+    return [table for table in tables if table[2]]
+
+
+def _figures(report: Report) -> Rows:
+    figures: dict[str, int] = {
+        "turns in flight": report.in_flight,
+        "tokens in": report.tokens_in,
+        "tokens out": report.tokens_out,
+        "retries": report.retries,
+        "lines that are no log entries": report.skipped_lines,
+    }
+    return [(name, f"{value:,}") for name, value in figures.items()]
+
+
+def _latencies(report: Report) -> Rows:
+    return [
+        (stage, str(latency.count), f"{latency.p50:.3f}", f"{latency.p95:.3f}")
+        for stage, latency in report.latency.items()
+    ]
+
+
+def _counts(counts: Mapping[str, int]) -> Rows:
+    return [(name, f"{n:,}") for name, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))]
+
+
+def _stored(queue: QueueDepth, recent: RecentTurns) -> Rows:
+    seconds = {
+        "oldest waiting job": queue.oldest_waiting_s,
+        "oldest unfinished turn": recent.oldest_unfinished_s,
+        "p50 of the answers": recent.p50,
+        "p95 of the answers": recent.p95,
+    }
+    return [
+        ("jobs waiting", str(queue.waiting)),
+        ("jobs running", str(queue.running)),
+        ("jobs failed", str(queue.failed)),
+        ("turns unfinished", str(recent.unfinished)),
+        ("repeated attempts", str(recent.retries)),
+        *((name, f"{value:.1f} s") for name, value in seconds.items() if value is not None),
+        *((f"turns {state}", count) for state, count in _counts(recent.turns)),
+        *((f"decisions {reason}", count) for reason, count in _counts(recent.decisions)),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""The group conversation in the database: survives a restart, is shared, bounded, and chat by chat.
+
+Two managers over two stores are two workers; the clock is the test's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from bot.conversation import ConversationManager
+from bot.conversation_store import ChatConversations
+from bot.decisions import Decision, IncomingMessage, Reason
+from bot.transcript import MessageRecord
+from memory.errors import AccessDenied
+from memory.store import Rpc
+from tests.support.backends import Backend, SupabaseBackend
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+START = 1_800_000_000_000
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+async def rpc(backend: Backend) -> AsyncIterator[Rpc]:
+    async with backend.rpc() as rpc:
+        yield rpc
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def worker(rpc: Rpc, group: Group, clock: Clock, *, chat: str = "here") -> ConversationManager:
+    store = ChatConversations(rpc, group.turn(chat=chat))
+    return ConversationManager(store, timeout_seconds=120, clock=clock, max_messages=5)
+
+
+def said(group: Group, text: str, at: int, *, who: str = "alice") -> MessageRecord:
+    return MessageRecord(
+        author=who,
+        author_id=group.person(who),
+        content=text,
+        timestamp=at,
+        is_bot=False,
+        message_id=group.message(f"{text}-{at}"),
+    )
+
+
+async def test_what_one_worker_records_the_other_sees(rpc: Rpc, group: Group, clock: Clock) -> None:
+    one, other = worker(rpc, group, clock), worker(rpc, group, clock)
+    await one.start(group.chat(), [said(group, "first", START)])
+    await other.record_message(group.chat(), said(group, "second", START + 10, who="bob"))
+
+    found = await one.get(group.chat())
+    assert found
+    assert [m.content for m in found.messages] == ["first", "second"]
+    assert found.participants == {group.person("alice"): "alice", group.person("bob"): "bob"}
+
+
+async def test_silence_ends_it_and_any_message_keeps_it_alive(
+    rpc: Rpc, group: Group, clock: Clock
+) -> None:
+    here = worker(rpc, group, clock)
+    await here.start(group.chat())
+    clock.now += 100_000
+    assert await here.record_message(group.chat(), said(group, "still here", clock.now))
+    clock.now += 100_000
+    assert await here.get(group.chat())
+    clock.now += 21_000
+    assert await here.get(group.chat()) is None
+    assert await here.record_message(group.chat(), said(group, "late", clock.now)) is None
+    assert await here.get(group.chat()) is None
+
+
+async def test_only_the_newest_messages_are_kept(rpc: Rpc, group: Group, clock: Clock) -> None:
+    here = worker(rpc, group, clock)
+    await here.start(group.chat())
+    for number in range(9):
+        await here.record_message(group.chat(), said(group, f"m{number}", START + number))
+
+    found = await here.get(group.chat())
+    assert found
+    assert [m.content for m in found.messages] == ["m4", "m5", "m6", "m7", "m8"]
+
+
+async def test_a_redelivered_message_is_recorded_once(rpc: Rpc, group: Group, clock: Clock) -> None:
+    here = worker(rpc, group, clock)
+    await here.start(group.chat())
+    record = said(group, "once", START)
+    await here.record_message(group.chat(), record)
+    found = await here.record_message(group.chat(), replace(record, content="changed"))
+
+    assert found
+    assert [m.content for m in found.messages] == ["once"]
+
+
+async def test_the_bots_answer_opens_the_follow_up_window(
+    rpc: Rpc, group: Group, clock: Clock
+) -> None:
+    here = worker(rpc, group, clock)
+    await here.start(group.chat())
+    await here.record_bot_response(group.chat(), said(group, "my answer", START + 5, who="bot"))
+
+    found = await here.get(group.chat())
+    assert found
+    assert found.last_bot_at == START + 5
+
+
+async def test_quiet_outlives_the_conversation(rpc: Rpc, group: Group, clock: Clock) -> None:
+    here = worker(rpc, group, clock)
+    await here.start(group.chat())
+    await here.quieten(group.chat())
+    assert await here.get(group.chat()) is None
+    await here.start(group.chat())
+    found = await here.get(group.chat())
+    assert found
+    assert found.quiet
+    await here.resume(group.chat())
+    found = await here.get(group.chat())
+    assert found
+    assert not found.quiet
+
+
+async def test_a_recalled_message_leaves(rpc: Rpc, group: Group, clock: Clock) -> None:
+    here = worker(rpc, group, clock)
+    record = said(group, "oops", START)
+    await here.start(group.chat(), [record])
+    await here.forget_message(group.chat(), record.message_id)
+
+    found = await here.get(group.chat())
+    assert found
+    assert not found.messages
+
+
+async def test_a_token_of_another_chat_sees_and_changes_nothing(
+    backend: Backend, rpc: Rpc, group: Group, clock: Clock
+) -> None:
+    if isinstance(backend, SupabaseBackend) and not backend.user_tokens:
+        pytest.skip("with the service key only the filters keep chats apart")
+    here = worker(rpc, group, clock)
+    await here.start(group.chat(), [said(group, "ours", START)])
+    stranger = ConversationManager(
+        ChatConversations(rpc, group.turn(chat="elsewhere")), clock=clock
+    )
+
+    assert await stranger.get(group.chat()) is None
+    assert await stranger.record_message(group.chat(), said(group, "theirs", START)) is None
+    await stranger.end(group.chat())
+    with pytest.raises(AccessDenied):
+        await stranger.start(group.chat())
+    found = await here.get(group.chat())
+    assert found
+    assert [m.content for m in found.messages] == ["ours"]
+
+
+async def test_the_first_decision_on_a_message_holds(rpc: Rpc, group: Group) -> None:
+    store = ChatConversations(rpc, group.turn())
+    message = IncomingMessage(
+        message_id=group.message("decided"),
+        author="alice",
+        author_id=group.person("alice"),
+        text="hello?",
+        timestamp=START,
+    )
+    first = Decision(True, Reason.RECENT_FOLLOWUP, "heuristic", 500)
+    again = Decision(False, Reason.NO_TRIGGER)
+
+    assert await store.log_decision(message, first) == first
+    held = await store.log_decision(message, again)
+    assert (held.respond, held.reason) == (True, Reason.RECENT_FOLLOWUP)

@@ -1,0 +1,266 @@
+"""Tools of real MCP servers, over stdio and HTTP, alive, hanging and dying."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from bot.agents.manager import Manager, Prompt, Stores
+from bot.agents.mcp import ActionAlreadyRun, McpServers, ServerDown, TimeLimits
+from bot.agents.mcp_config import McpServer
+from bot.agents.specialists import Specialist
+from memory.models import WorkingMemory
+from memory.notes import NoteStore
+from memory.scope import AgentMemoryContext, memory_context
+from memory.store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+
+SERVER = Path(__file__).parents[1] / "data" / "mcp" / "desk_server.py"
+LIMITS = TimeLimits(connect_s=20, call_s=3, watch_s=0.2, first_retry_s=0.05, longest_retry_s=0.2)
+CONTEXT = memory_context(chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a")
+
+
+class NoRpc:
+    """A memory that no test here should reach."""
+
+    async def call(self, function: str, params: Any, context: AgentMemoryContext | None) -> Any:
+        raise AssertionError(f"{function} was called")
+
+    async def close(self) -> None:
+        pass
+
+
+def _stdio(board: Path, **options: Any) -> McpServer:
+    return McpServer(
+        "desk", command=sys.executable, args=(str(SERVER), "stdio", str(board)), **options
+    )
+
+
+@asynccontextmanager
+async def _running(*servers: McpServer) -> AsyncIterator[McpServers]:
+    mcp = McpServers(servers, limits=LIMITS)
+    await mcp.start()
+    try:
+        await mcp.settled()
+        yield mcp
+    finally:
+        await mcp.close()
+
+
+@asynccontextmanager
+async def _http_server(board: Path) -> AsyncIterator[tuple[int, asyncio.subprocess.Process]]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(SERVER), "http", str(board), str(port),
+        stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    while b"running on" not in await process.stderr.readline():
+        assert process.returncode is None
+    drained = asyncio.create_task(process.stderr.read())
+    try:
+        yield port, process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+        await drained
+
+
+def _calling(*calls: tuple[str, dict[str, Any]], seen: list[list[str]] | None = None) -> Any:
+    """A model that makes the calls one after the other and then repeats the last result."""
+
+    async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if seen is not None:
+            seen.append([tool.name for tool in info.function_tools])
+        results = [
+            part
+            for message in messages
+            for part in message.parts
+            if isinstance(part, ToolReturnPart)
+        ]
+        if len(results) < len(calls):
+            name, arguments = calls[len(results)]
+            return ModelResponse(parts=[ToolCallPart(name, arguments)])
+        last = results[-1].model_response_str(wrap_if_error=False) if results else "nothing"
+        return ModelResponse(parts=[TextPart(last)])
+
+    return FunctionModel(respond)
+
+
+def _manager(model: Any, mcp: McpServers, specialists: Sequence[Specialist] = ()) -> Manager:
+    rpc = NoRpc()
+    stores = Stores(MemoryStore(rpc), NoteStore(rpc))
+    return Manager(model, stores=stores, mcp=mcp, specialists=specialists)
+
+
+def _prompt(question: str = "go") -> Prompt:
+    return Prompt(
+        bot_name="Bot",
+        question=question,
+        history=(),
+        subject="Alice",
+        working_memory=WorkingMemory(),
+        now=datetime(2026, 11, 20, tzinfo=UTC),
+        context=CONTEXT,
+    )
+
+
+async def test_a_tool_of_a_stdio_server_is_called_and_recorded(tmp_path: Path) -> None:
+    async with _running(_stdio(tmp_path / "board")) as mcp:
+        answer = await _manager(_calling(("desk__add", {"a": 2, "b": 3})), mcp).answer(
+            _prompt(), timeout_s=20
+        )
+
+    assert answer.text == "5"
+    [call] = answer.tool_calls
+    assert (call["name"], call["arguments"], call["ok"]) == ("desk__add", {"a": 2, "b": 3}, True)
+
+
+async def test_a_server_that_is_down_is_skipped_and_the_other_works(tmp_path: Path) -> None:
+    missing = McpServer("gone", command="/no/such/program")
+    seen: list[list[str]] = []
+    async with _running(missing, _stdio(tmp_path / "board")) as mcp:
+        assert mcp.connected() == {"gone": False, "desk": True}
+        answer = await _manager(_calling(("desk__add", {"a": 1, "b": 1}), seen=seen), mcp).answer(
+            _prompt(), timeout_s=20
+        )
+
+    assert answer.text == "2"
+    assert not any(name.startswith("gone__") for name in seen[0])
+
+
+async def test_an_http_server_that_dies_is_reported_and_skipped_afterwards(tmp_path: Path) -> None:
+    async with _http_server(tmp_path / "board") as (port, process):
+        web = McpServer("web", url=f"http://127.0.0.1:{port}/mcp")
+        async with _running(web) as mcp:
+            alive = await _manager(_calling(("web__add", {"a": 20, "b": 3})), mcp).answer(
+                _prompt(), timeout_s=20
+            )
+            process.kill()
+            await process.wait()
+            dead = await _manager(_calling(("web__add", {"a": 1, "b": 1})), mcp).answer(
+                _prompt(), timeout_s=20
+            )
+            connected = mcp.connected()
+            seen: list[list[str]] = []
+            await _manager(_calling(seen=seen), mcp).answer(_prompt(), timeout_s=20)
+
+    assert alive.text == "23"
+    assert "broke off" in dead.text
+    assert dead.tool_calls[0]["ok"] is False
+    assert connected == {"web": False}
+    assert not any(name.startswith("web__") for name in seen[0])
+
+
+async def test_a_stdio_server_that_dies_in_a_call_comes_back(tmp_path: Path) -> None:
+    async with _running(_stdio(tmp_path / "board")) as mcp:
+        died = await _manager(_calling(("desk__die", {})), mcp).answer(_prompt(), timeout_s=20)
+        await asyncio.wait_for(mcp.reached("desk"), 20)
+        again = await _manager(_calling(("desk__add", {"a": 4, "b": 4})), mcp).answer(
+            _prompt(), timeout_s=20
+        )
+
+    assert died.tool_calls[0]["ok"] is False
+    assert again.text == "8"
+
+
+async def test_a_call_that_hangs_ends_at_its_time_limit(tmp_path: Path) -> None:
+    async with _running(_stdio(tmp_path / "board")) as mcp:
+        mcp_call = _manager(_calling(("desk__hang", {})), mcp).answer(_prompt(), timeout_s=20)
+        answer = await asyncio.wait_for(mcp_call, 15)
+
+    assert "did not answer within 3 s" in answer.text
+
+
+async def test_a_tool_that_refuses_is_told_to_the_model(tmp_path: Path) -> None:
+    async with _running(_stdio(tmp_path / "board")) as mcp:
+        answer = await _manager(_calling(("desk__refuse", {})), mcp).answer(_prompt(), timeout_s=20)
+
+    assert "closed" in answer.text
+    assert answer.tool_calls[0]["ok"] is False
+
+
+@pytest.mark.parametrize("confirm", [True, frozenset({"publish"}), frozenset({"publihs"})])
+async def test_a_tool_to_confirm_waits_and_is_done_once(tmp_path: Path, confirm: Any) -> None:
+    board = tmp_path / "board"
+    async with _running(_stdio(board, confirm=confirm)) as mcp:
+        answer = await _manager(_calling(("desk__publish", {"text": "hello"})), mcp).answer(
+            _prompt("publish hello"), timeout_s=20
+        )
+        assert not board.exists()
+        [action] = answer.pending_actions
+        result = await mcp.run_pending(action)
+        with pytest.raises(ActionAlreadyRun):
+            await mcp.run_pending(action)
+
+    assert (action.tool, action.arguments) == ("desk__publish", {"text": "hello"})
+    assert (action.actor_id, action.conversation_id) == ("ou_a", CONTEXT.conversation_id)
+    assert "hello" in action.description
+    assert answer.tool_calls[0]["result"].startswith("Not done yet")
+    assert result.ok
+    assert "post_5" in result.text
+    assert board.read_text(encoding="utf-8") == "hello\n"
+
+
+async def test_only_the_marked_tools_of_a_server_wait(tmp_path: Path) -> None:
+    async with _running(_stdio(tmp_path / "board", confirm=frozenset({"publish"}))) as mcp:
+        answer = await _manager(_calling(("desk__add", {"a": 1, "b": 2})), mcp).answer(
+            _prompt(), timeout_s=20
+        )
+
+    assert answer.text == "3"
+    assert answer.pending_actions == ()
+
+
+async def test_asking_twice_for_the_same_action_makes_one_button(tmp_path: Path) -> None:
+    call = ("desk__publish", {"text": "hello"})
+    async with _running(_stdio(tmp_path / "board", confirm=True)) as mcp:
+        answer = await _manager(_calling(call, call), mcp).answer(_prompt(), timeout_s=20)
+
+    assert len(answer.pending_actions) == 1
+
+
+async def test_a_confirmed_action_on_a_server_that_is_gone_is_not_used_up(tmp_path: Path) -> None:
+    async with _running(_stdio(tmp_path / "board", confirm=True)) as mcp:
+        answer = await _manager(_calling(("desk__publish", {"text": "x"})), mcp).answer(
+            _prompt(), timeout_s=20
+        )
+    [action] = answer.pending_actions
+    async with _running(McpServer("desk", command="/no/such/program")) as down:
+        for _ in range(2):
+            with pytest.raises(ServerDown):
+                await down.run_pending(action)
+        with pytest.raises(ServerDown, match="no longer configured"):
+            await down.run_pending(replace(action, tool="other__publish"))
+
+
+async def test_a_specialist_sees_only_the_tools_it_lists(tmp_path: Path) -> None:
+    seen: list[list[str]] = []
+    helper = Specialist("helper", "helps", "Help.", tools=("desk__add", "current_time"))
+    model = _calling(("ask_specialist", {"name": "helper", "task": "t"}), seen=seen)
+    async with _running(_stdio(tmp_path / "board")) as mcp:
+        await _manager(model, mcp, [helper]).answer(_prompt(), timeout_s=20)
+
+    assert ["current_time", "desk__add"] in [sorted(names) for names in seen]
+    assert {"desk__add", "desk__publish"} <= set(seen[0])

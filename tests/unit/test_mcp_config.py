@@ -1,0 +1,70 @@
+"""What `mcp.json` may hold, and what a mistake in it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bot.agents.mcp_config import McpConfigInvalid, McpServer, load_servers, tool_patterns
+
+EXAMPLE = Path(__file__).parents[2] / "mcp.json.example"
+
+
+def _file(folder: Path, content: object) -> Path:
+    file = folder / "mcp.json"
+    file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return file
+
+
+def test_without_a_file_there_are_no_servers(tmp_path: Path) -> None:
+    assert load_servers(tmp_path / "mcp.json") == ()
+
+
+def test_the_example_can_be_read() -> None:
+    files, tickets = load_servers(EXAMPLE, {"TICKETS_TOKEN": "t0ken"})
+
+    assert files.command == "npx"
+    assert "write_file" in files.confirm  # type: ignore[operator]
+    assert tickets.headers == {"Authorization": "Bearer t0ken"}
+    assert tickets.confirm is True
+    assert tool_patterns([files, tickets]) == {"files__*", "tickets__*"}
+
+
+def test_variables_are_filled_in_and_defaults_used(tmp_path: Path) -> None:
+    entry = {"command": "${TOOL}", "args": ["${A:-x y}", "${B:-}"], "env": {"K": "${TOOL}"}}
+    file = _file(tmp_path, {"mcpServers": {"one": entry}})
+
+    assert load_servers(file, {"TOOL": "run"}) == (
+        McpServer("one", command="run", args=("x y", ""), env={"K": "run"}),
+    )
+
+
+def test_a_disabled_server_is_left_out(tmp_path: Path) -> None:
+    entry = {"command": "run", "disabled": True}
+    assert load_servers(_file(tmp_path, {"mcpServers": {"one": entry}})) == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "not JSON"),
+        ([], '"mcpServers"'),
+        ({"mcpServers": []}, '"mcpServers"'),
+        ({"mcpServers": {"one": "run"}}, "server 'one': it must be an object"),
+        ({"mcpServers": {"one": {}}}, 'either "command" (stdio) or "url" (HTTP)'),
+        ({"mcpServers": {"one": {"command": "a", "url": "http://b"}}}, "either"),
+        ({"mcpServers": {"one": {"command": "a", "confrim": True}}}, "unknown key 'confrim'"),
+        ({"mcpServers": {"a__b": {"command": "a"}}}, "its name may hold"),
+        ({"mcpServers": {"one": {"url": "ftp://x"}}}, "must start with https://"),
+        ({"mcpServers": {"one": {"command": "a", "args": "b"}}}, '"args" must be a list'),
+        ({"mcpServers": {"one": {"command": "a", "confirm": [1]}}}, '"confirm" must be a list'),
+        ({"mcpServers": {"one": {"command": "${NO_SUCH}"}}}, "NO_SUCH is not set"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, content: object, says: str) -> None:
+    with pytest.raises(McpConfigInvalid) as caught:
+        load_servers(_file(tmp_path, content), {})
+    assert says in str(caught.value)
+    assert "mcp.json" in str(caught.value)
