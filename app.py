@@ -9,6 +9,8 @@ from flask import Flask
 
 from bot import health, logs, webhook
 from bot.database import database_url
+from bot.memory_access import open_rpc
+from bot.presses import Presses
 from bot.queue import Inbox
 from bot.settings import Settings, load
 
@@ -22,6 +24,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     logs.configure(settings.log_level)
     url = database_url(settings)
     inbox = Inbox(url)
+    presses = Presses(lambda: open_rpc(settings, url, size=4))
     worker = _inline_worker(settings, url) if settings.runs_worker else None
 
     app = Flask(__name__, static_folder=None)
@@ -31,6 +34,7 @@ def create_app(settings: Settings | None = None) -> Flask:
             encrypt_key=settings.feishu_encrypt_key,
             verification_token=settings.feishu_verification_token,
             inbox=inbox,
+            presses=presses,
             reply_in_thread=settings.reply_in_thread,
         ),
     )
@@ -41,6 +45,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         mount(app, settings, url)
 
     atexit.register(inbox.close)
+    atexit.register(presses.close)
     if worker:
         worker.start()
         atexit.register(worker.stop)

@@ -15,8 +15,10 @@ from typing import Any, Literal
 
 from bot.agents.prompt import Answer, PendingAction
 from bot.feishu import cards
+from bot.feishu.content import as_text
+from bot.feishu.events import CardAction
 from bot.languages import Language
-from memory.buttons import ID_LENGTH, ChatType, NewButton, Verdict, new_id
+from memory.buttons import ID_LENGTH, ChatType, Click, NewButton, Verdict, new_id
 from memory.models import CardButton
 
 MOST_FOLLOW_UPS = 3
@@ -28,24 +30,25 @@ _ARGUMENT_CHARS = 4000
 _ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
 
 Decision = Literal["confirm", "cancel"]
+Toast = Verdict | Literal["later", "away"]
 
 CONFIRM: Mapping[Language, str] = {"zh": "确认", "en": "Confirm"}
 CANCEL: Mapping[Language, str] = {"zh": "取消", "en": "Cancel"}
 _WOULD: Mapping[Language, str] = {
-    "zh": "**需要你确认**：只有你按下按钮，我才会执行：",
-    "en": "**Please confirm.** Only if you press the button will I do this:",
+    "zh": "**需要你确认**：只有你按下按钮，我才会执行",
+    "en": "**Please confirm.** Only if you press the button will I run",
 }
-_WITH: Mapping[Language, str] = {"zh": "参数", "en": "With"}
+_WITH: Mapping[Language, str] = {"zh": "参数：", "en": "With:"}
 _CUT: Mapping[Language, str] = {"zh": "…（还有 {} 个字符）", "en": "… ({} more characters)"}
 
-_TOASTS: Mapping[Verdict | Literal["later", "away"], tuple[str, str, str]] = {
+_TOASTS: Mapping[Toast, tuple[str, str, str]] = {
     "accepted": ("success", "收到，正在处理…", "On it …"),
     "later": ("info", "收到，稍后处理…", "Received; it will be done in a moment …"),
     "used": ("info", "这个按钮已经用过了", "This button has already been used"),
-    "expired": ("warning", "这个按钮已过期，请重新提问", "This button has expired; please ask again"),
-    "not_yours": ("warning", "只有提问的人可以按这个按钮", "Only the person who asked can press this"),
+    "expired": ("warning", "这个按钮已过期，请重新提问", "Expired; please ask again"),
+    "not_yours": ("warning", "只有提问的人可以按这个按钮", "Only who asked can press this"),
     "unknown": ("warning", "这个按钮已失效", "This button is no longer valid"),
-    "away": ("error", "现在处理不了，请稍后再按", "Not possible right now; please press again later"),
+    "away": ("error", "现在处理不了，请稍后再按", "Not possible now; try again later"),
 }
 
 
@@ -78,7 +81,7 @@ def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Repl
 
 def follow_ups(questions: Iterable[str], chat_type: ChatType) -> tuple[NewButton, ...]:
     """Up to three questions; the label may be cut, the question asked is whole."""
-    whole = [question.strip() for question in questions if question.strip()]
+    whole = [question for text in questions if (question := as_text(text).strip())]
     return tuple(
         NewButton(label(question), "follow_up", {"text": question}, chat_type, FOLLOW_UP_LIVES_S)
         for question in whole[:MOST_FOLLOW_UPS]
@@ -95,8 +98,17 @@ def decision(
     language: Language,
 ) -> NewButton:
     """One of the buttons of a confirmation; pressing one uses up all with its `group_id`."""
-    kept = {**payload, "decision": choice, "language": language}
+    kept = {**_storable(payload), "decision": choice, "language": language}
     return NewButton(label(text), "confirm", kept, chat_type, CONFIRM_LIVES_S, group_id)
+
+
+def _storable(value: Any) -> Any:
+    """JSON without the characters that Postgres refuses (NUL, lone surrogates)."""
+    if isinstance(value, Mapping):
+        return {as_text(str(key)): _storable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(item) for item in value]
+    return as_text(value) if isinstance(value, str) else value
 
 
 def described(action: PendingAction, language: Language) -> str:
@@ -105,14 +117,15 @@ def described(action: PendingAction, language: Language) -> str:
     if len(arguments) > _ARGUMENT_CHARS:
         rest = _CUT[language].format(len(arguments) - _ARGUMENT_CHARS)
         arguments = f"{arguments[:_ARGUMENT_CHARS]}\n{rest}"
-    what = " ".join(action.description.split())
-    return f"{_WOULD[language]} {what}\n\n{_WITH[language]} `{action.tool}`:\n```\n{arguments}\n```"
+    tool = label(action.tool.replace("`", "'"))
+    return f"{_WOULD[language]} `{tool}`\n\n{_WITH[language]}\n```\n{arguments}\n```"
 
 
 def _confirmation(
     action: PendingAction, chat_type: ChatType, language: Language, number: int | None
 ) -> tuple[NewButton, ...]:
     payload = {
+        "id": action.id,
         "tool": action.tool,
         "arguments": dict(action.arguments),
         "description": action.description,
@@ -145,7 +158,22 @@ def pressed_id(value: object) -> str | None:
     return found if isinstance(found, str) and _ID.fullmatch(found) else None
 
 
-def toast(kind: Verdict | Literal["later", "away"]) -> dict[str, Any]:
+def click_of(action: CardAction) -> Click | None:
+    """The press a card callback asks for; None when it comes from no button of ours."""
+    button_id = pressed_id(action.value)
+    if not button_id or not action.operator_open_id:
+        return None
+    return Click(
+        button_id=button_id,
+        chat_id=action.open_chat_id,
+        message_id=action.open_message_id,
+        operator_id=action.operator_open_id,
+        tenant_key=action.tenant_key,
+        event_id=action.event_id,
+    )
+
+
+def toast(kind: Toast) -> dict[str, Any]:
     """The answer to a card callback. Source: Feishu, “Card callback communication”."""
     level, zh, en = _TOASTS[kind]
     shown = {"type": level, "content": f"{zh} / {en}", "i18n": {"zh_cn": zh, "en_us": en}}

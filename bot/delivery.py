@@ -6,7 +6,7 @@ crash repeats the same steps with the same uuids and Feishu answers with the fir
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -76,16 +76,18 @@ async def deliver(
     chunk: int,
     content: str,
     names: Mapping[str, str],
+    buttons: Sequence[cards.Button] = (),
 ) -> Delivered:
     """Sends one card. Raises `Undeliverable`, or a failure that is worth another attempt.
 
-    `names`: open_id → name of people in at-tags, for when a tag must become plain.
+    `names`: open_id → name of people in at-tags, for when a tag must become plain. A card that ends
+    as plain text has no `buttons`.
     """
     attempt = _Attempt(content, in_thread=target.in_thread)
     for _ in range(_STEPS):
         try:
             sent = await _send(
-                feishu, target, attempt, cards.reply_uuid(turn_id, chunk, attempt.version)
+                feishu, target, attempt, buttons, cards.reply_uuid(turn_id, chunk, attempt.version)
             )
         except FeishuError as error:
             metrics.FEISHU_ERRORS.labels(code=error.code).inc()
@@ -104,9 +106,15 @@ async def deliver(
     raise Undeliverable("no form of the reply was accepted")
 
 
-async def _send(feishu: FeishuClient, target: Target, attempt: _Attempt, uuid: str) -> SentMessage:
+async def _send(
+    feishu: FeishuClient,
+    target: Target,
+    attempt: _Attempt,
+    buttons: Sequence[cards.Button],
+    uuid: str,
+) -> SentMessage:
     if attempt.msg_type == "interactive":
-        content = cards.card_content(cards.answer_card(attempt.content))
+        content = cards.card_content(cards.answer_card(attempt.content, buttons=buttons))
     else:
         content = cards.text_content(attempt.content)
     return await feishu.reply(

@@ -15,6 +15,7 @@ from typing import Any
 
 # A turn that began this long ago (s) and never ended was lost with its process.
 _LOST_AFTER_S = 600.0
+_ABSURD = 1e15
 _STAGES = {
     "ack_ms": "ack",
     "memory_load_ms": "memory load",
@@ -221,6 +222,7 @@ def _kind(entry: Entry) -> str:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    return 0.0
+    """A finite number; 0 for anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return 0.0
+    return float(value) if abs(value) < _ABSURD else 0.0

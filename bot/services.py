@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bot.agents.manager import Manager
+from bot.agents.mcp import ActionResult
+from bot.agents.prompt import PendingAction
 from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
 from bot.feishu.models import BotInfo
 from bot.mentions import Person
 from bot.people import People
+from bot.queue_operations import QueueOperations
 from bot.settings import Settings
 from memory.store import MemoryStore, Rpc
 
@@ -44,6 +47,9 @@ class Services:
     manager: Manager
     rpc: Rpc
     judge: Judge | None = None
+    # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
+    perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
+    queue: QueueOperations | None = None
     # monotonic seconds until which an API that was refused is not asked again
     denials: dict[str, float] = field(default_factory=dict)
     clock: Callable[[], float] = field(default=time.time)

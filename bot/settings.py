@@ -63,6 +63,8 @@ class Settings(BaseSettings):
     followup_window_seconds: int = Field(60, ge=0)
     use_llm_judge: bool = False
     group_transcript: Literal["active", "off"] = "active"
+    auto_mention: bool = True
+    allow_mention_all: bool = False
     reply_in_thread: bool = True
     stream_replies: bool = True
     retention_days: int = Field(0, ge=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import psycopg
@@ -46,32 +45,39 @@ def _with_prefix(application: Any, prefix: str) -> Any:
     return call
 
 
+_SECTIONS = {
+    "Working memory": """
+        select user_id, content::text from public.agent_working_memory
+        where content <> '{}' and (chat_id = %(chat)s or scope = 'user') order by updated_at desc
+    """,
+    "Notes": """
+        select user_id, title || coalesce(' #' || nullif(array_to_string(tags, ' #'), ''), '')
+        from public.agent_notes n where user_id in (
+          select user_id from public.agent_chats where chat_id = %(chat)s)
+        order by updated_at desc limit 20
+    """,
+    "Why it spoke or kept silent": """
+        select actor_id, case when respond then 'answered: ' else 'silent: ' end || reason
+        from public.agent_decisions where chat_id = %(chat)s order by id desc limit 12
+    """,
+    "What it keeps, and whose memory it is": """
+        select user_id, case when role = 'user' then '← ' else '→ ' end || content
+        from public.agent_messages where chat_id = %(chat)s order by id desc limit 30
+    """,
+}
+
+
 def inspect(url: str, chat_id: str) -> dict[str, Any]:
-    """What the bot remembers of a chat, for the page's side panel: sections of rows or text."""
+    """What the bot remembers of a chat, newest first, for the page's side panel."""
     with psycopg.connect(
         url, autocommit=True, prepare_threshold=prepare_threshold(url)
     ) as connection:
-        memory = connection.execute(
-            "select user_id, scope, content from public.agent_working_memory"
-            " where content <> '{}' and (chat_id = %s or scope = 'user') order by updated_at desc",
-            [chat_id],
-        ).fetchall()
-        messages = connection.execute(
-            "select user_id, role, status, content from public.agent_messages"
-            " where chat_id = %s order by id desc limit 30",
-            [chat_id],
-        ).fetchall()
-    return {
-        "sections": [
-            {
-                "title": "Working memory",
-                "rows": [
-                    [user, scope, json.dumps(c, ensure_ascii=False)] for user, scope, c in memory
-                ],
-            },
-            {
-                "title": "Stored messages (whose memory, role, state, text)",
-                "rows": [list(row) for row in reversed(messages)],
-            },
-        ]
-    }
+        return {
+            "sections": [
+                {
+                    "title": title,
+                    "rows": [list(row) for row in connection.execute(query, {"chat": chat_id})],
+                }
+                for title, query in _SECTIONS.items()
+            ]
+        }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,16 +16,21 @@ import structlog
 
 from bot import metrics
 from bot.agents.manager import Answer, ModelUnavailable
+from bot.buttons import Reply, card_buttons, reply_of
+from bot.command_answers import Asked, answer_command
+from bot.commands import parse, quietens
 from bot.decisions import Reason
 from bot.delivery import Delivered, Target, Undeliverable, deliver
 from bot.feishu import events, markup, splitting
 from bot.feishu.events import MessageEvent, Recall
+from bot.languages import Language, has_chinese, language_of
 from bot.listening import Heard, answered, listen
 from bot.mentions import NOBODY, Person, address_reply, from_card, to_card
 from bot.prompting import Scene, build_prompt
 from bot.services import Services
 from bot.transcript import transcript
 from bot.working import showing_work
+from memory.buttons import ChatType
 from memory.models import OpenTurn, StoredCard
 from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, thread_root
 from memory.tokens import estimate_tokens
@@ -51,7 +56,10 @@ UNSUPPORTED = (
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message that will be answered: whose memory, in which thread, by and to whom."""
+    """A message that will be answered: whose memory, in which thread, by and to whom.
+
+    `reply_to` is the Feishu message the answer hangs under; the turn's id may be one of ours.
+    """
 
     event: MessageEvent
     heard: Heard
@@ -59,6 +67,7 @@ class Turn:
     question: str
     bot: Person
     received_ms: int
+    reply_to: str
 
     @property
     def id(self) -> str:
@@ -71,11 +80,29 @@ class Turn:
     @property
     def target(self) -> Target:
         in_thread = self.in_group and self.context.root_id != MAIN_ROOT
-        return Target(self.event.message_id, self.event.chat_id, in_thread)
+        return Target(self.reply_to, self.event.chat_id, in_thread)
+
+    @property
+    def chat_type(self) -> ChatType:
+        return "group" if self.in_group else "p2p"
 
 
-async def handle_message(services: Services, event: MessageEvent, received_ms: int) -> None:
-    """Answers one message, or stays silent. Raises what is worth another attempt."""
+Answering = Callable[[Services, Turn, OpenTurn], Awaitable[Reply]]
+
+
+async def handle_message(
+    services: Services,
+    event: MessageEvent,
+    received_ms: int,
+    *,
+    reply_to: str = "",
+    answering: Answering | None = None,
+) -> None:
+    """Answers one message, or stays silent. Raises what is worth another attempt.
+
+    A click comes as a message of ours: then `reply_to` is the card that was clicked, and
+    `answering` what takes the place of commands and model, if anything.
+    """
     bot = await services.identity.person()
     services.people.learn((m.open_id, m.name) for m in event.mentions)
     await services.people.look_up([event.sender_open_id])
@@ -83,13 +110,13 @@ async def handle_message(services: Services, event: MessageEvent, received_ms: i
     if not heard.decision.respond or _unreadable_in_group(event):
         return
 
-    turn = begin(services, event, heard, bot, received_ms)
+    turn = begin(services, event, heard, bot, received_ms, reply_to)
     with metrics.IN_FLIGHT.track_inprogress():
         opened = await _open(services, turn)
         reply = opened.reply
         if opened.state == "open":
-            async with showing_work(services.feishu, turn.id):
-                answer = await _answer(services, turn, opened)
+            async with showing_work(services.feishu, turn.reply_to):
+                answer = await (answering or _reply)(services, turn, opened)
             reply = await _store(services, turn, answer)
         outcome = await _deliver(services, turn, opened, reply)
     _report(services, turn, opened, outcome)
@@ -107,7 +134,12 @@ def _unreadable_in_group(event: MessageEvent) -> bool:
 
 
 def begin(
-    services: Services, event: MessageEvent, heard: Heard, bot: Person, received_ms: int
+    services: Services,
+    event: MessageEvent,
+    heard: Heard,
+    bot: Person,
+    received_ms: int,
+    reply_to: str = "",
 ) -> Turn:
     """Resolves thread, subject and question of a message."""
     root = thread_root(
@@ -125,7 +157,7 @@ def begin(
     )
     structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
     question = events.question_text(event, bot.open_id) or event.text
-    return Turn(event, heard, context, question, bot, received_ms)
+    return Turn(event, heard, context, question, bot, received_ms, reply_to or event.message_id)
 
 
 def subject_of(event: MessageEvent, bot_open_id: str) -> str:
@@ -147,6 +179,25 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
         )
 
 
+async def _reply(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
+    """A command to the bot is carried out; everything else is for the model."""
+    command = parse(turn.question)
+    if command and turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER:
+        asked = Asked(command, turn.context, turn.chat_type, opened, _language(turn, opened))
+        if reply := await answer_command(services, asked):
+            return reply
+    answer = await _answer(services, turn, opened)
+    return reply_of(answer, chat_type=turn.chat_type, language=_language(turn, opened))
+
+
+def _language(turn: Turn, opened: OpenTurn) -> Language:
+    """The language of the question; of a slash command, that of what the person said before."""
+    if not turn.question.startswith("/"):
+        return language_of([turn.question])
+    said = (message.content for message in opened.history if message.role == "user")
+    return language_of([turn.question, *said])
+
+
 async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
     """The model's answer, or an honest sentence when there is none in time."""
     if not turn.question.strip():
@@ -165,10 +216,12 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
             answer = await services.manager.answer(
                 prompt, timeout_s=min(left, services.settings.model_timeout_seconds)
             )
+            if not answer.text.strip():
+                raise ModelUnavailable("empty")
     except ModelUnavailable as exc:
         metrics.MODEL_FAILURES.labels(reason=exc.reason).inc()
         log.error("model.unavailable", turn_id=turn.id, reason=exc.reason)
-        return Answer(SORRY["zh" if _is_chinese(turn.question) else "en"])
+        return Answer(SORRY["zh" if has_chinese(turn.question) else "en"])
     metrics.TOKENS.labels(direction="in").inc(answer.input_tokens)
     metrics.TOKENS.labels(direction="out").inc(answer.output_tokens)
     return answer
@@ -206,7 +259,7 @@ def _transcript(turn: Turn) -> str:
     )
 
 
-async def _store(services: Services, turn: Turn, answer: Answer) -> tuple[StoredCard, ...]:
+async def _store(services: Services, turn: Turn, answer: Reply) -> tuple[StoredCard, ...]:
     """Composes the exact card texts and stores them as pending, before anything is sent."""
     with _stage("memory_save"):
         _, stored = await services.store.record_reply(
@@ -214,6 +267,7 @@ async def _store(services: Services, turn: Turn, answer: Answer) -> tuple[Stored
             turn_id=turn.id,
             cards=compose(services, turn, answer.text),
             tool_calls=answer.tool_calls,
+            buttons=answer.buttons,
         )
     return stored
 
@@ -256,6 +310,8 @@ async def _deliver(
                 content=sent.content,
                 message_id=sent.message_id,
             )
+        if quietens(turn.question):
+            continue
         spoken = from_card(sent.content, services.people.known, unescape=markup.unescape)
         await answered(
             services, turn.event, turn.heard, bot=turn.bot, spoken=spoken, sent_id=sent.message_id
@@ -272,16 +328,13 @@ async def _send(services: Services, turn: Turn, card: StoredCard) -> Delivered:
             chunk=card.chunk,
             content=card.content,
             names=services.people.known,
+            buttons=card_buttons(card.buttons),
         )
 
 
 def _people_of(turn: Turn) -> list[str]:
     mentioned = [m.open_id for m in turn.event.mentions if m.open_id != turn.bot.open_id]
     return [turn.event.sender_open_id, turn.context.user_id, *mentioned]
-
-
-def _is_chinese(text: str) -> bool:
-    return any("\u3400" <= character <= "\u9fff" for character in text)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,9 @@ from flask import Blueprint, Flask, Request, Response, jsonify, request
 from werkzeug.datastructures import Headers
 
 from bot import metrics
+from bot.buttons import Toast, click_of, toast
 from bot.feishu import crypto, events
+from bot.presses import Presses, PressUnavailable
 from bot.queue import Inbox, QueueUnavailable
 from memory.scope import conversation_id, thread_root
 
@@ -29,7 +31,7 @@ MAX_BODY_BYTES = 1024 * 1024
 MAX_AGE_S = 12 * 3600
 MAX_SKEW_S = 3600
 
-_QUEUED = {events.MESSAGE_RECEIVED, events.MESSAGE_RECALLED, events.CARD_ACTION}
+_QUEUED = {events.MESSAGE_RECEIVED, events.MESSAGE_RECALLED}
 
 
 class Refused(Exception):
@@ -43,6 +45,7 @@ class Edge:
     encrypt_key: str
     verification_token: str
     inbox: Inbox
+    presses: Presses | None = None
     reply_in_thread: bool = True
     clock: Callable[[], float] = time.time
 
@@ -148,6 +151,8 @@ def _token(payload: dict[str, Any]) -> object:
 
 
 def _accept(edge: Edge, envelope: events.Envelope) -> tuple[dict[str, Any], int, str]:
+    if envelope.event_type == events.CARD_ACTION:
+        return _clicked(edge, envelope)
     if envelope.event_type not in _QUEUED:
         log.info("webhook.ignored", event_type=envelope.event_type, event_id=envelope.event_id)
         return {}, 200, "ignored"
@@ -161,6 +166,39 @@ def _accept(edge: Edge, envelope: events.Envelope) -> tuple[dict[str, Any], int,
     outcome = "accepted" if fresh else "duplicate"
     log.info("webhook.accepted", key=key, event_type=envelope.event_type, duplicate=not fresh)
     return {}, 200, outcome
+
+
+def _clicked(edge: Edge, envelope: events.Envelope) -> tuple[dict[str, Any], int, str]:
+    """A click is answered with a toast, and always with 200: Feishu asks once and shows its own
+    error for anything else. The steps and their order are explained in `bot.presses`."""
+    kind = _press(edge, envelope)
+    log.info("webhook.clicked", event_id=envelope.event_id, toast=kind)
+    return toast(kind), 200, "accepted" if kind in ("accepted", "later") else "refused"
+
+
+def _press(edge: Edge, envelope: events.Envelope) -> Toast:
+    click = click_of(events.parse_card_action(envelope))
+    if click is None:
+        return "unknown"
+    if edge.presses is None:
+        return "away"
+    try:
+        found = edge.presses.look(click)
+        if found.verdict != "accepted":
+            return found.verdict
+        edge.inbox.enqueue(
+            events.dedupe_key(envelope),
+            _queued(envelope),
+            lock=found.conversation_id,
+            received_ms=int(edge.clock() * 1000),
+        )
+    except (PressUnavailable, QueueUnavailable) as exc:
+        log.error("webhook.click_unavailable", error=str(exc))
+        return "away"
+    try:
+        return edge.presses.press(click).verdict
+    except PressUnavailable:
+        return "later"  # it is in the queue: the worker presses when the memory answers
 
 
 def _queued(envelope: events.Envelope) -> dict[str, Any]:

@@ -22,17 +22,19 @@ from bot import logs, metrics, queue
 from bot.agents.judge import build_judge
 from bot.agents.manager import Manager
 from bot.agents.models import build_model
+from bot.clicks import handle_click
 from bot.database import database_url
 from bot.feishu import events
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
+from bot.memory_access import open_rpc
 from bot.people import People
+from bot.queue_operations import QueueOperations
 from bot.services import Identity, Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.turn import handle_message, handle_recall
 from memory.errors import StoreError
-from memory.postgres import PostgresRpc, connection_pool
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 
 log = structlog.get_logger()
 
@@ -41,28 +43,6 @@ _HEARTBEAT_S = 4.0
 _STALLED_AFTER_S = 14.0
 _RESTART_S = 2.0
 _KEYS_KEPT_H = 48
-
-
-async def open_rpc(settings: Settings, url: str) -> Rpc:
-    """The configured transport of the memory."""
-    if settings.supabase_url:
-        from memory.supabase import SupabaseRpc  # 20 MB that the embedded database does not need
-
-        if not settings.supabase_jwt_secret:
-            log.warning(
-                "memory.isolation_not_enforced",
-                next_step="set SUPABASE_JWT_SECRET: without it the database no longer enforces "
-                "isolation, only the filters of the SQL functions do",
-            )
-        return SupabaseRpc(
-            settings.supabase_url,
-            publishable_key=settings.supabase_publishable_key,
-            secret_key=settings.supabase_secret_key,
-            jwt_secret=settings.supabase_jwt_secret or None,
-        )
-    pool = connection_pool(url)
-    await pool.open()
-    return PostgresRpc(pool)
 
 
 @contextlib.asynccontextmanager
@@ -80,6 +60,7 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
             manager=Manager(build_model(settings)),
             rpc=rpc,
             judge=build_judge(settings),
+            queue=QueueOperations(url),
         )
     finally:
         await feishu.close()
@@ -98,6 +79,8 @@ async def handle_event(
             await handle_message(services, events.parse_message(envelope), received_ms)
         elif envelope.event_type == events.MESSAGE_RECALLED:
             await handle_recall(services, events.parse_recall(envelope))
+        elif envelope.event_type == events.CARD_ACTION:
+            await handle_click(services, events.parse_card_action(envelope), received_ms)
     except events.MalformedEvent as exc:
         log.warning("event.malformed", reason=str(exc))
     except (StoreError, FeishuFailure) as exc:

@@ -25,13 +25,29 @@ class StoredMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class CardButton:
+    """A stored button as a card shows it; what it does stays in the memory."""
+
+    id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredCard:
-    """One card of a reply: its exact markdown and, once delivered, its Feishu message_id."""
+    """One card of a reply: its exact markdown, its buttons and, once delivered, its Feishu
+    message_id."""
 
     chunk: int
     content: str
     status: Literal["pending", "sent", "failed"]
     message_id: str | None = None
+    buttons: tuple[CardButton, ...] = ()
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> StoredCard:
+        """A card as the database gives it."""
+        buttons = tuple(CardButton(**button) for button in row.get("buttons") or ())
+        return cls(**{**row, "buttons": buttons})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,20 @@ class OpenTurn:
     history: tuple[StoredMessage, ...] = ()
     working_memory: WorkingMemory = WorkingMemory()
     degraded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """How much is kept of a person: messages (here and everywhere), conversations and notes.
+
+    `since`: when the first of the messages was written, None without any.
+    """
+
+    messages_here: int
+    messages: int
+    conversations: int
+    notes: int
+    since: str | None
 
 
 @dataclass(frozen=True, slots=True)

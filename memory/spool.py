@@ -192,7 +192,7 @@ def _turn(row: Mapping[str, Any]) -> SpooledTurn:
         actor_name=row["actor_name"],
         state=row["state"],
         attempts=row["attempts"],
-        cards=tuple(StoredCard(**card) for card in row["cards"]),
+        cards=tuple(map(StoredCard.from_row, row["cards"])),
         tool_calls=tuple(row["tool_calls"]),
         error=row["error"],
         asked_at=row["asked_at"],

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import structlog
 
 from memory.breaker import CircuitBreaker
+from memory.buttons import NewButton
 from memory.drain import Drain
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn, StoredCard, TurnState
@@ -118,20 +119,27 @@ class SpoolingStore(MemoryStore):
         turn_id: str,
         cards: Sequence[str],
         tool_calls: Sequence[Mapping[str, Any]] = (),
+        buttons: Sequence[NewButton] = (),
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
+        """As in the memory; a reply that is spooled has no buttons: a press needs the memory."""
         pending = tuple(StoredCard(n, text, "pending") for n, text in enumerate(cards))
         kept = await self._step(
             "record_reply",
             turn_id,
             partial(
-                super().record_reply, context, turn_id=turn_id, cards=cards, tool_calls=tool_calls
+                super().record_reply,
+                context,
+                turn_id=turn_id,
+                cards=cards,
+                tool_calls=tool_calls,
+                buttons=buttons,
             ),
             partial(self._spool.record_reply, turn_id, pending, tool_calls),
         )
         if isinstance(kept, SpooledTurn):
             return kept.state, kept.cards
         state, stored = kept
-        calls = tuple(tool_calls) if stored == pending else ()
+        calls = tuple(tool_calls) if _same_texts(stored, pending) else ()
         self._changed(turn_id, lambda t: replace(t, state=state, cards=stored, tool_calls=calls))
         return state, stored
 
@@ -256,3 +264,9 @@ class SpoolingStore(MemoryStore):
 def _with_card(turn: SpooledTurn, state: TurnState, sent: StoredCard) -> SpooledTurn:
     cards = tuple(sent if card.chunk == sent.chunk else card for card in turn.cards)
     return replace(turn, state=state, cards=cards)
+
+
+def _same_texts(stored: Sequence[StoredCard], pending: Sequence[StoredCard]) -> bool:
+    return [(card.content, card.status) for card in stored] == [
+        (card.content, card.status) for card in pending
+    ]

@@ -10,9 +10,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from memory.buttons import NewButton
 from memory.models import (
     Conversation,
     OpenTurn,
+    Overview,
     Scope,
     StoredCard,
     StoredMessage,
@@ -89,17 +91,21 @@ class MemoryStore:
         turn_id: str,
         cards: Sequence[str],
         tool_calls: Sequence[Mapping[str, Any]] = (),
+        buttons: Sequence[NewButton] = (),
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
-        """Stores the exact card texts as pending, before anything is sent.
+        """Stores the exact card texts as pending, before anything is sent; `buttons` are of the
+        last card.
 
         The first writer wins: returned are the turn's state and the cards that are stored.
         """
+        with_buttons = {"p_buttons": _dump([button.row() for button in buttons])} if buttons else {}
         row = await self._call(
-            "record_reply",
+            "record_reply_with_buttons" if buttons else "record_reply",
             context,
             p_turn_id=turn_id,
             p_cards=_dump(list(cards)),
             p_tool_calls=_dump(list(tool_calls)),
+            **with_buttons,
         )
         return row["state"], _cards(row["reply"])
 
@@ -166,6 +172,15 @@ class MemoryStore:
             "clear_working_memory", context, p_tenant_key=context.tenant_key, p_scope=scope
         )
 
+    async def start_afresh(self, context: AgentMemoryContext) -> None:
+        """From now on the history of the conversation begins here; what was said stays stored."""
+        await self._call("start_afresh", context)
+
+    async def overview(self, context: AgentMemoryContext) -> Overview:
+        """How much is kept of the person. Raises `AccessDenied` unless they ask themselves."""
+        row = await self._call("memory_overview", context, p_tenant_key=context.tenant_key)
+        return Overview(**row)
+
     async def list_conversations(
         self,
         *,
@@ -217,7 +232,7 @@ def _filters(
 
 
 def _cards(rows: Sequence[Mapping[str, Any]]) -> tuple[StoredCard, ...]:
-    return tuple(StoredCard(**row) for row in rows)
+    return tuple(map(StoredCard.from_row, rows))
 
 
 def _message(row: Mapping[str, Any]) -> StoredMessage:

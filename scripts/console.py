@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from typing import Any, TypeVar
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
@@ -84,7 +85,7 @@ class Screen:
 
 def rich_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table for a terminal; nothing in it is read as markup."""
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rich.columns import Columns
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
@@ -170,9 +171,10 @@ def _has_ended(source: Source) -> bool:
 
 
 def _drawing(picture: Picture) -> Group:
-    tables = [rich_table(*table) for table in _tables(picture)]
+    """Alarms first: what does not fit on the screen is cut off at its end."""
     warnings = [Text(f"ALARM {alarm}", style="bold red") for alarm in picture.alarms]
-    return Group(Text(time.strftime("%H:%M:%S"), style="dim"), *tables, *warnings)
+    tables = [rich_table(*table) for table in _tables(picture)]
+    return Group(Text(time.strftime("%H:%M:%S")), *warnings, Columns(tables, padding=(0, 2)))
 
 
 def _line(picture: Picture) -> str:

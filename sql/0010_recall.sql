@@ -14,16 +14,19 @@ as $$
 $$;
 
 -- Tokens of a text in order. Latin words and numbers: lower case, stemmed, without the few words
--- that every sentence has. Chinese, Japanese and Korean: pairs of neighbouring characters.
+-- that every sentence has. Chinese, Japanese and Korean: pairs of neighbouring characters, with
+-- pronouns, particles and question words as the gaps between.
 -- Reads the first 30,000 characters; a token has at most 40.
 create function public.recall_tokens(p_text text) returns text[]
 language sql immutable parallel safe security invoker set search_path = ''
 as $$
   with runs as materialized (
     select run[1] as cjk, run[2] as word, place
-    from regexp_matches(lower(normalize(left(p_text, 30000), nfkc)),
+    from regexp_matches(
+      regexp_replace(lower(normalize(left(p_text, 30000), nfkc)),
+        '[为為]?什[么麼]|哪[些个個里裡家位]?|怎[么麼]|多少|[的了吗嗎呢吧啊么麼我你您他她它们們]', ' ', 'g'),
       '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)'
-      || '|([0-9a-z\u00c0-\u02af\u0370-\u0fff]+)', 'g') with ordinality r(run, place)
+      '|([0-9a-z\u00c0-\u02af\u0370-\u0fff]+)', 'g') with ordinality r(run, place)
   ),
   tokens as (
     select place, n, substr(cjk, n, 2) as token

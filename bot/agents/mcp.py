@@ -38,6 +38,7 @@ Tools = dict[str, ToolsetTool[ToolDeps]]
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64  # OpenAI, function names
 _REMEMBERED_ACTIONS = 1000
+_CLOSE_S = 5.0
 
 
 class ActionAlreadyRun(Exception):
@@ -174,8 +175,7 @@ class _Connection:
     async def close(self) -> None:
         if self._task:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.wait({self._task}, timeout=_CLOSE_S)
 
     def require(self) -> MCPToolset[ToolDeps]:
         if self.toolset is None:

@@ -135,8 +135,9 @@ def _with_facts(situation: Situation) -> Call | str:
         return f"好的，记住了：{fact}。" if chinese else f"Got it. I will remember: {fact}."
     if not offline_facts.is_question(situation.question):
         return _small(chinese)
-    kept = offline_facts.kept(situation.instructions)
-    if known := offline_facts.closest(situation.question, [*kept, *situation.people_said]):
+    said = map(offline_facts.spoken, situation.people_said)
+    told = [*offline_facts.kept(situation.instructions), *said]
+    if known := offline_facts.closest(situation.question, told):
         return f"你告诉过我：{known}。" if chinese else f"You told me: {known}."
     if "recall" in situation.tools and not last:
         return Call("recall", {"query": situation.question, "scope": "chat"})

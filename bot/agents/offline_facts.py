@@ -61,7 +61,7 @@ def closest(question: str, statements: Iterable[str]) -> str:
     """The statement that shares most words with the question; the latest of equals."""
     wanted = _words(question)
     best, best_score = "", 0
-    for statement in map(spoken, statements):
+    for statement in statements:
         score = len(wanted & _words(statement))
         if score and score >= best_score and not is_question(statement):
             best, best_score = statement, score

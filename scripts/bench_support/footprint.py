@@ -6,8 +6,6 @@ import asyncio
 import time
 from pathlib import Path
 
-import psutil
-
 from scripts.bench_support.figures import Figure, percentile
 from scripts.bench_support.processes import (
     WEB,
@@ -16,6 +14,7 @@ from scripts.bench_support.processes import (
     postmaster,
     running,
     stop_server,
+    tree,
     until_ready,
 )
 from scripts.bench_support.setting import Setting
@@ -33,16 +32,20 @@ async def measure_footprint(setting: Setting) -> list[Figure]:
         starts = [await _start(setting, folder) for _ in range(1 if setting.quick else _STARTS)]
     finally:
         stop_server(postmaster(folder))
-    ready, rss, pss = (percentile([start[i] for start in starts], 0.5) for i in range(3))
+    ready, web, server, pss = (percentile([start[i] for start in starts], 0.5) for i in range(4))
+    parts = f"gunicorn and worker {web:.0f}, Postgres {server:.0f}"
     return [
         Figure("start to ready", ready, "s", 5, note=f"first start with set-up: {set_up:.1f} s"),
-        Figure("idle memory, RSS", rss, "MB", 250, note="gunicorn with worker, Postgres"),
+        Figure("idle memory, RSS", web + server, "MB", 250, note=parts),
         Figure("idle memory, PSS", pss, "MB", note="shared pages counted once"),
     ]
 
 
-async def _start(setting: Setting, folder: Path) -> tuple[float, float, float]:
-    """Seconds until ready; then RSS and PSS (MB) after a moment of rest."""
+async def _start(setting: Setting, folder: Path) -> tuple[float, float, float, float]:
+    """Seconds until ready; then, after a moment of rest, RSS of the bot and of Postgres, PSS (MB).
+
+    Postgres may or may not run below the web server.
+    """
     port = free_port()
     environment = setting.environment(
         port, DATA_DIR=str(folder), OPENAI_API_KEY="bench", OPENAI_BASE_URL="http://127.0.0.1:9/v1"
@@ -52,11 +55,7 @@ async def _start(setting: Setting, folder: Path) -> tuple[float, float, float]:
         await until_ready(web, port)
         seconds = time.perf_counter() - started
         await asyncio.sleep(_SETTLE_S)
-        rss, pss = memory_mb(_outermost(web.popen.pid, postmaster(folder)))
-    return seconds, rss, pss
-
-
-def _outermost(web: int, postgres: int) -> list[int]:
-    """The roots of the bot's processes: Postgres may or may not run below the web server."""
-    below = {child.pid for child in psutil.Process(web).children(recursive=True)}
-    return [web] if postgres in below else [web, postgres]
+        server = tree(postmaster(folder))
+        bot_rss, bot_pss = memory_mb(tree(web.popen.pid) - server)
+        server_rss, server_pss = memory_mb(server)
+    return seconds, bot_rss, server_rss, bot_pss + server_pss

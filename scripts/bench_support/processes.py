@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from scripts.bench_support.deliveries import CREDENTIALS, Line
 
@@ -60,7 +60,7 @@ async def running(
     log = folder / f"{name}.log"
     theirs = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
     with log.open("ab") as out:
-        popen = subprocess.Popen(
+        popen = subprocess.Popen(  # noqa: ASYNC220 - nothing is measured meanwhile
             [sys.executable, "-m", *module],
             cwd=ROOT,
             stdout=out,
@@ -127,9 +127,14 @@ def cpu_seconds(pid: int) -> float:
 
 
 def memory_mb(pids: Iterable[int]) -> tuple[float, float]:
-    """(RSS, PSS) in MB over the trees of `pids`; PSS counts shared pages once."""
-    measured = [p.memory_full_info() for pid in pids for p in _tree(pid)]
+    """(RSS, PSS) in MB of processes; PSS counts shared pages once."""
+    measured = [psutil.Process(pid).memory_full_info() for pid in pids]
     return sum(m.rss for m in measured) / 1e6, sum(m.pss for m in measured) / 1e6
+
+
+def tree(pid: int) -> set[int]:
+    """A process and everything below it."""
+    return {process.pid for process in _tree(pid)}
 
 
 def _tree(pid: int) -> list[psutil.Process]:

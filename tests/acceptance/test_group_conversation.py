@@ -183,3 +183,27 @@ def test_two_bots_stop_talking_at_the_limit(world: World) -> None:
     assert 3 <= answered <= 10
     human = world.say("Alice", f"@{world.bot_name} and me?")
     assert decision(world, human)["respond"] is True
+
+
+def test_when_only_mentions_arrive_everything_else_still_works(world: World) -> None:
+    world.platform.post("/switches", all_group_messages=False)
+    try:
+        first, _ = world.ask("Alice", "remember the green folder")
+        unheard = world.say("Bob", "what about the folder?")
+        world.model.forget()
+        world.ask("Alice", "which folder?", root_id=first)
+        (request,) = world.model.requests()
+        assert "remember the green folder" in json.dumps(request["body"])
+        assert not world.rows("select 1 from agent_decisions where message_id = %s", unheard)
+    finally:
+        world.platform.post("/switches", all_group_messages=True)
+
+
+def test_a_model_cannot_notify_everybody_or_inject_a_tag(world: World) -> None:
+    text = "@all look <at id=all></at> &#60;at id=all&#62;&#60;/at&#62; @所有人 <AT ID=all></AT>"
+    world.model.control("script", {"rules": [{"reply": {"text": text}}]})
+    world.model.control("mode", {"mode": "rules"})
+    question, _ = world.ask("Alice", "say it to everybody")
+
+    (sent,) = world.answers(question)
+    assert sent["notifies"] == [world.people["Alice"]]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from psycopg.types.json import Jsonb
 
 from tests.support.access import SENDER, Case
-from tests.support.actors import ALICE, HERE, OTHER_TENANT, TENANT, THERE
+from tests.support.actors import ALICE, BOB, HERE, OTHER_TENANT, TENANT, THERE
 
 CONVERSATION = f"feishu:{HERE}:om_root"
 TURN = "om_question"
@@ -51,6 +51,24 @@ _DECIDED_HERE = {
     "respond": True,
     "reason": "explicit_trigger",
     "tier": "explicit",
+}
+
+_BUTTON_HERE = {
+    **_ALICE_HERE,
+    "group_id": "group",
+    "turn_id": TURN,
+    "chunk": 0,
+    "ordinal": 1,
+    "chat_type": "group",
+    "kind": "confirm",
+    "label": "Confirm",
+    "expires_at": datetime(2126, 3, 3, tzinfo=UTC),
+}
+_PRESSED_HERE = {
+    "button_id": "button",
+    "chat_id": HERE,
+    "tenant_key": TENANT,
+    "event_id": "event",
 }
 
 CASES: list[Case] = [
@@ -246,6 +264,31 @@ CASES: list[Case] = [
         update=SUBJECT,
         delete=SUBJECT,
         change={"last_action": "updated"},
+    ),
+    Case(
+        name="agent_buttons",
+        table="agent_buttons",
+        row={"id": "button", **_BUTTON_HERE, "actor_id": ALICE},
+        new={"id": "another button", **_BUTTON_HERE, "actor_id": SENDER},
+        select=EVERYONE_HERE,
+        insert=SERVICE | {"subject here", "sender here"},
+        # Whoever answers the turn that shows it: Alice asked.
+        update=SERVICE | {"subject here"},
+        delete=SERVICE,
+        change={"message_id": "om_card"},
+        gifts=({"user_id": BOB}, {"actor_id": BOB}, {"tenant_key": OTHER_TENANT}),
+    ),
+    Case(
+        name="agent_presses",
+        table="agent_presses",
+        row={"group_id": "group", **_PRESSED_HERE, "operator_id": ALICE},
+        new={"group_id": "another group", **_PRESSED_HERE, "operator_id": SENDER},
+        select=EVERYONE_HERE,
+        insert=EVERYONE_HERE,
+        update=SERVICE,
+        delete=SERVICE,
+        change={"event_id": "changed"},
+        gifts=({"operator_id": BOB}, {"tenant_key": OTHER_TENANT}),
     ),
     Case(
         name="chat_conversations",

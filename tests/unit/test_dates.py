@@ -175,9 +175,11 @@ def test_an_exact_date_wins_over_a_relative_one() -> None:
 
 
 _WORDS = st.sampled_from(
-    ["5", "12", "31", "月", "日", "号", "年", "上", "周", "三", "天", "前", "/", "-", " ", "May", "ago",
-     "last", "week", "on", "的", "2023", "两", "个", "零", "十"]
-)  # fmt: skip
+    [
+        *"5 12 31 月 日 号 年 上 周 三 天 前 / - May ago last week on 的 2023 两 个 零 十".split(),
+        " ",
+    ]
+)
 
 
 @given(st.lists(_WORDS, max_size=14).map("".join))

@@ -38,7 +38,7 @@ class RecordedTools(WrapperToolset[ToolDeps]):
     ) -> Any:
         record = {
             "name": name,
-            "arguments": storable(tool_args),
+            "arguments": storable({k: v for k, v in tool_args.items() if v is not None}),
             "result": "The call was interrupted.",
             "ok": False,
             "ms": 0,

@@ -1,0 +1,206 @@
+"""Clicks on buttons, in the worker: a follow-up is a message of whoever clicked, a confirmed action
+is done once.
+
+The press is what counts (`memory.buttons`): a click that was refused at the edge, forged or double,
+ends here. A follow-up then goes the way of every message, under the click's own turn id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from functools import partial
+from typing import cast
+
+import structlog
+
+from bot import command_texts as texts
+from bot.agents.mcp import ActionAlreadyRun, ServerDown
+from bot.agents.prompt import PendingAction
+from bot.buttons import Reply, click_of
+from bot.command_answers import FORGET_PERSON, FORGET_THREAD
+from bot.delivery import Target, Undeliverable, deliver
+from bot.feishu import cards
+from bot.feishu.content import Mention
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.events import CardAction, MessageEvent
+from bot.languages import Language
+from bot.mentions import Person
+from bot.services import Services
+from bot.turn import Turn, handle_message
+from memory.buttons import ButtonStore, Click, Press
+from memory.models import OpenTurn
+from memory.operations import Operations
+from memory.scope import MAIN_ROOT
+
+log = structlog.get_logger()
+
+_FORGETTING = (FORGET_THREAD, FORGET_PERSON)
+_LOOK_UP_S = 2.0
+
+
+async def handle_click(services: Services, action: CardAction, received_ms: int) -> None:
+    """Does what the pressed button is for. Raises what is worth another attempt."""
+    click = click_of(action)
+    if click is None:
+        return
+    press = await ButtonStore(services.rpc).press(click)
+    log.info("click", button_id=click.button_id, verdict=press.verdict, kind=press.kind)
+    if press.verdict != "accepted":
+        return
+    confirmed = press.payload.get("decision") == "confirm"
+    if press.kind == "confirm" and confirmed and press.payload["tool"] in _FORGETTING:
+        await _forget(services, click, press)
+        return
+    event = await _as_message(services, action, click, press)
+    answering = None if press.kind == "follow_up" else partial(_decided, press=press)
+    await handle_message(
+        services, event, received_ms, reply_to=click.message_id, answering=answering
+    )
+
+
+def turn_id(button_id: str) -> str:
+    """The id of the turn a button leads to: however often it is pressed, there is one."""
+    return f"click:{button_id}"
+
+
+async def _as_message(
+    services: Services, action: CardAction, click: Click, press: Press
+) -> MessageEvent:
+    """The click as a message to the bot by whoever clicked, in the conversation of the card."""
+    bot = await services.identity.person()
+    root = "" if press.root_id == MAIN_ROOT else press.root_id
+    if not root and press.chat_type == "group" and services.settings.reply_in_thread:
+        root = click.message_id  # threads were switched on after the card was sent
+    text = _words(press)
+    return MessageEvent(
+        event_id=click.event_id,
+        message_id=turn_id(click.button_id),
+        root_id=root,
+        parent_id="",
+        thread_id=await _thread_of(services, click) if root else "",
+        chat_id=click.chat_id,
+        chat_type=press.chat_type,
+        message_type="text",
+        sender_open_id=click.operator_id,
+        sender_type="user",
+        tenant_key=click.tenant_key,
+        create_time_ms=action.create_time_ms,
+        mentions=(_mention(bot, click.tenant_key),),
+        mentions_all=False,
+        text=text,
+        template=text,
+        attachments=(),
+    )
+
+
+def _words(press: Press) -> str:
+    if press.kind == "follow_up":
+        return str(press.payload["text"])
+    return f"{press.label}: {press.payload['description']}"
+
+
+def _mention(bot: Person, tenant_key: str) -> Mention:
+    """The click is meant for the bot; no key, for it stands nowhere in the text."""
+    return Mention(key="", open_id=bot.open_id, name=bot.name, is_bot=True, tenant_key=tenant_key)
+
+
+async def _thread_of(services: Services, click: Click) -> str:
+    """Feishu's id of the thread the card stands in; "" where Feishu does not say."""
+    try:
+        async with asyncio.timeout(_LOOK_UP_S):
+            found = await services.feishu.get_message(click.message_id)
+    except (TimeoutError, FeishuFailure) as exc:
+        log.info("click.thread_unknown", error=type(exc).__name__)
+        return ""
+    return found[0].thread_id if found else ""
+
+
+async def _decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
+    """A confirmed action is done at most once: after a crash in between it is not done again."""
+    language = cast(Language, press.payload["language"])
+    if press.payload["decision"] != "confirm":
+        return Reply(texts.CANCELLED[language])
+    if services.perform is None:
+        return Reply(texts.NO_SUCH_ACTION[language])
+    if opened.attempts > 1:
+        return Reply(texts.INTERRUPTED[language])
+    action = _action(press)
+    try:
+        result = await services.perform(action)
+    except ActionAlreadyRun:
+        return Reply(texts.INTERRUPTED[language])
+    except ServerDown:
+        return Reply(texts.NO_SUCH_ACTION[language])
+    record = {
+        "name": action.tool,
+        "arguments": dict(action.arguments),
+        "result": result.text,
+        "ok": result.ok,
+    }
+    return Reply(texts.result(result.text, done=result.ok, language=language), tool_calls=(record,))
+
+
+def _action(press: Press) -> PendingAction:
+    return PendingAction(
+        id=press.payload["id"],
+        tool=press.payload["tool"],
+        arguments=press.payload["arguments"],
+        description=press.payload["description"],
+        actor_id=press.actor_id,
+        conversation_id=press.conversation_id,
+    )
+
+
+async def _forget(services: Services, click: Click, press: Press) -> None:
+    """Says that it forgets, forgets, and then says that it is done.
+
+    Nothing of this is stored: a turn would be the first thing to remember. The notice goes out
+    before, under a uuid of its own, so that an attempt after a crash finishes the same message.
+    """
+    language = cast(Language, press.payload["language"])
+    tool = press.payload["tool"]
+    in_thread = press.chat_type == "group" and press.root_id != MAIN_ROOT
+    target = Target(click.message_id, click.chat_id, in_thread)
+    notice = ""
+    with contextlib.suppress(Undeliverable):
+        sent = await deliver(
+            services.feishu,
+            target,
+            turn_id=turn_id(click.button_id),
+            chunk=0,
+            content=_to(click, texts.FORGETTING[language], press),
+            names=services.people.known,
+        )
+        notice = sent.message_id
+    await _delete(services, click, press, tool)
+    log.info("forgotten", what=tool, chat_id=click.chat_id)
+    if notice:
+        card = cards.answer_card(_to(click, texts.FORGOTTEN[language][tool], press))
+        try:
+            await services.feishu.patch_card(notice, cards.card_content(card))
+        except FeishuError as exc:
+            log.warning("forgotten.notice", code=exc.code, log_id=exc.log_id)
+
+
+async def _delete(services: Services, click: Click, press: Press, tool: str) -> None:
+    """The queue first: after the memory, the button itself is gone and no attempt can follow."""
+    of_thread = tool == FORGET_THREAD
+    if services.queue is not None:
+        thread = press.conversation_id if of_thread else None
+        await asyncio.to_thread(
+            services.queue.forget, open_id=click.operator_id, conversation_id=thread
+        )
+    operations = Operations(services.rpc)
+    if of_thread:
+        await operations.forget_conversation(
+            press.conversation_id, click.operator_id, keep_notes=True
+        )
+    else:
+        await operations.forget_person(click.operator_id, click.tenant_key)
+
+
+def _to(click: Click, text: str, press: Press) -> str:
+    """In a group the person is addressed."""
+    tag = Person(click.operator_id, click.operator_id).at_tag
+    return f"{tag} {text}" if tag and press.chat_type == "group" else text

@@ -1,0 +1,148 @@
+"""What a command does and answers. The texts are in `bot.command_texts`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from bot import command_texts as texts
+from bot.buttons import CANCEL, CONFIRM, Decision, Reply, decision, follow_ups
+from bot.commands import Command, CommandName, means_everything, means_thread
+from bot.conversation import ConversationManager
+from bot.conversation_store import ChatConversations
+from bot.feishu import markup
+from bot.languages import Language
+from bot.mentions import from_card
+from bot.services import Services
+from memory.buttons import ChatType, NewButton, new_id
+from memory.errors import StoreUnavailable
+from memory.models import OpenTurn, StoredMessage
+from memory.notes import NoteStore
+from memory.scope import AgentMemoryContext
+
+FORGET_THREAD = "forget.thread"
+FORGET_PERSON = "forget.person"
+_NOTES_SHOWN = 30
+_PERSONAL = frozenset({CommandName.MEMORY, CommandName.FORGET, CommandName.NOTES, CommandName.NEW})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A command and the turn it came with."""
+
+    command: Command
+    context: AgentMemoryContext
+    chat_type: ChatType
+    opened: OpenTurn
+    language: Language
+
+
+async def answer_command(services: Services, asked: Asked) -> Reply | None:
+    """Does what was asked; None when the words were no command after all."""
+    name = asked.command.name
+    try:
+        if asked.command.only_when_quiet and not await _is_quiet(services, asked):
+            return None
+        if name in _PERSONAL and not asked.context.speaks_for_self:
+            return Reply(texts.ONLY_YOURSELF[asked.language])
+        return await _ANSWERS[name](services, asked)
+    except StoreUnavailable:
+        return Reply(texts.MEMORY_AWAY[asked.language])
+
+
+async def _help(services: Services, asked: Asked) -> Reply:
+    offered = follow_ups(texts.HELP_BUTTONS[asked.language], asked.chat_type)
+    return Reply(texts.HELP[asked.language], offered)
+
+
+async def _new(services: Services, asked: Asked) -> Reply:
+    await services.store.start_afresh(asked.context)
+    return Reply(texts.AFRESH[asked.language])
+
+
+async def _memory(services: Services, asked: Asked) -> Reply:
+    overview = await services.store.overview(asked.context)
+    memory = asked.opened.working_memory
+    if asked.opened.degraded:
+        memory = await services.store.working_memory(asked.context)
+    said = [(message.role, _spoken(services, message)) for message in asked.opened.history[:-1]]
+    return Reply(texts.memory(overview, memory, said, asked.language))
+
+
+async def _notes(services: Services, asked: Asked) -> Reply:
+    notes = await NoteStore(services.rpc).list(asked.context, limit=_NOTES_SHOWN)
+    return Reply(texts.notes(notes, asked.language))
+
+
+async def _forget(services: Services, asked: Asked) -> Reply:
+    command, language = asked.command, asked.language
+    if means_everything(command):
+        choices = {FORGET_PERSON: CONFIRM[language]}
+    elif means_thread(command):
+        choices = {FORGET_THREAD: CONFIRM[language]}
+    else:
+        choices = dict(texts.FORGET_CHOICES[language])
+    return Reply(texts.forget(choices, language), _choices(asked, choices))
+
+
+def _choices(asked: Asked, choices: Mapping[str, str]) -> tuple[NewButton, ...]:
+    """One button per choice and one to cancel; pressing one uses up all."""
+    group = new_id()
+
+    def button(tool: str, text: str, choice: Decision) -> NewButton:
+        payload = {
+            "tool": tool,
+            "arguments": {},
+            "description": texts.FORGETS[asked.language][tool],
+        }
+        return decision(
+            text,
+            payload,
+            choice,
+            group_id=group,
+            chat_type=asked.chat_type,
+            language=asked.language,
+        )
+
+    first = next(iter(choices))
+    confirming = (button(tool, text, "confirm") for tool, text in choices.items())
+    return (*confirming, button(first, CANCEL[asked.language], "cancel"))
+
+
+async def _quiet(services: Services, asked: Asked) -> Reply:
+    if asked.chat_type == "p2p":
+        return Reply(texts.QUIET_IN_P2P[asked.language])
+    await _conversations(services, asked).quieten(asked.context.chat_id)
+    return Reply(texts.QUIET[asked.language])
+
+
+async def _resume(services: Services, asked: Asked) -> Reply:
+    await _conversations(services, asked).resume(asked.context.chat_id)
+    return Reply(texts.RESUMED[asked.language])
+
+
+async def _is_quiet(services: Services, asked: Asked) -> bool:
+    chat = {"p_chat_id": asked.context.chat_id}
+    return bool(await services.rpc.call("chat_is_quiet", chat, asked.context))
+
+
+def _conversations(services: Services, asked: Asked) -> ConversationManager:
+    store = ChatConversations(services.rpc, asked.context)
+    return ConversationManager(store, clock=lambda: int(services.clock() * 1000))
+
+
+def _spoken(services: Services, message: StoredMessage) -> str:
+    if message.role == "user":
+        return message.content
+    return from_card(message.content, services.people.known, unescape=markup.unescape)
+
+
+_ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply]]] = {
+    CommandName.HELP: _help,
+    CommandName.NEW: _new,
+    CommandName.MEMORY: _memory,
+    CommandName.FORGET: _forget,
+    CommandName.QUIET: _quiet,
+    CommandName.RESUME: _resume,
+    CommandName.NOTES: _notes,
+}

@@ -1,0 +1,235 @@
+"""The texts of the commands' answers, in both languages. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bot.languages import Language
+from memory.models import Overview, WorkingMemory
+from memory.notes import Note
+
+_VALUE_CHARS = 200
+_MESSAGE_CHARS = 120
+_KEYS_SHOWN = 40
+_MESSAGES_SHOWN = 6
+
+Texts = Mapping[Language, str]
+
+HELP: Texts = {
+    "zh": """我能做这些：
+
+- **提问**：@我 就行。我记得每个人在每个话题里说过的话；@我 再 @某人，用的是那个人在本话题里的记忆。
+- **记住**：“记住……”，之后随时问我。
+- **笔记**：“建一条笔记……”，然后可以说“那条笔记”“第一条笔记”。
+
+命令（英文也可以）：
+
+- `/新对话`：在这个话题里重新开始，之前的内容不再读取
+- `/记忆`：看看我在这里记住了你的什么
+- `/笔记`：列出你的笔记
+- `/忘记`：忘记这个话题，或关于你的一切（`/忘记 全部`），会先请你确认
+- `/安静`、`/继续`：群里没有人 @我 时我不再插话；恢复""",
+    "en": """Here is what I can do:
+
+- **Ask**: just @ me. I remember what each person said in each thread; @ me and a person to use \
+that person's memory of this thread.
+- **Remember**: “remember that …”, and ask me about it later.
+- **Notes**: “create a note about …”, then “that note”, “the first note”.
+
+Commands (in Chinese too):
+
+- `/new`: start afresh in this thread; what was said before is no longer read
+- `/memory`: what I hold about you here
+- `/notes`: your notes
+- `/forget`: forget this thread, or everything about you (`/forget all`); I ask before I do
+- `/quiet`, `/resume`: in this group, speak only when I am mentioned; follow along again""",
+}
+HELP_BUTTONS: Mapping[Language, Sequence[str]] = {
+    "zh": ("/记忆", "/笔记", "/新对话"),
+    "en": ("/memory", "/notes", "/new"),
+}
+AFRESH: Texts = {
+    "zh": "好的，从这里重新开始。这个话题之前的对话我不再读取，但仍然保存着；要删除请用 `/忘记`。",
+    "en": "Starting afresh. I no longer read what was said in this thread before, but it is still "
+    "stored; use `/forget` to delete it.",
+}
+QUIET: Texts = {
+    "zh": "好的，我安静下来：在这个群里只有 @我 时才回答。用 `/继续` 恢复。",
+    "en": "I will be quiet: in this group I only answer when I am mentioned. `/resume` ends this.",
+}
+QUIET_IN_P2P: Texts = {
+    "zh": "单聊里我只在你发消息时回答，没有需要安静的时候。",
+    "en": "Here I only ever answer your messages, so there is nothing to be quiet about.",
+}
+RESUMED: Texts = {
+    "zh": "好的，我又开始留意大家的讨论了。",
+    "en": "I am following the discussion again.",
+}
+ONLY_YOURSELF: Texts = {
+    "zh": "这个命令只能用于你自己的记忆：请不要在命令里 @别人。",
+    "en": "This command works on your own memory only: please use it without mentioning others.",
+}
+MEMORY_AWAY: Texts = {
+    "zh": "我的记忆现在连不上，什么都没有改动。请稍后再试。",
+    "en": "My memory cannot be reached right now; nothing was changed. Please try again later.",
+}
+
+FORGETS: Mapping[Language, Mapping[str, str]] = {
+    "zh": {
+        "forget.thread": "忘记这个话题：我和你在这里的全部对话和工作记忆。你的笔记会保留。",
+        "forget.person": "忘记关于你的一切：所有话题里的对话、工作记忆和全部笔记。",
+    },
+    "en": {
+        "forget.thread": "Forget this thread: everything you and I said here, and its working "
+        "memory. Your notes stay.",
+        "forget.person": "Forget everything about you: every thread, all working memory and all "
+        "notes.",
+    },
+}
+FORGET_CHOICES: Mapping[Language, Mapping[str, str]] = {
+    "zh": {"forget.thread": "忘记这个话题", "forget.person": "忘记关于我的一切"},
+    "en": {"forget.thread": "This thread", "forget.person": "Everything about me"},
+}
+_FORGET: Texts = {
+    "zh": "请用按钮确认，此操作无法撤销：",
+    "en": "Please confirm with a button; this cannot be undone:",
+}
+FORGETTING: Texts = {"zh": "正在删除…", "en": "Forgetting …"}
+FORGOTTEN: Mapping[Language, Mapping[str, str]] = {
+    "zh": {
+        "forget.thread": "已删除：我不再记得你在这个话题里的任何内容。",
+        "forget.person": "已删除：我不再记得关于你的任何内容。",
+    },
+    "en": {
+        "forget.thread": "Done: I remember nothing of what you said in this thread.",
+        "forget.person": "Done: I remember nothing about you.",
+    },
+}
+CANCELLED: Texts = {
+    "zh": "已取消，什么都没有做。",
+    "en": "Cancelled; nothing was done.",
+}
+NO_SUCH_ACTION: Texts = {
+    "zh": "这个操作现在不可用，什么都没有做。",
+    "en": "This action is not available any more; nothing was done.",
+}
+INTERRUPTED: Texts = {
+    "zh": "执行时中断了，我不能确定是否已经完成。请先检查结果；我不会自己重试。",
+    "en": "I was interrupted and cannot tell whether it was done. Please check the result; I will "
+    "not repeat it by myself.",
+}
+_DONE: Texts = {"zh": "已执行：", "en": "Done: "}
+_FAILED: Texts = {"zh": "没有成功：", "en": "That failed: "}
+
+_MEMORY: Mapping[Language, Mapping[str, str]] = {
+    "zh": {
+        "intro": "这是我在这里记住的关于你的内容。",
+        "counts": "本话题 {here} 条消息；总共 {conversations} 个话题、{messages} 条消息、"
+        "{notes} 条笔记{since}。",
+        "since": "（自 {}）",
+        "chat": "**本话题的工作记忆**",
+        "user": "**关于你个人的工作记忆**（所有话题通用）",
+        "empty": "（空）",
+        "more": "……还有 {} 项",
+        "last": "**本话题最近的消息**",
+        "you": "你",
+        "me": "我",
+        "colon": "：",
+    },
+    "en": {
+        "intro": "This is what I hold about you here.",
+        "counts": "{here} messages in this thread; in all {conversations} threads, {messages} "
+        "messages and {notes} notes{since}.",
+        "since": ", since {}",
+        "chat": "**Working memory of this thread**",
+        "user": "**Working memory about you** (in every thread)",
+        "empty": "(empty)",
+        "more": "… and {} more",
+        "last": "**The latest messages of this thread**",
+        "you": "You",
+        "me": "I",
+        "colon": ": ",
+    },
+}
+_NOTES: Mapping[Language, tuple[str, str]] = {
+    "zh": ("你还没有笔记。可以说“建一条笔记……”。", "你的笔记，按创建顺序："),
+    "en": (
+        "You have no notes yet. Try “create a note about …”.",
+        "Your notes, in order of creation:",
+    ),
+}
+
+
+def forget(choices: Iterable[str], language: Language) -> str:
+    """What would be forgotten, before anything is."""
+    lines = [f"- {FORGETS[language][tool]}" for tool in choices]
+    return "\n".join((_FORGET[language], "", *lines))
+
+
+def memory(
+    overview: Overview,
+    kept: WorkingMemory,
+    said: Sequence[tuple[str, str]],
+    language: Language,
+) -> str:
+    """Counts, both scopes of working memory, and the latest messages as (role, text)."""
+    words = _MEMORY[language]
+    counts = words["counts"].format(
+        here=overview.messages_here,
+        conversations=overview.conversations,
+        messages=overview.messages,
+        notes=overview.notes,
+        since=words["since"].format(overview.since[:10]) if overview.since else "",
+    )
+    latest = [
+        f"- {words['me' if role == 'assistant' else 'you']}{words['colon']}"
+        f"{_one_line(text, _MESSAGE_CHARS)}"
+        for role, text in said[-_MESSAGES_SHOWN:]
+    ]
+    parts = [
+        f"{words['intro']}\n{counts}",
+        f"{words['chat']}\n{_entries(kept.chat, words)}",
+        f"{words['user']}\n{_entries(kept.user, words)}",
+        "\n".join((words["last"], *latest)) if latest else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def notes(found: Sequence[Note], language: Language) -> str:
+    """Titles and tags, numbered in order of creation."""
+    none, intro = _NOTES[language]
+    lines = [
+        f"{number}. {_one_line(note.title, _VALUE_CHARS)}"
+        + "".join(f" #{_one_line(tag, 40)}" for tag in note.tags)
+        for number, note in enumerate(found, 1)
+    ]
+    return "\n".join((intro, "", *lines)) if lines else none
+
+
+def result(text: str, *, done: bool, language: Language) -> str:
+    """What a confirmed action answered."""
+    return f"{(_DONE if done else _FAILED)[language]}{text}"
+
+
+def _entries(content: Mapping[str, Any], words: Mapping[str, str]) -> str:
+    if not content:
+        return words["empty"]
+    lines = [
+        f"- {_one_line(key, 60)}{words['colon']}{_one_line(_value(value), _VALUE_CHARS)}"
+        for key, value in list(content.items())[:_KEYS_SHOWN]
+    ]
+    if len(content) > _KEYS_SHOWN:
+        lines.append(f"- {words['more'].format(len(content) - _KEYS_SHOWN)}")
+    return "\n".join(lines)
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _one_line(text: str, limit: int) -> str:
+    """`text` on one line, without marks that would open code in the card."""
+    line = " ".join(text.split()).replace("`", "'")
+    return line if len(line) <= limit else line[: limit - 1] + "…"

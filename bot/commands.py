@@ -1,0 +1,85 @@
+"""Commands in the chat: which one a text is, in English or Chinese. Pure.
+
+A command is meant when the text after the mention begins with its slash word. The plain word is
+enough only when it is the whole text and cannot be meant otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.languages import Language, language_of
+
+
+class CommandName(StrEnum):
+    HELP = "help"
+    NEW = "new"
+    MEMORY = "memory"
+    FORGET = "forget"
+    QUIET = "quiet"
+    RESUME = "resume"
+    NOTES = "notes"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command as it was written. `argument` is the rest of the text, without case.
+
+    `only_when_quiet`: the word means something else (“go on”) in a chat that is not quiet.
+    """
+
+    name: CommandName
+    argument: str = ""
+    language: Language = "en"
+    only_when_quiet: bool = False
+
+
+_WORDS: Mapping[str, CommandName] = {
+    **{name.value: name for name in CommandName},
+    "帮助": CommandName.HELP,
+    "新对话": CommandName.NEW,
+    "记忆": CommandName.MEMORY,
+    "忘记": CommandName.FORGET,
+    "安静": CommandName.QUIET,
+    "继续": CommandName.RESUME,
+    "笔记": CommandName.NOTES,
+}
+_PLAIN = frozenset({"help", "帮助", "quiet", "安静", "新对话"})
+_GO_ON = frozenset({"resume", "继续"})
+_EVERYTHING = frozenset({"all", "everything", "me", "全部", "所有", "一切"})
+_THREAD = frozenset({"this", "thread", "this thread", "这个话题", "本话题", "话题"})
+
+_SLASHED = re.compile(r"[/／](\w{1,12})(?!\w)[\s,，:：]*(.{0,200})", re.DOTALL)
+_ENDING = ".!?。！？ \t\r\n"
+
+
+def parse(text: str) -> Command | None:
+    """The command that `text` (what stands after the mention) is; None for everything else."""
+    stripped = text.strip()
+    if match := _SLASHED.match(stripped):
+        name = _WORDS.get(match[1].lower())
+        argument = " ".join(match[2].lower().rstrip(_ENDING).split())
+        return Command(name, argument, language_of([stripped])) if name else None
+    word = stripped.rstrip(_ENDING).lower()
+    if word in _PLAIN or word in _GO_ON:
+        return Command(_WORDS[word], "", language_of([word]), only_when_quiet=word in _GO_ON)
+    return None
+
+
+def means_everything(command: Command) -> bool:
+    """`/forget all`."""
+    return command.argument in _EVERYTHING
+
+
+def means_thread(command: Command) -> bool:
+    """`/forget this thread`."""
+    return command.argument in _THREAD
+
+
+def quietens(text: str) -> bool:
+    """Whether the text asks the bot to be quiet: the answer to it starts no conversation."""
+    command = parse(text)
+    return command is not None and command.name is CommandName.QUIET

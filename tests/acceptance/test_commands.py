@@ -1,0 +1,217 @@
+"""Commands in the chat, through the real processes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.acceptance.conftest import World, markdown
+from tests.support.processes import eventually
+
+
+def card_of(world: World, question: str) -> dict[str, Any]:
+    """The answer to a question as the platform shows it, once its turn is sent."""
+    world.settled(question)
+    return world.answers(question)[-1]
+
+
+def click(world: World, who: str, message: dict[str, Any], **which: Any) -> dict[str, Any]:
+    """Presses a button; returns toast, card and error code as the person sees them."""
+    return dict(
+        world.platform.post(
+            "/click", **{"as": world.people[who], "message_id": message["message_id"], **which}
+        )
+    )
+
+
+def buttons(message: dict[str, Any]) -> list[str]:
+    card = message["card"] or json.loads(message["content"])
+    return [e["text"]["content"] for e in card["body"]["elements"] if e["tag"] == "button"]
+
+
+def test_help_says_what_there_is_in_the_language_of_the_command(world: World) -> None:
+    _, english = world.ask("Alice", "/help")
+    question, chinese = world.ask("陈晨", "帮助")
+
+    assert "`/forget`" in english
+    assert "`/忘记`" in chinese
+    assert buttons(card_of(world, question)) == ["/记忆", "/笔记", "/新对话"]
+    assert world.model.requests() == []
+
+
+def test_a_commands_answer_is_stored_as_it_was_sent(world: World) -> None:
+    question, card = world.ask("Alice", "/help")
+
+    (row,) = world.settled(question)
+    assert row["content"] == card
+    assert row["status"] == "sent"
+
+
+def test_a_command_that_is_not_for_the_bot_is_left_alone(world: World) -> None:
+    world.say("Alice", "/quiet")
+    world.say("Alice", "@Bob /forget all")
+    world.ask("Bob", "hello")
+
+    answered = world.rows("select user_id from agent_turns where chat_id = %s", world.group)
+    assert {turn["user_id"] for turn in answered} == {world.people["Bob"]}
+
+
+def test_quiet_keeps_the_bot_to_explicit_triggers_until_resume(world: World) -> None:
+    question, _ = world.ask("Alice", "what is our plan?")
+    world.settled(question)
+    quiet, card = world.ask("Alice", "安静", root_id=question)
+    assert "`/继续`" in card
+    world.settled(quiet)
+    silent = world.say("Alice", "and what about Friday?", root_id=question)
+    decided = eventually(lambda: decision_on(world, silent), what="a decision")
+    assert not decided["respond"]
+
+    spoken_to, _ = world.ask("Alice", "are you there?", root_id=question)
+    world.settled(spoken_to)
+    still = world.say("Alice", "and what about Monday?", root_id=question)
+    assert not eventually(lambda: decision_on(world, still), what="a decision")["respond"]
+
+    resumed, card = world.ask("Alice", "继续", root_id=question)
+    assert "留意" in card
+    world.settled(resumed)
+    asked, _ = world.ask("Alice", "what did I ask?", root_id=question)
+    world.settled(asked)
+    followed = world.say("Alice", "and what about Sunday?", root_id=question)
+    decided = eventually(lambda: decision_on(world, followed), what="a decision")
+    assert decided["respond"], decided
+    assert decided["reason"] == "recent_followup"
+
+
+def decision_on(world: World, message: str) -> dict[str, Any]:
+    found = world.rows("select * from agent_decisions where message_id = %s", message)
+    return found[0] if found else {}
+
+
+def test_the_plain_word_for_going_on_is_for_the_model_where_nobody_was_quiet(world: World) -> None:
+    _, card = world.ask("陈晨", "继续")
+
+    assert "echo:" in card
+    assert len(world.model.requests()) == 1
+
+
+def test_new_starts_afresh_and_deletes_nothing(world: World) -> None:
+    first, _ = world.ask("Alice", "my word is apricot")
+    fresh, card = world.ask("Alice", "/new", root_id=first)
+    assert "Starting afresh" in card
+    world.settled(fresh)
+    world.model.forget()
+    world.ask("Alice", "what is my word?", root_id=first)
+
+    (request,) = world.model.requests()
+    assert "apricot" not in json.dumps(request["body"])
+    assert world.rows("select 1 from agent_messages where content like %s", "%apricot%")
+
+
+def test_memory_shows_both_scopes_counts_and_the_latest_messages(world: World) -> None:
+    first, _ = world.ask("Alice", "the launch is in March")
+    world.settled(first)
+    _remember(world, first, "Alice", "chat", '{"launch": "3 March"}')
+    _remember(world, first, "Alice", "user", '{"city": "Hangzhou"}')
+    _, card = world.ask("Alice", "/memory", root_id=first)
+
+    assert "launch: 3 March" in card
+    assert "city: Hangzhou" in card
+    assert "3 messages in this thread" in card
+    assert "- You: the launch is in March" in card
+
+
+def test_memory_of_another_person_is_not_shown(world: World) -> None:
+    first, _ = world.ask("Bob", "my secret is plum")
+    world.settled(first)
+    _, card = world.ask("Alice", "/memory @Bob", root_id=first)
+
+    assert "your own memory only" in card
+    assert "plum" not in card
+
+
+def _remember(world: World, question: str, who: str, scope: str, content: str) -> None:
+    world.rows(
+        "insert into agent_working_memory"
+        " (conversation_id, user_id, tenant_key, chat_id, scope, content)"
+        " select case when %(scope)s = 'chat' then t.conversation_id else '' end, t.user_id,"
+        " t.tenant_key, case when %(scope)s = 'chat' then t.chat_id else '' end, %(scope)s,"
+        " %(content)s::jsonb from agent_turns t where t.id = %(turn)s returning 1",
+        {"scope": scope, "content": content, "turn": question},
+    )
+
+
+def test_notes_lists_the_persons_own(world: World) -> None:
+    _, card = world.ask("陈晨", "/笔记")
+
+    assert "你还没有笔记" in card
+
+
+def test_forget_asks_first_and_then_leaves_nothing_of_the_thread(world: World) -> None:
+    first, _ = world.ask("Alice", "my sentinel word is quincefruit")
+    other, _ = world.ask("Alice", "my other word is medlarfruit")
+    asked, _ = world.ask("Alice", "/forget", root_id=first)
+    card = card_of(world, asked)
+    assert buttons(card) == ["This thread", "Everything about me", "Cancel"]
+    assert found(world, "quincefruit"), "something was forgotten before it was confirmed"
+
+    assert "Only who asked" in click(world, "Bob", card, index=0)["toast"]["content"]
+    assert found(world, "quincefruit")
+    assert "On it" in click(world, "Alice", card, index=0)["toast"]["content"]
+    eventually(lambda: not found(world, "quincefruit"), what="it is forgotten")
+
+    conversation = f"feishu:{world.group}:{first}"
+    for table in ("agent_chats where id", "agent_turns where conversation_id",
+                  "agent_messages where conversation_id", "agent_buttons where conversation_id"):  # fmt: skip
+        assert not world.rows(f"select 1 from {table} = %s", conversation)
+    assert found(world, "medlarfruit"), "another thread was forgotten too"
+    eventually(lambda: [m for m in shown(world) if "Done: I remember nothing" in m], what="a word")
+    assert "no longer valid" in click(world, "Alice", card, index=0)["toast"]["content"]
+    world.settled(other)
+
+
+def test_forget_all_leaves_nothing_of_the_person(world: World) -> None:
+    world.ask("Bob", "my other word is medlarfruit")
+    world.ask("Alice", "my sentinel word is quincefruit")
+    asked, _ = world.ask("Alice", "/忘记 全部")
+    card = card_of(world, asked)
+    assert buttons(card) == ["确认", "取消"]
+
+    click(world, "Alice", card, index=0)
+    eventually(lambda: [m for m in shown(world) if "不再记得关于你" in m], what="it is done")
+    assert not found(world, "quincefruit")
+    assert not found(world, world.people["Alice"])
+    assert found(world, "medlarfruit")
+
+
+def test_forgetting_can_be_cancelled(world: World) -> None:
+    first, _ = world.ask("Alice", "my sentinel word is quincefruit")
+    asked, _ = world.ask("Alice", "/forget this thread", root_id=first)
+    card = card_of(world, asked)
+
+    assert "On it" in click(world, "Alice", card, index=1)["toast"]["content"]
+    eventually(lambda: [m for m in shown(world) if "Cancelled" in m], what="it is cancelled")
+    assert "already been used" in click(world, "Alice", card, index=0)["toast"]["content"]
+    assert found(world, "quincefruit")
+
+
+def shown(world: World) -> list[str]:
+    """The markdown of every card of the bot in the group."""
+    cards = [m for m in world.platform.messages(world.group) if m.get("card")]
+    return [markdown(card) for card in cards]
+
+
+def found(world: World, text: str) -> list[str]:
+    """The tables in which `text` stands."""
+    tables = world.rows(
+        "select n.nspname as schema, c.relname as name from pg_class c"
+        " join pg_namespace n on n.oid = c.relnamespace"
+        " where n.nspname in ('public', 'feishu_bot') and c.relkind = 'r'"
+    )
+    return [
+        table["name"]
+        for table in tables
+        if world.rows(
+            f'select 1 from {table["schema"]}.{table["name"]} r where to_jsonb(r)::text like %s',
+            f"%{text}%",
+        )
+    ]

@@ -1,0 +1,390 @@
+"""Recall in the real database, over every backend: what is found, in which order, and by whom."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memory import migrations
+from memory.errors import AccessDenied, BadPatch, IdentityMissing
+from memory.recall import Passage, RecallScope, passages, recall_params
+from memory.scope import AgentMemoryContext
+from memory.store import MemoryStore, Rpc
+from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
+from tests.support.people import Group
+from tests.support.postgres import Server
+
+pytestmark = pytest.mark.anyio
+
+NOW = datetime.now(UTC)
+SQL = Path(__file__).parents[2] / "sql"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One backend: tells it turns and searches them."""
+
+    rpc: Rpc
+
+    async def tell(
+        self, who: AgentMemoryContext, name: str, question: str, *answer: str
+    ) -> AgentMemoryContext:
+        """A whole turn; `name` makes its id in this thread."""
+        store, turn_id = MemoryStore(self.rpc), f"{who.root_id}-{name}"
+        await store.open_turn(who, turn_id=turn_id, content=question, actor_name="Name")
+        if answer:
+            await store.record_reply(who, turn_id=turn_id, cards=answer)
+        return who
+
+    async def search(
+        self,
+        who: AgentMemoryContext,
+        query: str,
+        *,
+        scope: RecallScope = "thread",
+        k: int = 5,
+        before_id: int | None = None,
+        now: datetime = NOW,
+    ) -> tuple[Passage, ...]:
+        params = recall_params(who, query, now=now, scope=scope, k=k, before_id=before_id)
+        return passages(await self.rpc.call("recall", _identity(who) | params, who))
+
+    async def questions(
+        self, who: AgentMemoryContext, query: str, *, scope: RecallScope = "thread"
+    ) -> list[str]:
+        return [hit.question for hit in await self.search(who, query, scope=scope)]
+
+
+def _identity(who: AgentMemoryContext) -> dict[str, object]:
+    return {
+        "p_conversation_id": who.conversation_id,
+        "p_user_id": who.user_id,
+        "p_actor_id": who.actor_id,
+    }
+
+
+@pytest.fixture(params=["postgres", "supabase", "supabase service key"])
+def recall_backend(request: pytest.FixtureRequest) -> Backend:
+    if request.param == "postgres":
+        server = request.getfixturevalue("postgres_server")
+        return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
+    lite = request.getfixturevalue("supabase_lite")
+    return SupabaseBackend(lite, user_tokens=request.param == "supabase")
+
+
+@pytest.fixture
+async def memory(recall_backend: Backend) -> AsyncIterator[Memory]:
+    async with recall_backend.rpc() as rpc:
+        yield Memory(rpc)
+
+
+@pytest.fixture
+async def direct(database_url: str, postgres_server: Server) -> AsyncIterator[Memory]:
+    """Over Postgres, beside which the test may look into the tables."""
+    async with PostgresBackend(database_url, postgres_server.socket_folder).rpc() as rpc:
+        yield Memory(rpc)
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group()
+
+
+async def test_the_turn_that_has_the_words_comes_first(memory: Memory, group: Group) -> None:
+    alice = group.turn()
+    await memory.tell(alice, "1", "我最近在学做菜", "想学什么菜？")
+    await memory.tell(alice, "2", "我喜欢爵士乐，尤其是钢琴", "爵士乐很美")
+    await memory.tell(alice, "3", "明天开会吗", "下午三点")
+
+    hits = await memory.search(alice, "我喜欢什么爵士乐？")
+
+    assert hits[0].question == "我喜欢爵士乐，尤其是钢琴"
+    assert hits[0].answer == "爵士乐很美"
+    assert hits[0].before == "我最近在学做菜\n想学什么菜？"
+    assert hits[0].after == "明天开会吗\n下午三点"
+    assert (hits[0].actor_id, hits[0].actor_name) == (alice.user_id, "Name")
+    assert (hits[0].conversation_id, hits[0].chat_id) == (alice.conversation_id, alice.chat_id)
+    assert hits[0].score > hits[1].score > 0
+
+
+async def test_english_is_found_in_its_other_forms(memory: Memory, group: Group) -> None:
+    alice = group.turn()
+    await memory.tell(alice, "1", "We hiked to the glaciers", "Nice")
+    await memory.tell(alice, "2", "Lunch?", "Noodles")
+
+    assert (await memory.questions(alice, "HIKING near a glacier"))[0] == "We hiked to the glaciers"
+
+
+async def test_a_turn_is_found_by_what_its_neighbour_says(memory: Memory, group: Group) -> None:
+    alice = group.turn()
+    await memory.tell(alice, "1", "厦门哪个景点好？", "你最喜欢哪个？")
+    await memory.tell(alice, "2", "鼓浪屿", "好")
+    for n in range(3, 6):
+        await memory.tell(alice, str(n), f"unrelated {n}", "ok")
+
+    assert (await memory.questions(alice, "厦门的景点"))[:2] == ["厦门哪个景点好？", "鼓浪屿"]
+
+
+async def test_all_cards_of_an_answer_are_searched(memory: Memory, group: Group) -> None:
+    alice = await memory.tell(group.turn(), "1", "计划？", "第一部分", "第二部分谈到火星")
+
+    (hit,) = await memory.search(alice, "火星")
+
+    assert hit.answer == "第一部分\n\n第二部分谈到火星"
+
+
+async def test_words_that_were_never_said_find_nothing(memory: Memory, group: Group) -> None:
+    alice = await memory.tell(group.turn(), "1", "hello", "hi")
+
+    assert await memory.search(alice, "南极洲") == ()
+    assert await memory.search(alice, "what is the") == ()
+    assert await memory.search(alice, "") == ()
+
+
+async def test_scopes_widen_from_thread_to_chat_to_everywhere(memory: Memory, group: Group) -> None:
+    here = await memory.tell(group.turn(), "1", "猕猴桃 here", "ok")
+    await memory.tell(group.turn(thread="second"), "1", "猕猴桃 second thread", "ok")
+    await memory.tell(group.turn(chat="there", thread="third"), "1", "猕猴桃 other chat", "ok")
+    await memory.tell(group.turn("bob", thread="fourth"), "1", "猕猴桃 of bob", "ok")
+
+    assert await memory.questions(here, "猕猴桃") == ["猕猴桃 here"]
+    assert set(await memory.questions(here, "猕猴桃", scope="chat")) == {
+        "猕猴桃 here",
+        "猕猴桃 second thread",
+    }
+    assert set(await memory.questions(here, "猕猴桃", scope="everywhere")) == {
+        "猕猴桃 here",
+        "猕猴桃 second thread",
+        "猕猴桃 other chat",
+    }
+
+
+async def test_neighbours_of_another_conversation_do_not_count(
+    memory: Memory, group: Group
+) -> None:
+    here = await memory.tell(group.turn(thread="a"), "1", "猕猴桃", "ok")
+    await memory.tell(group.turn(thread="b"), "1", "other", "ok")
+
+    assert await memory.questions(here, "猕猴桃", scope="chat") == ["猕猴桃"]
+
+
+async def test_a_sender_searches_the_subjects_memory_of_this_chat_only(
+    memory: Memory, group: Group
+) -> None:
+    await memory.tell(group.turn("john"), "1", "猕猴桃 in this chat", "ok")
+    await memory.tell(group.turn("john", chat="there", thread="t"), "1", "猕猴桃 elsewhere", "ok")
+    alice_about_john = group.turn("john", sender="alice")
+
+    assert await memory.questions(alice_about_john, "猕猴桃", scope="chat") == [
+        "猕猴桃 in this chat"
+    ]
+    with pytest.raises(AccessDenied):
+        await memory.search(alice_about_john, "猕猴桃", scope="everywhere")
+
+
+async def test_another_tenants_turns_are_never_found(memory: Memory, group: Group) -> None:
+    await memory.tell(group.turn(), "1", "猕猴桃", "ok")
+
+    assert await memory.search(group.turn(tenant="other"), "猕猴桃", scope="everywhere") == ()
+
+
+async def test_what_the_prompt_already_has_is_left_out(memory: Memory, group: Group) -> None:
+    alice = group.turn()
+    await memory.tell(alice, "1", "猕猴桃 first", "ok")
+    await memory.tell(alice, "2", "猕猴桃 second", "ok")
+    newest = max(hit.message_id for hit in await memory.search(alice, "猕猴桃"))
+
+    (hit,) = await memory.search(alice, "猕猴桃", before_id=newest)
+
+    assert hit.question == "猕猴桃 first"
+
+
+async def test_k_is_the_most_that_is_returned(memory: Memory, group: Group) -> None:
+    alice = group.turn()
+    for n in range(4):
+        await memory.tell(alice, str(n), f"猕猴桃 {n}", "ok")
+
+    assert len(await memory.search(alice, "猕猴桃", k=2)) == 2
+
+
+async def test_a_card_that_failed_is_not_found(memory: Memory, group: Group) -> None:
+    alice = await memory.tell(group.turn(), "1", "计划？", "谈到火星")
+
+    await MemoryStore(memory.rpc).mark_failed(alice, turn_id=f"{alice.root_id}-1", error="230002")
+
+    assert await memory.search(alice, "火星") == ()
+    assert [hit.answer for hit in await memory.search(alice, "计划")] == [""]
+
+
+async def test_the_text_that_was_finally_sent_is_what_is_found(
+    memory: Memory, group: Group
+) -> None:
+    alice = await memory.tell(group.turn(), "1", "计划？", "谈到火星")
+
+    await MemoryStore(memory.rpc).mark_sent(
+        alice, turn_id=f"{alice.root_id}-1", chunk=0, content="谈到金星", message_id="om_card"
+    )
+
+    assert await memory.search(alice, "火星") == ()
+    assert len(await memory.search(alice, "金星")) == 1
+
+
+async def test_a_missing_identity_and_an_unknown_scope_are_refused(
+    memory: Memory, group: Group
+) -> None:
+    alice = group.turn()
+    params = recall_params(alice, "x", now=NOW)
+
+    with pytest.raises(IdentityMissing):
+        await memory.rpc.call("recall", _identity(alice) | {"p_user_id": ""} | params, alice)
+    with pytest.raises(BadPatch):
+        await memory.rpc.call("recall", _identity(alice) | params | {"p_scope": "all"}, alice)
+
+
+async def test_a_date_in_the_question_puts_that_day_first(
+    direct: Memory, group: Group, database_url: str
+) -> None:
+    alice = group.turn()
+    for name, text in (("old", "我看了电影"), ("day", "我做了饭"), ("new", "我又看了电影")):
+        await direct.tell(alice, name, text, "ok")
+    _move(database_url, f"{alice.root_id}-old", datetime(2026, 5, 3, 4, tzinfo=UTC))
+    _move(database_url, f"{alice.root_id}-day", datetime(2026, 5, 4, 4, tzinfo=UTC))
+
+    hits = await direct.search(alice, "5月4日我看了什么电影", now=datetime(2026, 11, 1, tzinfo=UTC))
+
+    assert hits[0].question == "我做了饭"
+    assert {hit.question for hit in hits[1:]} == {"我看了电影", "我又看了电影"}
+
+
+async def test_the_latest_year_in_which_something_was_said_is_meant(
+    direct: Memory, group: Group, database_url: str
+) -> None:
+    alice = group.turn()
+    for name, year in (("a", 2022), ("b", 2024)):
+        await direct.tell(alice, name, f"in {year}", "ok")
+        _move(database_url, f"{alice.root_id}-{name}", datetime(year, 5, 4, 4, tzinfo=UTC))
+
+    hits = await direct.search(alice, "5月4日", now=datetime(2026, 11, 1, tzinfo=UTC))
+
+    assert [hit.question for hit in hits] == ["in 2024"]
+
+
+async def test_a_day_without_a_word_in_common_is_still_found(direct: Memory, group: Group) -> None:
+    alice = await direct.tell(group.turn(), "1", "noodles", "ok")
+
+    hits = await direct.search(alice, "昨天我说了什么", now=NOW + timedelta(days=1))
+
+    assert [hit.question for hit in hits] == ["noodles"]
+
+
+async def test_a_turn_that_goes_takes_its_tokens_with_it(
+    direct: Memory, group: Group, database_url: str
+) -> None:
+    alice = await direct.tell(group.turn(), "1", "猕猴桃", "香蕉皮")
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("delete from agent_messages where role = 'user'")
+        assert _indexed(connection) == ["'蕉皮':2 '香蕉':1"]
+        connection.execute("delete from agent_messages")
+        assert _indexed(connection) == []
+
+    await direct.tell(alice, "2", "猕猴桃", "ok")
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("delete from agent_chats")
+        assert _indexed(connection) == []
+
+
+async def test_only_the_person_and_the_chat_reach_the_tokens(
+    direct: Memory, group: Group, database_url: str
+) -> None:
+    await direct.tell(group.turn(), "1", "猕猴桃", "ok")
+
+    assert _readable(database_url, group.turn(chat="there")) == 1
+    assert _readable(database_url, group.turn(sender="bob")) == 1
+    assert _readable(database_url, group.turn(sender="bob", chat="there")) == 0
+    assert _readable(database_url, group.turn("bob")) == 0
+    assert _readable(database_url, group.turn(tenant="other")) == 0
+
+
+async def test_what_was_stored_before_recall_came_is_found(
+    blank_database_url: str, postgres_server: Server, group: Group, tmp_path: Path
+) -> None:
+    alice = group.turn()
+    for file in SQL.glob("000*.sql"):
+        shutil.copy(file, tmp_path)
+    migrations.apply(blank_database_url, folder=tmp_path)
+    async with PostgresBackend(blank_database_url, postgres_server.socket_folder).rpc() as rpc:
+        await Memory(rpc).tell(alice, "1", "猕猴桃", "ok")
+
+        shutil.copy(SQL / "0010_recall.sql", tmp_path)
+        migrations.apply(blank_database_url, folder=tmp_path)
+
+        assert await Memory(rpc).questions(alice, "猕猴桃") == ["猕猴桃"]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("我喜欢电影", ["喜欢", "欢电", "电影"]),
+        ("你喜欢什么样的电影呢", ["喜欢", "样", "电影"]),
+        ("好", ["好"]),
+        ("用 Python 写", ["用", "python", "写"]),
+        ("ＡＢＣ１２３", ["abc123"]),
+        ("hikes hiked hiking hike", ["hik"] * 4),
+        ("studies study, movies movie", ["stud", "stud", "mov", "mov"]),
+        ("what is the plan", ["plan"]),
+        ("カタカナ", ["カタ", "タカ", "カナ"]),
+        ("Привет", ["привет"]),
+        ("'; drop table -- \\ :1 \"", ["drop", "tabl", "1"]),
+        ("！？。 \n", []),
+        ("", []),
+        ("a" * 60, ["a" * 40]),
+    ],
+)
+def test_text_is_cut_into_tokens(database_url: str, text: str, tokens: list[str]) -> None:
+    with psycopg.connect(database_url) as connection:
+        cut = "select public.recall_tokens(%s), public.recall_terms(public.recall_tokens(%s))"
+        row = connection.execute(cut.encode(), (text, text)).fetchone()
+
+    assert row is not None
+    assert row[0] == tokens
+
+
+def test_the_longest_texts_can_be_stored(database_url: str) -> None:
+    every_character = "".join(map(chr, range(0x4E00, 0x9FFF))) * 8
+
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute(
+            b"select length(public.recall_terms(public.recall_tokens(%s)))", [every_character]
+        ).fetchone()
+
+    assert row is not None
+    assert row[0] > 20_000
+
+
+def _move(database_url: str, turn_id: str, at: datetime) -> None:
+    """Makes a turn one of another time, as the index of the turn has it."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            b"update agent_turn_terms set asked_at = %s where turn_id = %s", (at, turn_id)
+        )
+
+
+def _indexed(connection: psycopg.Connection) -> list[str]:
+    rows = connection.execute(b"select terms::text from agent_turn_terms").fetchall()
+    return [terms for (terms,) in rows]
+
+
+def _readable(database_url: str, who: AgentMemoryContext) -> int:
+    with psycopg.connect(database_url) as connection:
+        claims = json.dumps(who.claims())
+        connection.execute(b"select set_config('request.jwt.claims', %s, true)", [claims])
+        connection.execute(b"set local role authenticated")
+        row = connection.execute(b"select count(*) from public.agent_turn_terms").fetchone()
+    return row[0] if row else -1

@@ -1,0 +1,122 @@
+"""The pure parts of the benchmark: percentiles, verdicts, the table, and the round's arithmetic."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from bot.feishu import crypto, events
+from scripts.bench import parser
+from scripts.bench_support.deliveries import CREDENTIALS, Mention, delivery
+from scripts.bench_support.figures import Failed, Figure, percentile, report, shown, table
+from scripts.bench_support.mentions import Round
+
+
+def drawn(*figures: Figure) -> str:
+    out = io.StringIO()
+    Console(file=out, width=160).print(table(figures))
+    return out.getvalue()
+
+
+def test_the_median_and_the_tail_are_samples_that_were_seen() -> None:
+    samples = [float(n) for n in range(100, 0, -1)]
+    assert percentile(samples, 0.5) == 50
+    assert percentile(samples, 0.95) == 95
+    assert percentile(samples, 0.99) == 99
+    assert percentile([7.0], 0.99) == 7
+
+
+def test_without_samples_there_is_no_percentile() -> None:
+    assert math.isnan(percentile([], 0.5))
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0.01, 1))
+def test_at_least_the_share_lies_at_or_below_a_percentile(
+    samples: list[float], share: float
+) -> None:
+    found = percentile(samples, share)
+    assert found in samples
+    assert sum(sample <= found for sample in samples) >= share * len(samples) - 1e-9
+
+
+def test_a_bar_is_met_by_the_measured_value_not_by_the_shown_one() -> None:
+    assert Figure("ack", 50.0, "ms", 50).verdict == "ok"
+    assert Figure("ack", 50.001, "ms", 50).verdict == "miss"
+    assert Figure("rate", 99.9, "", 100, at_least=True).verdict == "miss"
+    assert Figure("rate", 100.0, "", 100, at_least=True).verdict == "ok"
+    assert Figure("overhead", math.nan, "ms", 25).verdict == "miss"
+    assert Figure("memory", 1.0, "MB").verdict == ""
+
+
+def test_values_are_shown_with_three_digits() -> None:
+    assert [shown(v) for v in (0, 0.01234, 1.234, 12.34, 123.4, 12345.6)] == [
+        "0",
+        "0.0123",
+        "1.23",
+        "12.3",
+        "123",
+        "12346",
+    ]
+    assert shown(math.nan) == "–"
+
+
+def test_the_table_says_miss_in_words_and_shows_the_bar() -> None:
+    text = drawn(
+        Figure("overhead, p50", 31.4, "ms", 25, note="beyond 300 ms"),
+        Figure("throughput", 120, "mentions/s", 100, at_least=True),
+    )
+    slow, fast = (line for line in text.splitlines() if "overhead" in line or "through" in line)
+    assert all(part in slow for part in ("31.4 ms", "≤ 25 ms", "MISS", "beyond 300 ms"))
+    assert all(part in fast for part in ("120 mentions/s", "≥ 100 mentions/s", "ok"))
+
+
+def test_the_json_report_is_valid_json_whatever_was_measured() -> None:
+    made = report(
+        {"cores": 2}, [Figure("overhead", math.nan, "ms", 25)], [Failed("memory", "no disk")]
+    )
+    read = json.loads(json.dumps(made, allow_nan=False))
+    assert read["figures"][0]["value"] is None
+    assert read["figures"][0]["verdict"] == "miss"
+    assert read["failed"] == [{"measure": "memory", "reason": "no disk"}]
+
+
+def test_overhead_is_what_lies_beyond_the_model() -> None:
+    seen = Round(replies=[0.31, 0.32, 0.4], cpu={"web": 0.006, "worker": 0.03})
+    assert seen.overhead_ms(0.5) == pytest.approx(20)
+    assert seen.overhead_ms(0.95) == pytest.approx(100)
+    assert seen.cpu_ms() == pytest.approx({"web": 2, "worker": 10})
+
+
+def test_a_delivery_is_what_feishu_would_push() -> None:
+    asked = Mention("om_2", "oc_1", "ou_alice", "and then?", root_id="om_1")
+    head, _, body = delivery(asked).partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    key = CREDENTIALS["FEISHU_ENCRYPT_KEY"]
+    assert crypto.verify_signature(
+        timestamp=headers["X-Lark-Request-Timestamp"],
+        nonce=headers["X-Lark-Request-Nonce"],
+        given=headers["X-Lark-Signature"],
+        encrypt_key=key,
+        body=body,
+    )
+    plain = json.loads(crypto.decrypt(key, json.loads(body)["encrypt"]))
+    event = events.parse_message(events.parse_envelope(plain))
+    assert (event.message_id, event.root_id, event.chat_id) == ("om_2", "om_1", "oc_1")
+    assert event.sender_open_id == "ou_alice"
+    assert events.mentions_bot(event, "ou_bench_bot")
+    assert events.question_text(event, "ou_bench_bot") == "and then?"
+
+
+def test_the_command_line_keeps_every_loop_bounded(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parser().parse_args(["--only", "ack", "--only", "memory"]).only == ["ack", "memory"]
+    assert parser().parse_args(["--messages", "100_000"]).messages == 100_000
+    for wrong in (["--seconds", "900"], ["--messages", "9000000"], ["--only", "everything"]):
+        with pytest.raises(SystemExit):
+            parser().parse_args(wrong)
+    assert "give 1 to 120 seconds" in capsys.readouterr().err

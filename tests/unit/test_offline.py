@@ -1,0 +1,247 @@
+"""The offline model: what it understands, and that it knows only what stands in its prompt."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+
+from bot.agents.offline import (
+    LABEL_EN,
+    LABEL_ZH,
+    Returned,
+    Situation,
+    next_step,
+    offline_model,
+    reply,
+)
+from bot.agents.offline_commands import Command, command
+from bot.agents.offline_notes import Call
+from bot.agents.prompt import REGISTRY, THREAD_MEMORY
+
+TOOLS = frozenset({"create_note", "update_note", "update_working_memory", "recall"})
+TABLE = f"""{REGISTRY}
+| no. | title | ID | tags | last action | recency (1 = used last) |
+|---|---|---|---|---|---|
+| 1 | Pizza | note_aaaa | italian | created | 2 |
+| 2 | Pasta sauce | note_bbbb | italian, dinner | updated | 1 |
+| 3 | 周末计划 | note_cccc |  | listed | - |
+"""
+
+
+def _step(question: str, **known: object) -> Call | str:
+    return next_step(Situation(question, tools=TOOLS, **known))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "title", "tags"),
+    [
+        ("create a note about pasta with tags italian, dinner", "make", "Pasta", "italian dinner"),
+        ("Please make a note titled 'Launch plan' tagged work", "make", "Launch plan", "work"),
+        ("创建一条关于意面的笔记，标签：意大利、晚餐", "make", "意面", "意大利 晚餐"),
+        ("请帮我写一条笔记：周末计划，标签 出行", "make", "周末计划", "出行"),
+        ("list my notes", "list", "", ""),
+        ("我有哪些笔记？", "list", "", ""),
+        ("find notes about dinner", "find", "Dinner", ""),
+        ("找一下关于晚餐的笔记", "find", "晚餐", ""),
+    ],
+)
+def test_commands_without_a_note_are_understood(
+    text: str, kind: str, title: str, tags: str
+) -> None:
+    found = command(text)
+    assert found is not None
+    assert (found.kind, found.title, found.tags) == (kind, title, tuple(tags.split()))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "ref", "tags"),
+    [
+        ("add the tag 'dining' to that note", "tag", "that note", ("dining",)),
+        ("tag the pasta note with quick and easy", "tag", "the pasta note", ("quick", "easy")),
+        ("update that note to add tag 'fast-food'", "tag", "that note", ("fast-food",)),
+        ("给那条笔记加上标签“晚餐”", "tag", "那条笔记", ("晚餐",)),
+        ("更新那条笔记，添加标签 快餐", "tag", "那条笔记", ("快餐",)),
+        ("remove the italian tag from the first note", "untag", "the first note", ("italian",)),
+        ("把第一条笔记的意大利标签去掉", "untag", "第一条笔记", ("意大利",)),
+        ("从第一条笔记删除标签意大利", "untag", "第一条笔记", ("意大利",)),
+        ("delete that note", "drop", "that note", ()),
+        ("把那条笔记删掉", "drop", "那条笔记", ()),
+        ("share that note with this chat", "share", "that note", ()),
+        ("show me the pasta note", "show", "the pasta note", ()),
+    ],
+)
+def test_commands_about_a_note_are_understood(
+    text: str, kind: str, ref: str, tags: tuple[str, ...]
+) -> None:
+    found = command(text)
+    assert found is not None
+    assert (found.kind, found.ref, found.tags) == (kind, ref, tags)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "note that our launch is on 3 March",
+        "remember that the note is blue",
+        "记住我们的发布日是3月3日",
+        "what is a note?",
+        "add 3 to 4",
+        "",
+    ],
+)
+def test_other_sentences_are_no_commands(text: str) -> None:
+    assert command(text) is None
+
+
+@given(st.text(max_size=600))
+def test_any_text_gets_a_labelled_answer_or_a_call(text: str) -> None:
+    step = _step(text)
+    assert isinstance(step, Call) or LABEL_EN in step or LABEL_ZH in step
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("add the tag x to that note", "note_bbbb"),
+        ("add the tag x to it", "note_bbbb"),
+        ("add the tag x to the first note", "note_aaaa"),
+        ("add the tag x to the second note", "note_bbbb"),
+        ("add the tag x to the last note", "note_cccc"),
+        ("add the tag x to the pizza note", "note_aaaa"),
+        ("add the tag x to the pasta note", "note_bbbb"),
+        ("给第一条笔记加上标签x", "note_aaaa"),
+        ("给那条笔记加上标签x", "note_bbbb"),
+        ("给周末计划那条笔记加上标签x", "note_cccc"),
+    ],
+)
+def test_a_note_is_resolved_by_position_title_or_recency(question: str, note: str) -> None:
+    assert _step(question, instructions=TABLE) == Call(
+        "update_note", {"note_id": note, "add_tags": ["x"]}
+    )
+
+
+def test_without_a_registry_the_tool_context_of_earlier_answers_tells_the_ids() -> None:
+    said = (
+        'Done\n 1. Tool: create_note (ok)\n Result: Successfully created note "A" (ID: note_aaaa).',
+        'Done\n 1. Tool: create_note (ok)\n Result: Successfully created note "B" (ID: note_bbbb).',
+        'Done\n 1. Tool: delete_note (ok)\n Result: Successfully deleted note "B" (ID: note_bbbb).',
+    )
+    first_two = _step("delete that note", bot_said=said[:2])
+    after_deletion = _step("delete that note", bot_said=said)
+
+    assert first_two == Call("delete_note", {"note_id": "note_bbbb"})
+    assert after_deletion == Call("delete_note", {"note_id": "note_aaaa"})
+
+
+def test_without_any_known_note_it_asks_instead_of_guessing() -> None:
+    step = _step("add the tag x to that note")
+    assert isinstance(step, str)
+    assert "not sure which note" in step
+
+
+def test_a_note_known_only_by_name_is_searched_and_then_changed() -> None:
+    question = "add the tag x to the lasagna note"
+    search = _step(question, instructions=TABLE)
+    found = Returned("search_notes", '1 note found:\n1. "Lasagna" (ID: note_dddd)', failed=False)
+
+    assert search == Call("search_notes", {"query": "lasagna"})
+    assert _step(question, instructions=TABLE, returned=(found,)) == Call(
+        "update_note", {"note_id": "note_dddd", "add_tags": ["x"]}
+    )
+
+
+def test_of_several_notes_the_answer_says_which_one_was_taken() -> None:
+    result = 'Successfully updated note "Pasta sauce" (ID: note_bbbb). Changes: added tags: x. '
+    done = Returned("update_note", result + "Tags now: x.", failed=False)
+
+    step = _step("add the tag x to that note", instructions=TABLE, returned=(done,))
+
+    assert isinstance(step, str)
+    assert 'I updated the note "Pasta sauce": added tags: x.' in step
+    assert "there is also: Pizza" in step
+    assert "note_" not in step
+
+
+def test_a_failed_call_is_told_honestly_in_one_sentence() -> None:
+    failed = Returned("create_note", "Error: the memory is away. Tell the person so.", failed=True)
+    step = _step("create a note about pasta", returned=(failed,))
+    assert step == f"That was not done: the memory is away.\n\n{LABEL_EN}"
+
+
+def test_a_fact_goes_into_the_working_memory_before_it_is_confirmed() -> None:
+    asked = _step("remember that our launch is on 3 March")
+    done = Returned("update_working_memory", "Successfully updated", failed=False)
+
+    assert asked == Call(
+        "update_working_memory",
+        {"scope": "thread", "patch": {"our_launch": "our launch is on 3 March"}},
+    )
+    confirmed = _step("remember that our launch is on 3 March", returned=(done,))
+    assert confirmed == f"Got it. I will remember: our launch is on 3 March.\n\n{LABEL_EN}"
+
+
+def test_a_question_is_answered_from_the_working_memory() -> None:
+    memory = f'{THREAD_MEMORY}\n{{"our_launch": "our launch is on 3 March", "city": "Oslo"}}\n\nx'
+
+    assert "our launch is on 3 March" in str(_step("when is our launch?", instructions=memory))
+    assert "city: Oslo" in str(_step("which city?", instructions=memory))
+
+
+def test_a_question_is_answered_from_what_people_said_the_latest_word_counting() -> None:
+    said = ("Alice: our launch is on 3 March", "Alice: our launch is on 5 March")
+    assert "5 March" in str(_step("when is our launch?", people_said=said))
+    assert "3月3日" in reply("发布日是几号？", ["李雷: 记住发布日是3月3日"])
+
+
+def test_what_is_unknown_is_looked_up_and_else_admitted() -> None:
+    question = "when is our launch?"
+    nothing = Returned("recall", "Nothing matches. Do not guess.", failed=False)
+
+    assert _step(question) == Call("recall", {"query": question, "scope": "chat"})
+    assert "not been told" in str(_step(question, returned=(nothing,)))
+    assert "not been told" in reply(question, [])
+
+
+def test_chinese_is_answered_in_chinese() -> None:
+    result = 'Successfully updated note "意面" (ID: note_aaaa). Changes: removed tags: 晚餐. '
+    done = Returned("update_note", result + "Tags now: none.", failed=False)
+    step = _step("从那条笔记删除标签晚餐", returned=(done,))
+    assert step == f"已更新笔记“意面”：移除标签：晚餐。\n\n{LABEL_ZH}"
+
+
+@pytest.mark.anyio
+async def test_it_streams_the_same_answer_and_calls_that_it_gives_at_once() -> None:
+    calls: list[str] = []
+    agent = Agent(offline_model())
+
+    @agent.tool_plain
+    def update_working_memory(scope: str, patch: dict[str, str]) -> str:
+        """Keep facts."""
+        calls.append(f"{scope} {patch}")
+        return "Successfully updated"
+
+    at_once = await agent.run("remember that tea is at four")
+    async with agent.run_stream("remember that tea is at four") as streamed:
+        pieces = [piece async for piece in streamed.stream_text(delta=True, debounce_by=None)]
+
+    assert "".join(pieces) == at_once.output
+    assert len(pieces) > 3
+    assert calls == ["thread {'tea': 'tea is at four'}"] * 2
+
+
+@pytest.mark.anyio
+async def test_the_model_is_a_real_one_for_the_agent_loop() -> None:
+    result = await Agent(offline_model()).run("hello")
+    messages: list[ModelMessage] = result.all_messages()
+
+    assert LABEL_EN in result.output
+    assert isinstance(messages[-1], ModelResponse)
+    assert not any(isinstance(part, ToolCallPart) for part in messages[-1].parts)
+    assert isinstance(messages[-1].parts[0], TextPart)
+
+
+def test_commands_are_plain_values() -> None:
+    assert command("list my notes") == Command("list", chinese=False)

@@ -1,0 +1,55 @@
+"""When the answer may lie before the window."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memory.recall import content_words, needs_recall
+
+NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
+WINDOW = ["我们在讨论季度预算和招聘计划", "The launch is planned for 3 March, the venue is booked."]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "上次你推荐的书叫什么？",
+        "还记得我喜欢什么颜色吗",
+        "我之前说过预算是多少？",
+        "你告诉过我哪些招聘计划？",
+        "我曾经和你分享过预算",
+        "What did I say about the launch?",
+        "Do you remember the venue?",
+        "When did we book the venue?",
+        "You recommended a venue, which one?",
+    ],
+)
+def test_a_question_about_the_past_needs_recall(question: str) -> None:
+    assert needs_recall(question, WINDOW)
+
+
+def test_a_past_day_needs_recall_when_the_time_is_known() -> None:
+    assert needs_recall("上周三的预算", WINDOW, NOW)
+    assert not needs_recall("今天的预算", WINDOW, NOW)
+
+
+@pytest.mark.parametrize("question", ["我的护照号码是多少？", "Which shellfish am I allergic to?"])
+def test_words_that_the_window_lacks_need_recall(question: str) -> None:
+    assert needs_recall(question, WINDOW)
+
+
+@pytest.mark.parametrize("question", ["季度预算怎么样？", "Is the venue for the launch booked?"])
+def test_words_that_stand_in_the_window_do_not(question: str) -> None:
+    assert not needs_recall(question, WINDOW)
+
+
+@pytest.mark.parametrize("question", ["好的，谢谢", "为什么？", "ok, thanks", "?", ""])
+def test_a_question_without_matter_of_its_own_does_not(question: str) -> None:
+    assert not needs_recall(question, WINDOW)
+
+
+def test_content_words_leave_out_what_every_question_has() -> None:
+    assert content_words("请问你可以帮我看一下季度预算吗？") >= {"季度", "度预", "预算"}
+    assert content_words("Could you please tell me about the Budget") == {"budget"}

@@ -1,0 +1,97 @@
+"""What is asked of the memory, and how its hits read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.recall import Passage, one_line, passages, recall_params, render
+from memory.scope import memory_context
+
+NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
+HERE = memory_context(chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a", tenant_key="t")
+ROW = {
+    "turn_id": "om_2",
+    "message_id": 7,
+    "conversation_id": "feishu:oc_1:om_1",
+    "chat_id": "oc_1",
+    "asked_at": "2026-05-04T04:00:00+00:00",
+    "actor_id": "ou_a",
+    "actor_name": "小明",
+    "question": "我喜欢爵士乐",
+    "answer": None,
+    "before": "",
+    "after": "",
+    "score": 1.5,
+}
+PASSAGE = Passage(**{**ROW, "answer": "记住了"})  # type: ignore[arg-type]
+
+
+def test_a_date_in_the_question_puts_its_turns_first() -> None:
+    params = recall_params(HERE, "5月4日我说了什么", now=NOW, scope="chat", k=3, before_id=9)
+
+    assert params["p_boost"] == 1.0
+    assert json.loads(str(params["p_spans"]))[0] == [
+        "2026-05-04T00:00:00+08:00",
+        "2026-05-05T00:00:00+08:00",
+    ]
+    assert (params["p_scope"], params["p_k"], params["p_before_id"]) == ("chat", 3, 9)
+    assert (params["p_chat_id"], params["p_tenant_key"]) == ("oc_1", "t")
+
+
+def test_lately_only_tips_the_scales() -> None:
+    assert recall_params(HERE, "最近我说了什么", now=NOW)["p_boost"] == 0.1
+
+
+def test_a_question_without_a_date_has_no_span() -> None:
+    assert recall_params(HERE, "我喜欢什么音乐", now=NOW)["p_spans"] == "[]"
+
+
+def test_a_turn_without_an_answer_is_a_passage_too() -> None:
+    (passage,) = passages([ROW])
+
+    assert passage == replace(PASSAGE, answer="")
+
+
+def test_each_line_says_when_where_and_by_whom() -> None:
+    assert render([PASSAGE]) == (
+        "[2026-05-04 12:00 · feishu:oc_1:om_1] 小明: 我喜欢爵士乐\n"
+        "[2026-05-04 12:00 · feishu:oc_1:om_1] (you): 记住了"
+    )
+
+
+def test_passages_read_in_the_order_of_time() -> None:
+    earlier = replace(PASSAGE, asked_at="2026-05-03T04:00:00+00:00", question="早", answer="")
+    later = replace(PASSAGE, question="晚", answer="")
+
+    assert [line[-1] for line in render([later, earlier]).splitlines()] == ["早", "晚"]
+
+
+def test_a_name_that_was_not_stored_is_looked_up() -> None:
+    nameless = replace(PASSAGE, actor_name="", answer="")
+
+    assert "Ming: " in render([nameless], names={"ou_a": "Ming"}, zone=UTC)
+    assert "ou_a: " in render([nameless], zone=UTC)
+
+
+def test_no_passages_are_no_text() -> None:
+    assert render([]) == ""
+
+
+@given(st.text(), st.text(), st.text())
+def test_what_people_wrote_stays_on_its_line(question: str, answer: str, name: str) -> None:
+    passage = replace(PASSAGE, question=question, answer="x" + answer, actor_name=name)
+
+    lines = render([passage]).splitlines()
+
+    assert len(lines) == 2
+    assert all(line.startswith("[2026-05-04 12:00 · feishu:oc_1:om_1] ") for line in lines)
+
+
+@given(st.text(), st.integers(min_value=1, max_value=50))
+def test_a_line_is_never_longer_than_its_limit(text: str, limit: int) -> None:
+    assert len(one_line(text, limit)) <= limit

@@ -1,0 +1,112 @@
+"""The block that earlier tool calls leave in what a model is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.agents.tool_context import (
+    HEADING,
+    enrich,
+    references,
+    registry_table,
+    without_context,
+)
+from memory.notes import RegisteredNote
+
+
+def _call(result: Any, *, ok: bool = True, **arguments: Any) -> dict[str, Any]:
+    return {"name": "create_note", "arguments": arguments, "result": result, "ok": ok, "ms": 3}
+
+
+def test_a_message_without_tool_calls_is_the_very_same() -> None:
+    content = "I created **it**."
+    assert enrich(content, ()) is content
+
+
+def test_a_message_with_calls_tells_tool_arguments_result_and_references() -> None:
+    told = enrich(
+        "Done.",
+        [_call('Successfully created note "Pasta" (ID: note_abc) with tags: x.', title="Pasta")],
+    )
+
+    assert told == (
+        f"Done.\n\n{HEADING}\n"
+        "1. Tool: create_note (ok)\n"
+        '   Arguments: {"title": "Pasta"}\n'
+        '   Result: Successfully created note "Pasta" (ID: note_abc) with tags: x.\n'
+        "   References: note_abc"
+    )
+
+
+def test_a_failed_call_is_told_as_failed() -> None:
+    told = enrich("No.", [_call("Error: no note has this id.", ok=False)])
+    assert "create_note (failed)" in told
+    assert "References" not in told
+
+
+@pytest.mark.parametrize(
+    ("result", "ids"),
+    [
+        ("(ID: note_1) and (ID:note_2), (ID: note_1)", ["note_1", "note_2"]),
+        ('{"id": "a-1", "items": [{"id":"b 2"}, {"id": "c3"}]}', ["a-1", "c3"]),
+        ({"id": "x9", "nested": [{"id": "y"}]}, ["x9", "y"]),
+        ([{"id": 5}], []),
+        ("", []),
+        (None, []),
+    ],
+)
+def test_ids_are_picked_out_of_texts_and_json(result: Any, ids: list[str]) -> None:
+    assert references(result) == ids
+
+
+def test_a_long_result_is_cut_but_its_ids_are_kept() -> None:
+    result = "x" * 5000 + " (ID: note_end)"
+    told = enrich("Done.", [_call(result)])
+
+    assert len(told) < 1500
+    assert "… (cut)" in told
+    assert told.endswith("References: note_end")
+
+
+def test_of_very_many_calls_the_rest_still_gives_its_ids() -> None:
+    told = enrich("Done.", [_call(f"(ID: note_{i})") for i in range(30)])
+
+    assert "10 more calls." in told
+    assert "note_29" in told
+
+
+@given(st.text(), st.text(max_size=300))
+def test_results_cannot_forge_lines_of_the_block(content: str, result: str) -> None:
+    told = enrich(content, [_call(result)])
+    block = told[len(content) :].split("\n")
+    assert len(block) in (5, 6)
+    assert without_context("answer\n\n" + told[len(content) :].strip()) == "answer"
+
+
+def test_a_block_the_model_imitates_is_taken_off_its_answer() -> None:
+    answer = "I did it."
+    assert without_context(enrich(answer, [_call("ok")])) == answer
+    assert without_context("The words [Tool context: in a line stay.") == (
+        "The words [Tool context: in a line stay."
+    )
+
+
+def test_the_registry_is_a_short_table_without_line_breaks_in_cells() -> None:
+    entries = [
+        RegisteredNote("note_a", "Pizza | party\nx", ("it", "d"), 1, 2, "created", "t"),
+        RegisteredNote("note_b", "Pasta", (), 2, 1, "updated", "t"),
+        RegisteredNote("note_c", "Old", (), 3, None, "listed", None),
+    ]
+    assert registry_table(entries).splitlines()[2:] == [
+        "| 1 | Pizza / party x | note_a | it, d | created | 2 |",
+        "| 2 | Pasta | note_b |  | updated | 1 |",
+        "| 3 | Old | note_c |  | listed | - |",
+    ]
+
+
+def test_without_notes_there_is_no_table() -> None:
+    assert registry_table([]) == ""
