@@ -216,15 +216,19 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
             answer = await services.manager.answer(
                 prompt, timeout_s=min(left, services.settings.model_timeout_seconds)
             )
-            if not answer.text.strip():
-                raise ModelUnavailable("empty")
     except ModelUnavailable as exc:
-        metrics.MODEL_FAILURES.labels(reason=exc.reason).inc()
-        log.error("model.unavailable", turn_id=turn.id, reason=exc.reason)
-        return Answer(SORRY["zh" if has_chinese(turn.question) else "en"])
+        return _sorry(turn, exc.reason)
+    if not answer.text.strip():
+        return _sorry(turn, "empty")
     metrics.TOKENS.labels(direction="in").inc(answer.input_tokens)
     metrics.TOKENS.labels(direction="out").inc(answer.output_tokens)
     return answer
+
+
+def _sorry(turn: Turn, reason: str) -> Answer:
+    metrics.MODEL_FAILURES.labels(reason=reason).inc()
+    log.error("model.unavailable", turn_id=turn.id, reason=reason)
+    return Answer(SORRY["zh" if has_chinese(turn.question) else "en"])
 
 
 def _scene(services: Services, turn: Turn) -> Scene:
@@ -283,8 +287,15 @@ def compose(services: Services, turn: Turn, text: str) -> list[str]:
         sender_type=turn.event.sender_type,
         roster=roster,
         chat_type=turn.event.chat_type,
+        auto_mention=services.settings.auto_mention,
     )
-    markdown = to_card(spoken, roster, escape=markup.card_markdown, preferred=sender.open_id)
+    markdown = to_card(
+        spoken,
+        roster,
+        escape=markup.card_markdown,
+        preferred=sender.open_id,
+        allow_all=services.settings.allow_mention_all,
+    )
     return splitting.split_markdown(markdown)
 
 
@@ -333,8 +344,11 @@ async def _send(services: Services, turn: Turn, card: StoredCard) -> Delivered:
 
 
 def _people_of(turn: Turn) -> list[str]:
-    mentioned = [m.open_id for m in turn.event.mentions if m.open_id != turn.bot.open_id]
-    return [turn.event.sender_open_id, turn.context.user_id, *mentioned]
+    """open_ids of whom a name in the reply can mean: those who speak and who are mentioned."""
+    mentioned = [m.open_id for m in turn.event.mentions]
+    talking = list(turn.heard.conversation.participants) if turn.heard.conversation else []
+    known = [turn.event.sender_open_id, turn.context.user_id, *mentioned, *talking]
+    return [open_id for open_id in dict.fromkeys(known) if open_id and open_id != turn.bot.open_id]
 
 
 @contextlib.contextmanager

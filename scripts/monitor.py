@@ -32,8 +32,10 @@ from rich.text import Text
 from bot.log_files import LogFile, Source, StandardInput
 from bot.monitoring import Backlog, Limits, Report, Window, alarms
 from bot.operators import Desk, open_desk
+from bot.queue import QueueUnavailable
 from bot.queue_operations import QueueDepth
 from bot.settings import load
+from memory.errors import StoreError
 from memory.operations import RecentTurns
 from scripts.console import FINDINGS, Screen, parser, print_json, rich_table, run
 
@@ -69,8 +71,12 @@ class Monitor:
         report = self._window.report(time.time())
         if self._desk is None:
             return Picture(report, None, None, alarms(report, None, self._limits))
-        queue = self._desk.queue.depth()
-        recent = await self._desk.operations.recent(seconds=self._window_s)
+        try:
+            queue = await asyncio.to_thread(self._desk.queue.depth)
+            recent = await self._desk.operations.recent(seconds=self._window_s)
+        except (QueueUnavailable, StoreError) as exc:
+            away = f"database: it does not answer ({exc})"
+            return Picture(report, None, None, [*alarms(report, None, self._limits), away])
         ages = [age for age in (queue.oldest_waiting_s, recent.oldest_unfinished_s) if age]
         backlog = Backlog(queue.waiting, max(ages, default=None))
         return Picture(report, queue, recent, alarms(report, backlog, self._limits))

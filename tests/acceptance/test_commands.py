@@ -80,6 +80,7 @@ def test_quiet_keeps_the_bot_to_explicit_triggers_until_resume(world: World) -> 
     decided = eventually(lambda: decision_on(world, followed), what="a decision")
     assert decided["respond"], decided
     assert decided["reason"] == "recent_followup"
+    world.settled(followed)
 
 
 def decision_on(world: World, message: str) -> dict[str, Any]:
@@ -110,8 +111,8 @@ def test_new_starts_afresh_and_deletes_nothing(world: World) -> None:
 def test_memory_shows_both_scopes_counts_and_the_latest_messages(world: World) -> None:
     first, _ = world.ask("Alice", "the launch is in March")
     world.settled(first)
-    _remember(world, first, "Alice", "chat", '{"launch": "3 March"}')
-    _remember(world, first, "Alice", "user", '{"city": "Hangzhou"}')
+    _remember(world, first, "chat", '{"launch": "3 March"}')
+    _remember(world, first, "user", '{"city": "Hangzhou"}')
     _, card = world.ask("Alice", "/memory", root_id=first)
 
     assert "launch: 3 March" in card
@@ -129,14 +130,16 @@ def test_memory_of_another_person_is_not_shown(world: World) -> None:
     assert "plum" not in card
 
 
-def _remember(world: World, question: str, who: str, scope: str, content: str) -> None:
+def _remember(world: World, question: str, scope: str, content: str) -> None:
     world.rows(
         "insert into agent_working_memory"
-        " (conversation_id, user_id, tenant_key, chat_id, scope, content)"
-        " select case when %(scope)s = 'chat' then t.conversation_id else '' end, t.user_id,"
-        " t.tenant_key, case when %(scope)s = 'chat' then t.chat_id else '' end, %(scope)s,"
-        " %(content)s::jsonb from agent_turns t where t.id = %(turn)s returning 1",
-        {"scope": scope, "content": content, "turn": question},
+        " (scope, conversation_id, user_id, tenant_key, chat_id, content)"
+        " select s.scope, case s.scope when 'chat' then t.conversation_id else '' end, t.user_id,"
+        " t.tenant_key, case s.scope when 'chat' then t.chat_id else '' end, %s::jsonb"
+        " from agent_turns t, (values (%s)) s (scope) where t.id = %s returning 1",
+        content,
+        scope,
+        question,
     )
 
 

@@ -1,0 +1,456 @@
+"""The operators' scripts as they are run: arguments, output, exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from bot.feishu.cards import answer_card, card_content
+from bot.feishu.client import FeishuClient
+from bot.queue import Inbox
+from memory.postgres import PostgresRpc, connection_pool
+from memory.store import MemoryStore
+from tests.support.exchanges import exchange
+from tests.support.lite import SupabaseLite
+from tests.support.people import Group
+from tests.support.processes import APP, ROOT, running_platform
+
+pytestmark = pytest.mark.anyio
+
+_OURS = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR")
+
+
+@pytest.fixture
+def environment(database_url: str, tmp_path: Path) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
+    return {**kept, "DATABASE_URL": database_url, "DATA_DIR": str(tmp_path), "COLUMNS": "200"}
+
+
+@pytest.fixture
+async def memory(database_url: str) -> AsyncIterator[MemoryStore]:
+    pool = connection_pool(database_url, size=2)
+    await pool.open()
+    store = MemoryStore(PostgresRpc(pool))
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def connection(database_url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group()
+
+
+def _run(
+    environment: Mapping[str, str], script: str, *arguments: str, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", f"scripts.{script}", *arguments],
+        cwd=ROOT,
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def _json(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def _log_line(event: str, **fields: Any) -> str:
+    return json.dumps({"event": event, "timestamp": datetime.now(UTC).isoformat(), **fields})
+
+
+@pytest.mark.parametrize("script", ["check_memory", "decisions", "memory", "monitor"])
+def test_help_has_examples_and_the_script_is_a_link(
+    environment: dict[str, str], script: str
+) -> None:
+    done = _run(environment, script, "--help")
+
+    assert done.returncode == 0
+    assert f"scripts/{script} " in done.stdout
+    assert (ROOT / "scripts" / script).readlink() == Path("_python")
+
+
+@pytest.mark.parametrize("script", ["check_memory", "decisions"])
+def test_a_database_that_is_away_is_configuration_trouble(
+    environment: dict[str, str], script: str
+) -> None:
+    done = _run(environment | {"DATABASE_URL": "postgresql://127.0.0.1:1/none"}, script)
+
+    assert done.returncode == 2
+    assert "check DATABASE_URL" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_database_that_is_out_of_date_names_the_next_step(
+    environment: dict[str, str], blank_database_url: str
+) -> None:
+    done = _run(environment | {"DATABASE_URL": blank_database_url}, "check_memory")
+
+    assert done.returncode == 2
+    assert "run scripts/migrate" in done.stderr
+
+
+def test_a_malformed_setting_is_named(environment: dict[str, str]) -> None:
+    done = _run(environment | {"RETENTION_DAYS": "soon"}, "memory", "get", "--person", "ou_x")
+
+    assert done.returncode == 2
+    assert "RETENTION_DAYS" in done.stderr
+
+
+async def test_check_memory_lists_conversations_and_finds_nothing_wrong(
+    environment: dict[str, str], memory: MemoryStore, group: Group
+) -> None:
+    await exchange(memory, group.turn("alice"), "Tea?", "Yes.", "And more.")
+    await exchange(memory, group.turn("bob", chat="elsewhere"), "Coffee?", "No.")
+
+    everything = _run(environment, "check_memory", "--messages")
+    here = _json(_run(environment, "check_memory", "--json", "--chat", group.chat()))
+
+    assert everything.returncode == 0, everything.stdout
+    assert "QAA" in everything.stdout
+    assert "Coffee?" in everything.stdout
+    assert "nothing found" in everything.stdout
+    [conversation] = here["conversations"]
+    assert conversation["user_id"] == group.person("alice")
+    assert [row["content"] for row in conversation["rows"]] == ["Tea?", "Yes.", "And more."]
+    assert here["findings"] == []
+    assert "sent text" in here["skipped"]
+
+
+async def test_check_memory_names_each_thing_that_is_wrong(
+    environment: dict[str, str],
+    memory: MemoryStore,
+    connection: psycopg.Connection,
+    group: Group,
+) -> None:
+    alice = group.turn("alice")
+    await exchange(memory, alice, "Tea?", "Yes.")
+    await memory.open_turn(alice, turn_id="om_waiting", content="Still there?")
+    await memory.record_reply(alice, turn_id="om_waiting", cards=["Yes"])
+    connection.execute(
+        "update public.agent_messages set updated_at = now() - interval '5 minutes'"
+        " where status = 'pending'"
+    )
+    connection.execute("update public.agent_messages set message_id = null where status = 'sent'")
+    connection.execute("alter table public.agent_notes disable row level security")
+    connection.execute("alter table feishu_bot.inbox disable row level security")
+    connection.execute(
+        "insert into public.agent_chats (id, user_id, chat_id, root_id) values ('x', 'y', 'z', '')"
+    )
+
+    done = _run(environment, "check_memory", "--json", "--no-probe")
+
+    assert done.returncode == 1
+    found = {(f["check"], f["problem"].split(" (")[0]) for f in _json(done)["findings"]}
+    assert found == {
+        ("delivery", "it has been pending for 5 min"),
+        ("delivery", "it is marked sent without a message_id"),
+        ("id format", "the id is not feishu:oc_…:om_… or …:main"),
+        ("id format", "the person is not an open_id"),
+        ("row-level security", "it is switched off"),
+        ("row-level security", "it is switched off in the queue's schema"),
+    }
+
+
+async def test_check_memory_finds_a_supabase_that_does_not_keep_people_apart(
+    environment: dict[str, str], supabase_lite: SupabaseLite
+) -> None:
+    supabase = environment | APP | {
+        "DATABASE_URL": supabase_lite.database_url,
+        "SUPABASE_URL": supabase_lite.url,
+        "SUPABASE_PUBLISHABLE_KEY": supabase_lite.publishable_key,
+        "SUPABASE_SECRET_KEY": supabase_lite.secret_key,
+    }  # fmt: skip
+
+    apart = _run(
+        supabase | {"SUPABASE_JWT_SECRET": supabase_lite.jwt_secret},
+        "check_memory", "--json", "--chat", "oc_none",
+    )  # fmt: skip
+    together = _run(supabase, "check_memory", "--json", "--chat", "oc_none")
+
+    assert [f for f in _json(apart)["findings"] if f["check"] == "isolation"] == []
+    assert together.returncode == 1
+    leaks = [f["problem"] for f in _json(together)["findings"] if f["check"] == "isolation"]
+    assert leaks
+    assert all("set SUPABASE_JWT_SECRET" in leak for leak in leaks)
+
+
+async def test_check_memory_compares_what_is_stored_with_what_feishu_shows(
+    environment: dict[str, str], memory: MemoryStore, tmp_path: Path
+) -> None:
+    with running_platform(tmp_path, "http://127.0.0.1:1/webhook/event") as platform:
+        chat_id = platform.state()["chats"][0]["chat_id"]
+        feishu = FeishuClient(platform.url, APP["FEISHU_APP_ID"], APP["FEISHU_APP_SECRET"])
+        group = Group()
+        alice = group.turn("alice")
+        for number, stored in enumerate(("**Yes**, 是的", "Not what was sent")):
+            content = card_content(answer_card("**Yes**, 是的"))
+            sent = await feishu.send(
+                chat_id, "chat_id", msg_type="interactive", content=content, uuid=f"u{number}"
+            )
+            turn_id = f"om_turn{number}"
+            await memory.open_turn(alice, turn_id=turn_id, content="Question")
+            await memory.record_reply(alice, turn_id=turn_id, cards=[stored])
+            await memory.mark_sent(
+                alice, turn_id=turn_id, chunk=0, content=stored, message_id=sent.message_id
+            )
+        await feishu.close()
+
+        done = _run(
+            environment | APP | {"FEISHU_DOMAIN": platform.url},
+            "check_memory", "--verify-sent", "--json",
+        )  # fmt: skip
+
+    assert done.returncode == 1
+    [finding] = _json(done)["findings"]
+    assert finding["check"] == "sent text"
+    assert finding["where"] == sent.message_id
+
+
+async def test_memory_gets_sets_and_clears(
+    environment: dict[str, str], memory: MemoryStore, group: Group
+) -> None:
+    alice = group.turn("alice")
+    await exchange(memory, alice, "Tea?", "Yes.")
+    await memory.merge_working_memory(alice, scope="user", patch={"old": 1, "name": "Alice"})
+    person = ["--person", alice.user_id]
+
+    changed = _run(environment, "memory", "set", *person, "--json", '{"old": null, "year": "2026"}')
+    _run(environment, "memory", "set", *person, "--conversation", alice.conversation_id, "-",
+         stdin='{"topic": "tea"}')  # fmt: skip
+    stored = await memory.working_memory(alice)
+    shown = _json(_run(environment, "memory", "get", *person, "--history", "--json"))
+    cleared = _run(environment, "memory", "clear", *person)
+
+    assert _json(changed) == {"name": "Alice", "year": "2026"}
+    assert (stored.user, stored.chat) == ({"name": "Alice", "year": "2026"}, {"topic": "tea"})
+    assert shown["rows"]["agent_messages"] == 2
+    assert [change["actor_id"] for change in shown["changes"]] == [
+        "service",
+        "service",
+        alice.user_id,
+    ]
+    assert cleared.returncode == 0
+    left = await memory.working_memory(alice)
+    assert (left.user, left.chat) == ({}, {"topic": "tea"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["get"], "give --person"),
+        (["set", "--person", "ou_x", "{"], "not JSON"),
+        (["set", "--person", "ou_x", "[]"], "JSON object"),
+        (["set", "--conversation", "feishu:oc_x:main", "{}"], "give --person"),
+        (["clear", "--person", "ou_x", "--conversation", "oc_x"], "is no conversation"),
+        (["export", "--conversation", "feishu:oc_x:main"], "about one person"),
+        (["forget", "--person", "ou_x"], "add --yes"),
+    ],
+)
+def test_memory_says_what_is_missing(
+    environment: dict[str, str], arguments: list[str], sentence: str
+) -> None:
+    done = _run(environment, "memory", *arguments)
+
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+async def test_memory_exports_and_forgets_a_person_with_what_waits_in_the_queue(
+    environment: dict[str, str], database_url: str, memory: MemoryStore, group: Group,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    alice, bob = group.turn("alice"), group.turn("bob")
+    await exchange(memory, alice, "Tea?", "Yes.")
+    await exchange(memory, bob, "Coffee?", "No.")
+    inbox = Inbox(database_url)
+    waiting = {"event": {"sender": {"sender_id": {"open_id": alice.user_id}}}}
+    inbox.enqueue("message:om_1", waiting, lock=alice.conversation_id, received_ms=0)
+    inbox.close()
+    file = tmp_path / "alice.jsonl"
+
+    _run(environment, "memory", "export", "--person", alice.user_id, "-o", str(file))
+    done = _run(environment, "memory", "forget", "--person", alice.user_id, "--yes", "--json")
+
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert {"agent_chats", "agent_messages", "procrastinate_jobs"} <= {r["table"] for r in rows}
+    assert file.stat().st_mode & 0o077 == 0
+    assert done.returncode == 0
+    deleted = _json(done)["deleted"]
+    assert (deleted["agent_messages"], deleted["jobs in the queue"]) == (2, 1)
+    assert [c.user_id for c in await memory.list_conversations()] == [bob.user_id]
+
+
+async def test_memory_forgets_a_conversation(
+    environment: dict[str, str], memory: MemoryStore, group: Group
+) -> None:
+    alice = group.turn("alice")
+    await exchange(memory, alice, "Tea?", "Yes.")
+
+    done = _run(
+        environment, "memory", "forget", "--conversation", alice.conversation_id, "--yes"
+    )  # fmt: skip
+
+    assert "agent_messages\t2" in done.stdout
+    assert await memory.list_conversations() == ()
+
+
+async def test_memory_says_when_a_message_is_being_answered(
+    environment: dict[str, str], database_url: str, connection: psycopg.Connection, group: Group
+) -> None:
+    inbox = Inbox(database_url)
+    waiting = {"event": {"sender": {"sender_id": {"open_id": group.person("alice")}}}}
+    inbox.enqueue("message:om_1", waiting, lock=None, received_ms=0)
+    inbox.close()
+    connection.execute("set search_path = feishu_bot")
+    connection.execute("update procrastinate_jobs set status = 'doing'")
+
+    done = _run(environment, "memory", "forget", "--person", group.person("alice"), "--yes")
+
+    assert done.returncode == 1
+    assert "run this again" in done.stderr
+
+
+def test_decisions_are_listed_with_counts_by_reason(
+    environment: dict[str, str], connection: psycopg.Connection
+) -> None:
+    connection.execute(
+        "insert into public.agent_decisions"
+        " (message_id, chat_id, actor_id, respond, reason, tier, since_bot_ms, verdict, judge_ms)"
+        " values ('om_1', 'oc_1', 'ou_1', true, 'llm_judge', 'judge', 4200, 'yes', 640),"
+        " ('om_2', 'oc_1', 'ou_1', false, 'no_trigger', 'none', null, null, null),"
+        " ('om_3', 'oc_2', 'ou_1', false, 'no_trigger', 'none', null, null, null)"
+    )
+
+    done = _run(environment, "decisions")
+    of_chat = _json(_run(environment, "decisions", "--json", "--chat", "oc_1", "--since", "1h"))
+
+    assert "yes in 640 ms" in done.stdout
+    assert "no_trigger\tno\t2" in done.stdout
+    assert of_chat["reasons"] == {"llm_judge": 1, "no_trigger": 1}
+
+
+def test_the_rules_are_evaluated_on_a_labelled_file(environment: dict[str, str]) -> None:
+    file = str(ROOT / "tests" / "data" / "followups.jsonl")
+
+    reports = _json(_run(environment, "decisions", "--evaluate", file, "--json"))
+
+    assert {"all", "dev", "held"} <= reports.keys()
+    assert reports["all"]["precision"] > 0.9
+    assert _run(environment, "decisions", "--evaluate", "no such file").returncode == 2
+
+
+def test_monitor_reads_a_log_once(environment: dict[str, str], tmp_path: Path) -> None:
+    log = tmp_path / "bot.log"
+    log.write_text(
+        _log_line("turn", turn_id="om_1", outcome="sent", seconds=3.0, tokens_in=5) + "\nTraceback",
+        encoding="utf-8",
+    )
+
+    picture = _json(_run(environment, "monitor", str(log), "--once", "--json"))
+    tables = _run(environment, "monitor", str(log), "--once")
+
+    assert picture["report"]["turns"] == {"sent": 1}
+    assert picture["report"]["latency"]["total"]["p95"] == 3.0
+    assert picture["alarms"] == []
+    assert "tokens in\t5" in tables.stdout
+
+
+def test_monitor_reads_standard_input_to_its_end(environment: dict[str, str]) -> None:
+    line = _log_line("turn", turn_id="om_1", outcome="sent", seconds=3.0)
+
+    once = _json(_run(environment, "monitor", "-", "--once", "--json", stdin=line))
+    followed = _run(environment, "monitor", "-", "--interval", "0.1", stdin=line)
+
+    assert once["report"]["turns"] == {"sent": 1}
+    assert "turns=1" in followed.stdout.splitlines()[-1]
+
+
+def test_monitor_names_the_alarm_and_ends_with_status_1(
+    environment: dict[str, str], database_url: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "bot.log"
+    log.write_text(
+        _log_line("turn", outcome="sent", seconds=30) + "\n"
+        + _log_line("job.failed", level="error", error="StoreUnavailable") + "\n",
+        encoding="utf-8",
+    )  # fmt: skip
+    inbox = Inbox(database_url)
+    inbox.enqueue("message:om_1", {}, lock=None, received_ms=0)
+    inbox.close()
+    limits = ["--max-p95", "20", "--max-errors", "0", "--max-queue", "0", "--max-pending-age", "0"]
+
+    done = _run(environment, "monitor", str(log), "--db", "--once", *limits)
+    quiet = _run(environment, "monitor", str(log), "--once", "--max-errors", "1")
+
+    assert done.returncode == 1
+    named = [line.split(":")[0] for line in done.stderr.splitlines()]
+    assert named == ["ALARM p95", "ALARM errors", "ALARM queue", "ALARM pending age"]
+    assert "jobs waiting\t1" in done.stdout
+    assert quiet.returncode == 0
+
+
+def test_monitor_follows_a_log_across_rotation_until_it_is_stopped(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "bot.log"
+    log.write_text(_log_line("turn", turn_id="om_1", outcome="sent") + "\n", encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scripts.monitor", str(log), "--interval", "0.05"],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        _wait_for(process.stdout, "turns=1")
+        log.rename(tmp_path / "bot.log.1")
+        log.write_text(_log_line("turn", turn_id="om_2", outcome="sent") + "\n", encoding="utf-8")
+        _wait_for(process.stdout, "turns=2")
+        process.send_signal(signal.SIGINT)
+
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "nothing to look at"),
+        (["x.log", "--max-queue", "1"], "need --db"),
+        (["no such.log", "--once"], "no such log file"),
+    ],
+)
+def test_monitor_says_what_is_missing(
+    environment: dict[str, str], arguments: list[str], sentence: str
+) -> None:
+    done = _run(environment, "monitor", *arguments)
+
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+def _wait_for(lines: Any, words: str) -> None:
+    assert any(words in line for line in lines), f"the output ended without {words!r}"
