@@ -53,6 +53,8 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 
 def _inline_worker(settings: Settings, url: str) -> InlineWorker:
-    from bot.worker import InlineWorker  # the agents' 80 MB belong to processes that answer
+    from bot.wiring import check_files  # the agents' 80 MB belong to processes that answer
+    from bot.worker import InlineWorker
 
+    check_files()
     return InlineWorker(settings, url)

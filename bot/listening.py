@@ -7,6 +7,7 @@ store or Feishu: recording, seeding a new conversation with recent messages, log
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,7 @@ from bot.feishu.models import RawMessage
 from bot.mentions import Person
 from bot.services import Services
 from bot.transcript import ChannelConversation, MessageRecord
+from memory.errors import StoreUnavailable
 from memory.scope import memory_context
 
 log = structlog.get_logger()
@@ -63,9 +65,6 @@ async def answered(
     if not _follows(services, event):
         return
     conversations = _conversations(services, event)
-    if heard.conversation is None:
-        before = await recent_messages(services, event, bot)
-        await conversations.start(event.chat_id, (*before, heard.message.record()))
     record = MessageRecord(
         author=bot.name,
         author_id=bot.open_id,
@@ -75,7 +74,11 @@ async def answered(
         message_id=sent_id,
         root_id=event.root_id or (event.message_id if services.settings.reply_in_thread else None),
     )
-    await conversations.record_bot_response(event.chat_id, record)
+    with contextlib.suppress(StoreUnavailable):
+        if heard.conversation is None:
+            before = await recent_messages(services, event, bot)
+            await conversations.start(event.chat_id, (*before, heard.message.record()))
+        await conversations.record_bot_response(event.chat_id, record)
 
 
 async def recent_messages(
@@ -142,7 +145,10 @@ async def _record(
     """Keeps what is said while a conversation is on; the bot's own words are kept when sent."""
     if not _follows(services, event) or message.author_id == bot.open_id:
         return None
-    return await _conversations(services, event).record_message(event.chat_id, message.record())
+    try:
+        return await _conversations(services, event).record_message(event.chat_id, message.record())
+    except StoreUnavailable:
+        return None  # without memory the bot keeps to explicit triggers
 
 
 async def _loop_memory(
@@ -151,7 +157,10 @@ async def _loop_memory(
     """What the loop guard looks at between conversations; only other bots need it."""
     if not message.is_bot or not _follows(services, event):
         return ()
-    last = await _store(services, event).load(event.chat_id)
+    try:
+        last = await _store(services, event).load(event.chat_id)
+    except StoreUnavailable:
+        return ()
     return last.messages if last else ()
 
 
@@ -159,7 +168,8 @@ async def _log(
     services: Services, event: MessageEvent, message: IncomingMessage, decision: Decision
 ) -> Decision:
     if event.chat_type != "p2p":
-        decision = await _store(services, event).log_decision(message, decision)
+        with contextlib.suppress(StoreUnavailable):
+            decision = await _store(services, event).log_decision(message, decision)
     metrics.DECISIONS.labels(respond=decision.respond, reason=decision.reason.value).inc()
     log.info(
         "decision",

@@ -165,18 +165,22 @@ def _report(entries: list[Entry], window_s: float, in_flight: int, skipped: int)
     turns = [entry.fields for entry in entries if entry.event == "turn"]
     return Report(
         window_s=window_s,
-        events=Counter(filter(None, map(_event_outcome, entries))),
-        decisions=Counter(_decision(e.fields) for e in entries if e.event == "decision"),
-        turns=Counter(str(turn.get("outcome")) for turn in turns),
+        events=_counts(outcome for outcome in map(_event_outcome, entries) if outcome),
+        decisions=_counts(_decision(e.fields) for e in entries if e.event == "decision"),
+        turns=_counts(str(turn.get("outcome")) for turn in turns),
         in_flight=in_flight,
         latency=_latencies(entries),
         tokens_in=sum(int(_number(turn.get("tokens_in"))) for turn in turns),
         tokens_out=sum(int(_number(turn.get("tokens_out"))) for turn in turns),
         retries=_retries(entries),
-        errors=Counter(_kind(entry) for entry in entries if entry.level in _ERRORS),
-        warnings=Counter(_kind(entry) for entry in entries if entry.level == "warning"),
+        errors=_counts(_kind(entry) for entry in entries if entry.level in _ERRORS),
+        warnings=_counts(_kind(entry) for entry in entries if entry.level == "warning"),
         skipped_lines=skipped,
     )
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(names))
 
 
 def _event_outcome(entry: Entry) -> str | None:

@@ -26,6 +26,7 @@ from memory.errors import StoreError
 from memory.store import Rpc
 
 _LIMIT_S = 1.0
+_CLOSE_S = 3.0
 
 Opener = Callable[[], Awaitable[Rpc]]
 
@@ -42,6 +43,7 @@ class Presses:
         self._limit_s = limit_s
         self._starting = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
         self._rpc: asyncio.Task[Rpc] | None = None
 
     def look(self, click: Click) -> Press:
@@ -55,9 +57,11 @@ class Presses:
     def close(self) -> None:
         """Ends the connections and the thread."""
         with self._starting:
-            loop, self._loop = self._loop, None
-        if loop:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop and thread:
             asyncio.run_coroutine_threadsafe(self._end(), loop)
+            thread.join(_CLOSE_S)
 
     async def _with_buttons(
         self, step: Callable[[ButtonStore, Click], Awaitable[Press]], click: Click
@@ -81,9 +85,8 @@ class Presses:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=_run, args=(self._loop,), name="presses", daemon=True
-                ).start()
+                self._thread = threading.Thread(target=_run, args=(self._loop,), daemon=True)
+                self._thread.start()
             return self._loop
 
     async def _end(self) -> None:

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.agents.manager import Prompt
+from bot.agents.prompt import Prompt
+from bot.agents.tool_context import enrich, registry_table
 from bot.feishu import markup
 from bot.mentions import from_card
 from memory.context import Message, Sections, assemble
 from memory.models import OpenTurn, StoredMessage, WorkingMemory
+from memory.notes import registered_notes
+from memory.scope import AgentMemoryContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +29,27 @@ class Scene:
 
 
 def build_prompt(
-    opened: OpenTurn, question: str, scene: Scene, *, transcript: str, budget_tokens: int
+    opened: OpenTurn,
+    question: str,
+    scene: Scene,
+    *,
+    context: AgentMemoryContext,
+    turn_id: str,
+    transcript: str,
+    recalled: str,
+    budget_tokens: int,
 ) -> Prompt:
-    """The prompt of a turn. The question is never cut; of the rest, the newest is kept."""
+    """The prompt of a turn. The question is never cut; of the rest, the newest is kept.
+
+    While the memory is away the prompt has no `context`: then no tool can claim to remember.
+    """
     told = [tell(message, scene) for message in opened.history]
     fitted = assemble(
         Sections(
             question=told[-1].content if told else question,
             working_memory=_memory_text(opened.working_memory),
+            registry=registry_table(registered_notes(opened.registry)),
+            recalled=recalled,
             transcript=transcript,
             history=tuple(told[:-1]),
         ),
@@ -45,8 +61,13 @@ def build_prompt(
         history=fitted.history,
         subject=scene.subject,
         working_memory=opened.working_memory if fitted.working_memory else WorkingMemory(),
+        registry=fitted.registry,
+        recalled=fitted.recalled,
         transcript=fitted.transcript,
         now=scene.now,
+        context=None if opened.degraded else context,
+        turn_id=turn_id,
+        memory_away=opened.degraded,
     )
 
 
@@ -54,7 +75,7 @@ def tell(message: StoredMessage, scene: Scene) -> Message:
     """A stored message as the model reads it: at-tags as names, people labelled in groups."""
     if message.role == "assistant":
         text = from_card(message.content, scene.names, unescape=markup.unescape)
-        return Message("assistant", text)
+        return Message("assistant", enrich(text, message.tool_calls))
     if not scene.labelled:
         return Message("user", message.content)
     author = message.actor_name or scene.names.get(message.actor_id or "", "someone")

@@ -31,7 +31,9 @@ from bot.services import Services
 from bot.transcript import transcript
 from bot.working import showing_work
 from memory.buttons import ChatType
+from memory.errors import StoreError
 from memory.models import OpenTurn, StoredCard
+from memory.recall import RecallScope, needs_recall, render
 from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, thread_root
 from memory.tokens import estimate_tokens
 
@@ -208,7 +210,10 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         opened,
         turn.question,
         _scene(services, turn),
+        context=turn.context,
+        turn_id=turn.id,
         transcript=_transcript(turn),
+        recalled=await _recalled(services, turn, opened),
         budget_tokens=services.settings.history_token_budget,
     )
     try:
@@ -223,6 +228,31 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
     metrics.TOKENS.labels(direction="in").inc(answer.input_tokens)
     metrics.TOKENS.labels(direction="out").inc(answer.output_tokens)
     return answer
+
+
+async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
+    """Earlier messages for a question that needs them: of this thread, and when it speaks of the
+    past, of this chat (in p2p, where nobody else reads the answer, of everywhere)."""
+    window = [message.content for message in opened.history[:-1]]
+    if opened.degraded or not needs_recall(turn.question, window):
+        return ""
+    of_the_past = needs_recall(turn.question, [turn.question])
+    if not of_the_past and len(window) < services.settings.history_messages - 1:
+        return ""  # the window is the whole thread
+    wide: RecallScope = "chat" if turn.in_group else "everywhere"
+    oldest = opened.history[0].id if opened.history else None
+    try:
+        with _stage("recall"):
+            found = await services.store.find(
+                turn.context,
+                turn.question,
+                scope=wide if of_the_past else "thread",
+                before_id=oldest,
+            )
+    except StoreError as exc:
+        log.warning("recall.unavailable", turn_id=turn.id, error=type(exc).__name__)
+        return ""
+    return render(found, names=services.people.known)
 
 
 def _sorry(turn: Turn, reason: str) -> Answer:

@@ -17,11 +17,10 @@ from flask import Blueprint, Flask, Request, Response, jsonify, request
 from werkzeug.datastructures import Headers
 
 from bot import metrics
-from bot.buttons import Toast, click_of, toast
 from bot.feishu import crypto, events
-from bot.presses import Presses, PressUnavailable
+from bot.intake import Intake
+from bot.presses import Presses
 from bot.queue import Inbox, QueueUnavailable
-from memory.scope import conversation_id, thread_root
 
 log = structlog.get_logger()
 
@@ -30,8 +29,6 @@ MAX_BODY_BYTES = 1024 * 1024
 # a replayed delivery is either a known duplicate or too old.
 MAX_AGE_S = 12 * 3600
 MAX_SKEW_S = 3600
-
-_QUEUED = {events.MESSAGE_RECEIVED, events.MESSAGE_RECALLED}
 
 
 class Refused(Exception):
@@ -48,6 +45,11 @@ class Edge:
     presses: Presses | None = None
     reply_in_thread: bool = True
     clock: Callable[[], float] = time.time
+
+    @property
+    def intake(self) -> Intake:
+        """What genuine deliveries go to."""
+        return Intake(self.inbox, self.presses, self.reply_in_thread, self.clock)
 
 
 def register(app: Flask, edge: Edge) -> None:
@@ -71,14 +73,14 @@ def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
         payload = _verified_payload(edge, incoming.headers, _body(incoming))
         if events.is_url_verification(payload):
             return {"challenge": str(payload.get("challenge", ""))}, 200, "challenge"
-        envelope = events.parse_envelope(payload)
-        return _accept(edge, envelope)
+        accepted = edge.intake.accept(events.parse_envelope(payload))
     except (Refused, events.MalformedEvent) as exc:
         log.warning("webhook.refused", reason=str(exc), bytes=incoming.content_length)
         return {"code": 400, "msg": "bad request"}, 400, "refused"
     except QueueUnavailable as exc:
         log.error("webhook.queue_unavailable", error=str(exc))
         return {"code": 503, "msg": "try again"}, 503, "unavailable"
+    return accepted.answer, 200, accepted.outcome
 
 
 def _body(incoming: Request) -> bytes:
@@ -148,80 +150,3 @@ def _json_object(raw: bytes) -> dict[str, Any]:
 def _token(payload: dict[str, Any]) -> object:
     header = payload.get("header")
     return header.get("token") if isinstance(header, dict) else payload.get("token")
-
-
-def _accept(edge: Edge, envelope: events.Envelope) -> tuple[dict[str, Any], int, str]:
-    if envelope.event_type == events.CARD_ACTION:
-        return _clicked(edge, envelope)
-    if envelope.event_type not in _QUEUED:
-        log.info("webhook.ignored", event_type=envelope.event_type, event_id=envelope.event_id)
-        return {}, 200, "ignored"
-    key = events.dedupe_key(envelope)
-    fresh = edge.inbox.enqueue(
-        key,
-        _queued(envelope),
-        lock=_lock(edge, envelope),
-        received_ms=int(edge.clock() * 1000),
-    )
-    outcome = "accepted" if fresh else "duplicate"
-    log.info("webhook.accepted", key=key, event_type=envelope.event_type, duplicate=not fresh)
-    return {}, 200, outcome
-
-
-def _clicked(edge: Edge, envelope: events.Envelope) -> tuple[dict[str, Any], int, str]:
-    """A click is answered with a toast, and always with 200: Feishu asks once and shows its own
-    error for anything else. The steps and their order are explained in `bot.presses`."""
-    kind = _press(edge, envelope)
-    log.info("webhook.clicked", event_id=envelope.event_id, toast=kind)
-    return toast(kind), 200, "accepted" if kind in ("accepted", "later") else "refused"
-
-
-def _press(edge: Edge, envelope: events.Envelope) -> Toast:
-    click = click_of(events.parse_card_action(envelope))
-    if click is None:
-        return "unknown"
-    if edge.presses is None:
-        return "away"
-    try:
-        found = edge.presses.look(click)
-        if found.verdict != "accepted":
-            return found.verdict
-        edge.inbox.enqueue(
-            events.dedupe_key(envelope),
-            _queued(envelope),
-            lock=found.conversation_id,
-            received_ms=int(edge.clock() * 1000),
-        )
-    except (PressUnavailable, QueueUnavailable) as exc:
-        log.error("webhook.click_unavailable", error=str(exc))
-        return "away"
-    try:
-        return edge.presses.press(click).verdict
-    except PressUnavailable:
-        return "later"  # it is in the queue: the worker presses when the memory answers
-
-
-def _queued(envelope: events.Envelope) -> dict[str, Any]:
-    """The event as the queue keeps it: without the token, and without what JSON columns refuse."""
-    header = {
-        "event_id": envelope.event_id,
-        "event_type": envelope.event_type,
-        "create_time": str(envelope.create_time_ms),
-        "tenant_key": envelope.tenant_key,
-        "app_id": envelope.app_id,
-    }
-    return {"schema": "2.0", "header": header, "event": envelope.event}
-
-
-def _lock(edge: Edge, envelope: events.Envelope) -> str | None:
-    """The conversation, so that its turns run in order; a recall must not wait behind the turn."""
-    if envelope.event_type != events.MESSAGE_RECEIVED:
-        return None
-    event = events.parse_message(envelope)
-    root = thread_root(
-        message_id=event.message_id,
-        root_id=event.root_id or None,
-        chat_type=event.chat_type,
-        reply_in_thread=edge.reply_in_thread,
-    )
-    return conversation_id(event.chat_id, root)

@@ -12,29 +12,22 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import AsyncIterator
 from typing import Any
 
 import procrastinate
 import structlog
 
 from bot import logs, metrics, queue
-from bot.agents.judge import build_judge
-from bot.agents.manager import Manager
-from bot.agents.models import build_model
 from bot.clicks import handle_click
 from bot.database import database_url
 from bot.feishu import events
-from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
-from bot.memory_access import open_rpc
-from bot.people import People
-from bot.queue_operations import QueueOperations
-from bot.services import Identity, Services
+from bot.services import Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.turn import handle_message, handle_recall
+from bot.wiring import check_files, open_services
 from memory.errors import StoreError
-from memory.store import MemoryStore
+from memory.spooling import SpoolingStore
 
 log = structlog.get_logger()
 
@@ -43,28 +36,6 @@ _HEARTBEAT_S = 4.0
 _STALLED_AFTER_S = 14.0
 _RESTART_S = 2.0
 _KEYS_KEPT_H = 48
-
-
-@contextlib.asynccontextmanager
-async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]:
-    """Every adapter of a worker, closed at the end."""
-    feishu = FeishuClient(settings.domain, settings.feishu_app_id, settings.feishu_app_secret)
-    rpc = await open_rpc(settings, url)
-    try:
-        yield Services(
-            settings=settings,
-            store=MemoryStore(rpc),
-            feishu=feishu,
-            identity=Identity(feishu),
-            people=People(feishu),
-            manager=Manager(build_model(settings)),
-            rpc=rpc,
-            judge=build_judge(settings),
-            queue=QueueOperations(url),
-        )
-    finally:
-        await feishu.close()
-        await rpc.close()
 
 
 async def handle_event(
@@ -125,11 +96,13 @@ async def _work(settings: Settings, url: str, services: Services, stop: asyncio.
                 delete_jobs="successful",
             )
         )
-        tending = tasks.create_task(_tend(app, url))
+        tending = [tasks.create_task(_tend(app, url))]
+        if isinstance(services.store, SpoolingStore):
+            tending.append(tasks.create_task(services.store.drain_forever(stop)))
         log.info("worker.started", concurrency=settings.worker_concurrency)
         await _first(working, stop.wait())
-        tending.cancel()
-        working.cancel()
+        for task in (*tending, working):
+            task.cancel()
     log.info("worker.stopped")
 
 
@@ -197,6 +170,7 @@ async def main(settings: Settings) -> None:
 if __name__ == "__main__":
     try:
         configured = load()
+        check_files()
     except SettingsError as exc:
         sys.stderr.write(f"{exc}\n")
         raise SystemExit(EXIT_STATUS) from exc

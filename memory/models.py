@@ -62,6 +62,8 @@ class WorkingMemory:
 class OpenTurn:
     """A turn as it stands. `history` ends with the question; it is empty unless state is open.
 
+    `registry`: rows of `note_registry`, for `memory.notes.registered_notes`.
+
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
     """
 
@@ -70,6 +72,7 @@ class OpenTurn:
     reply: tuple[StoredCard, ...] = ()
     history: tuple[StoredMessage, ...] = ()
     working_memory: WorkingMemory = WorkingMemory()
+    registry: tuple[Mapping[str, Any], ...] = ()
     degraded: bool = False
 
 

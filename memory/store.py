@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
 from memory.buttons import NewButton
@@ -21,6 +22,7 @@ from memory.models import (
     TurnState,
     WorkingMemory,
 )
+from memory.recall import Passage, RecallScope, passages, recall_params
 from memory.scope import AgentMemoryContext
 
 Json = Any
@@ -82,6 +84,7 @@ class MemoryStore:
             reply=_cards(row["reply"]),
             history=tuple(map(_message, row.get("history", ()))),
             working_memory=WorkingMemory(**row.get("working_memory", {})),
+            registry=tuple(row.get("registry", ())),
         )
 
     async def record_reply(
@@ -133,6 +136,24 @@ class MemoryStore:
     async def mark_failed(self, context: AgentMemoryContext, *, turn_id: str, error: str) -> None:
         """What is pending will never be delivered. `error`: a code and reason, no message text."""
         await self._call("mark_failed", context, p_turn_id=turn_id, p_error=error)
+
+    async def find(
+        self,
+        context: AgentMemoryContext,
+        query: str,
+        *,
+        scope: RecallScope = "thread",
+        k: int = 5,
+        before_id: int | None = None,
+    ) -> tuple[Passage, ...]:
+        """Earlier turns of the subject that fit `query`, best first (see `memory.recall`).
+
+        `scope` everywhere raises `AccessDenied` unless the sender is the subject. With `before_id`
+        this conversation is searched only before that message.
+        """
+        now = datetime.now().astimezone()
+        params = recall_params(context, query, now=now, scope=scope, k=k, before_id=before_id)
+        return passages(await self._call("recall", context, **params))
 
     async def recall(self, message_id: str, chat_id: str) -> TurnState | None:
         """A Feishu message was taken back: its copy goes, an unanswered turn is cancelled.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from typing import Any, TypeVar
 
+import structlog
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress, TaskID
@@ -44,7 +46,14 @@ def moment(text: str) -> str:
 
 
 def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Namespace) -> int:
-    """The exit status: of `work`, or 2 with one sentence when it cannot be done as configured."""
+    """The exit status: of `work`, or 2 with one sentence when it cannot be done as configured.
+
+    What the code below logs goes to standard error, from warnings on.
+    """
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     try:
         return asyncio.run(work(given))  # type: ignore[arg-type]
     except (SettingsError, NotConfigured, QueueUnavailable, StoreError) as exc:

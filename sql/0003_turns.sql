@@ -84,7 +84,8 @@ as $$
 $$;
 
 -- Begins a turn or finds it as it was left. Returns state, attempts, reply (when one is stored)
--- and, unless the turn is over, history (the question last) and working_memory.
+-- and, unless the turn is over, history (the question last), working_memory and the registry of
+-- notes. What tools found for the subject is given back only to the subject.
 create function public.open_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
@@ -95,6 +96,7 @@ as $$
 declare
   v_turn public.agent_turns;
   v_question bigint;
+  v_history jsonb;
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
@@ -131,11 +133,18 @@ begin
     return jsonb_build_object('state', v_turn.state, 'attempts', v_turn.attempts,
                               'reply', public.turn_reply(p_turn_id));
   end if;
+  v_history := public.conversation_history(p_conversation_id, p_user_id, v_question, p_history_limit);
+  if p_user_id <> p_actor_id then
+    select jsonb_agg(m.value || '{"tool_calls": []}' order by m.ordinality) into v_history
+    from jsonb_array_elements(v_history) with ordinality m;
+  end if;
   return jsonb_build_object(
     'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
-    'history', public.conversation_history(p_conversation_id, p_user_id, v_question, p_history_limit),
+    'history', v_history,
     'working_memory',
-      public.get_working_memory(p_conversation_id, p_user_id, p_actor_id, p_tenant_key));
+      public.get_working_memory(p_conversation_id, p_user_id, p_actor_id, p_tenant_key),
+    'registry', public.note_registry(
+      p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id));
 end
 $$;
 

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic_ai import Agent, Tool
-from pydantic_ai.exceptions import AgentRunError, UsageLimitExceeded
+from pydantic_ai.exceptions import AgentRunError, UnexpectedModelBehavior, UsageLimitExceeded
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from bot.agents.delegation import RETRIES, Delegation, agent
+from bot.agents.progress import Handler, OnProgress, Progress, reporting, without_thoughts
 from bot.agents.prompt import (
     Answer,
     ModelUnavailable,
@@ -93,25 +94,59 @@ class Manager:
         asking = [self._delegation.tool()] if specialists else []
         self._equipped = agent("manager", model, [*tools, *asking], mcp)
 
-    async def answer(self, prompt: Prompt, *, timeout_s: float) -> Answer:
+    async def answer(
+        self, prompt: Prompt, *, timeout_s: float, on_progress: OnProgress | None = None
+    ) -> Answer:
         """The reply to `prompt`. Raises `ModelUnavailable` after `timeout_s` at the latest.
 
         When a limit is hit, or the model fails after tools have worked, the reply says so honestly
-        and keeps the tool calls.
+        and keeps the tool calls. With `on_progress` the model streams and each step is reported.
         """
         deps = self._deps(prompt)
         usage = RunUsage()
         try:
             async with asyncio.timeout(timeout_s):
-                text = await self._run(prompt, deps, usage)
+                text = _said(await self._either_way(prompt, deps, usage, on_progress))
         except (TimeoutError, AgentRunError) as exc:
             reason = "timeout" if isinstance(exc, TimeoutError) else type(exc).__name__
             if not isinstance(exc, UsageLimitExceeded) and not (deps and deps.calls):
                 raise ModelUnavailable(reason) from exc
             return self._answer(_cut_short(prompt, deps), deps, usage, cut_short=reason)
-        return self._answer(clean_text(without_context(text)), deps, usage)
+        return self._answer(text, deps, usage)
 
-    async def _run(self, prompt: Prompt, deps: ToolDeps | None, usage: RunUsage) -> str:
+    async def _either_way(
+        self,
+        prompt: Prompt,
+        deps: ToolDeps | None,
+        usage: RunUsage,
+        on_progress: OnProgress | None,
+    ) -> str:
+        """The text, streamed if wanted; a stream that broke off is asked for again as a whole."""
+        if on_progress is None:
+            return await self._run(prompt, deps, usage)
+        begun = False
+
+        async def report(progress: Progress) -> None:
+            nonlocal begun
+            begun = True
+            await on_progress(progress)
+
+        try:
+            return await self._run(prompt, deps, usage, reporting(report))
+        except UsageLimitExceeded:
+            raise
+        except AgentRunError:
+            if not begun or (deps and deps.calls):
+                raise
+        return await self._run(prompt, deps, usage)
+
+    async def _run(
+        self,
+        prompt: Prompt,
+        deps: ToolDeps | None,
+        usage: RunUsage,
+        handler: Handler | None = None,
+    ) -> str:
         instructions = manager_instructions(prompt, with_tools=deps is not None)
         history = [_model_message(message) for message in prompt.history]
         if deps is None:
@@ -121,6 +156,7 @@ class Manager:
                 instructions=instructions,
                 usage=usage,
                 usage_limits=self._limits,
+                event_stream_handler=handler,
                 infer_name=False,
             )
             return plain.output
@@ -132,6 +168,7 @@ class Manager:
             deps=deps,
             usage=usage,
             usage_limits=self._limits,
+            event_stream_handler=handler,
             infer_name=False,
         )
         return equipped.output
@@ -166,6 +203,14 @@ class Manager:
 
 def _tools(*, with_recall: bool) -> list[Tool[ToolDeps]]:
     return [*note_tools(), *memory_tools(with_recall=with_recall), *conversation_tools()]
+
+
+def _said(output: str) -> str:
+    """What of the model's output is an answer. Raises `AgentRunError` when nothing is."""
+    text = clean_text(without_context(without_thoughts(output)))
+    if not text.strip():
+        raise UnexpectedModelBehavior("the model thought and said nothing")
+    return text
 
 
 def _cut_short(prompt: Prompt, deps: ToolDeps | None) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from openai import AsyncOpenAI
 from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
 from pydantic_ai.models import Model
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
+from bot.agents.completions import PlainOpenAI
 from bot.agents.offline import offline_model
 from bot.settings import Settings
 
@@ -31,7 +31,7 @@ def models(settings: Settings) -> Callable[[str], Model]:
         offline = offline_model()
         return lambda _: offline
     share = 0.5 if settings.openai_fallback_model else 1.0
-    client = AsyncOpenAI(
+    client = PlainOpenAI(
         api_key=settings.openai_api_key,
         base_url=settings.openai_base_url or None,
         timeout=settings.model_timeout_seconds * share,

@@ -26,8 +26,8 @@ from bot.agents.offline_commands import Command, command
 from bot.agents.offline_notes import Call
 from bot.agents.prompt import is_chinese
 
-LABEL_EN = "_(offline model: set OPENAI_API_KEY for a real one)_"
-LABEL_ZH = "_（离线模型：设置 OPENAI_API_KEY 后由真正的模型回答）_"
+LABEL_EN = "*(offline model: set OPENAI_API_KEY for a real one)*"
+LABEL_ZH = "*（离线模型：设置 OPENAI_API_KEY 后由真正的模型回答）*"
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _SENTENCE = re.compile(r"^(?:Error: )?(.*?[.。!！])(?:\s|$)", re.DOTALL)

@@ -16,6 +16,12 @@ THREAD_MEMORY = "Working memory of this thread:"
 PERSON_MEMORY = "Working memory of the person, everywhere:"
 REGISTRY = "Note registry (the notes of this conversation, in order of creation):"
 
+MEMORY_AWAY = (
+    "It cannot be reached at the moment, so you see only this message: say so when the question"
+    " depends on anything earlier, and do not guess. What is said now is kept and will be there"
+    " later."
+)
+
 RULES = """\
 You are {bot_name}, a colleague in a Feishu chat who remembers. Answer in the language of the
 question, directly and briefly, in Markdown (headings, lists, code and small tables are fine).
@@ -84,6 +90,7 @@ class Prompt:
     transcript: str = ""
     recalled: str = ""
     summary: str = ""
+    memory_away: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +145,7 @@ def setting(prompt: Prompt) -> str:
     """Time, memory, notes, summary, found passages and transcript, as far as there are any."""
     texts = (
         ("Now:", f"{prompt.now:%Y-%m-%d %H:%M %A} ({prompt.now.tzname()})"),
+        ("Memory:", MEMORY_AWAY if prompt.memory_away else ""),
         (THREAD_MEMORY, _json(prompt.working_memory.chat)),
         (PERSON_MEMORY, _json(prompt.working_memory.user)),
         (REGISTRY, prompt.registry),

@@ -32,13 +32,14 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`path` starts with /open-apis; `body` is sent as JSON. `max_bytes` bounds the answer."""
+    """`path` starts with a slash; `body` is sent as JSON. `max_bytes` bounds the answer."""
 
     method: str
     path: str
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: Mapping[str, Any] | None = field(default=None, repr=False)
     max_bytes: int = _MAX_JSON_BYTES
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ class Transport:
 
     def _prepared(self, request: Request, token: str) -> requests.PreparedRequest:
         headers = {"User-Agent": "feishu-memory-bot", "Accept-Encoding": "gzip, deflate"}
+        headers |= request.headers
         if token:
             headers["Authorization"] = f"Bearer {token}"
         body: bytes | None = None

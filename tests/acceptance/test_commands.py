@@ -163,9 +163,9 @@ def test_forget_asks_first_and_then_leaves_nothing_of_the_thread(world: World) -
     eventually(lambda: not found(world, "quincefruit"), what="it is forgotten")
 
     conversation = f"feishu:{world.group}:{first}"
-    for table in ("agent_chats where id", "agent_turns where conversation_id",
-                  "agent_messages where conversation_id", "agent_buttons where conversation_id"):  # fmt: skip
-        assert not world.rows(f"select 1 from {table} = %s", conversation)
+    assert not world.rows("select 1 from agent_chats where id = %s", conversation)
+    for table in ("agent_turns", "agent_messages", "agent_buttons"):
+        assert not world.rows(f"select 1 from {table} where conversation_id = %s", conversation)
     assert found(world, "medlarfruit"), "another thread was forgotten too"
     eventually(lambda: [m for m in shown(world) if "Done: I remember nothing" in m], what="a word")
     assert "no longer valid" in click(world, "Alice", card, index=0)["toast"]["content"]
@@ -214,7 +214,7 @@ def found(world: World, text: str) -> list[str]:
         table["name"]
         for table in tables
         if world.rows(
-            f'select 1 from {table["schema"]}.{table["name"]} r where to_jsonb(r)::text like %s',
+            f"select 1 from {table['schema']}.{table['name']} r where to_jsonb(r)::text like %s",
             f"%{text}%",
         )
     ]

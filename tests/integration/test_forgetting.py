@@ -35,6 +35,7 @@ OTHER_IDS = {
     "id",
     "auth_user_id",
     "button_id",
+    "card_id",
     "chat_id",
     "conversation_id",
     "event_id",
@@ -307,6 +308,37 @@ async def test_a_recalled_message_is_in_no_table(
     QueueOperations(database_url).forget(message_id=recalled)
 
     assert tables_with(connection, WORD) == set()
+
+
+async def test_a_summary_goes_with_a_message_it_was_made_from(
+    connection: psycopg.Connection, rpc: PostgresRpc, group: Group
+) -> None:
+    alice, bob = group.turn("alice"), group.turn("bob")
+    for context, name in ((alice, "one"), (alice, "two"), (bob, "three")):
+        await MemoryStore(rpc).open_turn(context, turn_id=group.message(name), content="Hello")
+    _summarise(connection, SENTENCE, group.message("one"))
+    _summarise(connection, "Bob said hello", group.message("three"))
+
+    for name, left in (("two", {"agent_summaries"}), ("one", set())):
+        params = {"p_message_id": group.message(name), "p_chat_id": alice.chat_id}
+        await rpc.call("recall_message", params, None)
+        assert tables_with(connection, WORD) == left
+    assert tables_with(connection, "bob said hello") == {"agent_summaries"}
+
+
+def _summarise(connection: psycopg.Connection, content: str, until: str) -> None:
+    connection.execute(
+        "create table if not exists public.agent_summaries (conversation_id text, user_id text,"
+        " tenant_key text, chat_id text, version integer, content text, until_message_id bigint)"
+    )
+    connection.execute("grant all on public.agent_summaries to service_role")
+    connection.execute(
+        "insert into public.agent_summaries (conversation_id, user_id, tenant_key, chat_id,"
+        " version, content, until_message_id)"
+        " select conversation_id, user_id, tenant_key, chat_id, 1, %s, id"
+        " from public.agent_messages where message_id = %s",
+        [content, until],
+    )
 
 
 async def test_a_running_job_is_left_to_its_worker_and_counted(

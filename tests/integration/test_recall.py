@@ -17,6 +17,8 @@ from memory.errors import AccessDenied, BadPatch, IdentityMissing
 from memory.recall import Passage, RecallScope, passages, recall_params
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
+from scripts.eval_recall import evaluate, store
+from scripts.recall_corpora import load_locomo
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
 from tests.support.postgres import Server
@@ -366,6 +368,18 @@ def test_the_longest_texts_can_be_stored(database_url: str) -> None:
 
     assert row is not None
     assert row[0] > 20_000
+
+
+async def test_the_evaluation_counts_the_share_of_the_evidence(database_url: str) -> None:
+    corpus = load_locomo(Path(__file__).parents[1] / "data" / "recall" / "locomo_small.json")
+    store(database_url, corpus)
+
+    report = await evaluate(database_url, corpus, [1, 5], with_dates=True)
+
+    assert (report.corpus, report.questions) == ("LoCoMo", 3)
+    assert report.found[5] == 1
+    assert 0 < report.found[1] < 1
+    assert 0 < report.ms.p50 <= report.ms.p95
 
 
 def _move(database_url: str, turn_id: str, at: datetime) -> None:

@@ -165,7 +165,7 @@ async def test_the_tools_have_descriptions_for_every_argument() -> None:
     for tool in tools:
         assert tool.description
         for argument in tool.parameters_json_schema["properties"].values():
-            assert argument.get("description") or tool.name == "create_note"
+            assert argument.get("description")
 
 
 async def test_calls_are_recorded_in_order_with_arguments_result_and_duration() -> None:

@@ -1,0 +1,98 @@
+"""Cards that nobody came back to: finished before Feishu ends their streaming after ten minutes.
+
+A turn whose worker died is tried again and finishes its card itself; here is what is left when its
+attempts are used up. The card gets the stored reply, or an honest sentence that is stored first.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from bot.buttons import card_buttons
+from bot.delivery import Delivered, Target, Undeliverable, deliver
+from bot.feishu.errors import FeishuFailure
+from bot.live_card import LiveCard
+from bot.services import Services
+from memory.cards import CardStore, OpenCard
+from memory.errors import StoreError
+from memory.models import StoredCard
+
+log = structlog.get_logger()
+
+LEFT_AFTER_S = 480
+_UNTOUCHED_S = 60
+REPLACING = 10  # the version of a reply that takes the place of a withdrawn card
+
+UNFINISHED = (
+    "抱歉，这次没能答完，请再问一次。 / Sorry, I could not finish this answer; please ask again."
+)
+TAKEN_BACK = "（提问已撤回） / (The question was taken back.)"
+
+
+async def finish_left_cards(
+    services: Services, *, older_s: int = LEFT_AFTER_S, untouched_s: int = _UNTOUCHED_S
+) -> int:
+    """Finishes what was left `older_s` seconds ago or earlier; returns how many. Never raises:
+    what fails now is tried again in a minute."""
+    store = CardStore(services.rpc)
+    finished = 0
+    try:
+        for kept in await store.take_left(older_s=older_s, untouched_s=untouched_s):
+            finished += await _finish_one(services, store, kept)
+    except StoreError as exc:
+        log.warning("left_cards.memory_away", error=type(exc).__name__, code=exc.code)
+    return finished
+
+
+async def _finish_one(services: Services, store: CardStore, kept: OpenCard) -> bool:
+    try:
+        await _finish(services, LiveCard(services.feishu, store, kept), kept)
+    except Undeliverable as exc:
+        await services.store.mark_failed(kept.context, turn_id=kept.turn_id, error=exc.reason)
+        await store.closed(kept)
+    except (FeishuFailure, StoreError) as exc:
+        log.warning("left_cards.failed", turn_id=kept.turn_id, error=type(exc).__name__)
+        return False
+    log.warning("left_cards.finished", turn_id=kept.turn_id)
+    return True
+
+
+async def _finish(services: Services, live: LiveCard, kept: OpenCard) -> None:
+    _, reply = await services.store.record_reply(
+        kept.context, turn_id=kept.turn_id, cards=[UNFINISHED]
+    )
+    if not reply:
+        await live.withdraw(TAKEN_BACK)
+    for card in reply:
+        sent = await _sent(services, live, kept, card)
+        if sent and card.status == "pending":
+            await services.store.mark_sent(
+                kept.context,
+                turn_id=kept.turn_id,
+                chunk=card.chunk,
+                content=sent.content,
+                message_id=sent.message_id,
+            )
+    await live.closed()
+
+
+async def _sent(
+    services: Services, live: LiveCard, kept: OpenCard, card: StoredCard
+) -> Delivered | None:
+    """The first card is the one that was left; of the others what is pending is sent."""
+    names, buttons = services.people.known, card_buttons(card.buttons)
+    if card.chunk == 0 and card.status != "failed":
+        if shown := await live.finish(card.content, buttons=buttons, names=names):
+            return shown
+    if card.status != "pending":
+        return None
+    return await deliver(
+        services.feishu,
+        Target(kept.reply_to, kept.context.chat_id, kept.in_thread),
+        turn_id=kept.turn_id,
+        chunk=card.chunk,
+        content=card.content,
+        names=names,
+        buttons=buttons,
+        version=REPLACING if card.chunk == 0 else 0,
+    )

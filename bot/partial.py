@@ -1,0 +1,50 @@
+"""What of an unfinished answer is shown, and how often. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from bot.agents.progress import Progress
+from bot.languages import Language
+
+_THINKING: Mapping[Language, str] = {"zh": "正在思考…", "en": "Thinking…"}
+_USING: Mapping[Language, str] = {"zh": "正在使用 {}…", "en": "Using {}…"}
+
+# Feishu: 10 operations a second on one card, and 1000 a minute on all cards of an app.
+_LEAST_GAP_S = 0.12
+_GAP_PER_STREAM_S = 0.07
+_GAP_PER_CHARACTER_S = 1 / 40_000
+
+
+def showable(progress: Progress, names: Collection[str], language: Language) -> str:
+    """The text so far as far as its end is certain; before there is any, what goes on.
+
+    `names` are of people whom the answer may address: an `@name` at the end that could still become
+    one of them waits, because half a name may be another person's. A code fence that is still open
+    is closed.
+    """
+    text = _fenced(_settled(progress.text, names)).strip()
+    return text or status(progress.tool, language)
+
+
+def status(tool: str, language: Language) -> str:
+    """One line: the tool that runs, or that the model thinks."""
+    return _USING[language].format(tool) if tool else _THINKING[language]
+
+
+def frame_gap_s(characters: int, streams: int) -> float:
+    """Seconds between two frames of a card: longer for long texts, and when many cards stream."""
+    return max(_LEAST_GAP_S + characters * _GAP_PER_CHARACTER_S, streams * _GAP_PER_STREAM_S)
+
+
+def _settled(text: str, names: Collection[str]) -> str:
+    start = text.rfind("@")
+    if start < 0:
+        return text
+    begun = text[start + 1 :].casefold()
+    return text[:start] if any(name.casefold().startswith(begun) for name in names) else text
+
+
+def _fenced(text: str) -> str:
+    fences = sum(line.lstrip().startswith("```") for line in text.split("\n"))
+    return f"{text}\n```" if fences % 2 else text

@@ -1,0 +1,214 @@
+"""A reply that is seen while it is written, in one card.
+
+    create → keep (database) → reply with the card → text, text, … → final text, streaming off, buttons
+
+A quick answer needs none of it and comes as an ordinary card. The card is kept before it is sent:
+after a crash the turn goes on with the same one, and a janitor finishes what no turn comes back to.
+Needs the scope cardkit:card:write; without it, or when CardKit refuses, replies are ordinary cards
+and CardKit is not asked again for ten minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from bot import metrics
+from bot.agents.progress import Progress
+from bot.delivery import Delivered, Target
+from bot.feishu import cards
+from bot.feishu.client import FeishuClient
+from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
+from bot.live_card import LiveCard
+from bot.partial import frame_gap_s
+from memory.cards import CardStore, OpenCard
+from memory.errors import StoreError
+from memory.scope import AgentMemoryContext
+
+log = structlog.get_logger()
+
+DENIAL = "cardkit"
+_DENIED_S = 600
+_SKIPPED = frozenset({Action.RETRY, Action.IN_FLIGHT})
+_NOT_CARDKIT = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
+_MOST_FAILURES = 3
+_running: set[asyncio.Task[None]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When a card is opened, in seconds: after the model began, or after its first words."""
+
+    opens_after_s: float = 0.8
+    words_last_s: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a new card needs: whose turn it is and where it goes."""
+
+    context: AgentMemoryContext
+    turn_id: str
+    target: Target
+
+
+def allowed(denials: Mapping[str, float]) -> bool:
+    """Whether CardKit may be asked now."""
+    return time.monotonic() >= denials.get(DENIAL, 0.0)
+
+
+class CardStream:
+    """The card of one turn while the model works. `render` gives the card's markdown.
+
+    `kept` is the card that an earlier attempt left. Nothing here waits for the network on behalf of
+    the model, and no failure of the card keeps the answer from being given.
+    """
+
+    def __init__(
+        self,
+        feishu: FeishuClient,
+        store: CardStore,
+        opening: Opening,
+        render: Callable[[Progress], str],
+        *,
+        denials: MutableMapping[str, float],
+        kept: OpenCard | None = None,
+        pace: Pace = Pace(),  # noqa: B008 - frozen
+    ) -> None:
+        self._feishu = feishu
+        self._store = store
+        self._opening = opening
+        self._render = render
+        self._denials = denials
+        self._pace = pace
+        self._latest = Progress()
+        self._spoken, self._changed, self._over = (asyncio.Event() for _ in range(3))
+        self._shown = ""
+        self._creating = False
+        self.card = LiveCard(feishu, store, kept) if kept else None
+
+    async def progress(self, progress: Progress) -> None:
+        """What the model has written so far; shown soon, or never if more comes first."""
+        self._latest = progress
+        self._changed.set()
+        if progress.text:
+            self._spoken.set()
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Writes frames while the body runs. Afterwards `card` is what must be finished, if any."""
+        task = asyncio.create_task(self._run())
+        _running.add(task)
+        task.add_done_callback(_running.discard)
+        at_once = True
+        try:
+            yield
+            at_once = False
+        finally:
+            await self._stop(task, at_once=at_once)
+
+    async def deliver(
+        self, markdown: str, *, buttons: Sequence[cards.Button], names: Mapping[str, str]
+    ) -> Delivered | None:
+        """Finishes the card; None where the reply is to be sent as an ordinary one.
+
+        Raises as `LiveCard.finish` does.
+        """
+        if self.card is None:
+            return None
+        delivered = await self.card.finish(markdown, buttons=buttons, names=names)
+        if delivered is None:
+            self._deny()
+        return delivered
+
+    async def _stop(self, task: asyncio.Task[None], *, at_once: bool) -> None:
+        for event in (self._over, self._spoken, self._changed):
+            event.set()
+        if at_once or self._creating:  # a card that is being created is nowhere to be seen yet
+            task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled() and (exc := task.exception()):
+            log.error("streaming.broken", turn_id=self._opening.turn_id, error=type(exc).__name__)
+
+    async def _run(self) -> None:
+        try:
+            if self.card is None:
+                await self._until_due()
+                if self._over.is_set():
+                    return
+                self.card = await self._open()
+            await self.card.send()
+            await self._write(self.card)
+        except FeishuFailure as exc:
+            self._failed(exc)
+        except StoreError as exc:
+            log.warning("streaming.not_kept", error=type(exc).__name__, code=exc.code)
+
+    async def _until_due(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._pace.opens_after_s) as limit:
+                await self._spoken.wait()
+                soon = asyncio.get_running_loop().time() + self._pace.words_last_s
+                limit.reschedule(min(limit.when() or soon, soon))
+                await self._over.wait()
+
+    async def _open(self) -> LiveCard:
+        self._creating = True
+        self._shown = self._render(self._latest)
+        card = cards.answer_card(self._shown, streaming=True)
+        card_id = await self._feishu.create_card(card)
+        self._creating = False
+        opening = self._opening
+        kept = await self._store.keep(
+            opening.context,
+            turn_id=opening.turn_id,
+            card_id=card_id,
+            reply_to=opening.target.message_id,
+            in_thread=opening.target.in_thread,
+        )
+        return LiveCard(self._feishu, self._store, kept)
+
+    async def _write(self, card: LiveCard) -> None:
+        """Frame after frame, each with the whole text; frames that Feishu has no time for are
+        left out."""
+        failures = 0
+        while failures < _MOST_FAILURES:
+            await self._changed.wait()
+            self._changed.clear()
+            if self._over.is_set():
+                return
+            markdown = self._render(self._latest)
+            if markdown == self._shown:
+                continue
+            try:
+                await card.write(markdown)
+                self._shown, failures = markdown, 0
+            except Unreachable:
+                failures += 1
+            except FeishuError as error:
+                metrics.FEISHU_ERRORS.labels(code=error.code).inc()
+                if error.action not in _SKIPPED:
+                    log.info("streaming.stopped", code=error.code, log_id=error.log_id)
+                    return
+                failures += 1
+            await self._pause(len(markdown))
+
+    async def _pause(self, characters: int) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(frame_gap_s(characters, len(_running))):
+                await self._over.wait()
+
+    def _failed(self, failure: FeishuFailure) -> None:
+        """There is no card, or it may have been sent and stays to be finished."""
+        code = failure.code if isinstance(failure, FeishuError) else 0
+        log.warning("streaming.unavailable", code=code, error=type(failure).__name__)
+        if not (isinstance(failure, FeishuError) and failure.action in _NOT_CARDKIT):
+            self._deny()
+
+    def _deny(self) -> None:
+        self._denials[DENIAL] = time.monotonic() + _DENIED_S

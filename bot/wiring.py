@@ -1,0 +1,102 @@
+"""Every adapter of a worker, put together once and closed at the end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from bot.agents.judge import build_judge
+from bot.agents.manager import Manager, Stores, tool_names
+from bot.agents.mcp import McpServers
+from bot.agents.mcp_config import McpConfigInvalid, load_servers, tool_patterns
+from bot.agents.models import models
+from bot.agents.specialists import FOLDER, SpecialistInvalid, load_specialists
+from bot.agents.tools.deps import RecallScope
+from bot.feishu.client import FeishuClient
+from bot.memory_access import open_rpc
+from bot.people import People
+from bot.queue_operations import QueueOperations
+from bot.services import Identity, Services
+from bot.settings import Settings, SettingsError
+from memory.breaker import BreakingRpc, CircuitBreaker
+from memory.notes import NoteStore
+from memory.postgres import connection_pool
+from memory.recall import render
+from memory.scope import AgentMemoryContext
+from memory.spool import Spool
+from memory.spooling import SpoolingStore
+from memory.store import MemoryStore, Rpc
+
+MCP_FILE = Path("mcp.json")
+
+
+def check_files() -> None:
+    """Reads specialists and MCP servers as a worker will. Raises `SettingsError` with the file."""
+    try:
+        load_specialists(FOLDER, tool_names() | tool_patterns(load_servers(MCP_FILE)))
+    except (SpecialistInvalid, McpConfigInvalid) as exc:
+        raise SettingsError(str(exc)) from exc
+
+
+@contextlib.asynccontextmanager
+async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]:
+    """The services of a worker over the queue's database `url`."""
+    async with contextlib.AsyncExitStack() as stack:
+        feishu = FeishuClient(settings.domain, settings.feishu_app_id, settings.feishu_app_secret)
+        stack.push_async_callback(feishu.close)
+        rpc, store = await _memory(settings, url)
+        stack.push_async_callback(store.close)
+        people = People(feishu)
+        mcp = await _mcp(stack)
+        yield Services(
+            settings=settings,
+            store=store,
+            feishu=feishu,
+            identity=Identity(feishu),
+            people=people,
+            manager=_manager(settings, rpc, store, people, mcp),
+            rpc=rpc,
+            judge=build_judge(settings),
+            perform=mcp.run_pending if mcp else None,
+            queue=QueueOperations(url),
+        )
+
+
+async def _memory(settings: Settings, url: str) -> tuple[Rpc, MemoryStore]:
+    """The memory. In Supabase it can be away while the queue is there: then turns are spooled."""
+    rpc = await open_rpc(settings, url)
+    if not settings.supabase_url:
+        return rpc, MemoryStore(rpc)
+    breaker = CircuitBreaker()
+    pool = connection_pool(url, size=4)
+    await pool.open()
+    guarded = BreakingRpc(rpc, breaker)
+    return guarded, SpoolingStore(guarded, Spool(pool), breaker)
+
+
+async def _mcp(stack: contextlib.AsyncExitStack) -> McpServers | None:
+    servers = load_servers(MCP_FILE)
+    if not servers:
+        return None
+    mcp = McpServers(servers)
+    await mcp.start()
+    stack.push_async_callback(mcp.close)
+    return mcp
+
+
+def _manager(
+    settings: Settings, rpc: Rpc, store: MemoryStore, people: People, mcp: McpServers | None
+) -> Manager:
+    async def recall(context: AgentMemoryContext, query: str, scope: RecallScope, k: int) -> str:
+        found = await store.find(context, query, scope=scope, k=k)
+        return render(found, names=people.known)
+
+    named = models(settings)
+    return Manager(
+        named(settings.openai_model),
+        stores=Stores(store, NoteStore(rpc), recall),
+        specialists=load_specialists(FOLDER, tool_names() | tool_patterns(load_servers(MCP_FILE))),
+        mcp=mcp,
+        model_named=named,
+    )

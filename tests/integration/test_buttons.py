@@ -1,0 +1,494 @@
+"""Buttons in the real database, over every backend, and what the worker does with a click."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import psycopg
+import pytest
+from pydantic_ai.models.test import TestModel
+
+from bot.agents.manager import Manager
+from bot.agents.mcp import ActionAlreadyRun, ActionResult, ServerDown
+from bot.agents.prompt import PendingAction
+from bot.clicks import handle_click, turn_id
+from bot.feishu.client import FeishuClient
+from bot.feishu.events import CardAction
+from bot.feishu.models import BotInfo, SentMessage
+from bot.people import People
+from bot.presses import Presses, PressUnavailable
+from bot.services import Identity, Services
+from bot.settings import Settings
+from memory.buttons import ButtonStore, Click, NewButton, Press, new_id
+from memory.errors import IdentityMissing, StoreUnavailable
+from memory.models import CardButton
+from memory.scope import AgentMemoryContext
+from memory.store import MemoryStore, Rpc
+from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["postgres", "supabase", "supabase service key"])
+def buttons_backend(request: pytest.FixtureRequest) -> Backend:
+    if request.param == "postgres":
+        server = request.getfixturevalue("postgres_server")
+        return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
+    lite = request.getfixturevalue("supabase_lite")
+    return SupabaseBackend(lite, user_tokens=request.param == "supabase")
+
+
+@pytest.fixture
+async def rpc(buttons_backend: Backend) -> AsyncIterator[Rpc]:
+    async with buttons_backend.rpc() as rpc:
+        yield rpc
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group()
+
+
+def follow_up(text: str = "and then?") -> NewButton:
+    return NewButton(text, "follow_up", {"text": text}, "group", 3600)
+
+
+def confirm(group_id: str, decision: str = "confirm") -> NewButton:
+    payload = {
+        "id": new_id(),
+        "tool": "mail__send",
+        "arguments": {"to": "ann"},
+        "description": "mail",
+        "decision": decision,
+        "language": "en",
+    }
+    return NewButton(decision, "confirm", payload, "group", 3600, group_id)
+
+
+async def show(rpc: Rpc, context: AgentMemoryContext, *buttons: NewButton) -> str:
+    """A question of `context`, answered by a card with `buttons`; returns the card's id."""
+    memory, question = MemoryStore(rpc), f"om_q_{new_id()}"
+    await memory.open_turn(context, turn_id=question, content="Q")
+    await memory.record_reply(context, turn_id=question, cards=["one", "two"], buttons=buttons)
+    for chunk in range(2):
+        await memory.mark_sent(
+            context, turn_id=question, chunk=chunk, content="A", message_id=f"{question}_{chunk}"
+        )
+    return f"{question}_1"
+
+
+def click(
+    button: NewButton, card: str, presser: AgentMemoryContext, *, event: str = "event"
+) -> Click:
+    return Click(
+        button.id, presser.chat_id, card, presser.actor_id, presser.tenant_key, event + button.id
+    )
+
+
+async def test_buttons_come_back_with_the_last_card_of_the_reply(rpc: Rpc, group: Group) -> None:
+    memory, alice, made = MemoryStore(rpc), group.turn(), (follow_up("one"), follow_up("two"))
+    turn = group.message("q")
+    await memory.open_turn(alice, turn_id=turn, content="Q")
+    _, stored = await memory.record_reply(
+        alice, turn_id=turn, cards=["first", "second"], buttons=made
+    )
+
+    assert stored[0].buttons == ()
+    assert stored[1].buttons == tuple(CardButton(b.id, b.label) for b in made)
+    again = await memory.open_turn(alice, turn_id=turn, content="Q")
+    assert again.reply == stored
+
+
+async def test_the_first_reply_keeps_its_buttons(rpc: Rpc, group: Group) -> None:
+    memory, alice, first = MemoryStore(rpc), group.turn(), follow_up("first")
+    turn = group.message("q")
+    await memory.open_turn(alice, turn_id=turn, content="Q")
+    await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[first])
+    _, stored = await memory.record_reply(
+        alice, turn_id=turn, cards=["B"], buttons=[follow_up("second")]
+    )
+
+    assert [card.content for card in stored] == ["A"]
+    assert stored[0].buttons == (CardButton(first.id, "first"),)
+
+
+async def test_anyone_in_the_chat_presses_a_follow_up_and_the_first_wins(
+    rpc: Rpc, group: Group
+) -> None:
+    button = follow_up()
+    card = await show(rpc, group.turn("alice"), button)
+    buttons = ButtonStore(rpc)
+    bob, carol = group.turn("bob"), group.turn("carol")
+
+    looked = await buttons.look(click(button, card, carol, event="c"))
+    pressed = await buttons.press(click(button, card, bob, event="b"))
+    late = await buttons.press(click(button, card, carol, event="c"))
+
+    assert looked.verdict == "accepted"
+    assert pressed == Press(
+        verdict="accepted",
+        kind="follow_up",
+        label="and then?",
+        payload={"text": "and then?"},
+        conversation_id=group.turn().conversation_id,
+        chat_type="group",
+        user_id=group.person("alice"),
+        actor_id=group.person("alice"),
+    )
+    assert pressed.root_id == group.message("thread")
+    assert late == Press("used")
+    assert await buttons.look(click(button, card, carol, event="c")) == Press("used")
+
+
+async def test_the_same_click_delivered_again_is_the_same_press(rpc: Rpc, group: Group) -> None:
+    button = follow_up()
+    card = await show(rpc, group.turn(), button)
+    once = click(button, card, group.turn("bob"))
+    buttons = ButtonStore(rpc)
+
+    first = await buttons.press(once)
+    assert first.verdict == "accepted"
+    assert await buttons.press(once) == first
+    assert await buttons.look(once) == first
+
+
+async def test_twenty_people_press_at_once_and_one_wins(rpc: Rpc, group: Group) -> None:
+    button = follow_up()
+    card = await show(rpc, group.turn(), button)
+    buttons = ButtonStore(rpc)
+
+    found = await asyncio.gather(
+        *(buttons.press(click(button, card, group.turn(f"p{n}"), event=f"{n}")) for n in range(20))
+    )
+
+    verdicts = [press.verdict for press in found]
+    assert verdicts.count("accepted") == 1
+    assert verdicts.count("used") == 19
+
+
+async def test_only_who_asked_confirms_and_only_one_of_the_group_counts(
+    rpc: Rpc, group: Group
+) -> None:
+    together = new_id()
+    yes, no = confirm(together), confirm(together, "cancel")
+    # Bob asked on Alice's memory: Bob decides, not Alice.
+    card = await show(rpc, group.turn("alice", sender="bob"), yes, no)
+    buttons = ButtonStore(rpc)
+    alice, bob = group.turn("alice"), group.turn("bob")
+
+    assert await buttons.press(click(yes, card, alice)) == Press("not_yours")
+    assert (await buttons.press(click(no, card, bob))).verdict == "accepted"
+    assert await buttons.press(click(yes, card, bob)) == Press("used")
+    assert await buttons.press(click(yes, card, alice)) == Press("not_yours")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda c: replace(c, button_id=new_id()),
+        lambda c: replace(c, chat_id="oc_elsewhere"),
+        lambda c: replace(c, message_id="om_another_card"),
+        lambda c: replace(c, tenant_key="another tenant"),
+    ],
+    ids=["forged", "other chat", "other card", "other tenant"],
+)
+async def test_what_does_not_fit_is_unknown(
+    rpc: Rpc, group: Group, changed: Callable[[Click], Click]
+) -> None:
+    button = follow_up()
+    card = await show(rpc, group.turn(), button)
+    right = click(button, card, group.turn())
+    buttons = ButtonStore(rpc)
+
+    assert await buttons.press(changed(right)) == Press("unknown")
+    assert (await buttons.press(right)).verdict == "accepted"
+
+
+async def test_nobody_presses_without_a_name(rpc: Rpc, group: Group) -> None:
+    button = follow_up()
+    card = await show(rpc, group.turn(), button)
+
+    with pytest.raises(IdentityMissing):
+        await ButtonStore(rpc).press(replace(click(button, card, group.turn()), operator_id=""))
+
+
+async def test_an_expired_button_is_not_pressed_any_more_but_a_press_stays(
+    rpc: Rpc, group: Group
+) -> None:
+    late = replace(follow_up(), lives_s=-1)
+    card = await show(rpc, group.turn(), late)
+
+    assert await ButtonStore(rpc).press(click(late, card, group.turn())) == Press("expired")
+
+
+async def test_buttons_go_with_their_conversation(
+    rpc: Rpc, buttons_backend: Backend, group: Group
+) -> None:
+    button, alice = follow_up(), group.turn()
+    card = await show(rpc, alice, button)
+    await ButtonStore(rpc).press(click(button, card, alice))
+    forget = {
+        "p_conversation_id": alice.conversation_id,
+        "p_user_id": alice.user_id,
+        "p_keep_notes": True,
+    }
+    await rpc.call("forget_conversation", forget, None)
+
+    assert await ButtonStore(rpc).press(click(button, card, alice)) == Press("unknown")
+    with psycopg.connect(buttons_backend.database_url) as connection:
+        left = connection.execute("select 1 from agent_presses where button_id = %s", [button.id])
+        assert left.fetchall() == []
+
+
+async def test_a_fresh_start_hides_what_was_said_before(rpc: Rpc, group: Group) -> None:
+    memory, alice = MemoryStore(rpc), group.turn()
+    await show(rpc, alice)
+    await memory.open_turn(alice, turn_id=group.message("new"), content="/new")
+    await memory.start_afresh(alice)
+    opened = await memory.open_turn(alice, turn_id=group.message("next"), content="Q2")
+
+    assert [message.content for message in opened.history] == ["Q2"]
+    overview = await memory.overview(alice)
+    assert (overview.messages_here, overview.conversations, overview.notes) == (4, 1, 0)
+
+
+# The edge: synchronous, with a time limit.
+
+
+async def test_the_edge_is_answered_from_a_loop_of_its_own(
+    rpc: Rpc, buttons_backend: Backend, group: Group
+) -> None:
+    async def connect() -> Rpc:
+        exits = AsyncExitStack()
+        return Opened(await exits.enter_async_context(buttons_backend.rpc()), exits)
+
+    button = follow_up()
+    card = await show(rpc, group.turn(), button)
+    presses = Presses(connect, limit_s=10)
+    wanted = click(button, card, group.turn("bob"))
+    try:
+        looked = await asyncio.to_thread(presses.look, wanted)
+        pressed = await asyncio.to_thread(presses.press, wanted)
+    finally:
+        await asyncio.to_thread(presses.close)
+
+    assert looked == pressed
+    assert pressed.verdict == "accepted"
+
+
+@dataclass
+class Opened:
+    """A transport that leaves its context when it is closed."""
+
+    rpc: Rpc
+    exits: AsyncExitStack
+
+    async def call(self, *arguments: Any) -> Any:
+        return await self.rpc.call(*arguments)
+
+    async def close(self) -> None:
+        await self.exits.aclose()
+
+
+class Silent:
+    """A memory that never answers."""
+
+    async def call(self, *_: object) -> Any:
+        await asyncio.Event().wait()
+
+    async def close(self) -> None: ...
+
+
+class Broken(Silent):
+    """A memory that cannot be reached."""
+
+    async def call(self, *_: object) -> Any:
+        raise StoreUnavailable("gone")
+
+
+@pytest.mark.parametrize("memory", [Silent(), Broken()], ids=["silent", "broken"])
+async def test_the_edge_does_not_wait_for_a_memory_that_is_away(memory: Rpc, group: Group) -> None:
+    async def connect() -> Rpc:
+        return memory
+
+    presses = Presses(connect, limit_s=0.05)
+    try:
+        with pytest.raises(PressUnavailable):
+            await asyncio.to_thread(presses.look, click(follow_up(), "om_card", group.turn()))
+    finally:
+        await asyncio.to_thread(presses.close)
+
+
+# The worker: a confirmed action is done once, and its result is answered in the thread.
+
+
+@dataclass
+class Sent:
+    """A Feishu that takes everything; `replies` are (message replied to, uuid, content)."""
+
+    replies: list[tuple[str, str, str]] = field(default_factory=list)
+
+    async def bot_info(self) -> BotInfo:
+        return BotInfo("ou_bot", "Memo")
+
+    async def names(self, open_ids: Any) -> dict[str, str]:
+        return {}
+
+    async def get_message(self, message_id: str) -> list[Any]:
+        return []
+
+    async def list_messages(self, *_: object, **__: object) -> list[Any]:
+        return []
+
+    async def reply(self, message_id: str, *, uuid: str, content: str, **_: object) -> SentMessage:
+        self.replies.append((message_id, uuid, content))
+        return SentMessage(f"om_{uuid[:20]}", "", "", "", 0)
+
+
+@dataclass
+class Actions:
+    """Executes actions: `outcomes` are results or exceptions, in order."""
+
+    outcomes: list[ActionResult | Exception]
+    done: list[PendingAction] = field(default_factory=list)
+
+    async def __call__(self, action: PendingAction) -> ActionResult:
+        self.done.append(action)
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+def services(rpc: Rpc, sent: Sent, actions: Actions | None) -> Services:
+    feishu = cast(FeishuClient, sent)
+    return Services(
+        settings=Settings(_env_file=None),
+        store=MemoryStore(rpc),
+        feishu=feishu,
+        identity=Identity(feishu),
+        people=People(feishu),
+        manager=Manager(TestModel(custom_output_text="from the model")),
+        rpc=rpc,
+        perform=actions,
+    )
+
+
+def pressed(button: NewButton, card: str, presser: AgentMemoryContext) -> CardAction:
+    made = click(button, card, presser)
+    return CardAction(
+        event_id=made.event_id,
+        operator_open_id=made.operator_id,
+        tenant_key=made.tenant_key,
+        token="c-1",
+        value={"b": button.id},
+        tag="button",
+        name="",
+        open_message_id=card,
+        open_chat_id=made.chat_id,
+        create_time_ms=1_800_000_000_000,
+    )
+
+
+@pytest.fixture
+async def direct(database_url: str, postgres_server: Any) -> AsyncIterator[Rpc]:
+    async with PostgresBackend(database_url, postgres_server.socket_folder).rpc() as rpc:
+        yield rpc
+
+
+async def test_a_confirmed_action_is_done_once_and_its_result_is_kept(
+    direct: Rpc, group: Group
+) -> None:
+    yes, alice = confirm(new_id()), group.turn()
+    card = await show(direct, alice, yes)
+    sent, actions = Sent(), Actions([ActionResult(True, "mail 7 was sent")])
+    worker = services(direct, sent, actions)
+    for _ in range(3):
+        await handle_click(worker, pressed(yes, card, alice), 0)
+
+    (done,) = actions.done
+    assert (done.tool, done.arguments) == ("mail__send", {"to": "ann"})
+    assert done.actor_id == alice.actor_id
+    ((target, _, content),) = sent.replies
+    assert target == card
+    assert "Done: mail 7 was sent" in content
+    opened = await worker.store.open_turn(alice, turn_id=group.message("next"), content="Q")
+    answer = opened.history[-2]
+    assert answer.tool_calls[0]["result"] == "mail 7 was sent"
+    assert answer.content.endswith("Done: mail 7 was sent")
+
+
+async def test_nobody_else_and_no_second_button_makes_it_happen(direct: Rpc, group: Group) -> None:
+    together, alice = new_id(), group.turn()
+    yes, no = confirm(together), confirm(together, "cancel")
+    card = await show(direct, alice, yes, no)
+    sent, actions = Sent(), Actions([])
+    worker = services(direct, sent, actions)
+
+    await handle_click(worker, pressed(yes, card, group.turn("bob")), 0)
+    assert sent.replies == []
+    await handle_click(worker, pressed(no, card, alice), 0)
+    await handle_click(worker, pressed(yes, card, alice), 0)
+
+    assert actions.done == []
+    assert ["Cancelled" in content for _, _, content in sent.replies] == [True]
+
+
+async def test_an_action_interrupted_by_a_crash_is_not_repeated(direct: Rpc, group: Group) -> None:
+    yes, alice = confirm(new_id()), group.turn()
+    card = await show(direct, alice, yes)
+    sent, actions = Sent(), Actions([RuntimeError("killed in the middle")])
+    worker = services(direct, sent, actions)
+
+    with pytest.raises(RuntimeError):
+        await handle_click(worker, pressed(yes, card, alice), 0)
+    await handle_click(worker, pressed(yes, card, alice), 0)
+
+    assert len(actions.done) == 1
+    ((_, _, content),) = sent.replies
+    assert "cannot tell whether it was done" in content
+
+
+@pytest.mark.parametrize(
+    ("outcome", "says"),
+    [
+        (ActionResult(False, "the mailbox is full"), "That failed: the mailbox is full"),
+        (ServerDown("gone"), "nothing was done"),
+        (ActionAlreadyRun("id"), "cannot tell whether it was done"),
+        (None, "nothing was done"),
+    ],
+    ids=["refused", "down", "already run", "no such tool"],
+)
+async def test_what_did_not_work_is_said(
+    direct: Rpc, group: Group, outcome: ActionResult | Exception | None, says: str
+) -> None:
+    yes, alice = confirm(new_id()), group.turn()
+    card = await show(direct, alice, yes)
+    sent = Sent()
+    actions = Actions([outcome]) if outcome is not None else None
+    await handle_click(services(direct, sent, actions), pressed(yes, card, alice), 0)
+
+    ((_, _, content),) = sent.replies
+    assert says in content
+
+
+async def test_a_follow_up_is_answered_under_the_card_by_the_model(
+    direct: Rpc, group: Group
+) -> None:
+    button, bob = follow_up("what next?"), group.turn("bob")
+    card = await show(direct, group.turn("alice"), button)
+    sent = Sent()
+    worker = services(direct, sent, None)
+    await handle_click(worker, pressed(button, card, bob), 0)
+
+    ((target, _, content),) = sent.replies
+    assert target == card
+    assert "from the model" in json.loads(content)["body"]["elements"][0]["content"]
+    rows = await worker.store.list_messages(bob.conversation_id, bob.user_id)
+    assert (rows[0]["turn_id"], rows[0]["content"]) == (turn_id(button.id), "what next?")
