@@ -15,11 +15,13 @@ from bot.queue import Inbox
 from bot.settings import Settings, load
 
 if TYPE_CHECKING:
+    from bot.intake import Intake
+    from bot.listener import Listener
     from bot.worker import InlineWorker
 
 
 def create_app(settings: Settings | None = None) -> Flask:
-    """The WSGI application; raises `SettingsError`. Starts the inline worker when configured."""
+    """The WSGI application; raises `SettingsError`. Starts what runs beside it."""
     settings = settings or load()
     logs.configure(settings.log_level)
     url = database_url(settings)
@@ -27,18 +29,21 @@ def create_app(settings: Settings | None = None) -> Flask:
     presses = Presses(lambda: open_rpc(settings, url, size=4))
     worker = _inline_worker(settings, url) if settings.runs_worker else None
 
-    app = Flask(__name__, static_folder=None)
-    webhook.register(
-        app,
-        webhook.Edge(
-            encrypt_key=settings.feishu_encrypt_key,
-            verification_token=settings.feishu_verification_token,
-            inbox=inbox,
-            presses=presses,
-            reply_in_thread=settings.reply_in_thread,
-        ),
+    edge = webhook.Edge(
+        encrypt_key=settings.feishu_encrypt_key,
+        verification_token=settings.feishu_verification_token,
+        inbox=inbox,
+        presses=presses,
+        reply_in_thread=settings.reply_in_thread,
     )
-    health.register(app, health.Checks(settings=settings, inbox=inbox, worker=worker))
+    listener = _listener(settings, edge.intake) if settings.long_connection else None
+
+    app = Flask(__name__, static_folder=None)
+    if listener is None:
+        webhook.register(app, edge)
+    health.register(
+        app, health.Checks(settings=settings, inbox=inbox, worker=worker, connection=listener)
+    )
     if settings.sandbox:
         from bot.simulation import mount  # only where there is no real Feishu
 
@@ -49,7 +54,16 @@ def create_app(settings: Settings | None = None) -> Flask:
     if worker:
         worker.start()
         atexit.register(worker.stop)
+    if listener:
+        listener.start()
+        atexit.register(listener.stop)
     return app
+
+
+def _listener(settings: Settings, intake: Intake) -> Listener:
+    from bot.listener import Listener  # the websocket library is only for who uses it
+
+    return Listener(settings, intake)
 
 
 def _inline_worker(settings: Settings, url: str) -> InlineWorker:

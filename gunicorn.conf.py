@@ -17,8 +17,8 @@ logs.configure(_settings.log_level)
 
 # A simulated group has no business on the network.
 bind = f"{'127.0.0.1' if _settings.sandbox else '0.0.0.0'}:{_settings.port}"  # noqa: S104
-# The inline worker belongs to one process; alone, the edge may use both cores.
-workers = 1 if _settings.runs_worker else 2
+# The inline worker and the long connection belong to one process; the webhook may use both cores.
+workers = 1 if _settings.runs_worker or _settings.long_connection else 2
 worker_class = "gthread"
 threads = 24
 timeout = 60

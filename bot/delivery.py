@@ -20,6 +20,7 @@ from bot.feishu.models import SentMessage
 log = structlog.get_logger()
 
 NEUTRAL = "这条回复含有无法在此发送的内容。 / This reply holds content that cannot be sent here."
+REPLACING = 10  # beyond the versions that the steps below count up to
 _STEPS = 6
 _FINAL = frozenset(
     {
@@ -77,13 +78,14 @@ async def deliver(
     content: str,
     names: Mapping[str, str],
     buttons: Sequence[cards.Button] = (),
+    version: int = 0,
 ) -> Delivered:
     """Sends one card. Raises `Undeliverable`, or a failure that is worth another attempt.
 
     `names`: open_id → name of people in at-tags, for when a tag must become plain. A card that ends
-    as plain text has no `buttons`.
+    as plain text has no `buttons`. `version` is `REPLACING` when a card was sent and withdrawn.
     """
-    attempt = _Attempt(content, in_thread=target.in_thread)
+    attempt = _Attempt(content, in_thread=target.in_thread, version=version)
     for _ in range(_STEPS):
         try:
             sent = await _send(

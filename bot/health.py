@@ -25,6 +25,13 @@ class Worker(Protocol):
     def alive(self) -> bool: ...
 
 
+class Connection(Protocol):
+    """What readiness asks of the long connection."""
+
+    @property
+    def failure(self) -> str: ...
+
+
 class NotReady(Exception):
     """A dependency does not answer; the message says which and what to look at."""
 
@@ -36,6 +43,7 @@ class Checks:
     settings: Settings
     inbox: Inbox
     worker: Worker | None
+    connection: Connection | None = None
     clock: Callable[[], float] = time.monotonic
     _kept: dict[str, tuple[float, str]] = field(default_factory=dict)
 
@@ -45,6 +53,8 @@ class Checks:
         if self.settings.supabase_url:
             checks["memory"] = self._supabase
         checks["feishu"] = self._feishu
+        if self.connection:
+            checks["connection"] = self._connection
         if self.worker:
             checks["worker"] = self._worker
         return {name: self._outcome(name, check) for name, check in checks.items()}
@@ -70,6 +80,13 @@ class Checks:
     def _worker(self) -> None:
         if self.worker and not self.worker.alive:
             raise NotReady("the inline worker has stopped: restart the process")
+
+    def _connection(self) -> None:
+        if self.connection and (failure := self.connection.failure):
+            raise NotReady(
+                f"the long connection to Feishu is not open ({failure}): look at the log, and at "
+                "the subscription mode in the console (Events & Callbacks)"
+            )
 
     def _feishu(self) -> None:
         answer = _post(

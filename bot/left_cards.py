@@ -6,10 +6,12 @@ attempts are used up. The card gets the stored reply, or an honest sentence that
 
 from __future__ import annotations
 
+import asyncio
+
 import structlog
 
 from bot.buttons import card_buttons
-from bot.delivery import Delivered, Target, Undeliverable, deliver
+from bot.delivery import REPLACING, Delivered, Target, Undeliverable, deliver
 from bot.feishu.errors import FeishuFailure
 from bot.live_card import LiveCard
 from bot.services import Services
@@ -21,12 +23,17 @@ log = structlog.get_logger()
 
 LEFT_AFTER_S = 480
 _UNTOUCHED_S = 60
-REPLACING = 10  # the version of a reply that takes the place of a withdrawn card
 
 UNFINISHED = (
     "抱歉，这次没能答完，请再问一次。 / Sorry, I could not finish this answer; please ask again."
 )
-TAKEN_BACK = "（提问已撤回） / (The question was taken back.)"
+
+
+async def tend_left_cards(services: Services) -> None:
+    """Once a minute, for as long as the worker works."""
+    while True:
+        await finish_left_cards(services)
+        await asyncio.sleep(_UNTOUCHED_S)
 
 
 async def finish_left_cards(
@@ -62,7 +69,7 @@ async def _finish(services: Services, live: LiveCard, kept: OpenCard) -> None:
         kept.context, turn_id=kept.turn_id, cards=[UNFINISHED]
     )
     if not reply:
-        await live.withdraw(TAKEN_BACK)
+        await live.withdraw()
     for card in reply:
         sent = await _sent(services, live, kept, card)
         if sent and card.status == "pending":
@@ -81,11 +88,11 @@ async def _sent(
 ) -> Delivered | None:
     """The first card is the one that was left; of the others what is pending is sent."""
     names, buttons = services.people.known, card_buttons(card.buttons)
+    shown = None
     if card.chunk == 0 and card.status != "failed":
-        if shown := await live.finish(card.content, buttons=buttons, names=names):
-            return shown
-    if card.status != "pending":
-        return None
+        shown = await live.finish(card.content, buttons=buttons, names=names)
+    if shown or card.status != "pending":
+        return shown
     return await deliver(
         services.feishu,
         Target(kept.reply_to, kept.context.chat_id, kept.in_thread),

@@ -23,6 +23,7 @@ from memory.errors import StoreError
 
 log = structlog.get_logger()
 
+TAKEN_BACK = "（提问已撤回） / (The question was taken back.)"
 _STEPS = 6
 _CLOSED = {"config": {"streaming_mode": False}}
 _LATER = frozenset({Action.RETRY, Action.IN_FLIGHT})
@@ -55,9 +56,7 @@ class LiveCard:
     async def write(self, markdown: str) -> None:
         """Shows the whole text so far; needs streaming to be on."""
         number, uuid = self._next()
-        await self._feishu.stream_text(
-            self._kept.card_id, cards.ANSWER_ID, markdown, number, uuid
-        )
+        await self._feishu.stream_text(self._kept.card_id, cards.ANSWER_ID, markdown, number, uuid)
 
     async def finish(
         self, markdown: str, *, buttons: Sequence[cards.Button], names: Mapping[str, str]
@@ -92,15 +91,15 @@ class LiveCard:
                 return Delivered(content, message_id)
         return await self._without_cardkit(markdown, buttons, message_id)
 
-    async def withdraw(self, sentence: str) -> None:
-        """The card shall not stay: it is recalled, or says `sentence` where Feishu forbids that."""
+    async def withdraw(self) -> None:
+        """The question was taken back: so is the card, or it says so where Feishu forbids that."""
         if self._message_id is None:
             return
         try:
             await self._feishu.delete_message(self._message_id)
         except FeishuError as error:
             self._report(error)
-            await self.finish(sentence, buttons=(), names={})
+            await self.finish(TAKEN_BACK, buttons=(), names={})
 
     async def closed(self) -> None:
         """Nobody needs to go on with the card."""

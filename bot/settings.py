@@ -75,6 +75,11 @@ class Settings(BaseSettings):
         return self.feishu_app_id.startswith(_SANDBOX_APP)
 
     @property
+    def long_connection(self) -> bool:
+        """Events come over a connection that the bot opens; the simulated group has a webhook."""
+        return self.feishu_transport == "websocket" and not self.sandbox
+
+    @property
     def embedded_database(self) -> bool:
         """Postgres is started in `DATA_DIR`."""
         return not self.database_url
@@ -111,11 +116,12 @@ def _first_sentence(exc: ValidationError) -> str:
 
 
 def _require_together(settings: Settings) -> None:
-    needed = {
-        "FEISHU_APP_SECRET": settings.feishu_app_secret,
-        "FEISHU_ENCRYPT_KEY": settings.feishu_encrypt_key,
-        "FEISHU_VERIFICATION_TOKEN": settings.feishu_verification_token,
-    }
+    needed = {"FEISHU_APP_SECRET": settings.feishu_app_secret}
+    if not settings.long_connection:
+        needed |= {
+            "FEISHU_ENCRYPT_KEY": settings.feishu_encrypt_key,
+            "FEISHU_VERIFICATION_TOKEN": settings.feishu_verification_token,
+        }
     where = "it is in the Feishu developer console (Credentials, and Events & Callbacks)"
     if settings.supabase_url:
         if not settings.supabase_url.startswith(("https://", "http://")):

@@ -1,6 +1,6 @@
 """A reply that is seen while it is written, in one card.
 
-    create → keep (database) → reply with the card → text, text, … → final text, streaming off, buttons
+    create → keep (database) → reply with the card → text, text, … → final text and buttons
 
 A quick answer needs none of it and comes as an ordinary card. The card is kept before it is sent:
 after a crash the turn goes on with the same one, and a janitor finishes what no turn comes back to.
@@ -26,8 +26,10 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.live_card import LiveCard
 from bot.partial import frame_gap_s
+from bot.services import Services
 from memory.cards import CardStore, OpenCard
 from memory.errors import StoreError
+from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext
 
 log = structlog.get_logger()
@@ -57,9 +59,25 @@ class Opening:
     target: Target
 
 
-def allowed(denials: Mapping[str, float]) -> bool:
-    """Whether CardKit may be asked now."""
-    return time.monotonic() >= denials.get(DENIAL, 0.0)
+Render = Callable[[Progress], str]
+
+
+async def begin_stream(
+    services: Services, opening: Opening, opened: OpenTurn, render: Render
+) -> CardStream | None:
+    """The card for a turn as it was found: the one that an earlier attempt left, or a new one where
+    that is wanted and possible. Raises `StoreError`."""
+    if opened.degraded or opened.state in ("sent", "failed"):
+        return None
+    store = CardStore(services.rpc)
+    kept = None
+    if opened.attempts != 1:
+        kept = await store.resume(opening.context, turn_id=opening.turn_id)
+    if kept is None:
+        denied = time.monotonic() < services.denials.get(DENIAL, 0.0)
+        if opened.state != "open" or not services.settings.stream_replies or denied:
+            return None
+    return CardStream(services.feishu, store, opening, render, denials=services.denials, kept=kept)
 
 
 class CardStream:
@@ -74,11 +92,11 @@ class CardStream:
         feishu: FeishuClient,
         store: CardStore,
         opening: Opening,
-        render: Callable[[Progress], str],
+        render: Render,
         *,
         denials: MutableMapping[str, float],
         kept: OpenCard | None = None,
-        pace: Pace = Pace(),  # noqa: B008 - frozen
+        pace: Pace = Pace(),
     ) -> None:
         self._feishu = feishu
         self._store = store
@@ -125,6 +143,17 @@ class CardStream:
         if delivered is None:
             self._deny()
         return delivered
+
+    async def withdraw(self) -> None:
+        """The question was taken back, so no answer will come."""
+        if self.card is not None:
+            await self.card.withdraw()
+            await self.card.closed()
+
+    async def closed(self) -> None:
+        """The reply is delivered, in whatever way: nobody needs to go on with the card."""
+        if self.card is not None:
+            await self.card.closed()
 
     async def _stop(self, task: asyncio.Task[None], *, at_once: bool) -> None:
         for event in (self._over, self._spoken, self._changed):

@@ -6,28 +6,31 @@ a stored reply is never made again, and Feishu recognises a repeated send by its
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
 
-from bot import metrics
+from bot import metrics, timing
 from bot.agents.manager import Answer, ModelUnavailable
+from bot.agents.progress import OnProgress, Progress
 from bot.buttons import Reply, card_buttons, reply_of
 from bot.command_answers import Asked, answer_command
 from bot.commands import parse, quietens
 from bot.decisions import Reason
-from bot.delivery import Delivered, Target, Undeliverable, deliver
+from bot.delivery import REPLACING, Delivered, Target, Undeliverable, deliver
 from bot.feishu import events, markup, splitting
 from bot.feishu.events import MessageEvent, Recall
 from bot.languages import Language, has_chinese, language_of
 from bot.listening import Heard, answered, listen
-from bot.mentions import NOBODY, Person, address_reply, from_card, to_card
+from bot.mentions import ALL_NAMES, NOBODY, Person, address_reply, from_card, to_card
+from bot.partial import showable
 from bot.prompting import Scene, build_prompt
 from bot.services import Services
+from bot.streaming import CardStream, Opening, begin_stream
+from bot.timing import stage
 from bot.transcript import transcript
 from bot.working import showing_work
 from memory.buttons import ChatType
@@ -70,6 +73,7 @@ class Turn:
     bot: Person
     received_ms: int
     reply_to: str
+    on_progress: OnProgress | None = None
 
     @property
     def id(self) -> str:
@@ -105,6 +109,7 @@ async def handle_message(
     A click comes as a message of ours: then `reply_to` is the card that was clicked, and
     `answering` what takes the place of commands and model, if anything.
     """
+    timing.begin()
     bot = await services.identity.person()
     services.people.learn((m.open_id, m.name) for m in event.mentions)
     await services.people.look_up([event.sender_open_id])
@@ -116,17 +121,24 @@ async def handle_message(
     with metrics.IN_FLIGHT.track_inprogress():
         opened = await _open(services, turn)
         reply = opened.reply
+        stream = await _stream(services, turn, opened)
         if opened.state == "open":
-            async with showing_work(services.feishu, turn.reply_to):
+            if stream:
+                turn, at_work = replace(turn, on_progress=stream.progress), stream.running()
+            else:
+                at_work = showing_work(services.feishu, turn.reply_to)
+            async with at_work:
                 answer = await (answering or _reply)(services, turn, opened)
             reply = await _store(services, turn, answer)
-        outcome = await _deliver(services, turn, opened, reply)
+        outcome = await _deliver(services, turn, opened, reply, stream)
     _report(services, turn, opened, outcome)
 
 
 async def handle_recall(services: Services, recall: Recall) -> None:
     """A message was taken back: it leaves transcript and memory, and is not answered any more."""
     state = await services.store.recall(recall.message_id, recall.chat_id)
+    if services.queue:
+        await asyncio.to_thread(services.queue.forget, message_id=recall.message_id)
     log.info("recalled", message_id=recall.message_id, turn_state=state)
 
 
@@ -171,7 +183,7 @@ def subject_of(event: MessageEvent, bot_open_id: str) -> str:
 
 
 async def _open(services: Services, turn: Turn) -> OpenTurn:
-    with _stage("memory_load"):
+    with stage("memory_load"):
         return await services.store.open_turn(
             turn.context,
             turn_id=turn.id,
@@ -217,9 +229,11 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         budget_tokens=services.settings.history_token_budget,
     )
     try:
-        with _stage("model"):
+        with stage("model"):
             answer = await services.manager.answer(
-                prompt, timeout_s=min(left, services.settings.model_timeout_seconds)
+                prompt,
+                timeout_s=min(left, services.settings.model_timeout_seconds),
+                on_progress=turn.on_progress,
             )
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason)
@@ -227,6 +241,13 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         return _sorry(turn, "empty")
     metrics.TOKENS.labels(direction="in").inc(answer.input_tokens)
     metrics.TOKENS.labels(direction="out").inc(answer.output_tokens)
+    timing.note(
+        tokens_in=answer.input_tokens,
+        tokens_out=answer.output_tokens,
+        tools=[call["name"] for call in answer.tool_calls],
+        specialists=list(answer.specialists),
+        cut_short=answer.cut_short,
+    )
     return answer
 
 
@@ -242,7 +263,7 @@ async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
     wide: RecallScope = "chat" if turn.in_group else "everywhere"
     oldest = opened.history[0].id if opened.history else None
     try:
-        with _stage("recall"):
+        with stage("recall"):
             found = await services.store.find(
                 turn.context,
                 turn.question,
@@ -295,7 +316,7 @@ def _transcript(turn: Turn) -> str:
 
 async def _store(services: Services, turn: Turn, answer: Reply) -> tuple[StoredCard, ...]:
     """Composes the exact card texts and stores them as pending, before anything is sent."""
-    with _stage("memory_save"):
+    with stage("memory_save"):
         _, stored = await services.store.record_reply(
             turn.context,
             turn_id=turn.id,
@@ -329,21 +350,41 @@ def compose(services: Services, turn: Turn, text: str) -> list[str]:
     return splitting.split_markdown(markdown)
 
 
+async def _stream(services: Services, turn: Turn, opened: OpenTurn) -> CardStream | None:
+    """The card that shows the answer while it is written; its text is composed like any reply."""
+    language = _language(turn, opened)
+    names = [*services.people.roster(_people_of(turn)).names().values(), *ALL_NAMES]
+
+    def render(progress: Progress) -> str:
+        return compose(services, turn, showable(progress, names, language))[0]
+
+    opening = Opening(turn.context, turn.id, turn.target)
+    return await begin_stream(services, opening, opened, render)
+
+
 async def _deliver(
-    services: Services, turn: Turn, opened: OpenTurn, reply: tuple[StoredCard, ...]
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    reply: tuple[StoredCard, ...],
+    stream: CardStream | None,
 ) -> str:
     """Sends what is pending, card by card; what was sent is what is marked sent."""
     if opened.state in _OVER or not reply:
+        if stream:
+            await stream.withdraw()
         return "duplicate" if opened.state == "sent" else "cancelled"
     for card in reply:
         if card.status != "pending":
             continue
         try:
-            sent = await _send(services, turn, card)
+            sent = await _send(services, turn, card, stream)
         except Undeliverable as exc:
             await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
+            if stream:
+                await stream.closed()
             return "failed"
-        with _stage("memory_save"):
+        with stage("memory_save"):
             await services.store.mark_sent(
                 turn.context,
                 turn_id=turn.id,
@@ -357,19 +398,31 @@ async def _deliver(
         await answered(
             services, turn.event, turn.heard, bot=turn.bot, spoken=spoken, sent_id=sent.message_id
         )
+    if stream:
+        await stream.closed()
     return "sent"
 
 
-async def _send(services: Services, turn: Turn, card: StoredCard) -> Delivered:
-    with _stage("send"):
+async def _send(
+    services: Services, turn: Turn, card: StoredCard, stream: CardStream | None
+) -> Delivered:
+    """The first card is the one that was streamed, if any; the others are new ones."""
+    with stage("send"):
+        names, buttons = services.people.known, card_buttons(card.buttons)
+        streamed = stream is not None and stream.card is not None and card.chunk == 0
+        if stream and streamed:
+            shown = await stream.deliver(card.content, buttons=buttons, names=names)
+            if shown:
+                return shown
         return await deliver(
             services.feishu,
             turn.target,
             turn_id=turn.id,
             chunk=card.chunk,
             content=card.content,
-            names=services.people.known,
-            buttons=card_buttons(card.buttons),
+            names=names,
+            buttons=buttons,
+            version=REPLACING if streamed else 0,
         )
 
 
@@ -379,15 +432,6 @@ def _people_of(turn: Turn) -> list[str]:
     talking = list(turn.heard.conversation.participants) if turn.heard.conversation else []
     known = [turn.event.sender_open_id, turn.context.user_id, *mentioned, *talking]
     return [open_id for open_id in dict.fromkeys(known) if open_id and open_id != turn.bot.open_id]
-
-
-@contextlib.contextmanager
-def _stage(name: str) -> Iterator[None]:
-    started = time.perf_counter()
-    try:
-        yield
-    finally:
-        metrics.STAGE_SECONDS.labels(stage=name).observe(time.perf_counter() - started)
 
 
 def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> None:
@@ -401,4 +445,5 @@ def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> N
         attempt=opened.attempts,
         history=len(opened.history),
         seconds=round(seconds, 3),
+        **timing.fields(),
     )

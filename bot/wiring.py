@@ -88,9 +88,12 @@ async def _mcp(stack: contextlib.AsyncExitStack) -> McpServers | None:
 def _manager(
     settings: Settings, rpc: Rpc, store: MemoryStore, people: People, mcp: McpServers | None
 ) -> Manager:
-    async def recall(context: AgentMemoryContext, query: str, scope: RecallScope, k: int) -> str:
-        found = await store.find(context, query, scope=scope, k=k)
-        return render(found, names=people.known)
+    async def recall(
+        context: AgentMemoryContext, query: str, scope: RecallScope, k: int, asking: str
+    ) -> str:
+        found = await store.find(context, query, scope=scope, k=k + 1)
+        earlier = [passage for passage in found if passage.turn_id != asking]
+        return render(earlier[:k], names=people.known)
 
     named = models(settings)
     return Manager(

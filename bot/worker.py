@@ -22,11 +22,13 @@ from bot.clicks import handle_click
 from bot.database import database_url
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
+from bot.left_cards import tend_left_cards
 from bot.services import Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.turn import handle_message, handle_recall
 from bot.wiring import check_files, open_services
 from memory.errors import StoreError
+from memory.operations import Operations
 from memory.spooling import SpoolingStore
 
 log = structlog.get_logger()
@@ -36,6 +38,7 @@ _HEARTBEAT_S = 4.0
 _STALLED_AFTER_S = 14.0
 _RESTART_S = 2.0
 _KEYS_KEPT_H = 48
+_ROUNDS_AN_HOUR = int(3600 / _HEARTBEAT_S)
 
 
 async def handle_event(
@@ -96,7 +99,10 @@ async def _work(settings: Settings, url: str, services: Services, stop: asyncio.
                 delete_jobs="successful",
             )
         )
-        tending = [tasks.create_task(_tend(app, url))]
+        tending = [
+            tasks.create_task(_tend(app, services)),
+            tasks.create_task(tend_left_cards(services)),
+        ]
         if isinstance(services.store, SpoolingStore):
             tending.append(tasks.create_task(services.store.drain_forever(stop)))
         log.info("worker.started", concurrency=settings.worker_concurrency)
@@ -115,18 +121,31 @@ async def _first(working: asyncio.Task[None], stopped: Any) -> None:
         raise ConnectionError("the queue's worker ended by itself")
 
 
-async def _tend(app: procrastinate.App, url: str) -> None:
-    """Takes over jobs of workers that died, and forgets old idempotency keys."""
+async def _tend(app: procrastinate.App, services: Services) -> None:
+    """Takes over jobs of workers that died; hourly, forgets old keys and what is past retention."""
     rounds = 0
     while True:
         resumed = await queue.resume_stalled(app, heartbeat_s=_STALLED_AFTER_S)
         if resumed:
             metrics.STALLED.inc(resumed)
             log.warning("worker.resumed_stalled", jobs=resumed)
-        if rounds % 720 == 0:
+        if rounds % _ROUNDS_AN_HOUR == 0:
             await queue.prune(app, hours=_KEYS_KEPT_H)
+            await _apply_retention(services)
         rounds += 1
         await asyncio.sleep(_HEARTBEAT_S)
+
+
+async def _apply_retention(services: Services) -> None:
+    days = services.settings.retention_days
+    if not days:
+        return
+    try:
+        deleted = await Operations(services.rpc).apply_retention(days)
+    except StoreError as exc:
+        log.warning("retention.postponed", error=type(exc).__name__)
+    else:
+        log.info("retention", days=days, deleted=deleted)
 
 
 class InlineWorker:

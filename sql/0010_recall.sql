@@ -133,15 +133,6 @@ select t.turn_id, t.conversation_id, t.user_id, t.tenant_key, t.chat_id, t.first
        cardinality(k.tokens), public.recall_terms(k.tokens)
 from public.agent_turn_texts t, public.recall_tokens(t.content) k(tokens);
 
--- What was said in a turn by role p_role, its cards joined; null when nothing was.
-create function public.turn_said(p_turn_id text, p_role text) returns text
-language sql stable security invoker set search_path = ''
-as $$
-  select string_agg(m.content, e'\n\n' order by m.chunk)
-  from public.agent_messages m
-  where m.turn_id = p_turn_id and m.role = p_role and m.status <> 'failed'
-$$;
-
 -- The p_k best turns for p_query, best first.
 -- p_scope: 'thread' is this conversation, 'chat' the person's conversations of this chat,
 -- 'everywhere' all of theirs. Of this conversation only what came before p_before_id.
@@ -176,21 +167,22 @@ begin
 
   return (
     with scoped as materialized (
-      select t.* from public.agent_turn_terms t
+      select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length, t.terms
+      from public.agent_turn_terms t
       where p_scope = 'thread' and t.conversation_id = p_conversation_id
         and t.user_id = p_user_id and t.tenant_key = p_tenant_key and t.first_id < v_before
       union all
-      select t.* from public.agent_turn_terms t
+      select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length, t.terms
+      from public.agent_turn_terms t
       where p_scope <> 'thread' and t.user_id = p_user_id and t.tenant_key = p_tenant_key
         and (p_scope = 'everywhere' or t.chat_id = p_chat_id)
         and (t.conversation_id <> p_conversation_id or t.first_id < v_before)
     ),
     -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
-    -- after. The gaps in place keep the neighbours of different conversations apart.
+    -- after. A gap in place keeps the neighbours of different conversations apart.
     turns as materialized (
       select first_id, turn_id, asked_at,
-        row_number() over (order by conversation_id, first_id)
-          + 4 * dense_rank() over (order by conversation_id) as place,
+        1000000 * dense_rank() over (order by conversation_id) + row_number() over around as place,
         (sum(length) over around)::double precision as length,
         lag(turn_id) over around as before, lead(turn_id) over around as after
       from scoped
@@ -224,37 +216,47 @@ begin
              (count(*) over (partition by s.term))::double precision as df
       from spread s join turns t using (place)
     ),
-    scores as (
+    scores as materialized (
       select first_id, sum(
         ln(1 + ((select n from whole) - df + half) / (df + half))
         * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / (select length from whole)))) as score
       from weighed group by first_id
     ),
-    span as (
+    span as materialized (
       select since, until
       from jsonb_array_elements(p_spans::jsonb) with ordinality p(pair, preference),
         lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s(since, until)
       where exists (select from turns t where t.asked_at >= since and t.asked_at < until)
       order by preference limit 1
     ),
-    ranked as (
-      select t.*, coalesce(s.score, 0)
-        + case when d.since is null then 0
-               else p_boost * coalesce(max(s.score) over (), 1) end as score
-      from turns t
-      left join scores s using (first_id)
-      left join span d on t.asked_at >= d.since and t.asked_at < d.until
-      where s.score is not null or (d.since is not null and p_boost > 0)
-      order by score desc, t.first_id desc limit p_k
+    best as (
+      select first_id, sum(score) as score
+      from (
+        select first_id, score from scores
+        union all
+        select t.first_id, p_boost * coalesce((select max(score) from scores), 1)
+        from turns t join span d on t.asked_at >= d.since and t.asked_at < d.until
+        where p_boost > 0
+      ) s
+      group by first_id order by score desc, first_id desc limit p_k
+    ),
+    ranked as materialized (
+      select t.*, best.score from best join turns t using (first_id)
+    ),
+    said as (
+      select m.turn_id,
+        string_agg(m.content, e'\n\n' order by m.chunk) filter (where m.role = 'user') as question,
+        string_agg(m.content, e'\n\n' order by m.chunk) filter (where m.role = 'assistant') as answer
+      from public.agent_messages m
+      where m.status <> 'failed' and m.turn_id = any (array(
+        select unnest(array[r.turn_id, r.before, r.after]) from ranked r))
+      group by m.turn_id
     )
     select coalesce(jsonb_agg(jsonb_build_object(
       'turn_id', r.turn_id, 'asked_at', r.asked_at, 'score', round(r.score::numeric, 4),
-      'question', public.turn_said(r.turn_id, 'user'),
-      'answer', public.turn_said(r.turn_id, 'assistant'),
-      'before', concat_ws(e'\n', public.turn_said(r.before, 'user'),
-                                 public.turn_said(r.before, 'assistant')),
-      'after', concat_ws(e'\n', public.turn_said(r.after, 'user'),
-                                public.turn_said(r.after, 'assistant'))
+      'question', s.question, 'answer', s.answer,
+      'before', concat_ws(e'\n', before.question, before.answer),
+      'after', concat_ws(e'\n', after.question, after.answer)
     ) || (
       select jsonb_build_object(
         'message_id', q.id, 'conversation_id', q.conversation_id, 'chat_id', q.chat_id,
@@ -262,6 +264,9 @@ begin
       from public.agent_messages q where q.id = r.first_id
     ) order by r.score desc, r.first_id desc), '[]')
     from ranked r
+    join said s using (turn_id)
+    left join said before on before.turn_id = r.before
+    left join said after on after.turn_id = r.after
   );
 end
 $$;
@@ -273,7 +278,7 @@ begin
   for f in
     select p.oid::regprocedure from pg_proc p
     where p.pronamespace = 'public'::regnamespace and p.proname in (
-      'recall_stem', 'recall_tokens', 'recall_terms', 'index_turn', 'turn_said', 'recall')
+      'recall_stem', 'recall_tokens', 'recall_terms', 'index_turn', 'recall')
   loop
     execute format('revoke execute on function %s from public, anon', f);
     execute format('grant execute on function %s to authenticated, service_role', f);

@@ -26,7 +26,7 @@ _OPEN, _CLOSE = "<think>", "</think>"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The whole text so far, or the name of the tool that runs; both empty while nothing is said."""
+    """The whole text so far, or the name of the tool that runs; neither while nothing is said."""
 
     text: str = ""
     tool: str = ""

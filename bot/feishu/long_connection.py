@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import certifi
 import structlog
@@ -104,9 +104,9 @@ class LongConnection:
                 connected, self._failure = True, ""
                 await self._serve(connection)
         except FeishuFailure as exc:
-            self._failure = str(exc)
-            log.warning("long_connection.lost" if connected else "long_connection.failed",
-                        reason=str(exc))  # fmt: skip
+            self._failure = exc.reason if isinstance(exc, Unreachable) else str(exc)
+            ended = "long_connection.lost" if connected else "long_connection.failed"
+            log.warning(ended, reason=self._failure)
         except Exception as exc:  # noqa: BLE001 - its text may hold the ticket: frames only
             self._failure = type(exc).__name__
             stack = "".join(traceback.format_tb(exc.__traceback__))
@@ -141,13 +141,16 @@ class LongConnection:
 def address_of(url: object) -> Address:
     """The address the endpoint gave. Raises `Unreachable` for one that cannot be used: its secrets
     travel over TLS, or stay on this machine."""
-    parts = urlsplit(url) if isinstance(url, str) else SplitResult("", "", "", "", "")
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        query = parse_qs(parts.query)
+        service = int(query.get("service_id", ["0"])[0])
+    except ValueError as exc:
+        raise Unreachable("the endpoint gave a malformed address") from exc
     local = parts.scheme == "ws" and parts.hostname in _LOOPBACK
-    query = parse_qs(parts.query)
-    service = query.get("service_id", ["0"])[0]
-    if not (parts.scheme == "wss" or local) or not service.isdecimal():
+    if not (parts.scheme == "wss" and parts.hostname) and not local:
         raise Unreachable("the endpoint gave no usable address")
-    return Address(parts.geturl(), int(service), query.get("device_id", [""])[0])
+    return Address(parts.geturl(), service, query.get("device_id", [""])[0])
 
 
 def reconnect_delay(pace: Pace, failed: int, chance: float) -> float:
@@ -159,7 +162,7 @@ def reconnect_delay(pace: Pace, failed: int, chance: float) -> float:
     """
     if failed == 0:
         return max(_FLOOR_S, pace.jitter_s * chance)
-    longest = min(pace.interval_s, _FLOOR_S * 2 ** min(failed, 10))
+    longest = min(pace.interval_s, _FLOOR_S * 2.0 ** min(failed, 10))
     return max(_FLOOR_S, longest * (1 + chance) / 2)
 
 

@@ -72,6 +72,36 @@ def test_a_follow_up_is_asked_by_whoever_clicks_with_their_own_memory(world: Wor
     assert sent["root_id"] == first
 
 
+SUGGESTED = [
+    "Which word did I tell you?",
+    "What do we need before the launch on the third of March?",
+    "谁来？",
+]
+
+
+def test_what_the_model_suggests_stands_on_buttons_and_never_in_the_text(world: World) -> None:
+    suggest = {"name": "suggest_follow_ups", "arguments": {"questions": [*SUGGESTED, "too many"]}}
+    rules = [
+        {"when": {"contains": "suggest"}, "reply": {"tool_calls": [suggest]}, "after_tool": False},
+        {"when": {"contains": "suggest"}, "reply": {"text": "Here you are."}},
+        {"reply": {"text": "You asked: {{last_user}}"}},
+    ]
+    world.model.control("script", {"rules": rules})
+    question, text = world.ask("Alice", "suggest something")
+    (row,) = world.settled(question)
+    (card,) = world.answers(question)
+    labels = [button["text"]["content"] for button in buttons(card)]
+    assert labels == [SUGGESTED[0], SUGGESTED[1][:39] + "…", SUGGESTED[2]]
+    assert not [one for one in SUGGESTED if one[:10] in text]
+    assert row["content"] == text
+
+    assert "On it" in toast(click(world, "Bob", question, None, index=1))
+    asked = turn_id(values(card)[1]["b"])
+    (answer,) = world.settled(asked)
+    assert SUGGESTED[1] in answer["content"], "the label was asked, not the question"
+    assert answer["user_id"] == world.people["Bob"]
+
+
 def test_an_answer_to_a_click_keeps_to_its_thread(world: World) -> None:
     first, _ = world.ask("Alice", "one topic")
     world.settled(first)
@@ -99,10 +129,13 @@ def test_buttons_of_a_real_card_are_pressed_by_their_place(world: World) -> None
     assert "This is what I hold about you here." in row["content"]
 
 
-def values(card: dict[str, Any]) -> list[dict[str, Any]]:
+def buttons(card: dict[str, Any]) -> list[dict[str, Any]]:
     body = card["card"] or json.loads(card["content"])
-    buttons = [e for e in body["body"]["elements"] if e["tag"] == "button"]
-    return [button["behaviors"][0]["value"] for button in buttons]
+    return [element for element in body["body"]["elements"] if element["tag"] == "button"]
+
+
+def values(card: dict[str, Any]) -> list[dict[str, Any]]:
+    return [button["behaviors"][0]["value"] for button in buttons(card)]
 
 
 def test_clicking_twice_asks_once(world: World) -> None:

@@ -93,6 +93,7 @@ def test_two_workers_racing_answer_each_question_once(world: World) -> None:
         world.settled(question)
         assert len(world.answers(question)) == 1
         assert len(world.stored(question)) == 1
+    world.bot.workers.pop().terminate()
 
 
 def test_sigterm_finishes_what_is_running_and_ends_within_ten_seconds(world: World) -> None:

@@ -260,7 +260,7 @@ SCOPES = ("thread", "person")
 async def test_recall_is_a_tool_only_where_something_can_be_searched() -> None:
     asked: list[Any] = []
 
-    async def recall(context: AgentMemoryContext, query: str, scope: str, k: int) -> str:
+    async def recall(context: AgentMemoryContext, query: str, scope: str, k: int, _: str) -> str:
         asked.append((context, query, scope, k))
         return ""
 

@@ -14,8 +14,9 @@ from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
 RecallScope = Literal["thread", "chat", "everywhere"]
-Recall = Callable[[AgentMemoryContext, str, RecallScope, int], Awaitable[str]]
-"""Finds earlier messages of the turn's person: context, query, scope and how many; rendered text.
+Recall = Callable[[AgentMemoryContext, str, RecallScope, int, str], Awaitable[str]]
+"""Finds earlier messages of the turn's person: context, query, scope, how many, and the turn that
+asks, which does not count as earlier; rendered text.
 
 Raises `StoreError`.
 """

@@ -69,7 +69,7 @@ async def recall(
             'Nothing was read. Use scope "thread" or "chat".'
         )
     passages = min(max(k, 1), _MOST_PASSAGES)
-    found = await ctx.deps.recall(ctx.deps.context, query, scope, passages)
+    found = await ctx.deps.recall(ctx.deps.context, query, scope, passages, ctx.deps.prompt.turn_id)
     return found or "Nothing that was said earlier matches. Do not guess."
 
 
