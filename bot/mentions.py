@@ -80,7 +80,7 @@ def compose_reply(
     that the opening repeats is dropped. Composing a composed text changes nothing.
     """
     known = _Names.of((agent_id, sender or "", *names), complete=bool(names))
-    text = _without_self((response or "").strip(), agent_id, known).strip()
+    text = _without_self(_trimmed(response), agent_id, known).strip()
     if sender and sender_type in ADDRESSED_SENDER_TYPES and not _same(sender, agent_id):
         text = _with_sender(text, sender, known)
     seen: set[str] = set()
@@ -180,7 +180,7 @@ def address_reply(
         seen.add(key)
         return again
 
-    text = _cut((response or "").strip(), known._index(), superfluous)
+    text = _cut(_trimmed(response), known._index(), superfluous)
     silent = private or not auto_mention or sender_type not in ADDRESSED_SENDER_TYPES
     if not text or silent or addressee is None or addressee.open_id in seen:
         return text
@@ -325,6 +325,13 @@ def _cut(text: str, names: _Names, unwanted: Callable[[_Address], bool]) -> str:
         else:
             done = address.end if kept else address.after
     return (kept + text[done:]).strip()
+
+
+def _trimmed(response: str | None) -> str:
+    """Without white space around, and without separators in front of an opening address."""
+    text = (response or "").strip()
+    bare = _SEPARATORS.sub("", text, count=1)
+    return bare if bare.startswith("@") else text
 
 
 def _without_self(text: str, agent: str, known: _Names) -> str:

@@ -122,9 +122,12 @@ class LongConnection:
     @asynccontextmanager
     async def _opened(self, executor: ThreadPoolExecutor) -> AsyncIterator[OpenConnection]:
         address = await self._address()
-        async with await _socket(address) as socket:
-            log.info("long_connection.open", connection_id=address.connection_id)
+        socket = await _socket(address)
+        log.info("long_connection.open", connection_id=address.connection_id)
+        try:
             yield OpenConnection(socket, address.service, self._handler, executor, self._pace)
+        finally:
+            await socket.close()
 
     async def _address(self) -> Address:
         # The header is what lark-oapi sends; its meaning is not documented.

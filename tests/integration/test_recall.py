@@ -27,6 +27,7 @@ pytestmark = pytest.mark.anyio
 
 NOW = datetime.now(UTC)
 SQL = Path(__file__).parents[2] / "sql"
+LOCOMO = Path(__file__).parents[1] / "data" / "recall" / "locomo_small.json"
 
 
 @dataclass(frozen=True)
@@ -314,20 +315,19 @@ async def test_only_the_person_and_the_chat_reach_the_tokens(
     assert _readable(database_url, group.turn(tenant="other")) == 0
 
 
-async def test_what_was_stored_before_recall_came_is_found(
-    blank_database_url: str, postgres_server: Server, group: Group, tmp_path: Path
+def test_what_was_stored_before_recall_came_is_indexed(
+    blank_database_url: str, tmp_path: Path
 ) -> None:
-    alice = group.turn()
     for file in SQL.glob("000*.sql"):
         shutil.copy(file, tmp_path)
     migrations.apply(blank_database_url, folder=tmp_path)
-    async with PostgresBackend(blank_database_url, postgres_server.socket_folder).rpc() as rpc:
-        await Memory(rpc).tell(alice, "1", "猕猴桃", "ok")
+    store(blank_database_url, load_locomo(LOCOMO))
 
-        shutil.copy(SQL / "0010_recall.sql", tmp_path)
-        migrations.apply(blank_database_url, folder=tmp_path)
+    shutil.copy(SQL / "0010_recall.sql", tmp_path)
+    migrations.apply(blank_database_url, folder=tmp_path)
 
-        assert await Memory(rpc).questions(alice, "猕猴桃") == ["猕猴桃"]
+    with psycopg.connect(blank_database_url) as connection:
+        assert len(_indexed(connection)) == 5
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_the_longest_texts_can_be_stored(database_url: str) -> None:
 
 
 async def test_the_evaluation_counts_the_share_of_the_evidence(database_url: str) -> None:
-    corpus = load_locomo(Path(__file__).parents[1] / "data" / "recall" / "locomo_small.json")
+    corpus = load_locomo(LOCOMO)
     store(database_url, corpus)
 
     report = await evaluate(database_url, corpus, [1, 5], with_dates=True)

@@ -41,7 +41,8 @@ FRAMES = st.builds(
     log_id_new=st.none() | TEXT,
 )
 MESSAGE = Frame(
-    DATA, 33554678, 7, 8, (("type", "event"), ("message_id", "m"), ("sum", "1"), ("seq", "0")),
+    DATA, 33554678, 7, 8,
+    (("type", "event"), ("message_id", "m"), ("trace_id", "t"), ("sum", "1"), ("seq", "0")),
     payload=b"{}", log_id_new="log",
 )  # fmt: skip
 

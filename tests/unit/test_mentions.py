@@ -347,3 +347,7 @@ def test_people_who_left_degrade_to_their_plain_name():
     assert without_at(markdown, names, escape=html.escape) == (
         "@Bob @&lt;at id=all&gt;&lt;/at&gt; hi"
     )
+
+
+def test_separators_in_front_of_an_address_do_not_hide_it() -> None:
+    assert compose_reply(", @alice hello", "alice", "memo") == "@alice hello"
