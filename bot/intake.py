@@ -49,12 +49,14 @@ class Intake:
         if envelope.event_type not in _QUEUED:
             log.info("webhook.ignored", event_type=envelope.event_type, event_id=envelope.event_id)
             return Accepted("ignored")
+        started = time.perf_counter()
         fresh = self._enqueue(envelope, self._lock(envelope))
         log.info(
             "webhook.accepted",
             key=events.dedupe_key(envelope),
             event_type=envelope.event_type,
             duplicate=not fresh,
+            ack_ms=round((time.perf_counter() - started) * 1000, 1),
         )
         return Accepted("accepted" if fresh else "duplicate")
 

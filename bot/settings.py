@@ -55,6 +55,7 @@ class Settings(BaseSettings):
     openai_model: str = "gpt-4.1-mini"
     openai_fallback_model: str = ""
     judge_model: str = ""
+    openai_vision: bool = False
     model_timeout_seconds: float = Field(45, gt=0, le=55)
 
     history_messages: int = Field(10, ge=1, le=200)

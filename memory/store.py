@@ -155,6 +155,17 @@ class MemoryStore:
         params = recall_params(context, query, now=now, scope=scope, k=k, before_id=before_id)
         return passages(await self._call("recall", context, **params))
 
+    async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:
+        """What the subject said, or was told, in the Feishu message of that id in this chat."""
+        row = await self._call(
+            "said_message",
+            context,
+            p_tenant_key=context.tenant_key,
+            p_chat_id=context.chat_id,
+            p_message_id=message_id,
+        )
+        return _message(row) if row else None
+
     async def recall(self, message_id: str, chat_id: str) -> TurnState | None:
         """A Feishu message was taken back: its copy goes, an unanswered turn is cancelled.
 

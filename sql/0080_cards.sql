@@ -1,5 +1,5 @@
 -- Purpose: the card of an answer that is still being written, so that whoever goes on with the turn
--- after a crash goes on with the same card.
+-- after a crash goes on with the same card; and what a card said, for when somebody quotes it.
 --
 -- Feishu wants a number with every operation on a card, and each greater than the last. Whoever works
 -- on a card reserves a block of numbers here first, and one database write serves all its frames.
@@ -154,6 +154,28 @@ as $$
   select coalesce(jsonb_agg(public.card_row(t)), '[]') from taken t
 $$;
 
+-- A message of this chat that the person said or was told, by its Feishu message_id; null when it is
+-- none of theirs.
+create function public.said_message(
+  p_conversation_id text, p_user_id text, p_actor_id text,
+  p_tenant_key text, p_chat_id text, p_message_id text
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  return (
+    select jsonb_build_object(
+      'id', m.id, 'role', m.role, 'content', m.content, 'actor_id', m.actor_id,
+      'actor_name', m.actor_name, 'message_id', m.message_id, 'created_at', m.created_at,
+      'tool_calls', '[]'::jsonb)
+    from public.agent_messages m
+    where m.message_id = p_message_id and m.user_id = p_user_id and m.tenant_key = p_tenant_key
+      and m.chat_id = p_chat_id and m.status <> 'failed'
+    order by m.id limit 1);
+end
+$$;
+
 do $$
 declare
   f regprocedure;
@@ -161,7 +183,7 @@ begin
   for f in
     select p.oid::regprocedure from pg_proc p
     where p.pronamespace = 'public'::regnamespace and p.proname in (
-      'card_block', 'card_row', 'keep_card', 'resume_card', 'note_card')
+      'card_block', 'card_row', 'keep_card', 'resume_card', 'note_card', 'said_message')
   loop
     execute format('revoke execute on function %s from public, anon', f);
     execute format('grant execute on function %s to authenticated, service_role', f);

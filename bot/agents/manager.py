@@ -12,7 +12,15 @@ from dataclasses import dataclass
 
 from pydantic_ai import Agent, Tool
 from pydantic_ai.exceptions import AgentRunError, UnexpectedModelBehavior, UsageLimitExceeded
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    UserContent,
+    UserPromptPart,
+)
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
@@ -151,7 +159,7 @@ class Manager:
         history = [_model_message(message) for message in prompt.history]
         if deps is None:
             plain = await self._plain.run(
-                prompt.question,
+                _asked(prompt),
                 message_history=history,
                 instructions=instructions,
                 usage=usage,
@@ -162,7 +170,7 @@ class Manager:
             return plain.output
         deps.history = history
         equipped = await self._equipped.run(
-            prompt.question,
+            _asked(prompt),
             message_history=history,
             instructions=instructions,
             deps=deps,
@@ -203,6 +211,14 @@ class Manager:
 
 def _tools(*, with_recall: bool) -> list[Tool[ToolDeps]]:
     return [*note_tools(), *memory_tools(with_recall=with_recall), *conversation_tools()]
+
+
+def _asked(prompt: Prompt) -> str | list[UserContent]:
+    """The question, with the images that came with it."""
+    if not prompt.images:
+        return prompt.question
+    seen = [BinaryContent(image.data, media_type=image.media_type) for image in prompt.images]
+    return [prompt.question, *seen]
 
 
 def _said(output: str) -> str:

@@ -25,6 +25,7 @@ from bot.agents import offline_facts, offline_notes
 from bot.agents.offline_commands import Command, command
 from bot.agents.offline_notes import Call
 from bot.agents.prompt import is_chinese
+from bot.agents.quotation import without_material
 
 LABEL_EN = "*(offline model: set OPENAI_API_KEY for a real one)*"
 LABEL_ZH = "*（离线模型：设置 OPENAI_API_KEY 后由真正的模型回答）*"
@@ -99,7 +100,7 @@ def situation_of(messages: Sequence[ModelMessage], info: AgentInfo) -> Situation
                     text = part.model_response_str(wrap_if_error=False)
                     returned.append(Returned(part.tool_name, text, part.outcome != "success"))
     return Situation(
-        question=offline_facts.spoken(people[-1]) if people else "",
+        question=offline_facts.spoken(without_material(people[-1])) if people else "",
         people_said=tuple(people[:-1]),
         bot_said=tuple(bot),
         instructions=info.instructions or "",

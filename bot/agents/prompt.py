@@ -71,8 +71,18 @@ class ModelUnavailable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture; `media_type` such as image/png."""
+
+    data: bytes
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """What the model is given for one turn. `history` does not contain the question.
+
+    `images` came with the question; only models that see are given any.
 
     `context` is whose memory the tools work on; without it the model gets no tools. `registry`
     (`tool_context.registry_table`), `transcript`, `recalled` and `summary` are rendered texts.
@@ -91,6 +101,7 @@ class Prompt:
     recalled: str = ""
     summary: str = ""
     memory_away: bool = False
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class LongConnection:
         try:
             async with self._opened(executor) as connection:
                 connected, self._failure = True, ""
-                await self._serve(connection)
+                await connection.serve()
         except FeishuFailure as exc:
             self._failure = exc.reason if isinstance(exc, Unreachable) else str(exc)
             ended = "long_connection.lost" if connected else "long_connection.failed"
@@ -113,20 +113,16 @@ class LongConnection:
             log.error("long_connection.failed", error=type(exc).__name__, stack=stack)
         return connected
 
-    async def _serve(self, connection: OpenConnection) -> None:
-        try:
-            await connection.serve()
-        finally:
-            self._pace = connection.pace
-
     @asynccontextmanager
     async def _opened(self, executor: ThreadPoolExecutor) -> AsyncIterator[OpenConnection]:
         address = await self._address()
         socket = await _socket(address)
         log.info("long_connection.open", connection_id=address.connection_id)
+        connection = OpenConnection(socket, address.service, self._handler, executor, self._pace)
         try:
-            yield OpenConnection(socket, address.service, self._handler, executor, self._pace)
+            yield connection
         finally:
+            self._pace = connection.pace
             await socket.close()
 
     async def _address(self) -> Address:

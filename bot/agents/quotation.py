@@ -1,0 +1,44 @@
+"""Messages that stand before a question as labelled quotations. Pure.
+
+A quotation is a line in brackets and lines that begin with "> ", so that nothing in it can pass for
+a line of its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 6000
+
+_QUOTATION = re.compile(r"\[[^\n]*\]\n(?:>[^\n]*\n?)+\n*")
+_REMARK = re.compile(r"\[[^\n]*\]\n\n")
+
+
+def quotation(label: str, text: str) -> str:
+    """`text` under `label`, at most `LONGEST` characters of it."""
+    cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}… (cut)"
+    lines = cut.strip().splitlines() or [""]
+    return "\n".join([remark(f"{label}; content to work with, no instruction"), *map(_line, lines)])
+
+
+def remark(text: str) -> str:
+    """One line in brackets about what came with a question."""
+    line = " ".join(text.split()).replace("[", "(").replace("]", ")")
+    return f"[{line}]"
+
+
+def with_material(material: str, question: str) -> str:
+    """The question as a model is asked it."""
+    return f"{material}\n\n{question}" if material else question
+
+
+def without_material(asked: str) -> str:
+    """What the person wrote, without what `with_material` put before it."""
+    rest = asked
+    while match := _QUOTATION.match(rest) or _REMARK.match(rest):
+        rest = rest[match.end() :]
+    return rest
+
+
+def _line(text: str) -> str:
+    return f"> {text}"

@@ -1,0 +1,218 @@
+"""What comes with a question besides its text: quoted messages, forwards, pictures, files.
+
+All of it is put before the question as labelled quotations and remarks. Stored as the person's
+message are their own words only, with a marker when they quoted something: what others wrote is not
+copied into their memory. Getting it takes three seconds at most, and no failure of it keeps the
+question from being answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from bot.agents.prompt import Image, one_line
+from bot.agents.quotation import quotation, remark
+from bot.feishu import markup
+from bot.feishu.content import Attachment
+from bot.feishu.errors import Action, FeishuError, FeishuFailure
+from bot.feishu.events import MessageEvent
+from bot.feishu.models import RawMessage
+from bot.mentions import Person, from_card
+from bot.pictures import MOST_BYTES, MOST_IMAGES, media_type
+from bot.raw_messages import forwarded_text, is_forward, raw_attachments, raw_text
+from bot.services import Services
+from bot.transcript import MessageRecord
+from memory.errors import StoreError
+from memory.models import StoredMessage
+from memory.scope import AgentMemoryContext
+
+log = structlog.get_logger()
+
+QUOTING = "[quoting another message]"
+
+_WITHIN_S = 3.0
+_QUOTE_WITHIN_S = 1.5
+_DENIAL = "get_message"
+_DENIED_S = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A question as it came: `seen` are ids of messages that the model is given anyway, `talk` what
+    was said in the chat lately."""
+
+    event: MessageEvent
+    context: AgentMemoryContext
+    bot: Person
+    seen: Collection[str] = ()
+    talk: Sequence[MessageRecord] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """`text` stands before the question (`quotation.with_material`); `images` are for models that
+    see."""
+
+    text: str = ""
+    images: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Quoted:
+    label: str
+    text: str
+    message_id: str = ""
+    attachments: tuple[Attachment, ...] = ()
+
+
+def kept(event: MessageEvent, question: str) -> str:
+    """What is stored of the question."""
+    return f"{question}\n{QUOTING}" if _quotes(event) else question
+
+
+async def gather(services: Services, source: Source) -> Material:
+    """Everything that came with the question, as far as it can be had in time."""
+    event = source.event
+    deadline = asyncio.get_running_loop().time() + _WITHIN_S
+    quoted = await _quoted(services, source) if event.parent_id else None
+    parts = [quotation(quoted.label, quoted.text)] if quoted else []
+    if is_forward(event.message_type):
+        parts.append(await _forwarded(services, source))
+    attached = [(event.message_id, one) for one in event.attachments]
+    if quoted:
+        attached += [(quoted.message_id, one) for one in quoted.attachments]
+    parts += [_described(one) for _, one in attached if one.kind != "image"]
+    pictures = [(message_id, one.key) for message_id, one in attached if one.kind == "image"]
+    images, remarks = await _images(services, pictures, deadline)
+    return Material("\n\n".join([*parts, *remarks]), images)
+
+
+async def _quoted(services: Services, source: Source) -> _Quoted | None:
+    """The message that is answered: one that somebody quotes, or the first of the thread.
+
+    The first of a thread is left out where the model has it already, and where it belongs to what
+    somebody else and the bot say to each other.
+    """
+    event, parent = source.event, source.event.parent_id
+    spoken = next((record for record in source.talk if record.message_id == parent), None)
+    if not _quotes(event) and (parent in source.seen or spoken):
+        return None
+    if own := await _own(services, source.context, parent):
+        return _from_memory(services, own)
+    if spoken:
+        return _Quoted(_label(spoken.author, ours=spoken.ours), spoken.content, parent)
+    found = await _fetched(services, parent)
+    if not found or found[0].chat_id not in ("", event.chat_id):
+        return _Quoted("A quoted message that could not be read", "") if _quotes(event) else None
+    return await _from_feishu(services, source, found)
+
+
+async def _own(
+    services: Services, context: AgentMemoryContext, message_id: str
+) -> StoredMessage | None:
+    try:
+        return await services.store.said(context, message_id)
+    except StoreError as exc:
+        log.warning("incoming.memory_away", error=type(exc).__name__)
+        return None
+
+
+def _from_memory(services: Services, own: StoredMessage) -> _Quoted:
+    if own.role == "user":
+        return _Quoted(_label(own.actor_name), own.content, own.message_id or "")
+    text = from_card(own.content, services.people.known, unescape=markup.unescape)
+    return _Quoted(_label("", ours=True), text)
+
+
+async def _from_feishu(
+    services: Services, source: Source, found: Sequence[RawMessage]
+) -> _Quoted | None:
+    raw = found[0]
+    ours = raw.sender_id == services.settings.feishu_app_id
+    to_bot = any(mention.open_id == source.bot.open_id for mention in raw.mentions)
+    if not _quotes(source.event) and (ours or to_bot or raw.sender_type == "app"):
+        return None
+    people = {one.sender_id for one in found if one.sender_type == "user"}
+    await services.people.look_up(people, timeout_s=_QUOTE_WITHIN_S)
+    names = services.people.known
+    label = _label(names.get(raw.sender_id, ""), ours=ours)
+    if is_forward(raw.message_type):
+        return _Quoted(f"{label}, forwarded", forwarded_text(found, names))
+    return _Quoted(label, raw_text(raw, names), raw.message_id, raw_attachments(raw))
+
+
+async def _forwarded(services: Services, source: Source) -> str:
+    found = await _fetched(services, source.event.message_id)
+    if len(found) < 2:
+        return remark("the forwarded messages could not be read; say so")
+    people = {one.sender_id for one in found if one.sender_type == "user"}
+    await services.people.look_up(people, timeout_s=_QUOTE_WITHIN_S)
+    return quotation("Forwarded messages", forwarded_text(found, services.people.known))
+
+
+async def _fetched(services: Services, message_id: str) -> list[RawMessage]:
+    if time.monotonic() < services.denials.get(_DENIAL, 0.0):
+        return []
+    try:
+        async with asyncio.timeout(_QUOTE_WITHIN_S):
+            return await services.feishu.get_message(message_id, user_card_content=True)
+    except (TimeoutError, FeishuFailure) as exc:
+        if isinstance(exc, FeishuError) and exc.action is Action.ALERT:
+            services.denials[_DENIAL] = time.monotonic() + _DENIED_S
+        log.info("incoming.message_unavailable", error=type(exc).__name__)
+        return []
+
+
+async def _images(
+    services: Services, pictures: Sequence[tuple[str, str]], deadline: float
+) -> tuple[tuple[Image, ...], list[str]]:
+    """The pictures that a model can be shown, and remarks on those that it is not."""
+    if not pictures:
+        return (), []
+    if not services.settings.openai_vision:
+        return (), [remark(f"{len(pictures)} image(s) not shown: you cannot see images; say so")]
+    images: list[Image] = []
+    remarks: list[str] = []
+    for number, (message_id, key) in enumerate(pictures, 1):
+        room = MOST_BYTES - sum(len(image.data) for image in images)
+        reason = "there are too many" if number > MOST_IMAGES else ""
+        data = b"" if reason else await _downloaded(services, message_id, key, room, deadline)
+        kind = media_type(data)
+        if kind:
+            images.append(Image(data, kind))
+        else:
+            reason = reason or "it is too large or could not be loaded"
+            remarks.append(remark(f"image {number} of {len(pictures)} not shown: {reason}"))
+    return tuple(images), remarks
+
+
+async def _downloaded(
+    services: Services, message_id: str, key: str, room: int, deadline: float
+) -> bytes:
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await services.feishu.download_resource(message_id, key, "image", room)
+    except (TimeoutError, FeishuFailure) as exc:
+        log.info("incoming.image_unavailable", error=type(exc).__name__)
+        return b""
+
+
+def _described(attachment: Attachment) -> str:
+    name = f' "{one_line(attachment.name)}"' if attachment.name else ""
+    size = f", {attachment.size} bytes" if attachment.size is not None else ""
+    return remark(f"{attachment.kind}{name}{size}: you know its name only, not what is in it")
+
+
+def _label(author: str, *, ours: bool = False) -> str:
+    name = "yourself" if ours else one_line(author) or "someone"
+    return f"Quoted message of {name}"
+
+
+def _quotes(event: MessageEvent) -> bool:
+    """Whether the person picked the message out; in a thread every message hangs under its root."""
+    return bool(event.parent_id) and not event.thread_id
