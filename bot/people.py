@@ -21,6 +21,8 @@ log = structlog.get_logger()
 _KEPT = 20_000
 _FRESH_S = 6 * 3600
 _ASK_AGAIN_S = 600
+_PER_CALL = 10
+_CALL_S = 5.0
 
 
 class People:
@@ -36,6 +38,8 @@ class People:
         self._clock = clock
         self.known: dict[str, str] = {}
         self._fresh_until: OrderedDict[str, float] = OrderedDict()
+        self._wanted: dict[str, asyncio.Future[None]] = {}
+        self._asking: asyncio.Task[None] | None = None
 
     def learn(self, names: Iterable[tuple[str, str]]) -> None:
         """Takes (open_id, name) pairs, for instance of an event's mentions."""
@@ -53,21 +57,34 @@ class People:
     def roster(self, open_ids: Iterable[str]) -> Roster:
         return Roster(tuple(self.person(open_id) for open_id in dict.fromkeys(open_ids) if open_id))
 
-    async def look_up(self, open_ids: Iterable[str], *, timeout_s: float = 2.0) -> None:
-        """Asks Feishu for names that are missing or old; silence is an answer too."""
+    async def look_up(self, open_ids: Iterable[str], *, wait_s: float = 0.5) -> None:
+        """Asks Feishu for names that are missing or old, and waits a moment for them.
+
+        Ten names make one call, whoever wants them; a name that comes later is kept for later.
+        """
         now = self._clock()
         missing = [i for i in dict.fromkeys(open_ids) if i and self._fresh_until.get(i, 0.0) < now]
         if not missing:
             return
-        found: dict[str, str] = {}
-        try:
-            async with asyncio.timeout(timeout_s):
-                found = await self._feishu.names(missing)
-        except (TimeoutError, FeishuFailure) as exc:
-            log.warning("people.names_unavailable", error=type(exc).__name__)
-        for open_id in missing:
-            fresh_s = _FRESH_S if open_id in found else _ASK_AGAIN_S
-            self._keep(open_id, found.get(open_id, ""), now + fresh_s)
+        create = asyncio.get_running_loop().create_future
+        waited = [self._wanted.setdefault(open_id, create()) for open_id in missing]
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        await asyncio.wait(waited, timeout=wait_s)
+
+    async def _ask(self) -> None:
+        while self._wanted:
+            batch = list(self._wanted)[:_PER_CALL]
+            found: dict[str, str] = {}
+            try:
+                async with asyncio.timeout(_CALL_S):
+                    found = await self._feishu.names(batch)
+            except (TimeoutError, FeishuFailure) as exc:
+                log.warning("people.names_unavailable", error=type(exc).__name__)
+            for open_id in batch:
+                fresh_s = _FRESH_S if open_id in found else _ASK_AGAIN_S
+                self._keep(open_id, found.get(open_id, ""), self._clock() + fresh_s)
+                self._wanted.pop(open_id).set_result(None)
 
     def _keep(self, open_id: str, name: str, until: float) -> None:
         if name:

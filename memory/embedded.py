@@ -14,6 +14,7 @@ _SETTINGS = {
     "shared_buffers": "'48MB'",
     "max_connections": "64",
     "io_method": "'sync'",
+    "max_logical_replication_workers": "0",
     "autovacuum_naptime": "'30s'",
     "log_min_messages": "'warning'",
 }

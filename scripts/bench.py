@@ -8,7 +8,7 @@ minutes and 2 GB in the temporary folder.
 Examples:
   scripts/bench                          everything
   scripts/bench --quick                  a first impression in about a minute
-  scripts/bench --only mentions --seconds 30
+  scripts/bench --only mentions --seconds 30 --workers 2
   scripts/bench --only ack --only footprint --json >numbers.json
 
 Measures: ack (the webhook), mentions (overhead, throughput, CPU), footprint (start-up and idle
@@ -57,6 +57,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--only", action="append", choices=MEASURES, help="may be repeated")
     made.add_argument("--seconds", type=_seconds, help="of each load (10; 1 to 120)")
     made.add_argument("--messages", type=_messages, help="in the large memory (1,000,000)")
+    made.add_argument(
+        "--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)"
+    )
     made.add_argument("--json", action="store_true", help="print JSON instead of the table")
     return made
 
@@ -104,6 +107,7 @@ async def _measure(
         platform=stand_in,
         seconds=options.seconds or (3.0 if options.quick else 10.0),
         quick=options.quick,
+        workers=options.workers,
         messages=options.messages or (100_000 if options.quick else 1_000_000),
     )
     figures: list[Figure] = []
@@ -135,7 +139,7 @@ def _measures(
 def _print(machine: dict[str, object], figures: list[Figure], failed: list[Failed]) -> None:
     console = Console()
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()))
-    console.print("Feishu: the load generator itself; model: python -m sandbox.model, 300 ms")
+    console.print("Feishu: the load generator itself; model: a stand-in that takes 300 ms")
     console.print(table(figures))
     for one in failed:
         console.print(f"not measured: {one.measure}: {one.reason}", markup=False)

@@ -105,6 +105,11 @@ as $$
 declare
   v_turn_id text := coalesce(new.turn_id, old.turn_id);
 begin
+  -- a question is indexed with its answer: once a turn, and never the question being asked
+  if tg_op = 'INSERT' and new.role = 'user'
+     and exists (select from public.agent_turns t where t.id = v_turn_id and t.state = 'open') then
+    return null;
+  end if;
   insert into public.agent_turn_terms
   select t.turn_id, t.conversation_id, t.user_id, t.tenant_key, t.chat_id, t.first_id, t.asked_at,
          cardinality(k.tokens), public.recall_terms(k.tokens)
@@ -145,8 +150,10 @@ create function public.recall(
   p_spans text default '[]', p_boost double precision default 1, p_before_id bigint default null
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
--- the planner guesses one row where there are thousands, and would join them row by row
+-- the planner guesses one row where there are thousands, and would join them row by row; up to
+-- Postgres 17 avoiding that counts as cost, which would start the just-in-time compiler
 set enable_nestloop = off
+set jit = off
 as $$
 declare
   v_terms constant text[] := array(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 import psycopg
@@ -18,8 +19,11 @@ from scripts.bench_support.processes import (
     WEB,
     WORKER,
     NotMeasured,
+    Process,
+    busy_seconds,
     cpu_seconds,
     free_port,
+    own_seconds,
     postmaster,
     running,
     until_ready,
@@ -36,6 +40,7 @@ _QUESTIONS = (
     "sum it up in one sentence",
 )
 _GIVE_UP_S = 30.0
+_DISTURBED = "taken from this run by the rest of the machine"
 _numbers = itertools.count(1)
 
 
@@ -49,6 +54,7 @@ class Round:
     took: float = 0.0
     cpu: dict[str, float] = field(default_factory=dict)
     connections: int = 0
+    others: float = 0.0
 
     def overhead_ms(self, share: float) -> float:
         """Event sent → reply at Feishu, beyond the model's own time."""
@@ -120,12 +126,13 @@ def _of_any(who: str, seen: Round) -> list[Figure]:
         Figure(f"CPU, {who}", sum(seen.cpu_ms().values()), "ms/mention", 12, note=parts),
         Figure(f"new connections to Feishu, {who}", per_mention, "per mention", 0),
         Figure(f"unanswered, {who}", seen.unanswered, "", 0, note=f"of {len(seen.acks)}"),
+        Figure(f"other programs, {who}", seen.others / seen.took, "cores", note=_DISTURBED),
     ]
 
 
 @asynccontextmanager
-async def _bot(setting: Setting, port: int, url: str) -> AsyncIterator[dict[str, int]]:
-    """The pids of the bot's processes, by name, while they run."""
+async def _bot(setting: Setting, port: int, url: str) -> AsyncIterator[_Pids]:
+    """The bot's processes and the model beside them, while they run."""
     model = free_port()
     environment = setting.environment(
         port,
@@ -135,36 +142,59 @@ async def _bot(setting: Setting, port: int, url: str) -> AsyncIterator[dict[str,
         WORKER_CONCURRENCY="128",
     )
     slow = ("sandbox.model", "--port", str(model), "--delay", str(MODEL_S))
-    async with (
-        running("model", slow, setting.folder, {}),
-        running("web", WEB, setting.folder, environment) as web,
-        running("worker", WORKER, setting.folder, environment) as worker,
-    ):
+    async with AsyncExitStack() as stack:
+
+        async def start(name: str, module: tuple[str, ...]) -> Process:
+            return await stack.enter_async_context(
+                running(name, module, setting.folder, environment)
+            )
+
+        stand_in = await start("model", slow)
+        web = await start("web", WEB)
+        workers = [await start(f"worker{n}", WORKER) for n in range(setting.workers)]
         await until_ready(web, port)
-        await until_said(worker, "worker.started")
-        yield {
-            "web": web.popen.pid,
-            "worker": worker.popen.pid,
-            "postgres": postmaster(setting.folder),
+        for worker in workers:
+            await until_said(worker, "worker.started")
+        ours = {
+            "web": (web.popen.pid,),
+            "worker": tuple(worker.popen.pid for worker in workers),
+            "postgres": (postmaster(setting.folder),),
         }
+        yield _Pids(ours, (stand_in.popen.pid, os.getpid()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pids:
+    """The roots of the bot's processes by name, and of what stands around it."""
+
+    ours: dict[str, tuple[int, ...]]
+    around: tuple[int, ...]
+
+    def spent(self) -> dict[str, float]:
+        return {name: sum(map(cpu_seconds, pids)) for name, pids in self.ours.items()}
+
+    def spent_by_others(self) -> float:
+        """CPU seconds of whatever else runs on this machine."""
+        return busy_seconds() - sum(self.spent().values()) - sum(map(own_seconds, self.around))
 
 
 @dataclass(frozen=True)
 class _Bench:
     platform: StandIn
     port: int
-    processes: dict[str, int]
+    processes: _Pids
 
     async def round(self, people: int, seconds: float) -> Round:
         """`people` ask, wait for the reply and ask again, for `seconds`."""
         seen = Round()
-        before = {name: cpu_seconds(pid) for name, pid in self.processes.items()}
+        before, others = self.processes.spent(), self.processes.spent_by_others()
         connections, started = self.platform.connections, time.perf_counter()
         async with asyncio.TaskGroup() as tasks:
             for number in range(people):
                 tasks.create_task(self._person(number, seen, started + seconds))
         seen.took = time.perf_counter() - started
-        seen.cpu = {name: cpu_seconds(pid) - before[name] for name, pid in self.processes.items()}
+        seen.cpu = {name: s - before[name] for name, s in self.processes.spent().items()}
+        seen.others = self.processes.spent_by_others() - others
         seen.connections = self.platform.connections - connections
         return seen
 

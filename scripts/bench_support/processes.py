@@ -126,6 +126,18 @@ def cpu_seconds(pid: int) -> float:
     return spent
 
 
+def own_seconds(pid: int) -> float:
+    """User and system time of one process alone."""
+    return float(sum(psutil.Process(pid).cpu_times()[:2]))
+
+
+def busy_seconds() -> float:
+    """CPU time that all programs of this machine have used, over all cores."""
+    times = psutil.cpu_times()
+    idle = times.idle + getattr(times, "iowait", 0.0)
+    return float(sum(times) - idle)
+
+
 def memory_mb(pids: Iterable[int]) -> tuple[float, float]:
     """(RSS, PSS) in MB of processes; PSS counts shared pages once."""
     measured = [psutil.Process(pid).memory_full_info() for pid in pids]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -65,9 +66,10 @@ async def measure_memory(setting: Setting, progress: Progress) -> list[Figure]:
         progress(f"loading and saving {samples} turns in each, in turn")
         times = {name: _Times() for name in (*stores, _LONG)}
         for number in range(samples + 10):
-            for name, store in stores.items():
-                await _turn(store, _person(1 + number % (SMALL // _IN_A_THREAD)), times[name])
-            await _turn(stores["large"], _person(0), times[_LONG])
+            for name in random.sample(sorted(times), len(times)):  # no order favours one
+                filled = 0 if name == _LONG else 1 + number % (SMALL // _IN_A_THREAD)
+                store = stores["large" if name == _LONG else name]
+                await _turn(store, _person(filled), times[name])
     return _figures(setting.messages, {name: _without_first(t) for name, t in times.items()})
 
 

@@ -25,6 +25,7 @@ class Setting:
     seconds: float
     quick: bool = False
     messages: int = 1_000_000
+    workers: int = 1
 
     def environment(self, port: int, **more: str) -> dict[str, str]:
         """What all processes of the bot are given."""

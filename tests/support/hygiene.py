@@ -58,6 +58,7 @@ RULES: dict[str, str] = {
     "a function without a fixed search path": f"""
         select {_FUNCTION} from pg_proc p
         where p.pronamespace = 'public'::regnamespace and {_NOT_OF_AN_EXTENSION}
+          and p.prosqlbody is null  -- resolved when it was created
           and not exists (select from unnest(p.proconfig) s (setting)
                           where s.setting like 'search_path=%')
     """,
