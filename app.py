@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flask import Flask
 
 from bot import health, logs, webhook
+from bot.configuration import check_files
 from bot.database import database_url
 from bot.memory_access import open_rpc
 from bot.presses import Presses
@@ -67,8 +68,7 @@ def _listener(settings: Settings, intake: Intake) -> Listener:
 
 
 def _inline_worker(settings: Settings, url: str) -> InlineWorker:
-    from bot.wiring import check_files  # the agents' 80 MB belong to processes that answer
-    from bot.worker import InlineWorker
+    from bot.worker import InlineWorker  # the agents' 80 MB belong to processes that answer
 
-    check_files()
+    check_files(settings)
     return InlineWorker(settings, url)

@@ -6,10 +6,13 @@ A mistake in the environment ends the master with status 2 and one sentence, bef
 import sys
 
 from bot import logs
+from bot.configuration import check_files
 from bot.settings import EXIT_STATUS, SettingsError, load
 
 try:
     _settings = load()
+    if _settings.runs_worker:
+        check_files(_settings)
 except SettingsError as exc:
     sys.stderr.write(f"{exc}\n")
     raise SystemExit(EXIT_STATUS) from exc

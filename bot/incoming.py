@@ -104,8 +104,8 @@ async def _quoted(services: Services, source: Source) -> _Quoted | None:
         return None
     if own := await _own(services, source.context, parent):
         return _from_memory(services, own)
-    if spoken:
-        return _Quoted(_label(spoken.author, ours=spoken.ours), spoken.content, parent)
+    if spoken and not spoken.ours:
+        return _Quoted(_label(spoken.author), spoken.content, parent)
     found = await _fetched(services, parent)
     if not found or found[0].chat_id not in ("", event.chat_id):
         return _Quoted("A quoted message that could not be read", "") if _quotes(event) else None
@@ -138,7 +138,7 @@ async def _from_feishu(
     if not _quotes(source.event) and (ours or to_bot or raw.sender_type == "app"):
         return None
     people = {one.sender_id for one in found if one.sender_type == "user"}
-    await services.people.look_up(people, timeout_s=_QUOTE_WITHIN_S)
+    await services.people.look_up(people)
     names = services.people.known
     label = _label(names.get(raw.sender_id, ""), ours=ours)
     if is_forward(raw.message_type):
@@ -151,7 +151,7 @@ async def _forwarded(services: Services, source: Source) -> str:
     if len(found) < 2:
         return remark("the forwarded messages could not be read; say so")
     people = {one.sender_id for one in found if one.sender_type == "user"}
-    await services.people.look_up(people, timeout_s=_QUOTE_WITHIN_S)
+    await services.people.look_up(people)
     return quotation("Forwarded messages", forwarded_text(found, services.people.known))
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.agents.prompt import Prompt
+from bot.agents.prompt import Image, Prompt
+from bot.agents.quotation import with_material
 from bot.agents.tool_context import enrich, registry_table
 from bot.feishu import markup
 from bot.mentions import from_card
@@ -38,15 +39,19 @@ def build_prompt(
     transcript: str,
     recalled: str,
     budget_tokens: int,
+    material: str = "",
+    images: tuple[Image, ...] = (),
 ) -> Prompt:
     """The prompt of a turn. The question is never cut; of the rest, the newest is kept.
+
+    `material` and `images` are what came with the question besides its text.
 
     While the memory is away the prompt has no `context`: then no tool can claim to remember.
     """
     told = [tell(message, scene) for message in opened.history]
     fitted = assemble(
         Sections(
-            question=told[-1].content if told else question,
+            question=with_material(material, told[-1].content if told else question),
             working_memory=_memory_text(opened.working_memory),
             registry=registry_table(registered_notes(opened.registry)),
             recalled=recalled,
@@ -68,6 +73,7 @@ def build_prompt(
         context=None if opened.degraded else context,
         turn_id=turn_id,
         memory_away=opened.degraded,
+        images=images,
     )
 
 

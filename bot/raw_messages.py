@@ -36,9 +36,9 @@ def raw_text(raw: RawMessage, names: Mapping[str, str]) -> str:
     """What the message says, as Markdown; `names` are by open_id, for at-tags in cards."""
     if raw.deleted:
         return RECALLED
-    if raw.message_type == "interactive" and (shown := _card_text(raw.content)):
-        return model_text(shown, names)
     template = render_content(raw.message_type, raw.content).template
+    if raw.message_type == "interactive":
+        return model_text(_card_text(raw.content) or template, names)
     return render_mentions(template, raw.mentions)
 
 

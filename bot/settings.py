@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     judge_model: str = ""
     openai_vision: bool = False
     model_timeout_seconds: float = Field(45, gt=0, le=55)
+    mcp_config: Path = Path("mcp.json")  # need not exist unless it is set
+    specialists_dir: Path | None = None  # None: those that come with the bot
 
     history_messages: int = Field(10, ge=1, le=200)
     history_token_budget: int = Field(6000, ge=200)

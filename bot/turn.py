@@ -13,7 +13,7 @@ from datetime import datetime
 
 import structlog
 
-from bot import metrics, timing
+from bot import incoming, metrics, timing
 from bot.agents.manager import Answer, ModelUnavailable
 from bot.agents.progress import OnProgress, Progress
 from bot.buttons import Reply, card_buttons, reply_of
@@ -187,7 +187,7 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
         return await services.store.open_turn(
             turn.context,
             turn_id=turn.id,
-            content=turn.question,
+            content=incoming.kept(turn.event, turn.question),
             actor_name=services.people.name(turn.event.sender_open_id),
             history_limit=services.settings.history_messages,
         )
@@ -218,6 +218,7 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         return Answer(UNSUPPORTED)
     spent = services.clock() - turn.received_ms / 1000
     left = max(_LEAST_MODEL_TIME_S, _ANSWER_WITHIN_S - spent)
+    material = await incoming.gather(services, _source(turn, opened))
     prompt = build_prompt(
         opened,
         turn.question,
@@ -227,6 +228,8 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         transcript=_transcript(turn),
         recalled=await _recalled(services, turn, opened),
         budget_tokens=services.settings.history_token_budget,
+        material=material.text,
+        images=material.images,
     )
     try:
         with stage("model"):
@@ -249,6 +252,12 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         cut_short=answer.cut_short,
     )
     return answer
+
+
+def _source(turn: Turn, opened: OpenTurn) -> incoming.Source:
+    seen = {message.message_id for message in opened.history if message.message_id}
+    talk = turn.heard.conversation.messages if turn.heard.conversation else ()
+    return incoming.Source(turn.event, turn.context, turn.bot, seen, talk)
 
 
 async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
@@ -320,14 +329,14 @@ async def _store(services: Services, turn: Turn, answer: Reply) -> tuple[StoredC
         _, stored = await services.store.record_reply(
             turn.context,
             turn_id=turn.id,
-            cards=compose(services, turn, answer.text),
+            cards=compose(services, turn, answer.text, auto_mention=answer.auto_mention),
             tool_calls=answer.tool_calls,
             buttons=answer.buttons,
         )
     return stored
 
 
-def compose(services: Services, turn: Turn, text: str) -> list[str]:
+def compose(services: Services, turn: Turn, text: str, *, auto_mention: bool = True) -> list[str]:
     """The markdown of each card: addressed to the person who asked, inert, within the limits."""
     sender = services.people.person(turn.event.sender_open_id)
     roster = services.people.roster(_people_of(turn)) if turn.in_group else NOBODY
@@ -338,7 +347,7 @@ def compose(services: Services, turn: Turn, text: str) -> list[str]:
         sender_type=turn.event.sender_type,
         roster=roster,
         chat_type=turn.event.chat_type,
-        auto_mention=services.settings.auto_mention,
+        auto_mention=services.settings.auto_mention and auto_mention,
     )
     markdown = to_card(
         spoken,
@@ -353,7 +362,8 @@ def compose(services: Services, turn: Turn, text: str) -> list[str]:
 async def _stream(services: Services, turn: Turn, opened: OpenTurn) -> CardStream | None:
     """The card that shows the answer while it is written; its text is composed like any reply."""
     language = _language(turn, opened)
-    names = [*services.people.roster(_people_of(turn)).names().values(), *ALL_NAMES]
+    people = services.people.roster(_people_of(turn)).names().values()
+    names = [*people, turn.bot.name, *ALL_NAMES]
 
     def render(progress: Progress) -> str:
         return compose(services, turn, showable(progress, names, language))[0]

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Sequence
 
 from bot.agents.judge import build_judge
-from bot.agents.manager import Manager, Stores, tool_names
+from bot.agents.manager import Manager, Stores
 from bot.agents.mcp import McpServers
-from bot.agents.mcp_config import McpConfigInvalid, load_servers, tool_patterns
+from bot.agents.mcp_config import McpServer, load_servers
 from bot.agents.models import models
-from bot.agents.specialists import FOLDER, SpecialistInvalid, load_specialists
-from bot.agents.tools.deps import RecallScope
+from bot.agents.tools.deps import Recall, RecallScope
+from bot.configuration import specialists
 from bot.feishu.client import FeishuClient
 from bot.memory_access import open_rpc
 from bot.people import People
 from bot.queue_operations import QueueOperations
 from bot.services import Identity, Services
-from bot.settings import Settings, SettingsError
+from bot.settings import Settings
 from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.notes import NoteStore
 from memory.postgres import connection_pool
@@ -27,16 +26,6 @@ from memory.scope import AgentMemoryContext
 from memory.spool import Spool
 from memory.spooling import SpoolingStore
 from memory.store import MemoryStore, Rpc
-
-MCP_FILE = Path("mcp.json")
-
-
-def check_files() -> None:
-    """Reads specialists and MCP servers as a worker will. Raises `SettingsError` with the file."""
-    try:
-        load_specialists(FOLDER, tool_names() | tool_patterns(load_servers(MCP_FILE)))
-    except (SpecialistInvalid, McpConfigInvalid) as exc:
-        raise SettingsError(str(exc)) from exc
 
 
 @contextlib.asynccontextmanager
@@ -48,14 +37,17 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
         rpc, store = await _memory(settings, url)
         stack.push_async_callback(store.close)
         people = People(feishu)
-        mcp = await _mcp(stack)
+        servers = load_servers(settings.mcp_config)
+        mcp = await _mcp(stack, servers)
         yield Services(
             settings=settings,
             store=store,
             feishu=feishu,
             identity=Identity(feishu),
             people=people,
-            manager=_manager(settings, rpc, store, people, mcp),
+            manager=_manager(
+                settings, Stores(store, NoteStore(rpc), _recall(store, people)), servers, mcp
+            ),
             rpc=rpc,
             judge=build_judge(settings),
             perform=mcp.run_pending if mcp else None,
@@ -75,8 +67,7 @@ async def _memory(settings: Settings, url: str) -> tuple[Rpc, MemoryStore]:
     return guarded, SpoolingStore(guarded, Spool(pool), breaker)
 
 
-async def _mcp(stack: contextlib.AsyncExitStack) -> McpServers | None:
-    servers = load_servers(MCP_FILE)
+async def _mcp(stack: contextlib.AsyncExitStack, servers: Sequence[McpServer]) -> McpServers | None:
     if not servers:
         return None
     mcp = McpServers(servers)
@@ -86,8 +77,19 @@ async def _mcp(stack: contextlib.AsyncExitStack) -> McpServers | None:
 
 
 def _manager(
-    settings: Settings, rpc: Rpc, store: MemoryStore, people: People, mcp: McpServers | None
+    settings: Settings, stores: Stores, servers: Sequence[McpServer], mcp: McpServers | None
 ) -> Manager:
+    named = models(settings)
+    return Manager(
+        named(settings.openai_model),
+        stores=stores,
+        specialists=specialists(settings, servers),
+        mcp=mcp,
+        model_named=named,
+    )
+
+
+def _recall(store: MemoryStore, people: People) -> Recall:
     async def recall(
         context: AgentMemoryContext, query: str, scope: RecallScope, k: int, asking: str
     ) -> str:
@@ -95,11 +97,4 @@ def _manager(
         earlier = [passage for passage in found if passage.turn_id != asking]
         return render(earlier[:k], names=people.known)
 
-    named = models(settings)
-    return Manager(
-        named(settings.openai_model),
-        stores=Stores(store, NoteStore(rpc), recall),
-        specialists=load_specialists(FOLDER, tool_names() | tool_patterns(load_servers(MCP_FILE))),
-        mcp=mcp,
-        model_named=named,
-    )
+    return recall

@@ -19,6 +19,7 @@ import structlog
 
 from bot import logs, metrics, queue
 from bot.clicks import handle_click
+from bot.configuration import check_files
 from bot.database import database_url
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
@@ -26,7 +27,7 @@ from bot.left_cards import tend_left_cards
 from bot.services import Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.turn import handle_message, handle_recall
-from bot.wiring import check_files, open_services
+from bot.wiring import open_services
 from memory.errors import StoreError
 from memory.operations import Operations
 from memory.spooling import SpoolingStore
@@ -189,7 +190,7 @@ async def main(settings: Settings) -> None:
 if __name__ == "__main__":
     try:
         configured = load()
-        check_files()
+        check_files(configured)
     except SettingsError as exc:
         sys.stderr.write(f"{exc}\n")
         raise SystemExit(EXIT_STATUS) from exc

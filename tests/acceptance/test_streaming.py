@@ -230,3 +230,23 @@ def replace_worker(world: World) -> None:
     """A new worker, which knows of no refusal."""
     world.bot.workers[-1].terminate()
     world.bot.start_worker()
+
+
+def test_the_buttons_come_with_the_final_text_and_can_be_pressed(live: World) -> None:
+    asking = {"name": "suggest_follow_ups", "arguments": {"questions": ["And in April?"]}}
+    steps = [
+        {"tool_calls": [asking]},
+        {"text": WORDS, "chunk_delay_s": 0.05},
+        {"text": "In April too."},
+    ]
+    live.model.control("script", {"steps": steps})
+    question, _ = live.ask("Alice", "when is the launch?")
+    sent = assert_one_finished_card(live, question)
+
+    buttons = [e for e in sent["card"]["body"]["elements"] if e["tag"] == "button"]
+    assert [button["text"]["content"] for button in buttons] == ["And in April?"]
+    assert "And in April?" not in json.dumps(frames(live))
+    bob = live.people["Bob"]
+    clicked = live.platform.post("/click", message_id=sent["message_id"], index=0, **{"as": bob})
+    assert clicked["toast"]["type"] == "success"
+    eventually(lambda: "In April too." in str(live.platform.messages(live.group)), what="an answer")

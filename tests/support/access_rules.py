@@ -16,6 +16,7 @@ from tests.support.actors import ALICE, BOB, HERE, OTHER_TENANT, TENANT, THERE
 
 CONVERSATION = f"feishu:{HERE}:om_root"
 TURN = "om_question"
+LATER_TURN = "om_later_question"
 
 # Names of actors, as in `tests.support.actors`.
 SERVICE = frozenset({"service"})
@@ -70,6 +71,13 @@ _PRESSED_HERE = {
     "tenant_key": TENANT,
     "event_id": "event",
 }
+_CARD_HERE = {
+    **_ALICE_HERE,
+    "card_id": "7355372766134157313",
+    "reply_to": TURN,
+    "in_thread": True,
+    "sequence": 1000,
+}
 
 CASES: list[Case] = [
     Case(
@@ -100,6 +108,17 @@ CASES: list[Case] = [
         table="agent_turns",
         row={"id": TURN, **_ALICE_HERE, "actor_id": ALICE},
         new={"id": "om_new", **_ALICE_HERE, "actor_id": SENDER},
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=SUBJECT,
+        change={"state": "failed"},
+    ),
+    Case(
+        name="agent_turns, a later one",
+        table="agent_turns",
+        row={"id": LATER_TURN, **_ALICE_HERE, "actor_id": ALICE},
+        new={"id": "om_latest", **_ALICE_HERE, "actor_id": SENDER},
         select=TURN_OF_SUBJECT,
         insert=TURN_OF_SUBJECT,
         update=TURN_OF_SUBJECT,
@@ -289,6 +308,17 @@ CASES: list[Case] = [
         delete=SERVICE,
         change={"event_id": "changed"},
         gifts=({"operator_id": BOB}, {"tenant_key": OTHER_TENANT}),
+    ),
+    Case(
+        name="agent_cards",
+        table="agent_cards",
+        row={"turn_id": TURN, **_CARD_HERE, "actor_id": ALICE},
+        new={"turn_id": LATER_TURN, **_CARD_HERE, "actor_id": SENDER},
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=SERVICE,
+        change={"message_id": "om_card"},
     ),
     Case(
         name="chat_conversations",

@@ -8,6 +8,7 @@ import pytest
 
 from bot.agents.manager import tool_names
 from bot.agents.specialists import FOLDER, Specialist, SpecialistInvalid, load_specialists
+from bot.agents.tools.names import TOOL_NAMES
 
 KNOWN = frozenset({"create_note", "recall", "desk__*"})
 GOOD = """\
@@ -106,3 +107,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.md").write_bytes(b"---\nname: \xff\xfe\n---\n")
     with pytest.raises(SpecialistInvalid, match=r"bad\.md:1: the file is not UTF-8"):
         load_specialists(tmp_path, KNOWN)
+
+
+def test_the_names_that_are_checked_are_the_tools_there_are() -> None:
+    assert tool_names() == TOOL_NAMES

@@ -1,0 +1,21 @@
+"""The tools a specialist may list, by name, for checks that must not load the agents.
+
+A test compares them with the tools there are.
+"""
+
+TOOL_NAMES = frozenset(
+    {
+        "create_note",
+        "get_note",
+        "list_notes",
+        "search_notes",
+        "update_note",
+        "delete_note",
+        "share_note",
+        "read_working_memory",
+        "update_working_memory",
+        "recall",
+        "suggest_follow_ups",
+        "current_time",
+    }
+)

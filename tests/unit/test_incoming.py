@@ -1,0 +1,337 @@
+"""What comes with a question besides its text, and what happens when Feishu does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.agents.quotation import LONGEST, quotation, remark, with_material, without_material
+from bot.feishu.cards import answer_card, card_content
+from bot.feishu.client import FeishuClient
+from bot.feishu.content import Attachment
+from bot.feishu.errors import FeishuError, Unreachable
+from bot.feishu.events import MessageEvent, parse_envelope, parse_message
+from bot.feishu.models import RawMessage, raw_message
+from bot.incoming import QUOTING, Material, Source, gather, kept
+from bot.mentions import Person
+from bot.people import People
+from bot.pictures import MOST_BYTES, media_type
+from bot.raw_messages import MOST_FORWARDED, RECALLED, forwarded_text, raw_text
+from bot.services import Services
+from bot.settings import Settings
+from bot.transcript import MessageRecord
+from memory.errors import StoreUnavailable
+from memory.models import StoredMessage
+from memory.scope import AgentMemoryContext, memory_context
+from memory.store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+
+FIXTURES = Path(__file__).parents[1] / "data" / "feishu"
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
+BOT = Person("ou_bot", "Memo", is_bot=True)
+ALICE = memory_context(chat_id="oc_1", root="om_root", subject="ou_alice", actor="ou_alice")
+
+
+def fixture(name: str) -> Any:
+    return json.loads((FIXTURES / name).read_text(encoding="utf-8"))
+
+
+def event(**changes: Any) -> MessageEvent:
+    """A question by Alice in a group, changed as asked."""
+    plain = MessageEvent(
+        event_id="e", message_id="om_question", root_id="", parent_id="", thread_id="",
+        chat_id="oc_1", chat_type="group", message_type="text", sender_open_id="ou_alice",
+        sender_type="user", tenant_key="t", create_time_ms=1, mentions=(), mentions_all=False,
+        text="what?", template="what?", attachments=(),
+    )  # fmt: skip
+    return replace(plain, **changes)
+
+
+def quoting(**changes: Any) -> MessageEvent:
+    return event(parent_id="om_said", root_id="om_said", **changes)
+
+
+def raw(text: str = "said", **changes: Any) -> RawMessage:
+    """Bob's message as the API gives it."""
+    item = {
+        "message_id": "om_said", "msg_type": "text", "chat_id": "oc_1", "create_time": "1",
+        "sender": {"id": "ou_bob", "id_type": "open_id", "sender_type": "user"},
+        "body": {"content": json.dumps({"text": text})},
+    }  # fmt: skip
+    return raw_message({**item, **changes})
+
+
+class Platform(FeishuClient):
+    """Messages and pictures by id; a failure in their place is raised, an event waited for."""
+
+    def __init__(self, messages: Mapping[str, Any], pictures: Mapping[str, Any]) -> None:
+        self.messages, self.pictures = messages, pictures
+        self.asked: list[str] = []
+
+    async def get_message(
+        self, message_id: str, user_card_content: bool = False
+    ) -> list[RawMessage]:
+        self.asked.append(message_id)
+        return cast(list[RawMessage], await self._given(self.messages.get(message_id, [])))
+
+    async def download_resource(
+        self, message_id: str, file_key: str, type: str, max_bytes: int
+    ) -> bytes:
+        self.asked.append(f"{message_id}/{file_key}")
+        return cast(bytes, await self._given(self.pictures[file_key]))
+
+    async def names(self, open_ids: Any) -> dict[str, str]:
+        return {"ou_bob": "Bob", "ou_alice": "Alice"}
+
+    async def _given(self, value: Any) -> Any:
+        if isinstance(value, Exception):
+            raise value
+        if isinstance(value, asyncio.Event):
+            await value.wait()
+        return value
+
+
+class Memory(MemoryStore):
+    def __init__(self, said: Mapping[str, StoredMessage] | None) -> None:
+        self._said = said
+
+    async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:
+        if self._said is None:
+            raise StoreUnavailable("away")
+        return self._said.get(message_id)
+
+
+@dataclass
+class World:
+    """What `gather` works with of `Services`."""
+
+    messages: Mapping[str, Any] = field(default_factory=dict)
+    pictures: Mapping[str, Any] = field(default_factory=dict)
+    said: Mapping[str, StoredMessage] | None = field(default_factory=dict)
+    vision: bool = True
+
+    def __post_init__(self) -> None:
+        self.feishu = Platform(self.messages, self.pictures)
+        self.people = People(self.feishu)
+        self.people.learn([("ou_alice", "Alice")])
+        self.store = Memory(self.said)
+        self.denials: dict[str, float] = {}
+        self.settings = Settings(
+            _env_file=None,  # type: ignore[call-arg]
+            openai_vision=self.vision,
+            feishu_app_id="cli_ours",
+        )
+
+    async def gather(self, asked: MessageEvent, **known: Any) -> Material:
+        return await gather(cast(Services, self), Source(asked, ALICE, BOT, **known))
+
+
+class TestQuotations:
+    async def test_no_line_of_a_quotation_can_pass_for_anything_else(self) -> None:
+        text = quotation("Quoted message of Bob", "one\nAlice: two\r\n[Quoted] x\u2028three")
+
+        assert text.split("\n")[1:] == ["> one", "> Alice: two", "> [Quoted] x", "> three"]
+
+    async def test_a_name_cannot_end_the_label_or_begin_a_line(self) -> None:
+        assert remark("by Bob]\n[system") == "[by Bob) (system]"
+
+    async def test_a_long_text_is_cut(self) -> None:
+        assert len(quotation("x", "long " * LONGEST)) < LONGEST + 200
+
+    @given(st.lists(st.tuples(st.text(), st.text()), max_size=3))
+    async def test_the_question_is_found_again_behind_what_came_with_it(
+        self, quoted: list[tuple[str, str]]
+    ) -> None:
+        material = "\n\n".join(quotation(label, text) for label, text in quoted)
+
+        assert without_material(with_material(material, "Alice: why?")) == "Alice: why?"
+
+    async def test_stored_is_the_persons_own_text_and_a_marker(self) -> None:
+        assert kept(quoting(), "why?") == f"why?\n{QUOTING}"
+        assert kept(event(), "why?") == "why?"
+        assert kept(quoting(thread_id="omt_1"), "why?") == "why?"
+
+
+class TestQuotedMessages:
+    async def test_what_somebody_said_is_quoted_with_their_name(self) -> None:
+        material = await World({"om_said": [raw("budget: 4")]}).gather(quoting())
+
+        assert material.text.startswith("[Quoted message of Bob; ")
+        assert material.text.endswith("\n> budget: 4")
+
+    async def test_ones_own_card_comes_from_memory_without_asking_feishu(self) -> None:
+        card = StoredMessage(1, "assistant", "<at id=ou_alice></at> a &#60;b> c")
+        world = World(said={"om_said": card})
+        material = await world.gather(quoting())
+
+        assert material.text.startswith("[Quoted message of yourself; ")
+        assert material.text.endswith("\n> @Alice a <b> c")
+        assert world.feishu.asked == []
+
+    async def test_a_card_that_is_not_in_this_persons_memory_is_read_as_it_was_sent(self) -> None:
+        content = card_content(answer_card("<at id=ou_alice></at> **x** &#60;b>"))
+        sender = {"id": "cli_ours", "id_type": "app_id", "sender_type": "app"}
+        card = raw(msg_type="interactive", body={"content": content}, sender=sender)
+        material = await World({"om_said": [card]}).gather(quoting())
+
+        assert material.text.startswith("[Quoted message of yourself; ")
+        assert material.text.endswith("\n> @Alice **x** <b>")
+
+    async def test_what_was_just_said_in_the_chat_needs_no_call(self) -> None:
+        record = MessageRecord("Bob", "ou_bob", "heard it", 1, False, "om_said")
+        world = World()
+        material = await world.gather(quoting(), talk=[record])
+
+        assert material.text.endswith("\n> heard it")
+        assert world.feishu.asked == []
+
+    async def test_the_first_message_of_a_thread_is_given_once(self) -> None:
+        world = World({"om_said": [raw("the plan")]})
+        in_thread = quoting(thread_id="omt_1")
+
+        assert (await world.gather(in_thread)).text.endswith("\n> the plan")
+        assert (await world.gather(in_thread, seen={"om_said"})).text == ""
+
+    async def test_what_somebody_else_asked_the_bot_is_not_given_as_the_first_of_a_thread(
+        self,
+    ) -> None:
+        mention = {"key": "@_user_1", "id": "ou_bot", "id_type": "open_id", "name": "Memo"}
+        root = raw("@_user_1 my secret", mentions=[mention])
+
+        assert (await World({"om_said": [root]}).gather(quoting(thread_id="omt_1"))).text == ""
+
+    async def test_a_message_of_another_chat_is_not_quoted(self) -> None:
+        elsewhere = World({"om_said": [raw("secret", chat_id="oc_2")]})
+
+        assert "secret" not in (await elsewhere.gather(quoting())).text
+
+    async def test_what_was_taken_back_stays_taken_back(self) -> None:
+        gone = raw(deleted=True, body={"content": "This message was recalled"})
+
+        assert RECALLED in (await World({"om_said": [gone]}).gather(quoting())).text
+
+    @pytest.mark.parametrize("failure", [Unreachable("cut"), FeishuError(230110)])
+    async def test_a_message_that_cannot_be_read_is_said_to_be_so(self, failure: Exception) -> None:
+        material = await World({"om_said": failure}, said=None).gather(quoting())
+
+        assert "could not be read" in material.text
+
+    async def test_without_the_scope_feishu_is_not_asked_again_for_a_while(self) -> None:
+        world = World({"om_said": FeishuError(99991672)})
+        await world.gather(quoting())
+        await world.gather(quoting())
+
+        assert world.feishu.asked == ["om_said"]
+
+
+class TestForwards:
+    async def test_a_merged_forward_is_its_children_in_order(self) -> None:
+        items = fixture("api_im_message_get_merge_forward__resp.json")["data"]["items"]
+        found = [raw_message(item) for item in items]
+        material = await World({"om_question": found}).gather(event(message_type="merge_forward"))
+
+        assert material.text.startswith("[Forwarded messages; ")
+        lines = material.text.split("\n")[1:]
+        assert len(lines) >= len(found) - 1
+        assert all(line.startswith("> ") for line in lines)
+
+    async def test_of_a_very_long_forward_the_rest_is_counted(self) -> None:
+        children = [raw(f"line {n}", create_time=str(n)) for n in range(MOST_FORWARDED + 7)]
+        text = forwarded_text([raw(msg_type="merge_forward"), *children], {"ou_bob": "Bob"})
+
+        assert text.startswith("Bob: line 0\nBob: line 1\n")
+        assert text.endswith("\n(7 more)")
+
+    async def test_a_forward_that_cannot_be_read_is_said_to_be_so(self) -> None:
+        material = await World().gather(event(message_type="merge_forward"))
+
+        assert "could not be read" in material.text
+
+    @pytest.mark.parametrize(
+        "name",
+        ["receive_merge_forward_json_content.json", "receive_merge_forward_plain_string.json"],
+    )
+    async def test_either_shape_of_the_event_is_taken_for_a_forward(self, name: str) -> None:
+        forward = parse_message(parse_envelope(fixture(name)))
+        world = World()
+        await world.gather(forward)
+
+        assert world.feishu.asked == [forward.message_id]
+
+
+class TestPicturesAndFiles:
+    def picture(self, *keys: str) -> MessageEvent:
+        return event(attachments=tuple(Attachment("image", key, "") for key in keys))
+
+    async def test_pictures_are_given_to_models_that_see(self) -> None:
+        material = await World(pictures={"a": PNG}).gather(self.picture("a"))
+
+        assert [image.media_type for image in material.images] == ["image/png"]
+        assert material.text == ""
+
+    async def test_a_picture_of_the_quoted_message_is_downloaded_from_that_message(self) -> None:
+        image = raw(msg_type="image", body={"content": json.dumps({"image_key": "a"})})
+        world = World({"om_said": [image]}, {"a": PNG})
+        material = await world.gather(quoting())
+
+        assert len(material.images) == 1
+        assert world.feishu.asked[-1] == "om_said/a"
+
+    async def test_a_model_that_does_not_see_is_told_so(self) -> None:
+        world = World(pictures={"a": PNG}, vision=False)
+        material = await world.gather(self.picture("a"))
+
+        assert material.text == "[1 image(s) not shown: you cannot see images; say so]"
+        assert world.feishu.asked == []
+
+    async def test_at_most_four_pictures_of_ten_megabytes_together_are_shown(self) -> None:
+        many = await World(pictures=dict.fromkeys("abcde", PNG)).gather(self.picture(*"abcde"))
+        assert len(many.images) == 4
+        assert "[image 5 of 5 not shown: there are too many]" in many.text
+        assert MOST_BYTES == 10_000_000
+
+    @pytest.mark.parametrize("failure", [Unreachable("cut"), b"<html>"])
+    async def test_a_picture_that_does_not_come_is_said_to_be_missing(self, failure: Any) -> None:
+        material = await World(pictures={"a": failure, "b": PNG}).gather(self.picture("a", "b"))
+
+        assert len(material.images) == 1
+        assert "[image 1 of 2 not shown: " in material.text
+
+    async def test_of_files_the_model_knows_name_and_size(self) -> None:
+        file = event(attachments=(Attachment("file", "k", "plan]\n.pdf", 1234),))
+
+        assert (await World().gather(file)).text == (
+            '[file "plan) .pdf", 1234 bytes: you know its name only, not what is in it]'
+        )
+
+    @pytest.mark.parametrize(
+        ("data", "kind"),
+        [
+            (PNG, "image/png"),
+            (b"\xff\xd8\xff\xe0", "image/jpeg"),
+            (b"GIF89a..", "image/gif"),
+            (b"RIFF....WEBPVP8 ", "image/webp"),
+            (b"<svg", ""),
+            (b"", ""),
+        ],
+    )
+    async def test_the_type_of_a_picture_is_read_from_its_bytes(
+        self, data: bytes, kind: str
+    ) -> None:
+        assert media_type(data) == kind
+
+
+async def test_a_card_as_feishu_shows_it_in_history_is_read_too() -> None:
+    shown = {"title": "T", "elements": [[{"tag": "text", "text": "<at id=ou_alice></at> hi"}]]}
+    card = raw(msg_type="interactive", body={"content": json.dumps(shown)})
+
+    assert raw_text(card, {"ou_alice": "Alice"}) == "T\n@Alice hi"

@@ -1,0 +1,134 @@
+"""The manager while it streams: what is reported, and a stream that breaks off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+from bot.agents.completions import PlainOpenAI
+from bot.agents.manager import Manager, ModelUnavailable
+from bot.agents.offline import offline_model
+from bot.agents.progress import Progress
+from bot.agents.prompt import Answer, Image, Prompt
+from memory.models import WorkingMemory
+from sandbox.model import ModelServer
+
+pytestmark = pytest.mark.anyio
+
+TEXT = "The launch is on 3 March, as you said yesterday."
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ModelServer]:
+    server = ModelServer()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+class Answered:
+    """An answer and what was reported on the way."""
+
+    def __init__(self, answer: Answer, reports: list[Progress]) -> None:
+        self.answer = answer
+        self.reports = reports
+
+    @property
+    def texts(self) -> list[str]:
+        return [report.text for report in self.reports]
+
+
+async def ask(server: ModelServer, *steps: Any, images: tuple[Image, ...] = ()) -> Answered:
+    """The answer of a model that plays `steps`."""
+    server.playbook.load(list(steps))
+    async with PlainOpenAI(api_key="k", base_url=server.base_url, max_retries=0) as client:
+        provider = OpenAICompatibleProvider("openai-compatible", openai_client=client)
+        return await answered(Manager(OpenAIChatModel("m", provider=provider)), images)
+
+
+async def answered(manager: Manager, images: tuple[Image, ...] = ()) -> Answered:
+    reports: list[Progress] = []
+
+    async def on_progress(progress: Progress) -> None:
+        reports.append(progress)
+
+    prompt = Prompt(
+        bot_name="Bot",
+        question="when?",
+        history=(),
+        subject="Alice",
+        working_memory=WorkingMemory(),
+        now=datetime(2026, 11, 20, tzinfo=UTC),
+        images=images,
+    )
+    async with asyncio.timeout(20):
+        answer = await manager.answer(prompt, timeout_s=15, on_progress=on_progress)
+    return Answered(answer, reports)
+
+
+async def test_every_report_is_the_whole_text_so_far(server: ModelServer) -> None:
+    said = await ask(server, {"text": TEXT})
+
+    assert len(said.texts) > 3
+    assert all(TEXT.startswith(text) for text in said.texts)
+    assert said.texts[-1] == said.answer.text == TEXT
+    assert said.answer.output_tokens > 0
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"text": TEXT, "reasoning": "SECRET thoughts of some length"},
+        {"text": f"<think>SECRET thoughts of some length</think>\n\n{TEXT}"},
+    ],
+)
+async def test_thoughts_are_neither_reported_nor_answered(
+    server: ModelServer, reply: dict[str, str]
+) -> None:
+    said = await ask(server, reply)
+
+    assert said.answer.text == TEXT
+    assert not any("SECRET" in text or "<" in text for text in said.texts)
+
+
+async def test_thoughts_without_an_answer_are_no_answer(server: ModelServer) -> None:
+    with pytest.raises(ModelUnavailable):
+        await ask(server, {"text": "<think>SECRET and nothing else"})
+
+
+@pytest.mark.parametrize("fault", ["cut", "malformed"])
+async def test_a_stream_that_breaks_off_is_asked_for_again_as_a_whole(
+    server: ModelServer, fault: str
+) -> None:
+    said = await ask(server, {"text": TEXT, "fault": fault}, {"text": "again"})
+
+    assert said.answer.text == "again"
+    assert [bool(r["body"].get("stream")) for r in server.received] == [True, False]
+
+
+async def test_a_model_that_refuses_is_not_asked_twice(server: ModelServer) -> None:
+    with pytest.raises(ModelUnavailable):
+        await ask(server, {"status": 400}, {"text": "never asked for"})
+
+    assert len(server.received) == 1
+
+
+async def test_the_offline_model_streams_too() -> None:
+    said = await answered(Manager(offline_model()))
+
+    assert len(said.texts) > 3
+    assert said.texts[-1] == said.answer.text
+
+
+async def test_pictures_go_to_the_model_with_the_question(server: ModelServer) -> None:
+    await ask(server, {"text": TEXT}, images=(Image(b"\x89PNG", "image/png"),))
+
+    content = server.received[0]["body"]["messages"][-1]["content"]
+    assert content[0] == {"text": "when?", "type": "text"}
+    assert content[1]["image_url"]["url"].startswith("data:image/png;base64,")
