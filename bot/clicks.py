@@ -26,8 +26,9 @@ from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import CardAction, MessageEvent
 from bot.languages import Language
 from bot.mentions import Person
+from bot.question import Turn
 from bot.services import Services
-from bot.turn import Turn, handle_message
+from bot.turn import handle_message
 from memory.buttons import ButtonStore, Click, Press
 from memory.models import OpenTurn
 from memory.operations import Operations

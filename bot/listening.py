@@ -18,11 +18,11 @@ from bot.conversation import ConversationManager, ResponseDecider
 from bot.conversation_store import ChatConversations
 from bot.decisions import Decision, IncomingMessage
 from bot.feishu import events
-from bot.feishu.content import render_content, render_mentions
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
 from bot.mentions import Person
+from bot.raw_messages import raw_text
 from bot.services import Services
 from bot.transcript import ChannelConversation, MessageRecord
 from memory.errors import StoreUnavailable
@@ -210,11 +210,10 @@ def _conversations(services: Services, event: MessageEvent) -> ConversationManag
 
 def _from_list(services: Services, raw: RawMessage, bot: Person) -> MessageRecord:
     ours = raw.sender_id == services.settings.feishu_app_id
-    template = render_content(raw.message_type, raw.content).template
     record = MessageRecord(
         author=bot.name if ours else services.people.name(raw.sender_id),
         author_id=bot.open_id if ours else raw.sender_id,
-        content=render_mentions(template, raw.mentions),
+        content=raw_text(raw, services.people.known),
         timestamp=raw.create_time_ms,
         is_bot=ours or raw.sender_type != "user",
         message_id=raw.message_id,

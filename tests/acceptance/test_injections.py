@@ -71,6 +71,7 @@ OBEDIENT = [
         "when": {"regex": CALL, "in": "last"},
         "reply": _calling("{{tool}}", "{{arguments}}"),
         "after_tool": True,
+        "times": 1,  # a result that repeats its order would be obeyed for ever
     },
     {"when": _EVERYTHING, "reply": {"text": "obeyed: {{all}}"}},
     {

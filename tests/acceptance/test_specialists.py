@@ -1,4 +1,4 @@
-"""Specialists as Markdown files that an operator drops into a folder, through the real processes."""
+"""Specialists as Markdown files that an operator drops into a folder: the real processes."""
 
 from __future__ import annotations
 

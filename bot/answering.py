@@ -1,0 +1,171 @@
+"""What is answered: a command carried out, or the model's reply within its time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import structlog
+
+from bot import incoming, metrics, timing
+from bot.agents.manager import Answer, ModelUnavailable
+from bot.buttons import Reply, reply_of
+from bot.command_answers import Asked, answer_command
+from bot.commands import parse
+from bot.decisions import Reason
+from bot.languages import Language, has_chinese, language_of
+from bot.prompting import Scene, build_prompt
+from bot.question import Turn
+from bot.services import Services
+from bot.timing import stage
+from bot.transcript import transcript
+from memory.errors import StoreError
+from memory.models import OpenTurn
+from memory.recall import RecallScope, needs_recall, render
+from memory.tokens import estimate_tokens
+
+log = structlog.get_logger()
+
+# People wait for an answer at most this long after the acknowledgement (s); sending takes some.
+_ANSWER_WITHIN_S = 56.0
+_LEAST_MODEL_TIME_S = 8.0
+_TRANSCRIPT_TOKENS = 2000
+
+SORRY = {
+    "zh": "抱歉，我暂时无法得到模型的回答。你的问题已经记下，请稍后再问一次。",
+    "en": "Sorry, I cannot get an answer from the model right now. Your question is kept; "
+    "please ask again in a moment.",
+}
+UNSUPPORTED = (
+    "这种消息我还读不了，请用文字发给我。 / "
+    "I cannot read this kind of message yet; please send text."
+)
+
+
+async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
+    """A command to the bot is carried out; everything else is for the model."""
+    command = parse(turn.question)
+    if command and turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER:
+        asked = Asked(command, turn.context, turn.chat_type, opened, language(turn, opened))
+        if reply := await answer_command(services, asked):
+            return reply
+    found = await _answer(services, turn, opened)
+    return reply_of(found, chat_type=turn.chat_type, language=language(turn, opened))
+
+
+def language(turn: Turn, opened: OpenTurn) -> Language:
+    """The language of the question; of a slash command, that of what the person said before."""
+    if not turn.question.startswith("/"):
+        return language_of([turn.question])
+    said = (message.content for message in opened.history if message.role == "user")
+    return language_of([turn.question, *said])
+
+
+async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
+    """The model's answer, or an honest sentence when there is none in time."""
+    if not turn.question.strip():
+        return Answer(UNSUPPORTED)
+    spent = services.clock() - turn.received_ms / 1000
+    left = max(_LEAST_MODEL_TIME_S, _ANSWER_WITHIN_S - spent)
+    material = await incoming.gather(services, _source(turn, opened))
+    prompt = build_prompt(
+        opened,
+        turn.question,
+        _scene(services, turn),
+        context=turn.context,
+        turn_id=turn.id,
+        transcript=_transcript(turn),
+        recalled=await _recalled(services, turn, opened),
+        budget_tokens=services.settings.history_token_budget,
+        material=material.text,
+        images=material.images,
+    )
+    try:
+        with stage("model"):
+            answer = await services.manager.answer(
+                prompt,
+                timeout_s=min(left, services.settings.model_timeout_seconds),
+                on_progress=turn.on_progress,
+            )
+    except ModelUnavailable as exc:
+        return _sorry(turn, exc.reason)
+    if not answer.text.strip():
+        return _sorry(turn, "empty")
+    metrics.TOKENS.labels(direction="in").inc(answer.input_tokens)
+    metrics.TOKENS.labels(direction="out").inc(answer.output_tokens)
+    timing.note(
+        tokens_in=answer.input_tokens,
+        tokens_out=answer.output_tokens,
+        tools=[call["name"] for call in answer.tool_calls],
+        specialists=list(answer.specialists),
+        cut_short=answer.cut_short,
+    )
+    return answer
+
+
+def _source(turn: Turn, opened: OpenTurn) -> incoming.Source:
+    seen = {message.message_id for message in opened.history if message.message_id}
+    talk = turn.heard.conversation.messages if turn.heard.conversation else ()
+    return incoming.Source(turn.event, turn.context, turn.bot, seen, talk)
+
+
+async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
+    """Earlier messages for a question that needs them: of this thread, and when it speaks of the
+    past, of this chat (in p2p, where nobody else reads the answer, of everywhere)."""
+    window = [message.content for message in opened.history[:-1]]
+    if opened.degraded or not needs_recall(turn.question, window):
+        return ""
+    of_the_past = needs_recall(turn.question, [turn.question])
+    if not of_the_past and len(window) < services.settings.history_messages - 1:
+        return ""  # the window is the whole thread
+    wide: RecallScope = "chat" if turn.in_group else "everywhere"
+    oldest = opened.history[0].id if opened.history else None
+    try:
+        with stage("recall"):
+            found = await services.store.find(
+                turn.context,
+                turn.question,
+                scope=wide if of_the_past else "thread",
+                before_id=oldest,
+            )
+    except StoreError as exc:
+        log.warning("recall.unavailable", turn_id=turn.id, error=type(exc).__name__)
+        return ""
+    return render(found, names=services.people.known)
+
+
+def _sorry(turn: Turn, reason: str) -> Answer:
+    metrics.MODEL_FAILURES.labels(reason=reason).inc()
+    log.error("model.unavailable", turn_id=turn.id, reason=reason)
+    return Answer(SORRY["zh" if has_chinese(turn.question) else "en"])
+
+
+def _scene(services: Services, turn: Turn) -> Scene:
+    return Scene(
+        bot_name=turn.bot.name,
+        subject=services.people.name(turn.context.user_id),
+        names=services.people.known,
+        labelled=turn.in_group,
+        now=datetime.now().astimezone(),
+    )
+
+
+def _transcript(turn: Turn) -> str:
+    """What was said in this chat (in a thread: in this thread) besides the question.
+
+    Who asks the bot outright is given the talk that the bot did not answer; other people's
+    exchanges with the bot stay theirs. A turn that follows a discussion sees all of it.
+    """
+    if turn.heard.conversation is None:
+        return ""
+    outright = turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER
+    others = (
+        message
+        for message in turn.heard.conversation.messages
+        if message.message_id != turn.id and not (outright and (message.ours or message.answered))
+    )
+    return transcript(
+        others,
+        root_id=turn.heard.message.root_id,
+        budget_tokens=_TRANSCRIPT_TOKENS,
+        estimate=estimate_tokens,
+    )

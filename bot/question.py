@@ -1,0 +1,94 @@
+"""A message that will be answered: whose memory, in which thread, by and to whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from bot.agents.progress import OnProgress
+from bot.delivery import Target
+from bot.feishu import events
+from bot.feishu.events import MessageEvent
+from bot.listening import Heard
+from bot.mentions import Person
+from bot.services import Services
+from memory.buttons import ChatType
+from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, thread_root
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message and what it means; `context` says whose memory and which thread.
+
+    `reply_to` is the Feishu message the answer hangs under; the turn's id may be one of ours.
+    """
+
+    event: MessageEvent
+    heard: Heard
+    context: AgentMemoryContext
+    question: str
+    bot: Person
+    received_ms: int
+    reply_to: str
+    on_progress: OnProgress | None = None
+
+    @property
+    def id(self) -> str:
+        return self.event.message_id
+
+    @property
+    def in_group(self) -> bool:
+        return self.event.chat_type != "p2p"
+
+    @property
+    def target(self) -> Target:
+        in_thread = self.in_group and self.context.root_id != MAIN_ROOT
+        return Target(self.reply_to, self.event.chat_id, in_thread)
+
+    @property
+    def chat_type(self) -> ChatType:
+        return "group" if self.in_group else "p2p"
+
+
+def begin(
+    services: Services,
+    event: MessageEvent,
+    heard: Heard,
+    bot: Person,
+    received_ms: int,
+    reply_to: str = "",
+) -> Turn:
+    """Resolves thread, subject and question of a message."""
+    root = thread_root(
+        message_id=event.message_id,
+        root_id=event.root_id or None,
+        chat_type=event.chat_type,
+        reply_in_thread=services.settings.reply_in_thread,
+    )
+    context = memory_context(
+        chat_id=event.chat_id,
+        root=root,
+        subject=subject_of(event, bot.open_id),
+        actor=event.sender_open_id,
+        tenant_key=event.tenant_key,
+    )
+    structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
+    question = events.question_text(event, bot.open_id) or event.text
+    return Turn(event, heard, context, question, bot, received_ms, reply_to or event.message_id)
+
+
+def subject_of(event: MessageEvent, bot_open_id: str) -> str:
+    """Whose memory is meant: the first mentioned human, else the sender (by open_id)."""
+    for mention in event.mentions:
+        if mention.open_id and not mention.is_bot and mention.open_id != bot_open_id:
+            return mention.open_id
+    return event.sender_open_id
+
+
+def people_of(turn: Turn) -> list[str]:
+    """open_ids of whom a name in the reply can mean: those who speak and who are mentioned."""
+    mentioned = [m.open_id for m in turn.event.mentions]
+    talking = list(turn.heard.conversation.participants) if turn.heard.conversation else []
+    known = [turn.event.sender_open_id, turn.context.user_id, *mentioned, *talking]
+    return [open_id for open_id in dict.fromkeys(known) if open_id and open_id != turn.bot.open_id]
