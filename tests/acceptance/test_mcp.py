@@ -1,7 +1,8 @@
 """Tools of real MCP servers, over stdio and HTTP, through the real processes.
 
 `desk` is started by the worker and asks for a confirmation before it publishes; `web` is a server
-of its own. `publish` appends to a file, which says what was really done and how often.
+of its own; `clock` is somebody else's (PyPI, mcp-server-time). `publish` appends to a file, which
+says what was really done and how often.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
             "confirm": ["publish"],
         },
         "web": {"url": f"http://127.0.0.1:{made.port}/mcp"},
+        "clock": {"command": sys.executable, "args": ["-m", "mcp_server_time"]},
         "gone": {"command": "/no/such/program"},
     }
     made.config.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
@@ -123,6 +125,14 @@ def test_tools_of_a_stdio_and_of_an_http_server_are_used_and_recorded(ready: Wor
         assert str(result) in row["content"]
         [call] = row["tool_calls"]
         assert (call["name"], call["ok"], call["result"]) == (tool, True, result)
+
+
+def test_a_server_of_other_people_from_pypi_is_used(ready: World) -> None:
+    wait_for_connection(ready, "clock")
+    _, row = asked(ready, "what is noon in Shanghai in UTC?")
+    [call] = row["tool_calls"]
+    assert (call["name"], call["ok"]) == ("clock__convert_time", True)
+    assert "T04:00:00+00:00" in row["content"]
 
 
 def test_a_server_that_is_down_is_reported_and_skipped(ready: World) -> None:
