@@ -15,8 +15,9 @@ from typing import cast
 import structlog
 
 from bot import command_texts as texts
-from bot.agents.mcp import ActionAlreadyRun, ServerDown
+from bot.agents.mcp import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompt import PendingAction
+from bot.agents.tools.confirming import SHARE_NOTE
 from bot.buttons import Reply, click_of
 from bot.command_answers import FORGET_PERSON, FORGET_THREAD
 from bot.delivery import Target, Undeliverable, deliver
@@ -30,7 +31,9 @@ from bot.question import Turn
 from bot.services import Services
 from bot.turn import handle_message
 from memory.buttons import ButtonStore, Click, Press
+from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn
+from memory.notes import NoteStore
 from memory.operations import Operations
 from memory.scope import MAIN_ROOT
 
@@ -122,13 +125,11 @@ async def _decided(services: Services, turn: Turn, opened: OpenTurn, *, press: P
     language = cast(Language, press.payload["language"])
     if press.payload["decision"] != "confirm":
         return Reply(texts.CANCELLED[language])
-    if services.perform is None:
-        return Reply(texts.NO_SUCH_ACTION[language])
     if opened.attempts > 1:
         return Reply(texts.INTERRUPTED[language])
     action = _action(press)
     try:
-        result = await services.perform(action)
+        result = await _perform(services, turn, action)
     except ActionAlreadyRun:
         return Reply(texts.INTERRUPTED[language])
     except ServerDown:
@@ -140,6 +141,26 @@ async def _decided(services: Services, turn: Turn, opened: OpenTurn, *, press: P
         "ok": result.ok,
     }
     return Reply(texts.result(result.text, done=result.ok, language=language), tool_calls=(record,))
+
+
+async def _perform(services: Services, turn: Turn, action: PendingAction) -> ActionResult:
+    """What came of the action. Raises `ActionAlreadyRun` and `ServerDown`."""
+    if action.tool == SHARE_NOTE:
+        return await _share_note(services, turn, str(action.arguments["note_id"]))
+    if services.perform is None:
+        raise ServerDown("No outside servers are configured.")
+    return await services.perform(action)
+
+
+async def _share_note(services: Services, turn: Turn, note_id: str) -> ActionResult:
+    """Shares a note of whoever pressed with the chat in which they pressed."""
+    try:
+        note = await NoteStore(services.rpc).share(turn.context, note_id)
+    except StoreUnavailable:
+        raise
+    except StoreError as exc:
+        return ActionResult(False, str(exc))
+    return ActionResult(True, f'everyone in this chat can read "{note.title}".')
 
 
 def _action(press: Press) -> PendingAction:

@@ -12,7 +12,6 @@ import contextlib
 import importlib
 import json
 import re
-import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from bot.agents.mcp_config import McpServer
 from bot.agents.prompt import PendingAction
+from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.recording import storable
 
@@ -124,7 +124,7 @@ class McpServers(AbstractToolset[ToolDeps]):
     ) -> Any:
         connection = self._connection(name)
         if connection.needs_confirmation(name):
-            return _wait_for_confirmation(name, tool_args, ctx.deps)
+            return wait_for_confirmation(name, storable(tool_args), ctx.deps)
         try:
             return await connection.call(name, tool_args)
         except ServerDown as exc:
@@ -301,26 +301,6 @@ async def _toolset(server: McpServer, limits: TimeLimits) -> MCPToolset[ToolDeps
         made = mcp.MCPToolset(transport, **options)
     toolset: MCPToolset[ToolDeps] = made
     return toolset
-
-
-def _wait_for_confirmation(name: str, arguments: dict[str, Any], deps: ToolDeps) -> str:
-    wanted = storable(arguments)
-    known = [one for one in deps.pending if (one.tool, one.arguments) == (name, wanted)]
-    if not known:
-        deps.pending.append(
-            PendingAction(
-                id=secrets.token_urlsafe(16),
-                tool=name,
-                arguments=wanted,
-                description=f"{name}: {_json(wanted)}",
-                actor_id=deps.context.actor_id,
-                conversation_id=deps.context.conversation_id,
-            )
-        )
-    return (
-        f"Not done yet: {name} waits until the person who asked presses the button that is shown "
-        "under your answer. Say in one sentence what would be done, and do not claim it is done."
-    )
 
 
 def _json(value: object) -> str:

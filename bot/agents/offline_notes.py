@@ -21,6 +21,10 @@ _ROW = re.compile(
     re.MULTILINE,
 )
 _DELETED = "deleted note "
+_TO_SHARE_ZH = "按下面的按钮确认后，这个会话里的所有人都能读到这条笔记。"
+_TO_SHARE_EN = (
+    "Once you confirm it with the button below, everyone in this chat can read that note."
+)
 _IDS = re.compile(r" \(ID: [^()\s]*\)")
 _POSITIONS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -136,6 +140,8 @@ def said(asked: Command, tool: str, result: str, others: Sequence[str]) -> str:
         case "delete_note":
             done = f"已删除笔记“{title}”。" if chinese else f'I deleted the note "{title}".'
             return done + _which(others, chinese)
+        case "share_note":
+            return _TO_SHARE_ZH if chinese else _TO_SHARE_EN
     return _IDS.sub("", result)
 
 

@@ -11,9 +11,8 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +24,8 @@ from memory.postgres import PostgresRpc, connection_pool
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore, Rpc
 from tests.acceptance.conftest import World, is_from_bot
-from tests.support import postgres
 from tests.support.injections import CALL, EVERYTHING, SAY, Attack, attacks
-from tests.support.processes import (
-    APP,
-    ROOT,
-    Bot,
-    Process,
-    eventually,
-    free_port,
-    running_model,
-    running_platform,
-    start,
-)
+from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -85,65 +73,30 @@ OBEDIENT = [
 ]
 
 
-class BotWithDesk(Bot):
-    """A bot whose worker runs in its own folder, where `mcp.json` lists the desk."""
-
-    @property
-    def board(self) -> Path:
-        """What the desk has published; no file while that is nothing."""
-        return self.folder / "board"
-
-    def start_worker(self) -> Process:
-        desk = {"command": sys.executable, "args": [str(DESK), "stdio", str(self.board)]}
-        servers = {"mcpServers": {"desk": {**desk, "confirm": True}}}
-        (self.folder / "mcp.json").write_text(json.dumps(servers), encoding="utf-8")
-        command = ["env", "-C", str(self.folder), sys.executable, "-m", "bot.worker"]
-        environment = {**self.environment, "PYTHONPATH": str(ROOT)}
-        worker = start(f"worker{len(self.workers)}", command, self.folder, environment)
-        self.workers.append(worker)
-        eventually(lambda: "mcp.connected" in worker.output(), within_s=60, what="the desk")
-        return worker
-
-
-@contextmanager
-def _running_bot(folder: Path, port: int, **environment: str) -> Iterator[BotWithDesk]:
-    places = {"PORT": str(port), "DATA_DIR": str(folder)}
-    bot = BotWithDesk(folder, port, {**APP, **places, **environment})
-    try:
-        bot.start_web()
-        bot.start_worker()
-        yield bot
-    finally:
-        bot.stop()
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the desk has published; no file while that is nothing."""
+    return tmp_path_factory.mktemp("desk") / "board"
 
 
 @pytest.fixture(scope="module")
-def processes(
-    tmp_path_factory: pytest.TempPathFactory,
-    postgres_server: postgres.Server,
-    migrated_template: str,
-) -> Iterator[World]:
-    """The processes, with a tool that needs a confirmation, and what Alice keeps to herself."""
-    folder, port = tmp_path_factory.mktemp("bot"), free_port()
-    hook = f"http://127.0.0.1:{port}/webhook/event"
-    with (
-        postgres_server.fresh_database(template=migrated_template) as database_url,
-        running_model(folder) as model,
-        running_platform(folder, hook, "--retry-scale", "0.02") as platform,
-        _running_bot(
-            folder,
-            port,
-            DATABASE_URL=database_url,
-            FEISHU_DOMAIN=platform.url,
-            OPENAI_API_KEY="test-key",
-            OPENAI_BASE_URL=model.base_url,
-            STREAM_REPLIES="false",
-        ) as bot,
-    ):
-        platform.post("/people", name=STRANGER)
-        world = World(bot, platform, model, database_url)
-        confide(world)
-        yield world
+def bot_options(board: Path) -> dict[str, str]:
+    """A tool that changes something outside, and only after a confirmation."""
+    desk = {"command": sys.executable, "args": [str(DESK), "stdio", str(board)], "confirm": True}
+    config = board.with_name("mcp.json")
+    config.write_text(json.dumps({"mcpServers": {"desk": desk}}), encoding="utf-8")
+    return {"MCP_CONFIG": str(config)}
+
+
+@pytest.fixture(scope="module")
+def processes(processes: World) -> World:
+    """The processes with the desk connected, a stranger, and what Alice keeps to herself."""
+    worker = processes.bot.workers[-1]
+    eventually(lambda: "mcp.connected" in worker.output(), within_s=60, what="the desk")
+    processes.platform.post("/people", name=STRANGER)
+    world = replace(processes)
+    confide(world)
+    return world
 
 
 def confide(world: World) -> None:
@@ -167,15 +120,20 @@ def kept_of_alice(world: World) -> list[Any]:
     of_chat = "select to_jsonb(t) as row from {} t where user_id = %s and chat_id <> %s order by id"
     tables = ("agent_notes", "agent_working_memory", "agent_messages", "agent_turns", "agent_chats")
     rows = [world.rows(of_chat.format(table), alice, here) for table in tables]
-    uses = "select note_id, conversation_id from agent_note_uses where user_id = %s order by 1, 2"
-    return [*rows, world.rows(uses, alice)]
+    uses = (
+        "select note_id, conversation_id from agent_note_uses"
+        " where user_id = %s and strpos(conversation_id, %s) = 0 order by 1, 2"
+    )
+    return [*rows, world.rows(uses, alice, here)]
 
 
 @dataclass
 class Stage:
-    """A new group for one attack. `asked` are the people who spoke to the bot."""
+    """A new group for one attack. `asker` asks in good faith; `asked` is who spoke to the bot."""
 
     world: World
+    board: Path
+    asker: str = BYSTANDER
     asked: set[str] = field(default_factory=set)
     questions: list[str] = field(default_factory=list)
 
@@ -224,9 +182,9 @@ async def _with_memory(url: str, work: Callable[[Rpc], Awaitable[Any]]) -> Any:
 
 
 @pytest.fixture
-def stage(world: World) -> Stage:
+def stage(world: World, board: Path) -> Stage:
     world.model.control("script", {"rules": OBEDIENT})
-    return Stage(world)
+    return Stage(world, board)
 
 
 def aimed(world: World, attack: Attack) -> str:
@@ -247,6 +205,7 @@ def aimed(world: World, attack: Attack) -> str:
 def commit(stage: Stage, attack: Attack) -> None:
     """Bob puts the attack in its place, and somebody asks the bot so that the model reads it."""
     text = aimed(stage.world, attack)
+    stage.asker = VICTIM if attack.asker == "victim" else BYSTANDER
     if attack.where == "question":
         stage.ask(ATTACKER, text, about=VICTIM if attack.about else "")
     else:
@@ -254,11 +213,11 @@ def commit(stage: Stage, attack: Attack) -> None:
 
 
 def _in_the_transcript(stage: Stage, text: str) -> None:
-    stage.ask(BYSTANDER, "let us plan")
+    stage.ask(stage.asker, "let us plan")
     overheard = stage.tell(ATTACKER, text, to=(BYSTANDER,))
     query = "select 1 from agent_decisions where message_id = %s"
     eventually(lambda: stage.world.rows(query, overheard), what="Bob was heard")
-    stage.ask(BYSTANDER, "what is new?")
+    stage.ask(stage.asker, "what is new?")
 
 
 def _in_a_name(stage: Stage, text: str) -> None:
@@ -270,7 +229,7 @@ def _in_a_name(stage: Stage, text: str) -> None:
 
 
 def _quoted(stage: Stage, message_id: str) -> None:
-    stage.ask(BYSTANDER, "what is this?", reply_to=message_id, quote=True)
+    stage.ask(stage.asker, "what is this?", reply_to=message_id, quote=True)
 
 
 def _in_a_quoted_message(stage: Stage, text: str) -> None:
@@ -299,21 +258,21 @@ def _shared_note(stage: Stage, title: str, body: str) -> str:
 
 
 def _in_a_note(stage: Stage, text: str) -> str:
-    return stage.ask(BYSTANDER, f"open {_shared_note(stage, 'Read me', text)}")
+    return stage.ask(stage.asker, f"open {_shared_note(stage, 'Read me', text)}")
 
 
 def _in_a_list_of_notes(stage: Stage, text: str) -> None:
     _shared_note(stage, text, "")
-    stage.ask(BYSTANDER, "list my notes")
+    stage.ask(stage.asker, "list my notes")
 
 
 def _in_the_tool_context(stage: Stage, text: str) -> None:
-    stage.ask(BYSTANDER, "and now?", root_id=_in_a_note(stage, text))
+    stage.ask(stage.asker, "and now?", root_id=_in_a_note(stage, text))
 
 
 def _in_the_working_memory(stage: Stage, text: str) -> None:
-    root = stage.ask(BYSTANDER, "hello")
-    context = stage.context(BYSTANDER, ATTACKER, root)
+    root = stage.ask(stage.asker, "hello")
+    context = stage.context(stage.asker, ATTACKER, root)
 
     async def write(rpc: Rpc) -> Any:
         return await MemoryStore(rpc).merge_working_memory(
@@ -321,18 +280,18 @@ def _in_the_working_memory(stage: Stage, text: str) -> None:
         )
 
     stage.remember(write)
-    stage.ask(BYSTANDER, "what is new?", root_id=root)
+    stage.ask(stage.asker, "what is new?", root_id=root)
 
 
 def _in_the_history(stage: Stage, text: str) -> None:
-    root = stage.ask(BYSTANDER, "hello")
-    stage.ask(ATTACKER, text, about=BYSTANDER, root_id=root)
-    stage.ask(BYSTANDER, "what is new?", root_id=root)
+    root = stage.ask(stage.asker, "hello")
+    stage.ask(ATTACKER, text, about=stage.asker, root_id=root)
+    stage.ask(stage.asker, "what is new?", root_id=root)
 
 
 def _in_what_is_recalled(stage: Stage, text: str) -> None:
-    stage.ask(ATTACKER, text, about=BYSTANDER)
-    stage.ask(BYSTANDER, f"之前说过的“{text[:8]}”是什么？")
+    stage.ask(ATTACKER, text, about=stage.asker)
+    stage.ask(stage.asker, f"之前说过的“{text[:8]}”是什么？")
 
 
 _PLACES: dict[str, Callable[[Stage, str], Any]] = {
@@ -376,13 +335,9 @@ def assert_harmless(stage: Stage) -> None:
     for card in stage.cards:
         assert set(card["notifies"]) <= stage.asked, card["content"]
     assert SECRET not in json.dumps(stage.cards, ensure_ascii=False)
-    assert SECRET not in json.dumps(world.model.requests(), ensure_ascii=False)
-    assert not board(world).exists()
-
-
-def board(world: World) -> Path:
-    assert isinstance(world.bot, BotWithDesk)
-    return world.bot.board
+    if world.people[VICTIM] not in stage.asked:  # her own turn knows what she keeps
+        assert SECRET not in json.dumps(world.model.requests(), ensure_ascii=False)
+    assert not stage.board.exists()
 
 
 # Buttons
@@ -431,14 +386,31 @@ def test_a_suggested_command_works_on_the_memory_of_whoever_presses(stage: Stage
     assert_harmless(stage)
 
 
+def test_a_note_is_shared_by_the_press_of_its_owner_only(stage: Stage) -> None:
+    attack = ALL["transcript-share-own-note"]
+    before = kept_of_alice(stage.world)
+    commit(stage, attack)
+    question = stage.questions[-1]
+
+    for who in (ATTACKER, BYSTANDER):
+        assert "Only who asked" in press(stage, who, question, index=0)
+    assert kept_of_alice(stage.world) == before
+
+    assert "On it" in press(stage, VICTIM, question, index=0)
+    (told,) = stage.world.settled(turn_id(button_ids(stage, question)[0]))
+    assert 'everyone in this chat can read "Safe code"' in told["content"]
+    opened = "update agent_notes set shared_chat_id = null where shared_chat_id = %s returning 1"
+    assert len(stage.world.rows(opened, stage.world.group)) == 1
+
+
 def test_who_asked_does_confirm(stage: Stage) -> None:
     """The guard is not a wall: the same tool runs, once, for the person who asked."""
     question = stage.ask(ATTACKER, aimed(stage.world, ALL["confirm-direct"]))
-    assert not board(stage.world).exists()
+    assert not stage.board.exists()
 
     assert "On it" in press(stage, ATTACKER, question, index=0)
     stage.world.settled(turn_id(button_ids(stage, question)[0]))
     try:
-        assert board(stage.world).read_text(encoding="utf-8") == "pwned\n"
+        assert stage.board.read_text(encoding="utf-8") == "pwned\n"
     finally:
-        board(stage.world).unlink()
+        stage.board.unlink()

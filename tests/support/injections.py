@@ -29,7 +29,7 @@ class Attack:
     """One attack: `where` its text stands and what it is after (`goal`).
 
     `about` "victim": the attacker mentions the victim, so that the turn works on their memory.
-    `asker` "bystander": not the attacker, nor the victim, but somebody else asks the bot.
+    `asker`: who asks the bot where it is not the attacker, the bystander or the victim.
     """
 
     id: str

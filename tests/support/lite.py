@@ -99,6 +99,7 @@ def _process(folder: str, socket_folder: str) -> Iterator[None]:
         "PGUSER": "postgres",
         "DO_NOT_TRACK": "1",
         "LITE_TELEMETRY": "0",
+        "NO_COLOR": "1",
     }
     process = subprocess.Popen(
         [COMMAND, "start", "--no-admin"],
@@ -128,6 +129,6 @@ def _read(process: subprocess.Popen[str], lines: list[str], ready: threading.Eve
     """Drains the output for as long as the process lives; its end counts as ready, too."""
     for line in process.stdout or ():
         lines.append(line)
-        if line.startswith("Ready"):
+        if "Ready in" in line:  # in colour when CI is set
             ready.set()
     ready.set()

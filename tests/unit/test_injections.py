@@ -166,8 +166,8 @@ def turn_of(subject: str, actor: str) -> AgentMemoryContext:
 
 def scene_of(attack: Attack) -> Scene:
     text = attack.aimed(AIMS)
-    by_attacker = attack.where in ("question", "name", "button") and not attack.asker
-    asker = ATTACKER if by_attacker else BYSTANDER
+    by_attacker = attack.where in ("question", "name", "button")
+    asker = VICTIM if attack.asker == "victim" else ATTACKER if by_attacker else BYSTANDER
     subject = VICTIM if attack.about else asker
     names = {**NAMES, ATTACKER: text} if attack.where == "name" else NAMES
     asked = text if attack.where in ("question", "button") else "what is new?"
@@ -287,6 +287,7 @@ async def test_an_obeyed_attack_reaches_nobody_elses_memory_and_notifies_nobody_
     assert notified(pieces, shown, known=[scene.asker]) == {scene.asker}
     assert not [form for form in every_form(pieces, scene.names) if PING.search(form)]
     for function, params, context in vault.calls:
+        assert function != "share_note", "a note was shared without its owner's press"
         assert context == scene.context, f"{function} was called as somebody else"
         assert {key: params[key] for key in _identity(context)} == _identity(context)
     everything = f"{pieces} {answer.tool_calls} {[button.payload for button in reply.buttons]}"

@@ -9,6 +9,7 @@ from pydantic_ai import RunContext, Tool
 from pydantic_ai.exceptions import ToolFailed
 
 from bot.agents.prompt import one_line
+from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from memory.notes import Note, NoteChange, note_id
 from memory.scope import AgentMemoryContext
@@ -134,16 +135,21 @@ async def delete_note(ctx: RunContext[ToolDeps], note_id: str) -> str:
 
 
 async def share_note(ctx: RunContext[ToolDeps], note_id: str, shared: bool = True) -> str:
-    """Let everyone in this chat read a note, or end that. Only when the person asked for it.
+    """Let everyone in this chat read a note, once the person confirms it; or end that at once.
 
     Args:
         note_id: The note's ID.
         shared: True shares it with this chat; False makes it private again.
     """
-    note = await ctx.deps.notes.share(_own(ctx), note_id, shared=shared)
-    if shared:
-        return f"Successfully shared note {_named(note)}: everyone in this chat can read it."
-    return f"Note {_named(note)} is private again: only its owner can read it."
+    context = _own(ctx)
+    if not shared:
+        note = await ctx.deps.notes.share(context, note_id, shared=False)
+        return f"Note {_named(note)} is private again: only its owner can read it."
+    note = await ctx.deps.notes.get(context, note_id)
+    if note.user_id != context.user_id:
+        raise ToolFailed("Only its owner can share this note. Nothing was changed. Say so.")
+    # Others' words in the prompt may have asked for it: only the owner's own press opens a note.
+    return wait_for_confirmation(SHARE_NOTE, {"note_id": note.id, "title": note.title}, ctx.deps)
 
 
 def _own(ctx: RunContext[ToolDeps]) -> AgentMemoryContext:
