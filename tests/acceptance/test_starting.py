@@ -27,7 +27,8 @@ WORKER = [sys.executable, "-m", "bot.worker"]
 
 def test_without_any_configuration_a_sandbox_with_a_working_bot_starts(tmp_path: Path) -> None:
     port = free_port()
-    process = start("bot", GUNICORN, tmp_path, {"PORT": str(port), "DATA_DIR": str(tmp_path)})
+    command = ["scripts/start"] if (ROOT / ".venv").exists() else GUNICORN
+    process = start("bot", command, tmp_path, {"PORT": str(port), "DATA_DIR": str(tmp_path)})
     try:
         url = f"http://127.0.0.1:{port}"
         wait_for_http(f"{url}/readyz", process)
