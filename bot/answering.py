@@ -76,6 +76,7 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         transcript=_transcript(turn),
         recalled=await _recalled(services, turn, opened),
         budget_tokens=services.settings.history_token_budget,
+        calibration=services.meter.calibration,
         material=material.text,
         images=material.images,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.agents.prompt import Image, Prompt
+from bot.agents.prompt import Image, Prompt, manager_rules
 from bot.agents.quotation import with_material
 from bot.agents.tool_context import enrich, registry_table
 from bot.feishu import markup
@@ -16,6 +16,7 @@ from memory.context import Message, Sections, assemble
 from memory.models import OpenTurn, StoredMessage, WorkingMemory
 from memory.notes import registered_notes
 from memory.scope import AgentMemoryContext
+from memory.tokens import Calibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,14 @@ def build_prompt(
     transcript: str,
     recalled: str,
     budget_tokens: int,
+    calibration: Calibration,
     material: str = "",
     images: tuple[Image, ...] = (),
 ) -> Prompt:
     """The prompt of a turn. The question is never cut; of the rest, the newest is kept.
+
+    `budget_tokens` are the endpoint's, as `calibration` has learned them; the schemas of the tools
+    come on top.
 
     `material` and `images` are what came with the question besides its text.
 
@@ -52,6 +57,7 @@ def build_prompt(
     fitted = assemble(
         Sections(
             question=with_material(material, told[-1].content if told else question),
+            system=manager_rules(scene.bot_name, scene.subject, with_tools=not opened.degraded),
             working_memory=_memory_text(opened.working_memory),
             registry=registry_table(registered_notes(opened.registry)),
             recalled=recalled,
@@ -59,6 +65,7 @@ def build_prompt(
             history=tuple(told[:-1]),
         ),
         budget_tokens,
+        calibration,
     ).sections
     return Prompt(
         bot_name=scene.bot_name,

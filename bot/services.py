@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from bot.agents.manager import Manager
 from bot.agents.mcp import ActionResult
+from bot.agents.metering import Meter
 from bot.agents.prompt import PendingAction
 from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
@@ -46,6 +47,7 @@ class Services:
     people: People
     manager: Manager
     rpc: Rpc
+    meter: Meter = field(default_factory=Meter)
     judge: Judge | None = None
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None

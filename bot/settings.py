@@ -61,7 +61,7 @@ class Settings(BaseSettings):
     specialists_dir: Path | None = None  # None: those that come with the bot
 
     history_messages: int = Field(10, ge=1, le=200)
-    history_token_budget: int = Field(6000, ge=200)
+    history_token_budget: int = Field(6000, ge=1500)
     conversation_timeout_seconds: int = Field(120, ge=1)
     followup_window_seconds: int = Field(60, ge=0)
     use_llm_judge: bool = False

@@ -9,6 +9,7 @@ from bot.agents.judge import build_judge
 from bot.agents.manager import Manager, Stores
 from bot.agents.mcp import McpServers
 from bot.agents.mcp_config import McpServer, load_servers
+from bot.agents.metering import Meter
 from bot.agents.models import models
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.configuration import specialists
@@ -39,6 +40,7 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
         people = People(feishu)
         servers = load_servers(settings.mcp_config)
         mcp = await _mcp(stack, servers)
+        meter = Meter()
         yield Services(
             settings=settings,
             store=store,
@@ -46,9 +48,14 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
             identity=Identity(feishu),
             people=people,
             manager=_manager(
-                settings, Stores(store, NoteStore(rpc), _recall(store, people)), servers, mcp
+                settings,
+                Stores(store, NoteStore(rpc), _recall(store, people)),
+                servers,
+                mcp,
+                meter,
             ),
             rpc=rpc,
+            meter=meter,
             judge=build_judge(settings),
             perform=mcp.run_pending if mcp else None,
             queue=QueueOperations(url),
@@ -77,9 +84,13 @@ async def _mcp(stack: contextlib.AsyncExitStack, servers: Sequence[McpServer]) -
 
 
 def _manager(
-    settings: Settings, stores: Stores, servers: Sequence[McpServer], mcp: McpServers | None
+    settings: Settings,
+    stores: Stores,
+    servers: Sequence[McpServer],
+    mcp: McpServers | None,
+    meter: Meter,
 ) -> Manager:
-    named = models(settings)
+    named = models(settings, meter)
     return Manager(
         named(settings.openai_model),
         stores=stores,

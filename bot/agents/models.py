@@ -11,6 +11,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from bot.agents.completions import PlainOpenAI
+from bot.agents.metering import Meter, MeteredChatModel
 from bot.agents.offline import offline_model
 from bot.settings import Settings
 
@@ -22,10 +23,11 @@ def build_model(settings: Settings) -> Model:
     return models(settings)(settings.openai_model)
 
 
-def models(settings: Settings) -> Callable[[str], Model]:
+def models(settings: Settings, meter: Meter | None = None) -> Callable[[str], Model]:
     """Gives the model of a name at the configured endpoint, over one shared client.
 
-    The fallback model stands behind each. Without a key every name is the offline model.
+    The fallback model stands behind each. Without a key every name is the offline model. `meter`
+    learns from what the main model reports.
     """
     if not settings.openai_api_key:
         offline = offline_model()
@@ -40,7 +42,11 @@ def models(settings: Settings) -> Callable[[str], Model]:
     provider = OpenAICompatibleProvider("openai-compatible", openai_client=client)
 
     def named(name: str) -> Model:
-        first = OpenAIChatModel(name, provider=provider)
+        first = (
+            MeteredChatModel(name, provider=provider, meter=meter)
+            if meter and name == settings.openai_model
+            else OpenAIChatModel(name, provider=provider)
+        )
         if not settings.openai_fallback_model:
             return first
         second = OpenAIChatModel(settings.openai_fallback_model, provider=provider)

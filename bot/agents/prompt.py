@@ -141,15 +141,24 @@ class Answer:
     cut_short: str = ""
 
 
+def manager_rules(bot_name: str, subject: str, *, with_tools: bool) -> str:
+    """What the manager is told in every turn."""
+    rules = RULES.format(bot_name=one_line(bot_name), subject=one_line(subject))
+    return f"{rules}\n\n{TOOL_RULES}" if with_tools else rules
+
+
 def manager_instructions(prompt: Prompt, *, with_tools: bool) -> str:
     """The manager's rules and everything known about this turn; what changes stands last."""
-    parts = [_filled(RULES, prompt), TOOL_RULES if with_tools else "", setting(prompt)]
-    return "\n\n".join(part for part in parts if part)
+    rules = manager_rules(prompt.bot_name, prompt.subject, with_tools=with_tools)
+    return "\n\n".join(part for part in (rules, setting(prompt)) if part)
 
 
 def specialist_instructions(own: str, prompt: Prompt) -> str:
     """A specialist's own instructions, and the same knowledge the manager has."""
-    return "\n\n".join((own, _filled(SPECIALIST_RULES, prompt), setting(prompt)))
+    rules = SPECIALIST_RULES.format(
+        bot_name=one_line(prompt.bot_name), subject=one_line(prompt.subject)
+    )
+    return "\n\n".join((own, rules, setting(prompt)))
 
 
 def setting(prompt: Prompt) -> str:
@@ -174,10 +183,6 @@ def one_line(name: str) -> str:
 
 def is_chinese(text: str) -> bool:
     return any("\u3400" <= character <= "\u9fff" for character in text)
-
-
-def _filled(template: str, prompt: Prompt) -> str:
-    return template.format(bot_name=one_line(prompt.bot_name), subject=one_line(prompt.subject))
 
 
 def _json(content: Mapping[str, Any]) -> str:
