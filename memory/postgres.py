@@ -54,7 +54,7 @@ class PostgresRpc:
     def __init__(self, pool: Pool, *, timeout_s: float = 5.0) -> None:
         self._pool = pool
         self._timeout_s = timeout_s
-        self._statements: dict[str, sql.Composed] = {}
+        self._statements: dict[str, bytes] = {}
 
     async def call(
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
@@ -84,7 +84,7 @@ class PostgresRpc:
             yield
 
     async def _execute(
-        self, statement: sql.Composed, params: Mapping[str, object], role: str, claims: str
+        self, statement: bytes, params: Mapping[str, object], role: str, claims: str
     ) -> Any:
         async with self._pool.connection() as connection:
             async with connection.pipeline():
@@ -94,15 +94,15 @@ class PostgresRpc:
             row = await cursor.fetchone()
         return row[0] if row else None
 
-    def _statement(self, function: str, params: Mapping[str, object]) -> sql.Composed:
+    def _statement(self, function: str, params: Mapping[str, object]) -> bytes:
+        # As bytes, because psycopg keeps what it made of those and composes an object every time.
         if function not in self._statements:
             arguments = sql.SQL(", ").join(
                 sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name))
                 for name in params
             )
-            self._statements[function] = sql.SQL("select public.{}({})").format(
-                sql.Identifier(function), arguments
-            )
+            call = sql.SQL("select public.{}({})").format(sql.Identifier(function), arguments)
+            self._statements[function] = call.as_bytes()
         return self._statements[function]
 
 
