@@ -3,25 +3,21 @@
 A mistake in the environment ends the master with status 2 and one sentence, before any fork.
 """
 
+import json
+import subprocess
 import sys
 
 from bot import logs
-from bot.configuration import check_files
-from bot.settings import EXIT_STATUS, SettingsError, load
 
-try:
-    _settings = load()
-    if _settings.runs_worker:
-        check_files(_settings)
-except SettingsError as exc:
-    sys.stderr.write(f"{exc}\n")
-    raise SystemExit(EXIT_STATUS) from exc
-logs.configure(_settings.log_level)
+_preflight = subprocess.run([sys.executable, "-m", "bot.preflight"], stdout=subprocess.PIPE)
+if _preflight.returncode:
+    raise SystemExit(_preflight.returncode)
+_server = json.loads(_preflight.stdout)
+logs.configure(_server["log_level"])
 
-# A simulated group has no business on the network.
-bind = f"{'127.0.0.1' if _settings.sandbox else '0.0.0.0'}:{_settings.port}"  # noqa: S104
-# The inline worker and the long connection belong to one process; the webhook may use both cores.
-workers = 1 if _settings.runs_worker or _settings.long_connection else 2
+bind = _server["bind"]
+workers = _server["workers"]
+loglevel = _server["log_level"].lower()
 worker_class = "gthread"
 threads = 24
 timeout = 60
@@ -29,4 +25,3 @@ graceful_timeout = 10
 keepalive = 75
 limit_request_line = 4094
 accesslog = None
-loglevel = _settings.log_level.lower()

@@ -1,6 +1,6 @@
 """The files an operator writes beside the environment: specialists and `mcp.json`.
 
-Light enough for gunicorn's master, which must refuse a mistake before it forks.
+Light, because the start checks them before gunicorn forks.
 """
 
 from __future__ import annotations
