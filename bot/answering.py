@@ -12,6 +12,7 @@ from bot.buttons import Reply, reply_of
 from bot.command_answers import Asked, answer_command
 from bot.commands import parse
 from bot.decisions import Reason
+from bot.embedding import find
 from bot.languages import Language, has_chinese, language_of
 from bot.prompting import Scene, build_prompt
 from bot.question import Turn
@@ -122,7 +123,9 @@ async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
     oldest = opened.history[0].id if opened.history else None
     try:
         with stage("recall"):
-            found = await services.store.find(
+            found = await find(
+                services.store,
+                services.embedder,
                 turn.context,
                 turn.question,
                 scope=wide if of_the_past else "thread",
@@ -131,7 +134,7 @@ async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
     except StoreError as exc:
         log.warning("recall.unavailable", turn_id=turn.id, error=type(exc).__name__)
         return ""
-    return render(found, names=services.people.known)
+    return render(found, names=services.people.of(turn.context.tenant_key).known)
 
 
 def _sorry(turn: Turn, reason: str) -> Answer:
@@ -143,8 +146,8 @@ def _sorry(turn: Turn, reason: str) -> Answer:
 def _scene(services: Services, turn: Turn) -> Scene:
     return Scene(
         bot_name=turn.bot.name,
-        subject=services.people.name(turn.context.user_id),
-        names=services.people.known,
+        subject=services.people.of(turn.context.tenant_key).name(turn.context.user_id),
+        names=services.people.of(turn.context.tenant_key).known,
         labelled=turn.in_group,
         now=datetime.now().astimezone(),
     )

@@ -192,7 +192,7 @@ async def _forget(services: Services, click: Click, press: Press) -> None:
             turn_id=turn_id(click.button_id),
             chunk=0,
             content=_to(click, texts.FORGETTING[language], press),
-            names=services.people.known,
+            names=services.people.of(click.tenant_key).known,
         )
         notice = sent.message_id
     await _delete(services, click, press, tool)
@@ -219,6 +219,7 @@ async def _delete(services: Services, click: Click, press: Press, tool: str) -> 
             press.conversation_id, click.operator_id, keep_notes=True
         )
     else:
+        services.people.of(click.tenant_key).forget(click.operator_id)
         await operations.forget_person(click.operator_id, click.tenant_key)
 
 

@@ -65,7 +65,7 @@ async def _memory(services: Services, asked: Asked) -> Reply:
     memory = asked.opened.working_memory
     if asked.opened.degraded:
         memory = await services.store.working_memory(asked.context)
-    said = [(message.role, _spoken(services, message)) for message in asked.opened.history[:-1]]
+    said = [(one.role, _spoken(services, asked, one)) for one in asked.opened.history[:-1]]
     return Reply(texts.memory(overview, memory, said, asked.language))
 
 
@@ -76,6 +76,8 @@ async def _notes(services: Services, asked: Asked) -> Reply:
 
 async def _forget(services: Services, asked: Asked) -> Reply:
     command, language = asked.command, asked.language
+    if asked.opened.degraded:  # a card that is spooled has no buttons
+        return Reply(texts.MEMORY_AWAY[language])
     if means_everything(command):
         choices = {FORGET_PERSON: CONFIRM[language]}
     elif means_thread(command):
@@ -131,10 +133,11 @@ def _conversations(services: Services, asked: Asked) -> ConversationManager:
     return ConversationManager(store, clock=lambda: int(services.clock() * 1000))
 
 
-def _spoken(services: Services, message: StoredMessage) -> str:
+def _spoken(services: Services, asked: Asked, message: StoredMessage) -> str:
     if message.role == "user":
         return message.content
-    return from_card(message.content, services.people.known, unescape=markup.unescape)
+    known = services.people.of(asked.context.tenant_key).known
+    return from_card(message.content, known, unescape=markup.unescape)
 
 
 _ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply]]] = {

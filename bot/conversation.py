@@ -54,6 +54,17 @@ class ConversationStore(Protocol):
     ) -> ChannelConversation | None:
         """Apply `with_message` if the last activity is at `active_since` or later, else None."""
 
+    async def go_on(
+        self,
+        channel_id: str,
+        records: Sequence[MessageRecord],
+        *,
+        now: int,
+        active_since: int,
+        keep: int,
+    ) -> ChannelConversation | None:
+        """`append` these messages, or `begin` with them. May be applied later, or again."""
+
     async def remove(self, channel_id: str, message_id: str) -> None:
         """Apply `without_message`."""
 
@@ -102,6 +113,18 @@ class ConversationManager:
     ) -> ChannelConversation | None:
         """Record an answer that was delivered; it opens the follow-up window."""
         return await self._append(channel_id, replace(record, ours=True), at=self._clock())
+
+    async def go_on(
+        self, channel_id: str, seed: Sequence[MessageRecord], record: MessageRecord
+    ) -> ChannelConversation | None:
+        """Record an answer that was delivered where no conversation was known to be active: it
+        starts one from `seed`, unless there is one after all."""
+        now = self._clock()
+        records = (*seed, replace(record, ours=True))[-self._max_messages :]
+        since = self._active_since(now)
+        return await self._store.go_on(
+            channel_id, records, now=now, active_since=since, keep=self._max_messages
+        )
 
     async def forget_message(self, channel_id: str, message_id: str) -> None:
         """Take a recalled message out."""

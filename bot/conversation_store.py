@@ -46,6 +46,26 @@ class ChatConversations:
         )
         return _conversation(row)
 
+    async def go_on(
+        self,
+        channel_id: str,
+        records: Sequence[MessageRecord],
+        *,
+        now: int,
+        active_since: int,
+        keep: int,
+    ) -> ChannelConversation | None:
+        row = await self._call(
+            "continue_conversation",
+            channel_id,
+            p_tenant_key=self._context.tenant_key,
+            p_records=_dump(records),
+            p_now=now,
+            p_active_since=active_since,
+            p_keep=keep,
+        )
+        return _conversation(row)
+
     async def remove(self, channel_id: str, message_id: str) -> None:
         await self._call("remove_from_conversation", channel_id, p_message_id=message_id)
 

@@ -1,17 +1,22 @@
-"""`/healthz` (the process is up), `/readyz` (what it needs answers; else what), `/metrics`."""
+"""`/healthz` (the process is up), `/readyz` (what it needs answers; else what), `/metrics`.
+
+A memory that is away does not make the bot unready: it answers without it, and the webhook must go
+on taking events. `/readyz` then says 200 with `degraded`.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import requests
 from flask import Flask, Response, jsonify
 
 from bot import metrics
-from bot.queue import Inbox, QueueUnavailable
+from bot.queue import Inbox, QueueUnavailable, Spooled
 from bot.settings import Settings
 
 _TIMEOUT_S = 3.0
@@ -36,38 +41,67 @@ class NotReady(Exception):
     """A dependency does not answer; the message says which and what to look at."""
 
 
+class Degraded(NotReady):
+    """The bot does without it; the message says what people miss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Each check's "ok" or what is wrong. `degraded` are those that the bot does without."""
+
+    checks: dict[str, str]
+    degraded: tuple[str, ...]
+
+    @property
+    def ready(self) -> bool:
+        return all(
+            outcome == "ok" or name in self.degraded for name, outcome in self.checks.items()
+        )
+
+
 @dataclass
 class Checks:
-    """The dependencies of this process. Results of outside calls are kept for ten seconds."""
+    """The dependencies of this process. Results of outside calls are kept for ten seconds.
+
+    `now` is seconds since epoch.
+    """
 
     settings: Settings
     inbox: Inbox
     worker: Worker | None
     connection: Connection | None = None
     clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
     _kept: dict[str, tuple[float, str]] = field(default_factory=dict)
+    _degraded: set[str] = field(default_factory=set)
+    _away_since: float | None = None
 
-    def run(self) -> dict[str, str]:
-        """Name of each check and "ok" or what is wrong."""
+    def run(self) -> Readiness:
+        """Looks at everything."""
         checks: dict[str, Callable[[], None]] = {"database": self._database}
         if self.settings.supabase_url:
-            checks["memory"] = self._supabase
+            checks["memory"] = self._memory
         checks["feishu"] = self._feishu
         if self.connection:
             checks["connection"] = self._connection
         if self.worker:
             checks["worker"] = self._worker
-        return {name: self._outcome(name, check) for name, check in checks.items()}
+        outcomes = {name: self._outcome(name, check) for name, check in checks.items()}
+        return Readiness(outcomes, tuple(name for name in outcomes if name in self._degraded))
 
     def _outcome(self, name: str, check: Callable[[], None]) -> str:
         at, kept = self._kept.get(name, (float("-inf"), ""))
-        if kept == "ok" and self.clock() - at < _REMEMBERED_S:
+        fresh = self.clock() - at < _REMEMBERED_S and not (name == "memory" and self._spooling())
+        if kept == "ok" and fresh:
             return kept
+        self._degraded.discard(name)
         try:
             check()
             outcome = "ok"
         except NotReady as exc:
             outcome = str(exc)
+            if isinstance(exc, Degraded):
+                self._degraded.add(name)
         self._kept[name] = (self.clock(), outcome)
         return outcome
 
@@ -98,6 +132,45 @@ class Checks:
         if code != 0:
             raise NotReady(f"Feishu refuses the app's credentials (code {code})")
 
+    def _memory(self) -> None:
+        """Whether Supabase answers, and nothing waits for it. One query in the queue's database."""
+        try:
+            self._supabase()
+            failure = ""
+            self._away_since = None
+        except NotReady as exc:
+            failure = str(exc)
+            self._away_since = self._away_since or self.now()
+        spooled = self._spooled()
+        if failure:
+            since = min(filter(None, (self._away_since, spooled.since)))
+            raise Degraded(
+                f"away since {_time(since)} ({failure}); {spooled.turns} turns wait to be written; "
+                "people are answered without history: look at Supabase's status page"
+            )
+        if spooled.refused:
+            raise Degraded(
+                f"{spooled.refused} writes were refused: look for spool.refused in the worker's "
+                "log, then restart the worker to try them again"
+            )
+        if spooled.turns:
+            raise Degraded(
+                f"back; {spooled.turns} turns since {_time(spooled.since)} wait to be written"
+            )
+
+    def _spooling(self) -> bool:
+        """Whether a worker has found the memory away, or the queue's database is."""
+        try:
+            return self.inbox.spooled().turns > 0
+        except QueueUnavailable:
+            return True
+
+    def _spooled(self) -> Spooled:
+        try:
+            return self.inbox.spooled()
+        except QueueUnavailable as exc:
+            raise NotReady(f"the queue's database does not answer ({exc})") from exc
+
     def _supabase(self) -> None:
         filters = dict.fromkeys(("p_chat_id", "p_conversation_id", "p_user_id", "p_since"))
         _post(
@@ -105,6 +178,11 @@ class Checks:
             {**filters, "p_limit": 0},
             {"apikey": self.settings.supabase_secret_key},
         )
+
+
+def _time(since: float | None) -> str:
+    """Seconds since epoch as ISO 8601."""
+    return datetime.fromtimestamp(since or 0, UTC).isoformat(timespec="seconds")
 
 
 def _post(url: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
@@ -125,8 +203,8 @@ def register(app: Flask, checks: Checks) -> None:
 
     def readyz() -> tuple[Response, int]:
         found = checks.run()
-        ready = all(outcome == "ok" for outcome in found.values())
-        return jsonify({"ready": ready, "checks": found}), 200 if ready else 503
+        answer = {"ready": found.ready, "degraded": found.degraded, "checks": found.checks}
+        return jsonify(answer), 200 if found.ready else 503
 
     def exposition() -> Response:
         return Response(metrics.render(), content_type="text/plain; version=0.0.4; charset=utf-8")

@@ -23,6 +23,7 @@ from bot.feishu.errors import Action, FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
 from bot.mentions import Person, from_card
+from bot.names import Names
 from bot.pictures import MOST_BYTES, MOST_IMAGES, media_type
 from bot.raw_messages import forwarded_text, is_forward, raw_attachments, raw_text
 from bot.services import Services
@@ -103,7 +104,7 @@ async def _quoted(services: Services, source: Source) -> _Quoted | None:
     if not _quotes(event) and (parent in source.seen or spoken):
         return None
     if own := await _own(services, source.context, parent):
-        return _from_memory(services, own)
+        return _from_memory(services.people.of(event.tenant_key), own)
     if spoken and not spoken.ours:
         return _Quoted(_label(spoken.author), spoken.content, parent)
     found = await _fetched(services, parent)
@@ -122,10 +123,10 @@ async def _own(
         return None
 
 
-def _from_memory(services: Services, own: StoredMessage) -> _Quoted:
+def _from_memory(names: Names, own: StoredMessage) -> _Quoted:
     if own.role == "user":
         return _Quoted(_label(own.actor_name), own.content, own.message_id or "")
-    text = from_card(own.content, services.people.known, unescape=markup.unescape)
+    text = from_card(own.content, names.known, unescape=markup.unescape)
     return _Quoted(_label("", ours=True), text)
 
 
@@ -138,12 +139,12 @@ async def _from_feishu(
     if not _quotes(source.event) and (ours or to_bot or raw.sender_type == "app"):
         return None
     people = {one.sender_id for one in found if one.sender_type == "user"}
-    await services.people.look_up(people)
-    names = services.people.known
-    label = _label(names.get(raw.sender_id, ""), ours=ours)
+    names = services.people.of(source.event.tenant_key)
+    await names.look_up(people)
+    label = _label(names.known.get(raw.sender_id, ""), ours=ours)
     if is_forward(raw.message_type):
-        return _Quoted(f"{label}, forwarded", forwarded_text(found, names))
-    return _Quoted(label, raw_text(raw, names), raw.message_id, raw_attachments(raw))
+        return _Quoted(f"{label}, forwarded", forwarded_text(found, names.known))
+    return _Quoted(label, raw_text(raw, names.known), raw.message_id, raw_attachments(raw))
 
 
 async def _forwarded(services: Services, source: Source) -> str:
@@ -151,8 +152,9 @@ async def _forwarded(services: Services, source: Source) -> str:
     if len(found) < 2:
         return remark("the forwarded messages could not be read; say so")
     people = {one.sender_id for one in found if one.sender_type == "user"}
-    await services.people.look_up(people)
-    return quotation("Forwarded messages", forwarded_text(found, services.people.known))
+    names = services.people.of(source.event.tenant_key)
+    await names.look_up(people)
+    return quotation("Forwarded messages", forwarded_text(found, names.known))
 
 
 async def _fetched(services: Services, message_id: str) -> list[RawMessage]:

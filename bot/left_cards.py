@@ -87,7 +87,7 @@ async def _sent(
     services: Services, live: LiveCard, kept: OpenCard, card: StoredCard
 ) -> Delivered | None:
     """The first card is the one that was left; of the others what is pending is sent."""
-    names, buttons = services.people.known, card_buttons(card.buttons)
+    names, buttons = services.people.of(kept.context.tenant_key).known, card_buttons(card.buttons)
     shown = None
     if card.chunk == 0 and card.status != "failed":
         shown = await live.finish(card.content, buttons=buttons, names=names)

@@ -22,6 +22,7 @@ from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
 from bot.mentions import Person
+from bot.names import Names
 from bot.raw_messages import raw_text
 from bot.services import Services
 from bot.transcript import ChannelConversation, MessageRecord
@@ -77,8 +78,9 @@ async def answered(
     with contextlib.suppress(StoreUnavailable):
         if heard.conversation is None:
             before = await recent_messages(services, event, bot)
-            await conversations.start(event.chat_id, (*before, heard.message.record()))
-        await conversations.record_bot_response(event.chat_id, record)
+            await conversations.go_on(event.chat_id, (*before, heard.message.record()), record)
+        else:
+            await conversations.record_bot_response(event.chat_id, record)
 
 
 async def recent_messages(
@@ -105,7 +107,9 @@ async def recent_messages(
             services.denials["list_messages"] = time.monotonic() + _DENIED_S
         log.info("recent_messages.unavailable", error=type(exc).__name__)
         return ()
-    records = [_from_list(services, raw, bot) for raw in reversed(found) if not raw.deleted]
+    names = services.people.of(event.tenant_key)
+    app_id = services.settings.feishu_app_id
+    records = [_from_list(names, app_id, raw, bot) for raw in reversed(found) if not raw.deleted]
     return tuple(r for r in records if r.content and r.message_id != event.message_id)
 
 
@@ -115,7 +119,7 @@ async def _incoming(services: Services, event: MessageEvent, bot: Person) -> Inc
     quoted_bot = quotes and await _is_ours(services, event.parent_id)
     return IncomingMessage(
         message_id=event.message_id,
-        author=services.people.name(event.sender_open_id),
+        author=services.people.of(event.tenant_key).name(event.sender_open_id),
         author_id=event.sender_open_id,
         text=event.text,
         timestamp=event.create_time_ms or int(services.clock() * 1000),
@@ -208,12 +212,12 @@ def _conversations(services: Services, event: MessageEvent) -> ConversationManag
     )
 
 
-def _from_list(services: Services, raw: RawMessage, bot: Person) -> MessageRecord:
-    ours = raw.sender_id == services.settings.feishu_app_id
+def _from_list(names: Names, app_id: str, raw: RawMessage, bot: Person) -> MessageRecord:
+    ours = raw.sender_id == app_id
     record = MessageRecord(
-        author=bot.name if ours else services.people.name(raw.sender_id),
+        author=bot.name if ours else names.name(raw.sender_id),
         author_id=bot.open_id if ours else raw.sender_id,
-        content=raw_text(raw, services.people.known),
+        content=raw_text(raw, names.known),
         timestamp=raw.create_time_ms,
         is_bot=ours or raw.sender_type != "user",
         message_id=raw.message_id,

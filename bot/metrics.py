@@ -33,6 +33,34 @@ TOKENS = Counter("bot_model_tokens_total", "Tokens as the model reports them.", 
 MODEL_FAILURES = Counter("bot_model_failures_total", "Model calls that gave no answer.", ["reason"])
 FEISHU_ERRORS = Counter("bot_feishu_errors_total", "Errors of the Feishu API.", ["code"])
 MEMORY_ERRORS = Counter("bot_memory_errors_total", "Errors of the memory.", ["error"])
+MEMORY_FAILURES = Counter(
+    "bot_memory_failures_total", "Calls that the memory did not answer.", ["kind"]
+)
+MEMORY_BREAKER = Gauge(
+    "bot_memory_breaker", "0: memory there, 1: being probed, 2: away.", multiprocess_mode="livemax"
+)
+SPOOLED = Counter("bot_turns_spooled_total", "Turns kept while the memory was away.")
+DRAINED = Counter("bot_turns_drained_total", "Turns written when the memory was back.")
+SPOOL_WAITING = Gauge(
+    "bot_spool_turns", "Turns that wait for the memory.", multiprocess_mode="livemax"
+)
+SPOOL_REFUSED = Gauge(
+    "bot_spool_refused", "What the memory refused to take.", multiprocess_mode="livemax"
+)
+SPOOL_OLDEST_SECONDS = Gauge(
+    "bot_spool_oldest_seconds", "Age of what waits longest.", multiprocess_mode="livemax"
+)
+SUMMARIES = Counter("bot_summaries_total", "Folds of long threads, by who wrote them.", ["by"])
+TENDING = Counter("bot_tending_total", "Background jobs of conversations.", ["outcome"])
+EMBEDDING_SECONDS = Histogram(
+    "bot_embedding_seconds",
+    "Calls of the embedding model, for a question or for messages.",
+    ["of"],
+    buckets=(*_FAST[3:], 10, 30),
+)
+EMBEDDING_FAILURES = Counter(
+    "bot_embedding_failures_total", "Calls of the embedding model without vectors.", ["reason"]
+)
 STALLED = Counter("bot_stalled_jobs_total", "Jobs taken over from a worker that died.")
 
 

@@ -9,7 +9,7 @@ import json
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,8 @@ _STAGES = {
     "memory_save_ms": "memory save",
     "send_ms": "send",
 }
+# A memory that is away is told of every 30 s; after this long (s) its worker was lost, too.
+_AWAY_UNTOLD_S = 90.0
 _ERRORS = frozenset({"error", "critical", "exception"})
 
 
@@ -47,7 +49,11 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The last `window_s` seconds, as the log tells them."""
+    """The last `window_s` seconds, as the log tells them.
+
+    `degraded` turns were answered without memory; it has been away for `memory_away_s` (None: it
+    is there).
+    """
 
     window_s: float
     events: Mapping[str, int] = field(default_factory=dict)
@@ -61,6 +67,8 @@ class Report:
     errors: Mapping[str, int] = field(default_factory=dict)
     warnings: Mapping[str, int] = field(default_factory=dict)
     skipped_lines: int = 0
+    degraded: int = 0
+    memory_away_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,7 @@ class Limits:
     errors: int | None = None
     queue: int | None = None
     pending_age_s: float | None = None
+    memory_away_s: float | None = None
 
     @property
     def need_tables(self) -> bool:
@@ -80,10 +89,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits, as the tables tell it: jobs, and the age (s) of the oldest unfinished work."""
+    """What waits, as the tables tell it: jobs, and the age (s) of the oldest unfinished work.
+
+    `spooled_s` (s): for how long turns have waited for a memory that is away; `refused` writes it
+    does not take.
+    """
 
     waiting: int
     oldest_s: float | None
+    spooled_s: float | None = None
+    refused: int = 0
 
 
 def parse(line: str) -> Entry | None:
@@ -103,6 +118,7 @@ class Window:
         self._seconds = seconds
         self._entries: deque[Entry] = deque()
         self._in_flight: dict[str, float] = {}
+        self._away: tuple[float, float] | None = None  # since when, and when it was last said
         self._skipped = 0
 
     def add(self, line: str) -> None:
@@ -122,7 +138,13 @@ class Window:
             del self._in_flight[turn]
         # Several files are not in order among themselves, so the oldest need not stand first.
         entries = [entry for entry in self._entries if entry.at >= now - self._seconds]
-        return _report(entries, self._seconds, len(self._in_flight), self._skipped)
+        found = _report(entries, self._seconds, len(self._in_flight), self._skipped)
+        return replace(found, memory_away_s=self._memory_away_s(now))
+
+    def _memory_away_s(self, now: float) -> float | None:
+        if self._away is None or self._away[1] < now - _AWAY_UNTOLD_S:
+            return None
+        return now - self._away[0]
 
     def _forget_before(self, at: float) -> None:
         while self._entries and self._entries[0].at < at:
@@ -133,6 +155,11 @@ class Window:
             self._in_flight[str(entry.fields.get("message_id"))] = entry.at
         elif entry.event == "turn":
             self._in_flight.pop(str(entry.fields.get("turn_id")), None)
+        elif entry.event in ("memory.away", "memory.still_away"):
+            since = entry.at - _number(entry.fields.get("away_s"))
+            self._away = (min(since, self._away[0] if self._away else since), entry.at)
+        elif entry.event == "memory.back":
+            self._away = None
 
 
 def alarms(report: Report, backlog: Backlog | None, limits: Limits) -> list[str]:
@@ -152,6 +179,21 @@ def alarms(report: Report, backlog: Backlog | None, limits: Limits) -> list[str]
             f"pending age: the oldest work is {oldest:.0f} s old, "
             f"the limit is {limits.pending_age_s:g} s"
         )
+    return found + _memory_alarms(report, backlog, limits)
+
+
+def _memory_alarms(report: Report, backlog: Backlog | None, limits: Limits) -> list[str]:
+    if limits.memory_away_s is None:
+        return []
+    found = []
+    away_s = max(report.memory_away_s or 0.0, (backlog and backlog.spooled_s) or 0.0)
+    if away_s > limits.memory_away_s:
+        found.append(
+            f"memory: away, or not written to, for {away_s:.0f} s, "
+            f"the limit is {limits.memory_away_s:g} s"
+        )
+    if backlog and backlog.refused:
+        found.append(f"memory: it refused {backlog.refused} writes, see spool.refused in the log")
     return found
 
 
@@ -176,6 +218,7 @@ def _report(entries: list[Entry], window_s: float, in_flight: int, skipped: int)
         errors=_counts(_kind(entry) for entry in entries if entry.level in _ERRORS),
         warnings=_counts(_kind(entry) for entry in entries if entry.level == "warning"),
         skipped_lines=skipped,
+        degraded=sum(turn.get("degraded") is True for turn in turns),
     )
 
 

@@ -14,6 +14,7 @@ from bot.queue_operations import QueueOperations
 from bot.settings import Settings
 from memory import embedded, migrations
 from memory.operations import Operations
+from memory.people import PeopleStore
 from memory.postgres import PostgresRpc, connection_pool
 from memory.store import MemoryStore, Rpc
 
@@ -38,6 +39,10 @@ class Desk:
     @property
     def memory(self) -> MemoryStore:
         return MemoryStore(self.rpc)
+
+    @property
+    def people(self) -> PeopleStore:
+        return PeopleStore(self.rpc)
 
     @property
     def operations(self) -> Operations:

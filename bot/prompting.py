@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.agents.prompt import Image, Prompt, manager_rules
-from bot.agents.quotation import with_material
+from bot.agents.quotation import quoted, with_material
 from bot.agents.tool_context import enrich, registry_table
 from bot.feishu import markup
 from bot.mentions import from_card
@@ -60,6 +60,7 @@ def build_prompt(
             system=manager_rules(scene.bot_name, scene.subject, with_tools=not opened.degraded),
             working_memory=_memory_text(opened.working_memory),
             registry=registry_table(registered_notes(opened.registry)),
+            summary=quoted(opened.summary.content) if opened.summary else "",
             recalled=recalled,
             transcript=transcript,
             history=tuple(told[:-1]),
@@ -74,6 +75,7 @@ def build_prompt(
         subject=scene.subject,
         working_memory=opened.working_memory if fitted.working_memory else WorkingMemory(),
         registry=fitted.registry,
+        summary=fitted.summary,
         recalled=fitted.recalled,
         transcript=fitted.transcript,
         now=scene.now,

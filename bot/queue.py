@@ -7,6 +7,7 @@ statement. Jobs of one `lock` run in order; a finished job is deleted, and with 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,12 +24,27 @@ QUEUE = "feishu"
 EVENT_TASK = "feishu.event"
 _SEARCH_PATH = f"-c search_path={SCHEMA}"
 _ENQUEUE = f"select {SCHEMA}.enqueue_event(%s, %s, %s, %s, %s)"
+_SPOOLED = f"select {SCHEMA}.spool_state(0)"
 
 EventHandler = Callable[[dict[str, Any], int, int], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """Turns that wait for the memory, what it refused, and since when (s since epoch) the oldest
+    waits."""
+
+    turns: int
+    refused: int
+    since: float | None
+
+
 class QueueUnavailable(Exception):
     """The queue did not take the event; Feishu must push it again."""
+
+
+class MemoryAwaited(Exception):
+    """Can be done only when the memory is back: waited for, behind the others of its lock."""
 
 
 class Inbox:
@@ -60,6 +76,17 @@ class Inbox:
             raise QueueUnavailable(type(exc).__name__) from exc
         return bool(row and row[0] is not None)
 
+    def spooled(self) -> Spooled:
+        """What waits for a memory that is away. Raises `QueueUnavailable`."""
+        try:
+            with self._pool.connection() as connection:
+                row = connection.execute(_SPOOLED).fetchone()
+        except (psycopg.Error, PoolTimeout) as exc:
+            raise QueueUnavailable(type(exc).__name__) from exc
+        found: dict[str, Any] = row[0] if row else {}
+        since = datetime.fromisoformat(found["since"]).timestamp() if found.get("since") else None
+        return Spooled(found.get("waiting", 0), found.get("refused", 0), since)
+
     def ping(self) -> None:
         """Raises `QueueUnavailable` when the database does not answer."""
         try:
@@ -75,30 +102,33 @@ class Inbox:
 class Backoff(procrastinate.BaseRetryStrategy):
     """2, 4, 8 … 60 s between attempts; a worker that stops hands its job back at once.
 
-    After the last attempt the job stays in the queue as failed, for operators to see.
+    After the last attempt the job stays in the queue as failed, for operators to see. What awaits
+    the memory is tried every 10 s for a day, and lets the later jobs of its lock go first.
     """
 
-    def __init__(self, *, attempts: int = 12) -> None:
+    def __init__(self, *, attempts: int = 12, awaiting_attempts: int = 8640) -> None:
         self._attempts = attempts
+        self._awaiting_attempts = awaiting_attempts
 
     def get_retry_decision(
         self, *, exception: BaseException, job: Job
     ) -> procrastinate.RetryDecision | None:
         if not isinstance(exception, Exception):  # cancelled because the worker stops
             return procrastinate.RetryDecision(retry_at=datetime.now(UTC))
-        if job.attempts + 1 >= self._attempts:
+        awaiting = isinstance(exception, MemoryAwaited)
+        if job.attempts + 1 >= (self._awaiting_attempts if awaiting else self._attempts):
             return None
-        delay = min(2.0 ** (job.attempts + 1), 60.0)
+        delay = min(2.0 ** min(job.attempts + 1, 6), 10.0 if awaiting else 60.0)
         retry_after = getattr(exception, "retry_after_s", None) or 0.0
-        wait = timedelta(seconds=max(delay, retry_after))
-        return procrastinate.RetryDecision(retry_at=datetime.now(UTC) + wait)
+        retry_at = datetime.now(UTC) + timedelta(seconds=max(delay, retry_after))
+        return procrastinate.RetryDecision(retry_at=retry_at, priority=-1 if awaiting else None)
 
 
 def worker_app(database_url: str, handler: EventHandler, *, size: int) -> procrastinate.App:
     """The worker's side: its one task hands (payload, received_ms, attempt) to `handler`."""
     connector = procrastinate.PsycopgConnector(
         conninfo=database_url,
-        min_size=2,
+        min_size=1,
         max_size=size,
         kwargs={"options": _SEARCH_PATH, "prepare_threshold": prepare_threshold(database_url)},
     )

@@ -26,12 +26,19 @@ _UNPROTECTED = """
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """Jobs by state; the age (s) of the oldest that waits for a worker, None when none does."""
+    """Jobs by state; the age (s) of the oldest that waits for a worker, None when none does.
+
+    `spooled` turns wait for a memory that is away, `oldest_spooled_s` (s) is the age of the oldest
+    of what waits for it; `refused` it does not take.
+    """
 
     waiting: int
     running: int
     failed: int
     oldest_waiting_s: float | None
+    spooled: int = 0
+    refused: int = 0
+    oldest_spooled_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,16 @@ from bot.agents.manager import Manager
 from bot.agents.mcp import ActionResult
 from bot.agents.metering import Meter
 from bot.agents.prompt import PendingAction
+from bot.agents.summariser import Summarise, extractive
 from bot.conversation import Judge
+from bot.embedding import Embedder
 from bot.feishu.client import FeishuClient
 from bot.feishu.models import BotInfo
 from bot.mentions import Person
 from bot.people import People
 from bot.queue_operations import QueueOperations
 from bot.settings import Settings
+from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
 
 
@@ -49,6 +52,10 @@ class Services:
     rpc: Rpc
     meter: Meter = field(default_factory=Meter)
     judge: Judge | None = None
+    summarise: Summarise = extractive
+    embedder: Embedder | None = None
+    # puts the conversation's background job into the queue; raises `QueueUnavailable`
+    defer_tending: Callable[[AgentMemoryContext], Awaitable[None]] | None = None
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
     queue: QueueOperations | None = None

@@ -48,6 +48,7 @@ class Settings(BaseSettings):
     supabase_publishable_key: str = ""
     supabase_secret_key: str = ""
     supabase_jwt_secret: str = ""
+    supabase_auth_users: bool = False
     database_url: str = ""
 
     openai_api_key: str = ""
@@ -55,12 +56,19 @@ class Settings(BaseSettings):
     openai_model: str = "gpt-4.1-mini"
     openai_fallback_model: str = ""
     judge_model: str = ""
+    summary_model: str = ""
+    embedding_model: str = ""  # "": recall goes by words alone
+    embedding_base_url: str = ""
+    embedding_api_key: str = ""
+    embedding_dimensions: int = Field(0, ge=0, le=16_000)  # 0: as many as the model has
+    recall_vector_weight: float = Field(0.2, ge=0, le=1)
     openai_vision: bool = False
     model_timeout_seconds: float = Field(45, gt=0, le=55)
     mcp_config: Path = Path("mcp.json")  # need not exist unless it is set
     specialists_dir: Path | None = None  # None: those that come with the bot
 
     history_messages: int = Field(10, ge=1, le=200)
+    summary_after_messages: int = Field(10, ge=0, le=1000)  # outside the window; 0: no summaries
     history_token_budget: int = Field(6000, ge=1500)
     conversation_timeout_seconds: int = Field(120, ge=1)
     followup_window_seconds: int = Field(60, ge=0)
@@ -106,6 +114,8 @@ def load(**overrides: object) -> Settings:
         settings = Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as exc:
         raise SettingsError(_first_sentence(exc)) from exc
+    _require_auth(settings)
+    _require_embedding_endpoint(settings)
     if not settings.feishu_app_id:
         return settings.model_copy(update=_sandbox_credentials(settings.data_dir))
     _require_together(settings)
@@ -137,6 +147,23 @@ def _require_together(settings: Settings) -> None:
     _require(needed, where)
     if not settings.domain.startswith(("https://", "http://127.0.0.1", "http://localhost")):
         raise SettingsError("FEISHU_DOMAIN must be an https:// origin, or http:// on this machine.")
+
+
+def _require_auth(settings: Settings) -> None:
+    if settings.supabase_auth_users:
+        needed = {
+            "SUPABASE_URL": settings.supabase_url,
+            "SUPABASE_SECRET_KEY": settings.supabase_secret_key,
+        }
+        _require(needed, "SUPABASE_AUTH_USERS makes users in your Supabase project and needs it")
+
+
+def _require_embedding_endpoint(settings: Settings) -> None:
+    if settings.embedding_model and not (settings.embedding_base_url or settings.openai_api_key):
+        raise SettingsError(
+            "EMBEDDING_MODEL needs an endpoint: set OPENAI_API_KEY, or EMBEDDING_BASE_URL (with "
+            "EMBEDDING_API_KEY where it asks for one). See .env.example."
+        )
 
 
 def _require(needed: dict[str, str], where: str) -> None:

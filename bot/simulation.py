@@ -56,6 +56,10 @@ _SECTIONS = {
           select user_id from public.agent_chats where chat_id = %(chat)s)
         order by updated_at desc limit 20
     """,
+    "Summaries of long threads": """
+        select user_id, content from public.agent_summaries where chat_id = %(chat)s
+        order by updated_at desc limit 5
+    """,
     "Why it spoke or kept silent": """
         select actor_id, case when respond then 'answered: ' else 'silent: ' end || reason
         from public.agent_decisions where chat_id = %(chat)s order by id desc limit 12

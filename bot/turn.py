@@ -28,6 +28,7 @@ from bot.partial import showable
 from bot.question import Turn, begin, people_of
 from bot.services import Services
 from bot.streaming import CardStream, Opening, begin_stream
+from bot.tending import tend_later
 from bot.timing import stage
 from bot.working import showing_work
 from memory.models import OpenTurn, StoredCard
@@ -54,8 +55,7 @@ async def handle_message(
     """
     timing.begin()
     bot = await services.identity.person()
-    services.people.learn((m.open_id, m.name) for m in event.mentions)
-    await services.people.look_up([event.sender_open_id])
+    await services.people.meet(event, bot).look_up([event.sender_open_id])
     heard = await listen(services, event, bot)
     if not heard.decision.respond or _unreadable_in_group(event):
         return
@@ -75,6 +75,7 @@ async def handle_message(
             reply = await _store(services, turn, answer)
         outcome = await _deliver(services, turn, opened, reply, stream)
     _report(services, turn, opened, outcome)
+    await tend_later(services, turn.context, opened)
 
 
 async def handle_recall(services: Services, recall: Recall) -> None:
@@ -96,8 +97,9 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
             turn.context,
             turn_id=turn.id,
             content=incoming.kept(turn.event, turn.question),
-            actor_name=services.people.name(turn.event.sender_open_id),
+            actor_name=services.people.of(turn.context.tenant_key).name(turn.event.sender_open_id),
             history_limit=services.settings.history_messages,
+            fold_after=services.settings.summary_after_messages,
         )
 
 
@@ -117,7 +119,7 @@ async def _store(services: Services, turn: Turn, answer: Reply) -> tuple[StoredC
 async def _stream(services: Services, turn: Turn, opened: OpenTurn) -> CardStream | None:
     """The card that shows the answer while it is written; its text is composed like any reply."""
     spoken = language(turn, opened)
-    people = services.people.roster(people_of(turn)).names().values()
+    people = services.people.of(turn.context.tenant_key).roster(people_of(turn)).names().values()
     names = [*people, turn.bot.name, *ALL_NAMES]
 
     def render(progress: Progress) -> str:
@@ -159,7 +161,8 @@ async def _deliver(
             )
         if quietens(turn.question):
             continue
-        spoken = from_card(sent.content, services.people.known, unescape=markup.unescape)
+        known = services.people.of(turn.context.tenant_key).known
+        spoken = from_card(sent.content, known, unescape=markup.unescape)
         await answered(
             services, turn.event, turn.heard, bot=turn.bot, spoken=spoken, sent_id=sent.message_id
         )
@@ -173,7 +176,8 @@ async def _send(
 ) -> Delivered:
     """The first card is the one that was streamed, if any; the others are new ones."""
     with stage("send"):
-        names, buttons = services.people.known, card_buttons(card.buttons)
+        names = services.people.of(turn.context.tenant_key).known
+        buttons = card_buttons(card.buttons)
         streamed = stream is not None and stream.card is not None and card.chunk == 0
         if stream and streamed:
             shown = await stream.deliver(card.content, buttons=buttons, names=names)
@@ -201,6 +205,7 @@ def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> N
         outcome=outcome,
         attempt=opened.attempts,
         history=len(opened.history),
+        degraded=opened.degraded,
         seconds=round(seconds, 3),
         **timing.fields(),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
@@ -11,21 +12,28 @@ from bot.agents.mcp import McpServers
 from bot.agents.mcp_config import McpServer, load_servers
 from bot.agents.metering import Meter
 from bot.agents.models import models
+from bot.agents.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.configuration import specialists
+from bot.embedding import Embedder, build_embedder, find
+from bot.ending import ended
 from bot.feishu.client import FeishuClient
 from bot.memory_access import open_rpc
+from bot.memory_watch import CountedMemory
+from bot.name_keeping import NameKeeper
 from bot.people import People
 from bot.queue_operations import QueueOperations
 from bot.services import Identity, Services
 from bot.settings import Settings
 from memory.breaker import BreakingRpc, CircuitBreaker
+from memory.linking import Linker
 from memory.notes import NoteStore
+from memory.people import PeopleStore
 from memory.postgres import connection_pool
 from memory.recall import render
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool
-from memory.spooling import SpoolingStore
+from memory.spooling import LateRpc, SpoolingStore
 from memory.store import MemoryStore, Rpc
 
 
@@ -37,10 +45,13 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
         stack.push_async_callback(feishu.close)
         rpc, store = await _memory(settings, url)
         stack.push_async_callback(store.close)
-        people = People(feishu)
+        people = await _people(stack, settings, feishu, rpc)
         servers = load_servers(settings.mcp_config)
         mcp = await _mcp(stack, servers)
         meter = Meter()
+        embedder = build_embedder(settings)
+        if embedder:
+            stack.push_async_callback(embedder.close)
         yield Services(
             settings=settings,
             store=store,
@@ -49,7 +60,7 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
             people=people,
             manager=_manager(
                 settings,
-                Stores(store, NoteStore(rpc), _recall(store, people)),
+                Stores(store, NoteStore(rpc), _recall(store, people, embedder)),
                 servers,
                 mcp,
                 meter,
@@ -57,6 +68,8 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
             rpc=rpc,
             meter=meter,
             judge=build_judge(settings),
+            summarise=build_summariser(settings),
+            embedder=embedder,
             perform=mcp.run_pending if mcp else None,
             queue=QueueOperations(url),
         )
@@ -67,11 +80,37 @@ async def _memory(settings: Settings, url: str) -> tuple[Rpc, MemoryStore]:
     rpc = await open_rpc(settings, url)
     if not settings.supabase_url:
         return rpc, MemoryStore(rpc)
-    breaker = CircuitBreaker()
     pool = connection_pool(url, size=4)
     await pool.open()
-    guarded = BreakingRpc(rpc, breaker)
-    return guarded, SpoolingStore(guarded, Spool(pool), breaker)
+    watch, spool = CountedMemory(), Spool(pool)
+    guarded = BreakingRpc(rpc, CircuitBreaker(), watch=watch)
+    return LateRpc(guarded, spool), SpoolingStore(guarded, spool, watch=watch)
+
+
+async def _people(
+    stack: contextlib.AsyncExitStack, settings: Settings, feishu: FeishuClient, rpc: Rpc
+) -> People:
+    """The names, kept in the table; with SUPABASE_AUTH_USERS new people get their Auth user."""
+    table = PeopleStore(rpc)
+    linker = _linker(stack, settings, table)
+    keeper = NameKeeper(table, on_new=linker.wake) if linker else NameKeeper(table)
+    stack.push_async_callback(keeper.close)
+    return People(feishu, table=table, keeper=keeper)
+
+
+def _linker(
+    stack: contextlib.AsyncExitStack, settings: Settings, table: PeopleStore
+) -> Linker | None:
+    if not settings.supabase_auth_users:
+        return None
+    from memory.auth_users import AuthUsers  # needed by nothing else
+
+    users = AuthUsers(settings.supabase_url, settings.supabase_secret_key)
+    stack.push_async_callback(users.close)
+    linker = Linker(table, users)
+    linking = asyncio.create_task(linker.run())
+    stack.push_async_callback(ended, [linking])
+    return linker
 
 
 async def _mcp(stack: contextlib.AsyncExitStack, servers: Sequence[McpServer]) -> McpServers | None:
@@ -100,12 +139,12 @@ def _manager(
     )
 
 
-def _recall(store: MemoryStore, people: People) -> Recall:
+def _recall(store: MemoryStore, people: People, embedder: Embedder | None) -> Recall:
     async def recall(
         context: AgentMemoryContext, query: str, scope: RecallScope, k: int, asking: str
     ) -> str:
-        found = await store.find(context, query, scope=scope, k=k + 1)
+        found = await find(store, embedder, context, query, scope=scope, k=k + 1)
         earlier = [passage for passage in found if passage.turn_id != asking]
-        return render(earlier[:k], names=people.known)
+        return render(earlier[:k], names=people.of(context.tenant_key).known)
 
     return recall

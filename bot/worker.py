@@ -12,23 +12,27 @@ import signal
 import sys
 import threading
 import traceback
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import procrastinate
 import structlog
 
-from bot import logs, metrics, queue
+from bot import background, logs, metrics, queue
 from bot.clicks import handle_click
 from bot.configuration import check_files
 from bot.database import database_url
+from bot.ending import ended
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
 from bot.left_cards import tend_left_cards
 from bot.services import Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.tending import handle_tending
 from bot.turn import handle_message, handle_recall
 from bot.wiring import open_services
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from memory.operations import Operations
 from memory.spooling import SpoolingStore
 
@@ -55,9 +59,11 @@ async def handle_event(
         elif envelope.event_type == events.MESSAGE_RECALLED:
             await handle_recall(services, events.parse_recall(envelope))
         elif envelope.event_type == events.CARD_ACTION:
-            await handle_click(services, events.parse_card_action(envelope), received_ms)
+            await _click(services, events.parse_card_action(envelope), received_ms)
     except events.MalformedEvent as exc:
         log.warning("event.malformed", reason=str(exc))
+    except queue.MemoryAwaited:
+        raise
     except (StoreError, FeishuFailure) as exc:
         if isinstance(exc, StoreError):
             metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
@@ -70,6 +76,16 @@ async def handle_event(
         raise
 
 
+async def _click(services: Services, action: events.CardAction, received_ms: int) -> None:
+    """A click needs the memory, which knows the button; what people write meanwhile goes first."""
+    try:
+        await handle_click(services, action, received_ms)
+    except StoreUnavailable as exc:
+        metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
+        log.warning("click.waits", error=type(exc).__name__, code=exc.code)
+        raise queue.MemoryAwaited("the memory is away") from exc
+
+
 async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
     """Works until `stop` is set; a database that goes away is waited for."""
     while not stop.is_set():
@@ -79,19 +95,25 @@ async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
         except Exception:
             log.exception("worker.interrupted", retry_in_s=_RESTART_S)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), _RESTART_S)
+                async with asyncio.timeout(_RESTART_S):
+                    await stop.wait()
 
 
 async def _work(settings: Settings, url: str, services: Services, stop: asyncio.Event) -> None:
     async def handler(payload: dict[str, Any], received_ms: int, attempt: int) -> None:
         await handle_event(services, payload, received_ms, attempt)
 
+    async def tend(conversation_id: str, user_id: str, tenant_key: str, attempt: int) -> None:
+        await handle_tending(services, conversation_id, user_id, tenant_key, attempt)
+
     app = queue.worker_app(url, handler, size=min(4 + settings.worker_concurrency // 4, 12))
+    background.add_tending(app, tend)
+    services = replace(services, defer_tending=partial(background.defer_tending, app))
     async with app.open_async(), asyncio.TaskGroup() as tasks:
         working = tasks.create_task(
             app.run_worker_async(
                 queues=[queue.QUEUE],
-                concurrency=settings.worker_concurrency,
+                concurrency=settings.worker_concurrency + background.AT_ONCE,
                 install_signal_handlers=False,
                 shutdown_graceful_timeout=_GRACE_S,
                 update_heartbeat_interval=_HEARTBEAT_S,
@@ -108,8 +130,8 @@ async def _work(settings: Settings, url: str, services: Services, stop: asyncio.
             tending.append(tasks.create_task(services.store.drain_forever(stop)))
         log.info("worker.started", concurrency=settings.worker_concurrency)
         await _first(working, stop.wait())
-        for task in (*tending, working):
-            task.cancel()
+        working.cancel()
+        await ended(tending)
     log.info("worker.stopped")
 
 

@@ -1,6 +1,8 @@
 """A circuit breaker: while the memory is away nobody waits for it.
 
-closed ──N failures in a row──▶ open ──every few seconds, one call──▶ half open ──▶ closed or open
+closed ──N failures in a row──▶ open ──every few seconds, one probe──▶ half open ──▶ closed or open
+
+Turns never probe: whoever tends the breaker does (`BreakingRpc.probe`), and nobody else waits.
 """
 
 from __future__ import annotations
@@ -10,9 +12,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+import structlog
+
 from memory.errors import StoreError, StoreUnavailable
 from memory.scope import AgentMemoryContext
 from memory.store import Rpc
+from memory.watch import MemoryWatch
+
+log = structlog.get_logger()
 
 State = Literal["closed", "open", "half_open"]
 
@@ -34,6 +41,7 @@ class CircuitBreaker:
         self._probe_every_s = probe_every_s
         self._clock = clock
         self._failed_at: list[float] = []
+        self._opened_at = 0.0
         self._next_probe: float | None = None  # None while closed
         self._probing = False
 
@@ -43,21 +51,35 @@ class CircuitBreaker:
             return "closed"
         return "half_open" if self._probing else "open"
 
+    @property
+    def suspicious(self) -> bool:
+        """Closed, but the last call failed, or there has been none since it was open."""
+        return self._next_probe is None and bool(self._recent())
+
+    @property
+    def away_s(self) -> float:
+        """For how long it has been open; 0 while closed."""
+        return 0.0 if self._next_probe is None else self._clock() - self._opened_at
+
     def admit(self) -> bool:
-        """Whether a call may be made now. A probe whose outcome never comes is followed by
-        another one when the next is due."""
-        if self._next_probe is None:
-            return True
+        """Whether a call may be made now."""
+        return self._next_probe is None
+
+    def admit_probe(self) -> bool:
+        """Whether a probe is due. One whose outcome never comes is followed by another one when
+        the next is due."""
         now = self._clock()
-        if now < self._next_probe:
+        if self._next_probe is None or now < self._next_probe:
             return False
         self._next_probe = now + self._probe_every_s
         self._probing = True
         return True
 
     def succeeded(self) -> None:
-        """The memory answered, whatever it said."""
-        self._failed_at.clear()
+        """The memory answered, whatever it said. One that was away is given up again at once if its
+        next call fails."""
+        was_open = self._next_probe is not None
+        self._failed_at = [self._clock()] * (self._failures - 1) if was_open else []
         self._next_probe = None
         self._probing = False
 
@@ -69,42 +91,90 @@ class CircuitBreaker:
                 self._next_probe = now + self._probe_every_s
             self._probing = False
             return
-        self._failed_at = [at for at in self._failed_at if now - at < self._window_s] + [now]
+        self._failed_at = [*self._recent(), now]
         if len(self._failed_at) >= self._failures:
+            self._opened_at = now
             self._next_probe = now + self._probe_every_s
+
+    def _recent(self) -> list[float]:
+        now = self._clock()
+        return [at for at in self._failed_at if now - at < self._window_s]
 
 
 class BreakingRpc:
     """An `Rpc` that fails at once while its breaker is open.
 
-    A probe is given `probe_timeout_s`, so that the turn that happens to make it loses little.
+    A probe, and a call to a memory that has just failed, is given `hurried_s` (s) only.
     """
 
-    def __init__(self, rpc: Rpc, breaker: CircuitBreaker, *, probe_timeout_s: float = 1.5) -> None:
+    def __init__(
+        self,
+        rpc: Rpc,
+        breaker: CircuitBreaker,
+        *,
+        hurried_s: float = 1.5,
+        watch: MemoryWatch | None = None,
+    ) -> None:
+        self.breaker = breaker
         self._rpc = rpc
-        self._breaker = breaker
-        self._probe_timeout_s = probe_timeout_s
+        self._hurried_s = hurried_s
+        self._watch = watch or MemoryWatch()
 
     async def call(
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
     ) -> Any:
-        if not self._breaker.admit():
+        if not self.breaker.admit():
             raise StoreUnavailable(f"{function}: the memory is away, not tried")
-        probing = self._breaker.state == "half_open"
-        try:
-            async with asyncio.timeout(self._probe_timeout_s if probing else None):
-                result = await self._rpc.call(function, params, context)
-        except StoreUnavailable:
-            self._breaker.failed()
-            raise
-        except TimeoutError as exc:
-            self._breaker.failed()
-            raise StoreUnavailable(f"{function}: no answer to a probe") from exc
-        except StoreError:
-            self._breaker.succeeded()
-            raise
-        self._breaker.succeeded()
-        return result
+        limit = self._hurried_s if self.breaker.suspicious else None
+        return await self._try(function, params, context, limit)
+
+    async def probe(self, function: str, params: Mapping[str, object]) -> bool:
+        """Tries a call as the service if one is due; whether the memory is there."""
+        if self.breaker.admit_probe():
+            self._watch.state(self.breaker.state)
+            try:
+                await self._try(function, params, None, self._hurried_s)
+            except StoreUnavailable:
+                return False
+        return self.breaker.admit()
 
     async def close(self) -> None:
         await self._rpc.close()
+
+    async def _try(
+        self,
+        function: str,
+        params: Mapping[str, object],
+        context: AgentMemoryContext | None,
+        limit_s: float | None,
+    ) -> Any:
+        try:
+            async with asyncio.timeout(limit_s):
+                result = await self._rpc.call(function, params, context)
+        except StoreUnavailable as exc:
+            self._failed(exc)
+            raise
+        except TimeoutError as exc:
+            self._failed(exc)
+            raise StoreUnavailable(f"{function} took longer than {limit_s} s") from exc
+        except StoreError:
+            self._succeeded()
+            raise
+        self._succeeded()
+        return result
+
+    def _failed(self, exc: Exception) -> None:
+        kind = type(exc.__cause__ or exc).__name__
+        was_closed = self.breaker.admit()
+        self.breaker.failed()
+        self._watch.failed(kind)
+        self._watch.state(self.breaker.state)
+        if was_closed and not self.breaker.admit():
+            log.warning("memory.away", error=kind)
+
+    def _succeeded(self) -> None:
+        was_away, away_s = not self.breaker.admit(), self.breaker.away_s
+        self.breaker.succeeded()
+        if was_away:
+            self._watch.state(self.breaker.state)
+            log.warning("memory.back", away_s=round(away_s, 1))

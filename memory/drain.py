@@ -1,5 +1,8 @@
 """From the spool into the memory: thread by thread, in order, each turn once.
 
+Messages that were taken back come first, so that no turn brings one to light again; what does not
+belong to a turn comes last.
+
 Several workers may drain at once: writing a turn repeats well, each worker writes a thread in
 order, and a row leaves the spool only if it is still as it was written.
 """
@@ -14,7 +17,8 @@ from dataclasses import asdict
 import structlog
 
 from memory.errors import StoreError, StoreUnavailable
-from memory.spool import Spool, SpooledTurn
+from memory.late_writes import LateWrite
+from memory.spool import Spool, SpooledTurn, SpoolState
 from memory.store import Rpc
 
 log = structlog.get_logger()
@@ -23,7 +27,8 @@ log = structlog.get_logger()
 class Drain:
     """Writes what waits, and knows for `lease_s` (s) after each look that the spool is empty.
 
-    `waiting` counts the turns in the spool as last seen. Methods raise `StoreUnavailable`.
+    `waiting` counts the turns in the spool as last seen, `seen` is all of the last look. Methods
+    raise `StoreUnavailable`.
     """
 
     def __init__(
@@ -35,6 +40,7 @@ class Drain:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.waiting = 0
+        self.seen: SpoolState | None = None
         self._rpc = rpc
         self._spool = spool
         self._lease_s = lease_s
@@ -43,7 +49,7 @@ class Drain:
 
     @property
     def known_empty(self) -> bool:
-        """Whether nothing can wait that concerns a turn that begins now."""
+        """Whether nothing waits that concerns a turn that begins now."""
         return self._clock() < self._empty_until
 
     def filled(self) -> None:
@@ -55,23 +61,32 @@ class Drain:
         """Writes all that waits; returns how many turns."""
         total = 0
         while True:
-            asked_at = self._clock()
-            state = await self._spool.state()
-            self._learn(state.waiting, asked_at)
-            written = 0
-            for conversation_id, user_id in state.conversations:
-                written += await self.thread(conversation_id, user_id)
+            state = await self.look()
+            written = sum([await self.thread(*of) for of in state.conversations])
             total += written
             if not written:
-                return total
+                break
+        for recalls, wait in ((True, state.recalls), (False, state.writes)):
+            if wait:
+                await self._writes(recalls=recalls)
+        return total
+
+    async def look(self) -> SpoolState:
+        """What waits."""
+        asked_at = self._clock()
+        state = self.seen = await self._spool.state()
+        self._learn(state.waiting, state.recalls, asked_at)
+        return state
 
     async def thread(self, conversation_id: str, user_id: str) -> int:
         """Writes what waits of one person in one thread; returns how many turns."""
         count = 0
         while True:
             asked_at = self._clock()
-            waiting, turns = await self._spool.waiting(conversation_id, user_id)
-            self._learn(waiting, asked_at)
+            waiting, recalls, turns = await self._spool.waiting(conversation_id, user_id)
+            self._learn(waiting, recalls, asked_at)
+            if recalls:
+                await self._writes(recalls=True)
             gone = [await self._write(turn) for turn in turns]
             count += sum(gone)
             if not turns or not all(gone):  # a row that changed meanwhile is written next time
@@ -90,9 +105,27 @@ class Drain:
             return True
         return await self._spool.drop(turn)
 
-    def _learn(self, waiting: int, asked_at: float) -> None:
+    async def _writes(self, *, recalls: bool) -> None:
+        while writes := await self._spool.writes(recalls=recalls):
+            written = [write for write in writes if await self._write_late(write)]
+            await self._spool.drop_writes(written)
+
+    async def _write_late(self, write: LateWrite) -> bool:
+        """Whether the memory has the write. One that it refuses is set aside."""
+        try:
+            await self._rpc.call(write.function, write.params, write.context)
+        except StoreUnavailable:
+            raise
+        except StoreError as exc:
+            kind = type(exc).__name__
+            log.error("spool.refused", function=write.function, error=kind, code=exc.code)
+            await self._spool.refuse_write(write, f"{kind} {exc.code}")
+            return False
+        return True
+
+    def _learn(self, waiting: int, recalls: int, asked_at: float) -> None:
         self.waiting = waiting
-        self._empty_until = 0.0 if waiting else asked_at + self._lease_s
+        self._empty_until = 0.0 if waiting or recalls else asked_at + self._lease_s
 
 
 def _params(turn: SpooledTurn) -> dict[str, object]:

@@ -7,6 +7,11 @@ StoreError
 ├── WorkingMemoryTooLarge   the patch would exceed the size limit; remove keys first
 ├── BadPatch                the patch is not a JSON object, or holds text Postgres cannot keep
 └── TurnUnknown             the turn was never opened, or was forgotten
+
+AuthUsersError
+├── AuthUnavailable         Supabase Auth did not answer, or has trouble; try again later
+├── AuthRefused             Supabase Auth refuses such requests; trying again changes nothing
+└── NotTheSamePerson        a user of that id or address is somebody else; nothing was changed
 """
 
 from __future__ import annotations
@@ -42,6 +47,22 @@ class BadPatch(StoreError):
 
 class TurnUnknown(StoreError):
     """The turn was never opened."""
+
+
+class AuthUsersError(Exception):
+    """Supabase Auth did not do what was asked."""
+
+
+class AuthUnavailable(AuthUsersError):
+    """Supabase Auth did not answer."""
+
+
+class AuthRefused(AuthUsersError):
+    """Supabase Auth refuses such requests."""
+
+
+class NotTheSamePerson(AuthUsersError):
+    """A user of that id or address is somebody else."""
 
 
 _BY_SQLSTATE: dict[str, type[StoreError]] = {

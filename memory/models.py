@@ -59,10 +59,21 @@ class WorkingMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class Summary:
+    """What came before the history, folded; `messages` is how many, `version` counts the folds."""
+
+    content: str
+    version: int
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
 class OpenTurn:
     """A turn as it stands. `history` ends with the question; it is empty unless state is open.
 
     `registry`: rows of `note_registry`, for `memory.notes.registered_notes`.
+
+    `fold_due`: enough messages lie between summary and history to be folded (`memory.summaries`).
 
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
     """
@@ -73,6 +84,8 @@ class OpenTurn:
     history: tuple[StoredMessage, ...] = ()
     working_memory: WorkingMemory = WorkingMemory()
     registry: tuple[Mapping[str, Any], ...] = ()
+    summary: Summary | None = None
+    fold_due: bool = False
     degraded: bool = False
 
 

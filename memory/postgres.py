@@ -54,7 +54,7 @@ class PostgresRpc:
     def __init__(self, pool: Pool, *, timeout_s: float = 5.0) -> None:
         self._pool = pool
         self._timeout_s = timeout_s
-        self._statements: dict[str, bytes] = {}
+        self._statements: dict[tuple[str, ...], bytes] = {}
 
     async def call(
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
@@ -96,14 +96,15 @@ class PostgresRpc:
 
     def _statement(self, function: str, params: Mapping[str, object]) -> bytes:
         # As bytes, because psycopg keeps what it made of those and composes an object every time.
-        if function not in self._statements:
+        key = (function, *params)
+        if key not in self._statements:
             arguments = sql.SQL(", ").join(
                 sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name))
                 for name in params
             )
             call = sql.SQL("select public.{}({})").format(sql.Identifier(function), arguments)
-            self._statements[function] = call.as_bytes()
-        return self._statements[function]
+            self._statements[key] = call.as_bytes()
+        return self._statements[key]
 
 
 def _translated(function: str, exc: psycopg.Error) -> StoreError:

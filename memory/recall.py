@@ -41,6 +41,15 @@ class Passage:
     score: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """The question's embedding by `model`; `weight` (0 to 1) is what it counts beside the words."""
+
+    model: str
+    embedding: str
+    weight: float
+
+
 def recall_params(
     context: AgentMemoryContext,
     query: str,
@@ -49,12 +58,13 @@ def recall_params(
     scope: RecallScope = "thread",
     k: int = 5,
     before_id: int | None = None,
+    likeness: Likeness | None = None,
     zone: tzinfo = DEFAULT_ZONE,
 ) -> dict[str, object]:
     """The arguments of the SQL function `recall` that the identity does not give.
 
     `now` is aware; with `before_id` (the oldest message that the prompt already has) only what
-    came before it in this conversation is found.
+    came before it in this conversation is found. With `likeness` also what was said in other words.
     """
     when = date_range(query, now, zone)
     return {
@@ -66,6 +76,9 @@ def recall_params(
         "p_spans": json.dumps(_spans(when)),
         "p_boost": _FUZZY_BOOST if when and when.fuzzy else _DATE_BOOST,
         "p_before_id": before_id,
+        "p_model": likeness.model if likeness else None,
+        "p_embedding": likeness.embedding if likeness else None,
+        "p_weight": likeness.weight if likeness else 0.0,
     }
 
 

@@ -72,3 +72,14 @@ def memory_context(
         actor_id=actor,
         tenant_key=tenant_key,
     )
+
+
+def own_context(conversation: str, person: str, tenant_key: str = "") -> AgentMemoryContext:
+    """`person` speaking for themselves in a conversation that is known by its id only.
+
+    Raises ValueError for what is no conversation_id.
+    """
+    _, chat_id, root = conversation.split(":")
+    return memory_context(
+        chat_id=chat_id, root=root, subject=person, actor=person, tenant_key=tenant_key
+    )

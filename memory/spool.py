@@ -16,6 +16,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from memory.errors import AccessDenied, StoreUnavailable
+from memory.late_writes import LateWrite
 from memory.migrations import SCHEMA
 from memory.models import StoredCard, TurnState
 from memory.postgres import Pool
@@ -31,7 +32,10 @@ class SpoolUnavailable(StoreUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class SpooledTurn:
-    """A turn as far as it is known. Times are ISO 8601; `version` counts the changes of the row."""
+    """A turn as far as it is known. Times are ISO 8601; `version` counts the changes of the row.
+
+    `oldest_s`: when the turn was opened, the spool had not been empty for that long (s).
+    """
 
     turn_id: str
     context: AgentMemoryContext
@@ -45,12 +49,15 @@ class SpooledTurn:
     asked_at: str | None = None
     answered_at: str | None = None
     version: int = 0
+    oldest_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolState:
-    """How many turns wait and how many the memory refused; `since` is ISO 8601.
+    """How many turns wait, how many `recalls` and other `writes` (`memory.late_writes`), and how
+    many of all the memory refused.
 
+    The oldest of what waits is there `since` (ISO 8601) and `oldest_s` seconds old.
     `conversations` are (conversation_id, user_id), the one that waited longest first.
     """
 
@@ -58,17 +65,26 @@ class SpoolState:
     refused: int
     since: str | None
     conversations: tuple[tuple[str, str], ...]
+    recalls: int = 0
+    writes: int = 0
+    oldest_s: float = 0.0
 
 
 class Spool:
-    """The rows of `feishu_bot.spool`. Methods on one turn return None when it is not there."""
+    """The rows of `feishu_bot.spool`. Methods on one turn return None when it is not there.
+
+    All methods raise `SpoolUnavailable`.
+    """
 
     def __init__(self, pool: Pool, *, timeout_s: float = 5.0) -> None:
         self._pool = pool
         self._timeout_s = timeout_s
 
     async def open_turn(self, turn: SpooledTurn) -> SpooledTurn:
-        """Keeps `turn`, or finds it as an earlier attempt left it: a reply that is there stays."""
+        """Keeps `turn`, or finds it as an earlier attempt left it: a reply that is there stays.
+
+        It is `cancelled`, and not kept, when its question was taken back while the memory is away.
+        """
         row = await self._call("spool_open_turn", Jsonb(_row(turn)))
         if row is None:
             raise AccessDenied(f"turn {turn.turn_id!r} belongs to another conversation")
@@ -96,15 +112,44 @@ class Spool:
 
     async def waiting(
         self, conversation_id: str, user_id: str
-    ) -> tuple[int, tuple[SpooledTurn, ...]]:
-        """How many turns wait in all, and the oldest of this conversation in order."""
+    ) -> tuple[int, int, tuple[SpooledTurn, ...]]:
+        """How many turns and how many recalls wait in all, and the oldest turns of this
+        conversation in order."""
         found = await self._call("spool_waiting", conversation_id, user_id, _BATCH)
-        return found["waiting"], tuple(map(_turn, found["turns"]))
+        return found["waiting"], found["recalls"], tuple(map(_turn, found["turns"]))
 
     async def state(self) -> SpoolState:
         found = await self._call("spool_state", _BATCH)
-        pairs = tuple((pair[0], pair[1]) for pair in found["conversations"])
-        return SpoolState(found["waiting"], found["refused"], found["since"], pairs)
+        return SpoolState(
+            waiting=found["waiting"],
+            refused=found["refused"],
+            since=found["since"],
+            conversations=tuple((pair[0], pair[1]) for pair in found["conversations"]),
+            recalls=found["recalls"],
+            writes=found["writes"],
+            oldest_s=found["oldest_s"] or 0.0,
+        )
+
+    async def keep_recall(self, message_id: str, chat_id: str) -> None:
+        """A message was taken back: its turn and what else waits of it go, and the memory will hear
+        of it first."""
+        await self._call("spool_keep_recall", message_id, chat_id)
+
+    async def keep_write(self, write: LateWrite) -> None:
+        """Keeps a write, unless the message it is about was taken back."""
+        await self._call("spool_keep_write", Jsonb(write.row()))
+
+    async def writes(self, *, recalls: bool) -> tuple[LateWrite, ...]:
+        """The oldest writes in order: of messages taken back, or all others."""
+        return tuple(map(LateWrite.from_row, await self._call("spool_writes", recalls, _BATCH)))
+
+    async def drop_writes(self, writes: Sequence[LateWrite]) -> None:
+        """Forgets writes that the memory has."""
+        await self._call("spool_drop_writes", [write.seq for write in writes])
+
+    async def refuse_write(self, write: LateWrite, reason: str) -> None:
+        """The memory refuses the write: it stays for operators. `reason`: a code, no text."""
+        await self._call("spool_refuse_write", write.seq, reason)
 
     async def drop(self, turn: SpooledTurn) -> bool:
         """Forgets a turn that the memory has; False when it changed in the meantime."""
@@ -116,7 +161,7 @@ class Spool:
         await self._call("spool_set_aside", turn_id, reason)
 
     async def take_back(self) -> int:
-        """Lets the refused turns wait again; returns how many."""
+        """Lets what was refused wait again; returns how much."""
         count: int = await self._call("spool_take_back")
         return count
 
@@ -198,4 +243,5 @@ def _turn(row: Mapping[str, Any]) -> SpooledTurn:
         asked_at=row["asked_at"],
         answered_at=row["answered_at"],
         version=row["version"],
+        oldest_s=row.get("oldest_s") or 0.0,
     )

@@ -5,7 +5,8 @@ order, each turn once. As long as a turn has a row in the spool, that row is the
 
 Several workers: each may know for `lease_s` that the spool is empty, and then opens turns without
 asking it. Whoever puts a turn there ends no step of it before all such leases are over, so the
-turn's next attempt and the next turn of its thread find the row, in every worker.
+turn's next attempt and the next turn of its thread find the row, in every worker. Once the spool
+has not been empty for longer than that, there is nothing to wait for.
 """
 
 from __future__ import annotations
@@ -21,20 +22,27 @@ from typing import Any, TypeVar
 
 import structlog
 
-from memory.breaker import CircuitBreaker
+from memory.breaker import BreakingRpc
 from memory.buttons import NewButton
 from memory.drain import Drain
 from memory.errors import StoreError, StoreUnavailable
+from memory.late_writes import late_write
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool, SpooledTurn, SpoolUnavailable
-from memory.store import MemoryStore, Rpc
+from memory.store import Json, MemoryStore
+from memory.watch import MemoryWatch
 
 log = structlog.get_logger()
 T = TypeVar("T")
 
 _FOLLOWED = 2000
 _QUICK_S = 1.0
+_SURELY = 1.5
+_STILL_AWAY_EVERY_S = 30.0
+_PROBE = ("list_conversations", {
+    "p_chat_id": None, "p_conversation_id": None, "p_user_id": None, "p_since": None, "p_limit": 0,
+})  # fmt: skip
 
 
 @dataclass
@@ -49,25 +57,27 @@ class _Followed:
 class SpoolingStore(MemoryStore):
     """`MemoryStore` whose turns survive a memory that is away; see `memory.store` for the methods.
 
-    `rpc` goes through `breaker` (`memory.breaker.BreakingRpc`), so that nobody waits for long.
-    What is no step of a turn raises `StoreUnavailable` meanwhile; everything raises
-    `SpoolUnavailable` when the queue's database does not answer either.
+    `rpc` breaks, so that nobody waits for long. What is neither a step of a turn nor a recall
+    raises `StoreUnavailable` meanwhile; everything raises `SpoolUnavailable` when the queue's
+    database does not answer either.
     """
 
     def __init__(
         self,
-        rpc: Rpc,
+        rpc: BreakingRpc,
         spool: Spool,
-        breaker: CircuitBreaker,
         *,
         lease_s: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
+        watch: MemoryWatch | None = None,
     ) -> None:
         super().__init__(rpc)
+        self._guarded = rpc
         self._spool = spool
-        self._breaker = breaker
+        self._breaker = rpc.breaker
         self._lease_s = lease_s
         self._clock = clock
+        self._watch = watch or MemoryWatch()
         self._drain = Drain(rpc, spool, lease_s=lease_s, clock=clock)
         self._followed: OrderedDict[str, _Followed] = OrderedDict()
 
@@ -88,6 +98,7 @@ class SpoolingStore(MemoryStore):
         content: str,
         actor_name: str = "",
         history_limit: int = 10,
+        fold_after: int = 0,
     ) -> OpenTurn:
         """As in the memory; without it `degraded`: the question is kept, the history unknown."""
         turn = SpooledTurn(turn_id, context, content, actor_name)
@@ -98,6 +109,7 @@ class SpoolingStore(MemoryStore):
             content=content,
             actor_name=actor_name,
             history_limit=history_limit,
+            fold_after=fold_after,
         )
         try:
             if not self._drain.known_empty:
@@ -106,8 +118,7 @@ class SpoolingStore(MemoryStore):
         except SpoolUnavailable:
             raise
         except StoreUnavailable as exc:
-            log.warning("memory.away", turn_id=turn_id, step="open_turn", code=exc.code)
-            kept = await self._keep(_Followed(turn))
+            kept = await self._keep(_Followed(turn), "open_turn", exc)
             return OpenTurn(kept.state, kept.attempts, kept.cards, degraded=True)
         self._follow(_Followed(replace(turn, state=opened.state, cards=opened.reply)))
         return opened
@@ -175,29 +186,58 @@ class SpoolingStore(MemoryStore):
         )
         self._followed.pop(turn_id, None)
 
+    async def recall(self, message_id: str, chat_id: str) -> TurnState | None:
+        """As in the memory; without it what waits of the message goes, and the memory hears of it
+        before anything else."""
+        try:
+            return await self._steadily(partial(super().recall, message_id, chat_id))
+        except SpoolUnavailable:
+            raise
+        except StoreUnavailable as exc:
+            await self._spool.keep_recall(message_id, chat_id)
+            self._drain.filled()
+            await asyncio.sleep(self._lease_s)  # until every worker asks the spool before a turn
+            log.info("recall.spooled", message_id=message_id, code=exc.code)
+            return None
+
     async def drain(self) -> int:
         """Writes what waits; returns how many turns. Raises `StoreUnavailable`."""
         written = await self._drain.everything()
         if written:
+            self._watch.drained(written)
             log.info("spool.drained", turns=written, waiting=self.waiting)
         return written
 
     async def drain_forever(self, stop: asyncio.Event) -> None:
         """Drains whenever the memory is there, and probes it while it is not, until `stop`."""
-        taken_back = False
+        taken_back, say_at = False, _STILL_AWAY_EVERY_S
         while not stop.is_set():
             try:
                 if not taken_back:
                     await self._spool.take_back()
                     taken_back = True
-                await self.drain()
-                if self._breaker.state != "closed":
-                    await self.ping()
+                if await self._guarded.probe(*_PROBE):
+                    await self.drain()
+                    say_at = _STILL_AWAY_EVERY_S
+                else:
+                    await self._drain.look()
+                    say_at = self._still_away(say_at)
+                if self._drain.seen:
+                    self._watch.waits(self._drain.seen)
             except StoreError as exc:
                 level = "debug" if isinstance(exc, StoreUnavailable) else "error"
                 getattr(log, level)("spool.waits", error=type(exc).__name__, code=exc.code)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), self._lease_s / 2)
+                async with asyncio.timeout(self._lease_s / 2):
+                    await stop.wait()
+
+    def _still_away(self, say_at: float) -> float:
+        """Says so when the memory has been away for `say_at` (s); returns when to say it next."""
+        away_s = self._breaker.away_s
+        if away_s < say_at:
+            return say_at
+        log.warning("memory.still_away", away_s=round(away_s), waiting=self.waiting)
+        return say_at + _STILL_AWAY_EVERY_S
 
     async def _step(
         self,
@@ -216,16 +256,21 @@ class SpoolingStore(MemoryStore):
         except StoreUnavailable as exc:
             if known is None:
                 raise
-            log.warning("memory.away", turn_id=turn_id, step=name, code=exc.code)
-            await self._keep(known)
-            if kept := await spool():
+            kept = await self._keep(known, name, exc)
+            if kept.state == "cancelled" or (kept := await spool()):
                 return await self._settled(known, kept)
             raise  # written this very moment: the next attempt finds it in the memory
 
-    async def _keep(self, known: _Followed) -> SpooledTurn:
+    async def _keep(self, known: _Followed, step: str, reason: StoreError) -> SpooledTurn:
+        """Puts the turn into the spool, at `step`; one that was taken back is cancelled instead."""
         known.turn = await self._spool.open_turn(known.turn)
+        if known.turn.state == "cancelled":
+            return known.turn
+        self._watch.spooled()
+        log.info("turn.spooled", turn_id=known.turn.turn_id, step=step, code=reason.code)
         known.spooled = True
-        known.settled_at = self._clock() + self._lease_s
+        if known.turn.oldest_s < self._lease_s * _SURELY:
+            known.settled_at = self._clock() + self._lease_s
         self._drain.filled()
         self._follow(known)
         return known.turn
@@ -270,3 +315,28 @@ def _same_texts(stored: Sequence[StoredCard], pending: Sequence[StoredCard]) -> 
     return [(card.content, card.status) for card in stored] == [
         (card.content, card.status) for card in pending
     ]
+
+
+class LateRpc:
+    """An `Rpc` that keeps what happens outside of turns while the memory is away.
+
+    It raises `StoreUnavailable` all the same, for the caller does not get a result.
+    """
+
+    def __init__(self, rpc: BreakingRpc, spool: Spool) -> None:
+        self._rpc = rpc
+        self._spool = spool
+
+    async def call(
+        self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
+    ) -> Json:
+        try:
+            return await self._rpc.call(function, params, context)
+        except StoreUnavailable:
+            write = late_write(function, params, context) if context else None
+            if write:
+                await self._spool.keep_write(write)
+            raise
+
+    async def close(self) -> None:
+        await self._rpc.close()

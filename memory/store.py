@@ -19,10 +19,11 @@ from memory.models import (
     Scope,
     StoredCard,
     StoredMessage,
+    Summary,
     TurnState,
     WorkingMemory,
 )
-from memory.recall import Passage, RecallScope, passages, recall_params
+from memory.recall import Likeness, Passage, RecallScope, passages, recall_params
 from memory.scope import AgentMemoryContext
 
 Json = Any
@@ -61,11 +62,13 @@ class MemoryStore:
         content: str,
         actor_name: str = "",
         history_limit: int = 10,
+        fold_after: int = 0,
     ) -> OpenTurn:
         """Begins the turn of Feishu message `turn_id`, or finds it as an earlier attempt left it.
 
         Stores the question once. `history` holds the last `history_limit` messages, oldest first,
-        the question last.
+        the question last. With `fold_after` comes the summary of what was before, and `fold_due`
+        when so many messages are in neither; 0 leaves out both.
         """
         row = await self._call(
             "open_turn",
@@ -77,7 +80,9 @@ class MemoryStore:
             p_actor_name=actor_name,
             p_content=content,
             p_history_limit=history_limit,
+            p_fold_after=fold_after,
         )
+        summary = row.get("summary")
         return OpenTurn(
             state=row["state"],
             attempts=row["attempts"],
@@ -85,6 +90,8 @@ class MemoryStore:
             history=tuple(map(_message, row.get("history", ()))),
             working_memory=WorkingMemory(**row.get("working_memory", {})),
             registry=tuple(row.get("registry", ())),
+            summary=Summary(**summary) if summary else None,
+            fold_due=row.get("fold_due", False),
         )
 
     async def record_reply(
@@ -145,14 +152,17 @@ class MemoryStore:
         scope: RecallScope = "thread",
         k: int = 5,
         before_id: int | None = None,
+        likeness: Likeness | None = None,
     ) -> tuple[Passage, ...]:
         """Earlier turns of the subject that fit `query`, best first (see `memory.recall`).
 
         `scope` everywhere raises `AccessDenied` unless the sender is the subject. With `before_id`
-        this conversation is searched only before that message.
+        this conversation is searched only before that message. `likeness` finds by meaning too.
         """
         now = datetime.now().astimezone()
-        params = recall_params(context, query, now=now, scope=scope, k=k, before_id=before_id)
+        params = recall_params(
+            context, query, now=now, scope=scope, k=k, before_id=before_id, likeness=likeness
+        )
         return passages(await self._call("recall", context, **params))
 
     async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:

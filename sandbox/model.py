@@ -3,13 +3,17 @@
 python -m sandbox.model --port 8901 --delay 0.3
 
 POST   /v1/chat/completions   whole, or as server-sent events with "stream": true
+POST   /v1/embeddings         see sandbox/model_embeddings.py
 GET    /v1/models
 GET    /control/requests      {"requests": [{"number", "at" (s since epoch), "body"}, …]};
                               ?since=N leaves out the first N
 DELETE /control/requests      forget them and count from 1 again
 GET    /control/script        {"mode", "steps_left", "rules"}
 POST   /control/script        steps or rules, see sandbox/model_script.py
-POST   /control/mode          {"mode": "echo" | "script" | "rules", "delay_s": seconds}
+POST   /control/mode          {"mode": "echo" | "script" | "rules", "delay_s": seconds,
+                              "embeddings": {"status", "delay_s", "refuse"}}; refuse: a word in a
+                              text that is answered with status 400
+GET    /control/embeddings    {"requests": [body, …]}, the newest last
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.model_answers import Answer, error_body, to_json
+from sandbox.model_embeddings import BadEmbeddingRequest, embeddings
 from sandbox.model_http import (
     LAST_CHUNK,
     Closed,
@@ -49,6 +54,8 @@ class ModelServer:
         self.delay_s = delay_s
         self.playbook = Playbook()
         self.received: deque[dict[str, Any]] = deque(maxlen=REQUESTS_KEPT)
+        self.embedded: deque[Any] = deque(maxlen=REQUESTS_KEPT)
+        self.embedding_faults: dict[str, Any] = {}
         self._count = 0
         self._port = 0
         self._server: asyncio.Server | None = None
@@ -57,6 +64,7 @@ class ModelServer:
             ("GET", "/v1/models"): self._models,
             ("GET", "/control/requests"): self._requests,
             ("DELETE", "/control/requests"): self._forget,
+            ("GET", "/control/embeddings"): self._embedding_requests,
             ("GET", "/control/script"): self._state,
             ("POST", "/control/script"): self._load,
             ("POST", "/control/mode"): self._switch,
@@ -107,6 +115,8 @@ class ModelServer:
         try:
             if (request.method, request.path) == ("POST", "/v1/chat/completions"):
                 await self._complete(request, reader, writer)
+            elif (request.method, request.path) == ("POST", "/v1/embeddings"):
+                await self._embed(request, writer)
             else:
                 _write(writer, 200, self._route(request))
         except HttpError as error:
@@ -141,6 +151,22 @@ class ModelServer:
             await _stream(writer, answer, include_usage=bool(options.get("include_usage")))
         else:
             _write_whole(writer, answer)
+
+    async def _embed(self, request: Request, writer: asyncio.StreamWriter) -> None:
+        body, faults = _json(request), self.embedding_faults
+        self.embedded.append(body)
+        await asyncio.sleep(faults.get("delay_s", 0))
+        if faults.get("refuse") and faults["refuse"] in request.body.decode():
+            raise HttpError(400, "this input is not accepted")
+        if faults.get("status", 200) != 200:
+            raise HttpError(faults["status"], "the endpoint is told to fail")
+        try:
+            _write(writer, 200, embeddings(body, MODEL))
+        except BadEmbeddingRequest as error:
+            raise HttpError(400, str(error)) from error
+
+    def _embedding_requests(self, request: Request) -> object:
+        return {"requests": list(self.embedded)}
 
     def _models(self, request: Request) -> object:
         model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "sandbox"}
@@ -179,7 +205,10 @@ class ModelServer:
             self.playbook.switch(wanted.get("mode", self.playbook.mode))
         except BadScript as error:
             raise HttpError(400, str(error)) from error
-        self.delay_s = delay_s
+        faults = wanted.get("embeddings", self.embedding_faults)
+        if not isinstance(faults, dict):
+            raise HttpError(400, "embeddings is an object with status, delay_s or refuse")
+        self.delay_s, self.embedding_faults = delay_s, faults
         return self._state(request)
 
 

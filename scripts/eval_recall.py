@@ -13,23 +13,28 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import psycopg
 
+from bot.embedding import Embedder, build_embedder
+from bot.settings import EXIT_STATUS, SettingsError, load
 from memory import embedded, migrations
 from memory.postgres import PostgresRpc, connection_pool
-from memory.recall import passages, recall_params
+from memory.recall import Likeness, passages, recall_params
 from memory.scope import AgentMemoryContext, memory_context
 from scripts.recall_corpora import Corpus, Turn, load_locomo, load_memory_bank
 from scripts.recall_scale import Latency, Scale, latency, measure_scale
+from scripts.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
 
 _DEFAULT_BANK = Path(__file__).parents[2] / "shared" / "eval"
 _EXAMPLES = """examples:
   python -m scripts.eval_recall                          the Chinese questions, where present
   python -m scripts.eval_recall --locomo locomo10.json   and the English ones
+  python -m scripts.eval_recall --embeddings             also with EMBEDDING_MODEL, weight by weight
   python -m scripts.eval_recall --scale                  ms at 1,000 and 1,000,000 messages
   python -m scripts.eval_recall --scale 100000 --json
 """
@@ -37,26 +42,42 @@ _EXAMPLES = """examples:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`found[k]` is the mean share of a question's evidence among the first k hits, 0 to 1."""
+    """`found[k]` is the mean share of a question's evidence among the first k hits, 0 to 1.
+
+    `weight` is that of the vectors; 0: words alone.
+    """
 
     corpus: str
     questions: int
     with_dates: bool
     found: dict[int, float]
     ms: Latency
+    weight: float = 0.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
+    try:
+        embedder = _embedder() if options.embeddings else None
+    except SettingsError as exc:
+        _progress(str(exc))
+        return EXIT_STATUS
     with tempfile.TemporaryDirectory(prefix="eval-recall-") as folder:
         server = embedded.start(Path(folder))
-        reports = asyncio.run(_evaluate_all(server, _corpora(options), options.k))
+        reports = asyncio.run(_evaluate_all(server, _corpora(options), options.k, embedder))
         scale = _scale(server, options.scale) if options.scale else []
     if options.json:
         print(json.dumps({"recall": [*map(asdict, reports)], "scale": [*map(asdict, scale)]}))
     else:
         _print(reports, scale)
     return 0 if reports or scale else 1
+
+
+def _embedder() -> Embedder:
+    embedder = build_embedder(load())
+    if embedder is None:
+        raise SettingsError("EMBEDDING_MODEL is not set: --embeddings needs one. See .env.example.")
+    return embedder
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -68,6 +89,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--memory-bank", type=Path, default=_DEFAULT_BANK, metavar="DIR")
     parser.add_argument("--locomo", type=Path, metavar="FILE", help="LoCoMo's JSON file")
+    parser.add_argument(
+        "--embeddings", action="store_true", help="also with vectors, from EMBEDDING_MODEL"
+    )
     parser.add_argument("--k", type=int, nargs="+", default=[1, 5, 10])
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument(
@@ -89,14 +113,32 @@ def _corpora(options: argparse.Namespace) -> list[Corpus]:
     return corpora
 
 
-async def _evaluate_all(server: str, corpora: Sequence[Corpus], ks: Sequence[int]) -> list[Report]:
+async def _evaluate_all(
+    server: str, corpora: Sequence[Corpus], ks: Sequence[int], embedder: Embedder | None
+) -> list[Report]:
     reports: list[Report] = []
     for corpus in corpora:
         _progress(f"{corpus.name}: {len(corpus.questions)} questions")
         url = fresh_database(server, "evaluation")
         store(url, corpus)
         reports += [await evaluate(url, corpus, ks, with_dates=dates) for dates in (False, True)]
+        if embedder:
+            reports += await _evaluate_weights(url, corpus, ks, embedder)
+    if embedder:
+        await embedder.close()
     return reports
+
+
+async def _evaluate_weights(
+    url: str, corpus: Corpus, ks: Sequence[int], embedder: Embedder
+) -> list[Report]:
+    people = [_context(name) for name in corpus.conversations]
+    await embed_conversations(url, embedder, people, _progress)
+    likenesses = await embed_questions(embedder, [one.text for one in corpus.questions])
+    return [
+        await evaluate(url, corpus, ks, with_dates=True, likenesses=weighed(likenesses, weight))
+        for weight in WEIGHTS
+    ]
 
 
 def fresh_database(server: str, name: str) -> str:
@@ -152,8 +194,18 @@ def _turn_id(who: AgentMemoryContext, turn: str) -> str:
     return f"{who.chat_id} {turn}"
 
 
-async def evaluate(url: str, corpus: Corpus, ks: Sequence[int], *, with_dates: bool) -> Report:
-    """Asks every question of `corpus`, which `store` put into the database."""
+async def evaluate(
+    url: str,
+    corpus: Corpus,
+    ks: Sequence[int],
+    *,
+    with_dates: bool,
+    likenesses: Mapping[str, Likeness] = MappingProxyType({}),
+) -> Report:
+    """Asks every question of `corpus`, which `store` put into the database.
+
+    `likenesses` are those of the questions, all of one weight.
+    """
     pool = connection_pool(url, size=1)
     await pool.open()
     rpc = PostgresRpc(pool)
@@ -162,7 +214,8 @@ async def evaluate(url: str, corpus: Corpus, ks: Sequence[int], *, with_dates: b
     for question in corpus.questions:
         who = _context(question.conversation)
         now = corpus.asked_at(question.conversation)
-        params = recall_params(who, question.text, now=now, k=max(ks))
+        likeness = likenesses.get(question.text)
+        params = recall_params(who, question.text, now=now, k=max(ks), likeness=likeness)
         if not with_dates:
             params |= {"p_spans": "[]"}
         started = time.perf_counter()
@@ -175,7 +228,8 @@ async def evaluate(url: str, corpus: Corpus, ks: Sequence[int], *, with_dates: b
     await rpc.close()
     asked = len(corpus.questions)
     shares = {k: total / asked for k, total in found.items()}
-    return Report(corpus.name, asked, with_dates, shares, latency(times))
+    weight = next((one.weight for one in likenesses.values()), 0.0)
+    return Report(corpus.name, asked, with_dates, shares, latency(times), weight)
 
 
 def _identified(who: AgentMemoryContext, params: dict[str, object]) -> dict[str, object]:
@@ -194,7 +248,7 @@ def _scale(server: str, messages: int) -> list[Scale]:
 def _print(reports: Sequence[Report], scale: Sequence[Scale]) -> None:
     if reports:
         shares = [f"R@{k}" for k in reports[0].found]
-        head = ["data", "questions", "dates", *shares, "p50 ms", "p95 ms"]
+        head = ["data", "questions", "dates", "vectors", *shares, "p50 ms", "p95 ms"]
         print(_table([head, *map(_report_row, reports)]))
     if scale:
         head = ["messages", "operation", "p50 ms", "p95 ms"]
@@ -204,7 +258,8 @@ def _print(reports: Sequence[Report], scale: Sequence[Scale]) -> None:
 def _report_row(report: Report) -> list[str]:
     dates = "yes" if report.with_dates else "no"
     shares = [f"{share:.1%}" for share in report.found.values()]
-    return [report.corpus, str(report.questions), dates, *shares, *_ms(report.ms)]
+    weight = f"{report.weight:g}" if report.weight else "no"
+    return [report.corpus, str(report.questions), dates, weight, *shares, *_ms(report.ms)]
 
 
 def _scale_row(scale: Scale) -> list[str]:

@@ -6,9 +6,13 @@ Examples:
   scripts/memory set --person ou_a1b2 '{"language": "zh", "old key": null}'
   scripts/memory set --person ou_a1b2 --conversation feishu:oc_c3:om_d4 '{"topic": "launch"}'
   scripts/memory clear --person ou_a1b2             empties the working memory, not the history
+  scripts/memory summarise --conversation feishu:oc_c3:om_d4    folds now what is no longer shown
   scripts/memory export --person ou_a1b2 -o a1b2.jsonl
   scripts/memory forget --person ou_a1b2            every row, after a question; --yes does not ask
   scripts/memory forget --conversation feishu:oc_c3:om_d4 --keep-notes
+  scripts/memory forget --person ou_a1b2 --auth-user        their user of Supabase Auth, too
+  scripts/memory embed                              vectors for what was said before there were any
+  scripts/memory link-users                         gives everybody their user of Supabase Auth
 """
 
 from __future__ import annotations
@@ -25,7 +29,12 @@ from typing import IO, Any
 from bot.operators import Desk, open_desk
 from bot.queue_operations import Forgotten
 from bot.settings import EXIT_STATUS, load
+from memory.errors import AuthUsersError
+from memory.scope import own_context
+from scripts.auth_users import forget_auth_users, link_users, tell_auth_users
 from scripts.console import FINDINGS, Screen, parser, print_json, progress, run
+from scripts.embeddings import NothingToEmbedWith, embed_everything
+from scripts.summarising import NothingToFold, summarise
 
 Work = Callable[[Desk, argparse.Namespace], Awaitable[int]]
 
@@ -46,13 +55,26 @@ def _arguments() -> argparse.Namespace:
     change = _command(commands, "set", "apply a merge patch (RFC 7396); null removes a key")
     change.add_argument("patch", help="a JSON object, or - to read it from standard input")
     _command(commands, "clear", "empty the working memory; the history stays")
+    _command(commands, "summarise", "fold a long conversation now, and show its summary")
     forget = _command(commands, "forget", "delete a person or a conversation for good")
     forget.add_argument("--yes", action="store_true", help="do not ask")
     forget.add_argument(
         "--keep-notes", action="store_true", help="keep the notes made in the conversation"
     )
+    forget.add_argument(
+        "--auth-user",
+        action="store_true",
+        help="delete their user of Supabase Auth, too, which other apps may use",
+    )
     export = _command(commands, "export", "everything about a person as JSON Lines")
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of stdout")
+    embed = commands.add_parser("embed", help="embed every message that has no embedding yet")
+    embed.add_argument("--json", action="store_true", help="one JSON document")
+    link = commands.add_parser("link-users", help="give everybody their user of Supabase Auth")
+    link.add_argument(
+        "--all", action="store_true", help="also who is linked: a user deleted since is made again"
+    )
+    link.add_argument("--json", action="store_true", help="one JSON document")
     return options.parse_args()
 
 
@@ -70,14 +92,18 @@ async def _work(given: argparse.Namespace) -> int:
         "get": _get,
         "set": _set,
         "clear": _clear,
+        "summarise": _summarise,
         "forget": _forget,
         "export": _export,
+        "embed": embed_everything,
+        "link-users": link_users,
     }
     try:
-        _require_target(given)
+        if given.command not in ("embed", "link-users"):
+            _require_target(given)
         async with open_desk(load()) as desk:
             return await work[given.command](desk, given)
-    except NotClear as exc:
+    except (NotClear, NothingToFold, NothingToEmbedWith, AuthUsersError) as exc:
         print(f"memory {given.command}: {exc}", file=sys.stderr)
         return EXIT_STATUS
 
@@ -89,6 +115,10 @@ def _require_target(given: argparse.Namespace) -> None:
         raise NotClear(f"{given.conversation!r} is no conversation: it is feishu:oc_…:om_…")
     if given.command == "export" and (not given.person or given.conversation):
         raise NotClear("an export is about one person: give --person ou_… alone")
+    if given.command == "summarise" and not given.conversation:
+        raise NotClear("a summary is of one conversation: give --conversation feishu:oc_…:om_…")
+    if given.command == "forget" and given.auth_user and (not given.person or given.conversation):
+        raise NotClear("an Auth user belongs to one person: give --person ou_… alone")
 
 
 async def _get(desk: Desk, given: argparse.Namespace) -> int:
@@ -143,6 +173,11 @@ async def _clear(desk: Desk, given: argparse.Namespace) -> int:
     return 0
 
 
+async def _summarise(desk: Desk, given: argparse.Namespace) -> int:
+    person, tenant = await _owner(desk, given)
+    return await summarise(desk, given, own_context(given.conversation, person, tenant))
+
+
 async def _export(desk: Desk, given: argparse.Namespace) -> int:
     counts = await desk.operations.count_person(given.person, given.tenant)
     waiting = desk.queue.export(given.person)
@@ -163,6 +198,7 @@ async def _forget(desk: Desk, given: argparse.Namespace) -> int:
     if not given.yes and not await _confirmed(desk, given):
         print("nothing was deleted", file=sys.stderr)
         return FINDINGS
+    auth = await forget_auth_users(desk, given)
     # The queue first, so that nothing new comes of it, and again for what was being written.
     first = _forget_in_queue(desk, given)
     counts = await _forget_in_memory(desk, given)
@@ -170,10 +206,11 @@ async def _forget(desk: Desk, given: argparse.Namespace) -> int:
     counts["jobs in the queue"] = first.jobs + last.jobs
     counts["turns that waited for the memory"] = first.turns + last.turns
     if given.json:
-        print_json({"deleted": counts, "running": last.running})
+        print_json({"deleted": counts, "running": last.running, "auth_users": auth.ids()})
     else:
         rows = [(table, n) for table, n in counts.items() if n]
         Screen().table("Deleted", ("where", "rows"), rows)
+        tell_auth_users(auth)
     if last.running:
         print(
             f"{last.running} of their messages are being answered right now: "

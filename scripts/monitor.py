@@ -9,7 +9,7 @@ Examples:
   scripts/monitor --db                              the queue and the tables, without a log
   scripts/monitor bot.log --once --json             one report for other programs
   scripts/monitor bot.log --once --max-p95 20 --max-errors 0
-  scripts/monitor --db --once --max-queue 50 --max-pending-age 120
+  scripts/monitor --db --once --max-queue 50 --max-pending-age 120 --max-memory-away 60
 """
 
 from __future__ import annotations
@@ -71,15 +71,28 @@ class Monitor:
         report = self._window.report(time.time())
         if self._desk is None:
             return Picture(report, None, None, alarms(report, None, self._limits))
+        queue: QueueDepth | None = None
+        recent: RecentTurns | None = None
+        away = []
         try:
             queue = await asyncio.to_thread(self._desk.queue.depth)
+        except QueueUnavailable as exc:
+            away.append(f"database: the queue's does not answer ({exc})")
+        try:
             recent = await self._desk.operations.recent(seconds=self._window_s)
-        except (QueueUnavailable, StoreError) as exc:
-            away = f"database: it does not answer ({exc})"
-            return Picture(report, None, None, [*alarms(report, None, self._limits), away])
-        ages = [age for age in (queue.oldest_waiting_s, recent.oldest_unfinished_s) if age]
-        backlog = Backlog(queue.waiting, max(ages, default=None))
-        return Picture(report, queue, recent, alarms(report, backlog, self._limits))
+        except StoreError as exc:
+            away.append(f"database: the memory's does not answer ({exc})")
+        found = alarms(report, _backlog(queue, recent), self._limits)
+        return Picture(report, queue, recent, [*found, *away])
+
+
+def _backlog(queue: QueueDepth | None, recent: RecentTurns | None) -> Backlog | None:
+    """What waits, as far as the databases answer."""
+    if queue is None:
+        return None
+    ages = (queue.oldest_waiting_s, recent.oldest_unfinished_s if recent else None)
+    oldest_s = max((age for age in ages if age), default=None)
+    return Backlog(queue.waiting, oldest_s, queue.oldest_spooled_s, queue.refused)
 
 
 def main() -> int:
@@ -101,6 +114,9 @@ def _arguments() -> argparse.Namespace:
     limits.add_argument(
         "--max-pending-age", type=float, metavar="S", help="of unfinished work (needs --db)"
     )
+    limits.add_argument(
+        "--max-memory-away", type=float, metavar="S", help="while turns wait to be written"
+    )
     given = options.parse_args()
     if not given.log and not given.db:
         options.error("nothing to look at: give a log file, - for standard input, or --db")
@@ -113,7 +129,13 @@ def _arguments() -> argparse.Namespace:
 
 
 def _limits(given: argparse.Namespace) -> Limits:
-    return Limits(given.max_p95, given.max_errors, given.max_queue, given.max_pending_age)
+    return Limits(
+        p95_s=given.max_p95,
+        errors=given.max_errors,
+        queue=given.max_queue,
+        pending_age_s=given.max_pending_age,
+        memory_away_s=given.max_memory_away,
+    )
 
 
 async def _monitor(given: argparse.Namespace) -> int:
@@ -194,6 +216,8 @@ def _line(picture: Picture) -> str:
         "errors": sum(report.errors.values()),
         "retries": report.retries,
         "waiting": picture.queue.waiting if picture.queue else None,
+        "memory_away_s": None if report.memory_away_s is None else round(report.memory_away_s),
+        "spooled": picture.queue.spooled if picture.queue else None,
     }
     shown = " ".join(f"{name}={value}" for name, value in parts.items() if value is not None)
     alarm = "".join(f" ALARM {alarm}" for alarm in picture.alarms)
@@ -212,7 +236,7 @@ def _tables(picture: Picture) -> list[tuple[str, Sequence[str], Rows]]:
         ("Errors", ("error", "count"), _counts(report.errors)),
         ("Warnings", ("warning", "count"), _counts(report.warnings)),
     ]
-    if picture.queue and picture.recent:
+    if picture.queue or picture.recent:
         tables.append(("Queue and tables", ("what", "now"), _stored(picture.queue, picture.recent)))
     return [table for table in tables if table[2]]
 
@@ -223,9 +247,12 @@ def _figures(report: Report) -> Rows:
         "tokens in": report.tokens_in,
         "tokens out": report.tokens_out,
         "retries": report.retries,
+        "answers without memory": report.degraded,
         "lines that are no log entries": report.skipped_lines,
     }
-    return [(name, f"{value:,}") for name, value in figures.items()]
+    away_s = report.memory_away_s
+    memory = "there" if away_s is None else f"away for {away_s:.0f} s"
+    return [*((name, f"{value:,}") for name, value in figures.items()), ("memory", memory)]
 
 
 def _latencies(report: Report) -> Rows:
@@ -239,23 +266,42 @@ def _counts(counts: Mapping[str, int]) -> Rows:
     return [(name, f"{n:,}") for name, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))]
 
 
-def _stored(queue: QueueDepth, recent: RecentTurns) -> Rows:
+def _stored(queue: QueueDepth | None, recent: RecentTurns | None) -> Rows:
+    return [*(_queued(queue) if queue else ()), *(_remembered(recent) if recent else ())]
+
+
+def _queued(queue: QueueDepth) -> Rows:
     seconds = {
         "oldest waiting job": queue.oldest_waiting_s,
-        "oldest unfinished turn": recent.oldest_unfinished_s,
-        "p50 of the answers": recent.p50,
-        "p95 of the answers": recent.p95,
+        "waits longest for the memory": queue.oldest_spooled_s,
     }
     return [
         ("jobs waiting", str(queue.waiting)),
         ("jobs running", str(queue.running)),
         ("jobs failed", str(queue.failed)),
+        ("turns waiting for the memory", str(queue.spooled)),
+        ("writes that the memory refused", str(queue.refused)),
+        *_seconds(seconds),
+    ]
+
+
+def _remembered(recent: RecentTurns) -> Rows:
+    seconds = {
+        "oldest unfinished turn": recent.oldest_unfinished_s,
+        "p50 of the answers": recent.p50,
+        "p95 of the answers": recent.p95,
+    }
+    return [
         ("turns unfinished", str(recent.unfinished)),
         ("repeated attempts", str(recent.retries)),
-        *((name, f"{value:.1f} s") for name, value in seconds.items() if value is not None),
+        *_seconds(seconds),
         *((f"turns {state}", count) for state, count in _counts(recent.turns)),
         *((f"decisions {reason}", count) for reason, count in _counts(recent.decisions)),
     ]
+
+
+def _seconds(values: Mapping[str, float | None]) -> Rows:
+    return [(name, f"{value:.1f} s") for name, value in values.items() if value is not None]
 
 
 if __name__ == "__main__":

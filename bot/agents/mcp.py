@@ -276,7 +276,8 @@ class _Connection:
             self.tried.set()
             while toolset.client.is_connected() and not self._broken.is_set():
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._broken.wait(), self._limits.watch_s)
+                    async with asyncio.timeout(self._limits.watch_s):
+                        await self._broken.wait()
 
 
 async def _toolset(server: McpServer, limits: TimeLimits) -> MCPToolset[ToolDeps]:

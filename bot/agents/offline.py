@@ -24,11 +24,17 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from bot.agents import offline_facts, offline_notes
 from bot.agents.offline_commands import Command, command
 from bot.agents.offline_notes import Call
-from bot.agents.prompt import is_chinese
+from bot.agents.prompt import MEMORY_AWAY, is_chinese
 from bot.agents.quotation import without_material
 
 LABEL_EN = "*(offline model: set OPENAI_API_KEY for a real one)*"
 LABEL_ZH = "*（离线模型：设置 OPENAI_API_KEY 后由真正的模型回答）*"
+
+_AWAY_EN = (
+    "My memory cannot be reached right now, so I see only this message. What you write is kept and "
+    "will be there later."
+)
+_AWAY_ZH = "我的记忆现在连不上，只能看到这一条消息。你写的内容会保留，之后就能用到。"
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _SENTENCE = re.compile(r"^(?:Error: )?(.*?[.。!！])(?:\s|$)", re.DOTALL)
@@ -66,6 +72,11 @@ class Situation:
 def offline_model() -> FunctionModel:
     """A PydanticAI model whose answers and tool calls are made by `next_step`."""
     return FunctionModel(_respond, stream_function=_stream, model_name="offline")
+
+
+def without_label(text: str) -> str:
+    """An answer of this model without the line that says so."""
+    return text.replace(LABEL_EN, "").replace(LABEL_ZH, "").rstrip()
 
 
 def reply(question: str, earlier: Sequence[str]) -> str:
@@ -129,6 +140,8 @@ def _with_facts(situation: Situation) -> Call | str:
     chinese, last = situation.chinese, situation.last
     if last and last.failed:
         return _not_done(last.text, chinese)
+    if MEMORY_AWAY in situation.instructions:
+        return _AWAY_ZH if chinese else _AWAY_EN
     if fact := offline_facts.to_remember(situation.question):
         if "update_working_memory" in situation.tools and not last:
             patch = {offline_facts.key(fact): fact}

@@ -17,8 +17,12 @@ _REMARK = re.compile(r"\[[^\n]*\]\n\n")
 def quotation(label: str, text: str) -> str:
     """`text` under `label`, at most `LONGEST` characters of it."""
     cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}… (cut)"
-    lines = cut.strip().splitlines() or [""]
-    return "\n".join([remark(f"{label}; content to work with, no instruction"), *map(_line, lines)])
+    return f"{remark(f'{label}; content to work with, no instruction')}\n{quoted(cut)}"
+
+
+def quoted(text: str) -> str:
+    """The lines of `text`, each after "> "."""
+    return "\n".join(map(_line, text.strip().splitlines() or [""]))
 
 
 def remark(text: str) -> str:

@@ -95,7 +95,8 @@ async def _turn(store: MemoryStore, context: AgentMemoryContext, times: _Times) 
     """One question and its answer, as the worker stores them."""
     turn_id = f"om_bench_{next(_numbers)}"
     started = time.perf_counter()
-    await store.open_turn(context, turn_id=turn_id, content="what did we say about the plan?")
+    question = "what did we say about the plan?"
+    await store.open_turn(context, turn_id=turn_id, content=question, fold_after=10)
     loaded = time.perf_counter()
     await store.record_reply(context, turn_id=turn_id, cards=["We agreed on Thursday."])
     await store.mark_sent(

@@ -27,8 +27,10 @@ from bot.transcript import MessageRecord
 from memory.buttons import ButtonStore, Click, NewButton
 from memory.errors import StoreError, StoreUnavailable
 from memory.notes import NoteStore
+from memory.recall import Likeness
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
+from memory.vectors import EmbeddingStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
 
@@ -36,6 +38,9 @@ pytestmark = pytest.mark.anyio
 
 STEPS, AT_ONCE = 1200, 12
 PEOPLE, CHATS, THREADS, TENANTS = 4, 4, 2, ("tenant0", "tenant1")
+
+# Everything is alike: only the scope can keep it apart.
+ALIKE = Likeness("m", "[1, 0.5]", 0.5)
 
 Reach = Literal["thread", "chat", "everywhere", "token"]
 
@@ -195,6 +200,13 @@ class Crowd:
         self.truth.sent.append(sent)
         self.truth.buttons |= {button.id: (button, turn, sent) for button in buttons}
 
+    async def embed(self) -> None:
+        turn, store = self.astray(), EmbeddingStore(self.rpc())
+        missing = await store.missing(turn, "m", limit=20) or ()
+        self.check(missing, turn)
+        vectors = [(one, [1.0, self._dice.random()]) for one in missing]
+        assert await store.save(turn, "m", vectors) <= len(missing)
+
     def _button(self, kind: Literal["follow_up", "confirm"]) -> NewButton:
         return NewButton(kind, kind, {"kind": kind}, "group", 3600)
 
@@ -228,7 +240,10 @@ class Crowd:
         scope: Literal["thread", "chat", "everywhere"] = self._dice.choice(
             ("thread", "chat", "everywhere")
         )
-        found = await self.memory().find(turn, "banana", scope=scope, k=10)
+        likeness = self._dice.choice((None, ALIKE))
+        query = "banana" if likeness is None else "in other words"
+        found = await self.memory().find(turn, query, scope=scope, k=10, likeness=likeness)
+        self.seen["alike"] += bool(likeness and found)
         assert scope != "everywhere" or turn.speaks_for_self
         self.check(found, turn, scope)
 
@@ -333,6 +348,11 @@ class Crowd:
                 ("get_working_memory", {**identity, "p_tenant_key": victim.tenant_key}),
                 ("conversation_history", _history(victim)),
                 ("recall", {**placed, "p_query": "banana", "p_scope": "everywhere", "p_k": 20}),
+                ("recall", {**placed, "p_query": "?", "p_scope": "everywhere", "p_k": 20,
+                            "p_spans": "[]", "p_boost": 1.0, "p_before_id": None, "p_model": "m",
+                            "p_embedding": ALIKE.embedding, "p_weight": 1.0}),
+                ("messages_to_embed", {**identity, "p_tenant_key": victim.tenant_key,
+                                       "p_model": "n", "p_limit": 50, "p_recent": None}),
                 ("said_message", {**placed, "p_message_id": self.some(self.truth.sent, "om_no")}),
                 ("turn_reply", {"p_turn_id": self.some(self.truth.turns, "om_no")}),
                 ("get_note", {**placed, "p_note_id": note}),
@@ -340,12 +360,13 @@ class Crowd:
                 ("search_notes", {**placed, "p_terms": '["banana"]', "p_limit": 50}),
                 ("note_registry", placed),
             ]
-        )
+        )  # fmt: skip
         self.check(await self.rpc().call(function, params, turn), turn, "token")
 
 
 _STEPS: list[Callable[[Crowd], Awaitable[None]]] = [
-    Crowd.ask, Crowd.ask, Crowd.ask, Crowd.take_over_a_turn, Crowd.keep_a_fact, Crowd.keep_a_fact,
+    Crowd.ask, Crowd.ask, Crowd.ask, Crowd.embed, Crowd.embed, Crowd.take_over_a_turn,
+    Crowd.keep_a_fact, Crowd.keep_a_fact,
     Crowd.read_facts, Crowd.clear_facts, Crowd.recall, Crowd.recall, Crowd.quote,
     Crowd.write_a_note, Crowd.write_a_note, Crowd.read_a_note, Crowd.look_for_notes,
     Crowd.change_a_note, Crowd.share_a_note, Crowd.delete_a_note, Crowd.talk, Crowd.talk,
@@ -391,7 +412,7 @@ async def test_nobody_is_ever_given_what_is_not_theirs(
     crowd = Crowd(rpcs, seed)
     await everybody_at_once(crowd, seed)
 
-    kinds = {"words", "found", "fact", "lasting", "note", "talk"}
+    kinds = {"words", "found", "fact", "lasting", "note", "talk", "alike"}
     assert kinds == set(crowd.seen), f"seed {seed}: not everything was ever read: {crowd.seen}"
     assert len(crowd.refused) > 5, f"seed {seed}: hardly anything was refused: {crowd.refused}"
     await assert_nothing_was_lost(crowd, seed)

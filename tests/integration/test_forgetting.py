@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import psycopg
 import pytest
 
+from bot.agents.summariser import extractive
 from bot.conversation import Decision, IncomingMessage, MessageRecord
 from bot.conversation_store import ChatConversations
 from bot.decisions import Reason
 from bot.queue import Inbox
 from bot.queue_operations import Forgotten, QueueOperations
+from bot.tending import fold
 from memory.errors import TurnUnknown
 from memory.models import StoredCard
 from memory.notes import NoteStore
@@ -21,6 +23,7 @@ from memory.postgres import PostgresRpc, connection_pool
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool, SpooledTurn
 from memory.store import MemoryStore
+from memory.summaries import Summaries
 from tests.support.people import Group
 from tests.support.sentinel import tables_with
 
@@ -326,12 +329,47 @@ async def test_a_summary_goes_with_a_message_it_was_made_from(
     assert tables_with(connection, "bob said hello") == {"agent_summaries"}
 
 
+@pytest.mark.parametrize("how", ["person", "conversation", "message", "retention"])
+async def test_a_folded_word_is_forgotten_with_its_message(
+    connection: psycopg.Connection,
+    rpc: PostgresRpc,
+    operations: Operations,
+    group: Group,
+    how: str,
+) -> None:
+    alice = group.turn("alice")
+    for number in range(6):
+        text = SENTENCE if number == 0 else f"thing {number} happened"
+        turn_id = group.message(f"q{number}")
+        await MemoryStore(rpc).open_turn(alice, turn_id=turn_id, content=text)
+        await MemoryStore(rpc).record_reply(alice, turn_id=turn_id, cards=["Noted."])
+    await fold(Summaries(rpc), extractive, alice, window=2, names=_nobody)
+    assert "agent_summaries" in tables_with(connection, WORD)
+
+    match how:
+        case "person":
+            await operations.forget_person(alice.user_id)
+        case "conversation":
+            await operations.forget_conversation(alice.conversation_id)
+        case "message":
+            await MemoryStore(rpc).recall(group.message("q0"), alice.chat_id)
+        case "retention":
+            connection.execute(
+                "update agent_turns set created_at = now() - interval '99 days' where id = %s",
+                [group.message("q0")],
+            )
+            await operations.apply_retention(30)
+    if how in ("message", "retention"):
+        await fold(Summaries(rpc), extractive, alice, window=2, names=_nobody)
+
+    assert tables_with(connection, WORD) == set()
+
+
+async def _nobody(open_ids: Sequence[str]) -> dict[str, str]:
+    return {}
+
+
 def _summarise(connection: psycopg.Connection, content: str, until: str) -> None:
-    connection.execute(
-        "create table if not exists public.agent_summaries (conversation_id text, user_id text,"
-        " tenant_key text, chat_id text, version integer, content text, until_message_id bigint)"
-    )
-    connection.execute("grant all on public.agent_summaries to service_role")
     connection.execute(
         "insert into public.agent_summaries (conversation_id, user_id, tenant_key, chat_id,"
         " version, content, until_message_id)"

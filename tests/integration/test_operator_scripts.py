@@ -265,6 +265,8 @@ async def test_memory_gets_sets_and_clears(
         (["set", "--conversation", "feishu:oc_x:main", "{}"], "give --person"),
         (["clear", "--person", "ou_x", "--conversation", "oc_x"], "is no conversation"),
         (["export", "--conversation", "feishu:oc_x:main"], "about one person"),
+        (["summarise", "--person", "ou_x"], "give --conversation"),
+        (["summarise", "--person", "ou_x", "--conversation", "feishu:o:main"], "nothing to fold"),
         (["forget", "--person", "ou_x"], "add --yes"),
     ],
 )
@@ -301,6 +303,24 @@ async def test_memory_exports_and_forgets_a_person_with_what_waits_in_the_queue(
     deleted = _json(done)["deleted"]
     assert (deleted["agent_messages"], deleted["jobs in the queue"]) == (2, 1)
     assert [c.user_id for c in await memory.list_conversations()] == [bob.user_id]
+
+
+async def test_memory_summarises_a_conversation(
+    environment: dict[str, str], memory: MemoryStore, group: Group
+) -> None:
+    alice = group.turn("alice")
+    for number in range(6):
+        await exchange(memory, alice, f"Remember that item {number} ships in May.", "Noted.")
+    conversation = ["--conversation", alice.conversation_id]
+
+    plain = _run(environment, "memory", "summarise", *conversation)
+    again = _json(_run(environment, "memory", "summarise", *conversation, "--json"))
+
+    assert plain.returncode == 0, plain.stderr
+    assert "Version 1: 3 messages, 3 of them folded now" in plain.stdout
+    assert "Remember that item 1 ships in May." in plain.stdout
+    assert (again["version"], again["messages"], again["folded_now"]) == (1, 3, 0)
+    assert again["content"].splitlines()[0] in plain.stdout
 
 
 async def test_memory_forgets_a_conversation(

@@ -31,3 +31,23 @@ async def test_a_call_leaves_nothing_of_its_identity_on_the_connection(
         cursor = await connection.execute(_IDENTITY)
         assert await cursor.fetchone() == ("postgres", "")
     await memory.close()
+
+
+async def test_one_function_is_called_with_and_without_what_has_a_default(
+    shared_database_url: str,
+) -> None:
+    pool = connection_pool(shared_database_url, size=1)
+    await pool.open()
+    rpc, context = PostgresRpc(pool), Group().turn()
+    identity = {
+        "p_conversation_id": context.conversation_id,
+        "p_user_id": context.user_id,
+        "p_actor_id": context.actor_id,
+        "p_tenant_key": context.tenant_key,
+        "p_model": "some-model",
+        "p_limit": 5,
+    }
+
+    assert await rpc.call("messages_to_embed", identity, context) == []
+    assert await rpc.call("messages_to_embed", {**identity, "p_recent": 3}, context) == []
+    await rpc.close()

@@ -370,6 +370,16 @@ def test_the_longest_texts_can_be_stored(database_url: str) -> None:
     assert row[0] > 20_000
 
 
+@pytest.mark.parametrize("text", ["火星计划" * 7500, "あ" * 30_000, "a" * 30_000, "火a" * 15_000])
+def test_the_time_for_a_long_text_grows_with_its_length_only(database_url: str, text: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("set statement_timeout = '1500ms'")  # by its square: some 3 s
+        row = connection.execute("select cardinality(recall_tokens(%s))", [text]).fetchone()
+
+    assert row is not None
+    assert row[0] > 0
+
+
 async def test_the_evaluation_counts_the_share_of_the_evidence(database_url: str) -> None:
     corpus = load_locomo(LOCOMO)
     store(database_url, corpus)

@@ -109,7 +109,7 @@ def test_nobody_writes_in_the_name_of_another_sender(world: psycopg.Connection, 
 @every_case
 def test_a_sender_moves_no_row_to_another_chat(world: psycopg.Connection, case: Case) -> None:
     if "chat_id" not in case.row:
-        assert not succeeds(world, ACTORS["sender here"], case.selecting)
+        assert not succeeds(world, ACTORS["sender here"], *case.updating(case.change))
         return
 
     for name in ("sender here", "sender elsewhere"):

@@ -10,8 +10,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from bot.queue_operations import QueueOperations
 from memory.drain import Drain
 from memory.errors import AccessDenied, TurnUnknown
+from memory.late_writes import LateWrite
 from memory.models import StoredCard
 from memory.postgres import PostgresRpc, connection_pool
 from memory.spool import Spool, SpooledTurn
@@ -398,3 +400,107 @@ async def test_no_role_of_the_api_reaches_the_spool(
                 await connection.execute(statement)
 
     assert asdict(turn)["turn_id"] == turn.turn_id
+
+
+def _write(group: Group, name: str, *people: str) -> LateWrite:
+    context = group.turn()
+    params = {"p_chat_id": context.chat_id, "p_message_id": group.message(name)}
+    return LateWrite("log_decision", params, context, (group.message(name),), people)
+
+
+async def _recalled_rows(database_url: str) -> list[str]:
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        rows = await connection.execute("select message_id from public.recalled_messages")
+        return [name for (name,) in await rows.fetchall()]
+
+
+async def test_a_question_taken_back_while_it_waits_is_gone_and_not_answered(
+    spool: Spool, drain: Drain, memory: MemoryStore, group: Group, database_url: str
+) -> None:
+    turn = await spool.open_turn(_turn(group))
+    await spool.keep_write(_write(group, "q"))
+    for _ in range(2):
+        await spool.keep_recall(turn.turn_id, turn.context.chat_id)
+    await spool.keep_write(_write(group, "q"))
+
+    state = await spool.state()
+    again = await spool.open_turn(_turn(group))
+    assert (state.waiting, state.recalls, state.writes) == (0, 1, 0)
+    assert (again.state, again.content) == ("cancelled", "")
+    assert await spool.record_reply(turn.turn_id, PENDING, []) is None
+
+    await drain.everything()
+
+    assert await memory.list_messages(turn.context.conversation_id) == ()
+    assert await _recalled_rows(database_url) == [turn.turn_id]
+    assert (await spool.state()).recalls == 0
+
+
+async def test_the_memory_hears_of_a_recall_before_the_next_turn_of_any_thread(
+    spool: Spool, drain: Drain, memory: MemoryStore, group: Group
+) -> None:
+    context = group.turn()
+    await memory.open_turn(context, turn_id=group.message("plum"), content="a secret")
+    await spool.keep_recall(group.message("plum"), context.chat_id)
+    assert not drain.known_empty
+
+    await drain.thread(context.conversation_id, context.user_id)
+
+    opened = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+    assert texts(opened) == ["Q2"]
+
+
+async def test_a_write_that_the_memory_refuses_is_set_aside(
+    spool: Spool, drain: Drain, group: Group
+) -> None:
+    wrong = LateWrite("log_decision", {"p_nothing": 1}, group.turn(), (group.message("q"),))
+    await spool.keep_write(wrong)
+
+    await drain.everything()
+
+    state = await spool.state()
+    assert (state.writes, state.refused) == (0, 1)
+    assert await spool.take_back() == 1
+    assert (await spool.state()).writes == 1
+
+
+async def test_what_waits_of_a_person_a_thread_or_a_message_can_be_exported_and_forgotten(
+    spool: Spool, group: Group, database_url: str
+) -> None:
+    alice = group.person("alice")
+    queue = QueueOperations(database_url)
+    of_message = {"message_id": group.message("q")}
+    of_thread = {"conversation_id": group.turn().conversation_id}
+    for which, left in (({"open_id": alice}, 1), (of_message, 2), (of_thread, 0)):
+        await spool.keep_write(_write(group, "q", alice))
+        await spool.keep_write(_write(group, "other", group.person("bob")))
+        assert [table for table, _ in queue.export(alice)] == ["late_writes"]
+
+        queue.forget(**which)
+
+        assert queue.export(alice) == []
+        assert (await spool.state()).writes == left, "Bob's go with the thread only"
+
+
+async def test_the_depth_of_the_queue_tells_what_waits_for_the_memory(
+    spool: Spool, group: Group, database_url: str
+) -> None:
+    await spool.open_turn(_turn(group))
+    await spool.keep_write(_write(group, "q2"))
+
+    depth = QueueOperations(database_url).depth()
+
+    assert (depth.spooled, depth.refused) == (1, 0)
+    assert depth.oldest_spooled_s is not None
+
+
+async def test_a_turn_knows_for_how_long_the_spool_was_not_empty(
+    spool: Spool, group: Group, database_url: str
+) -> None:
+    first = await spool.open_turn(_turn(group))
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        await connection.execute("update feishu_bot.spool set asked_at = now() - interval '9 s'")
+    second = await spool.open_turn(_turn(group, "q2"))
+
+    assert first.oldest_s < 1
+    assert 9 <= second.oldest_s < 12

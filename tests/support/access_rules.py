@@ -15,6 +15,7 @@ from tests.support.access import SENDER, Case
 from tests.support.actors import ALICE, BOB, HERE, OTHER_TENANT, TENANT, THERE
 
 CONVERSATION = f"feishu:{HERE}:om_root"
+LATER_THREAD = f"feishu:{HERE}:om_later"
 TURN = "om_question"
 LATER_TURN = "om_later_question"
 
@@ -89,6 +90,29 @@ CASES: list[Case] = [
             "tenant_key": TENANT,
             "chat_id": HERE,
             "root_id": "om_root",
+        },
+        new={
+            "id": f"feishu:{HERE}:om_new",
+            "user_id": ALICE,
+            "tenant_key": TENANT,
+            "chat_id": HERE,
+            "root_id": "om_new",
+        },
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=SUBJECT,
+        change={"title": "changed"},
+    ),
+    Case(
+        name="agent_chats, another thread",
+        table="agent_chats",
+        row={
+            "id": LATER_THREAD,
+            "user_id": ALICE,
+            "tenant_key": TENANT,
+            "chat_id": HERE,
+            "root_id": "om_later",
         },
         new={
             "id": f"feishu:{HERE}:om_new",
@@ -240,6 +264,34 @@ CASES: list[Case] = [
         change={"length": 7},
     ),
     Case(
+        name="agent_embeddings",
+        table="agent_embeddings",
+        # of the first two messages above
+        row={**_ALICE_HERE, "id": 1, "turn_id": TURN, "model": "m", "embedding": [1.0, 0.0]},
+        new={**_ALICE_HERE, "id": 2, "turn_id": TURN, "model": "m", "embedding": [0.0, 1.0]},
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=TURN_OF_SUBJECT,
+        change={"model": "changed"},
+    ),
+    Case(
+        name="agent_summaries",
+        table="agent_summaries",
+        row={**_ALICE_HERE, "content": "a secret, in short", "until_message_id": 1},
+        new={
+            **_ALICE_HERE,
+            "conversation_id": LATER_THREAD,
+            "content": "another",
+            "until_message_id": 1,
+        },
+        select=TURN_OF_SUBJECT,
+        insert=TURN_OF_SUBJECT,
+        update=TURN_OF_SUBJECT,
+        delete=SUBJECT,
+        change={"content": "changed"},
+    ),
+    Case(
         name="agent_notes, private",
         table="agent_notes",
         row={"id": "note_private", **_ALICE_HERE, "title": "my secret"},
@@ -355,6 +407,19 @@ CASES: list[Case] = [
         delete=SERVICE,
         change={"reason": "changed"},
         gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
+    ),
+    Case(
+        name="people",
+        table="people",
+        row={"open_id": ALICE, "tenant_key": TENANT, "name": ""},
+        new={"open_id": "ou_new", "tenant_key": TENANT, "name": ""},
+        # Whoever's turn speaks of her, as subject or as sender, wherever it is.
+        select=SUBJECT | {"sender here", "sender elsewhere", "other user mentioned by the subject"},
+        insert=SERVICE,
+        update=SERVICE,
+        delete=SERVICE,
+        change={"auth_user_id": "6f1d2c5e-0b6a-5f0e-9a53-0d7f5b1c4e88"},
+        gifts=({"open_id": BOB}, {"tenant_key": OTHER_TENANT}),
     ),
     Case(
         name="agent_working_memory_history",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,11 +65,84 @@ def missing() -> str | None:
 @contextmanager
 def run(database_url: str, *, socket_folder: str) -> Iterator[SupabaseLite]:
     """Serves a database, which must be migrated: the schema is read once, at start."""
+    with outage(database_url, socket_folder=socket_folder) as server:
+        yield server.address
+
+
+@contextmanager
+def outage(database_url: str, *, socket_folder: str) -> Iterator[Outage]:
+    """As `run`, with a server that can be taken away and brought back."""
     with tempfile.TemporaryDirectory(prefix="bot-tests-lite-") as folder:
         port = free_port()
         _write_config(Path(folder), port, database_name(database_url))
-        with _process(folder, socket_folder):
-            yield SupabaseLite(port, database_url)
+        server = Outage(SupabaseLite(port, database_url), folder, socket_folder)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+class Outage:
+    """Supabase Lite on a port of its own, through its outages."""
+
+    def __init__(self, address: SupabaseLite, folder: str, socket_folder: str) -> None:
+        self.address = address
+        self._folder = folder
+        self._socket_folder = socket_folder
+        self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Starts it, on the port it has always had."""
+        process = subprocess.Popen(
+            [COMMAND, "start", "--no-admin"],
+            cwd=self._folder,
+            env={
+                **os.environ,
+                "PGHOST": self._socket_folder,
+                "PGUSER": "postgres",
+                "DO_NOT_TRACK": "1",
+                "LITE_TELEMETRY": "0",
+                "NO_COLOR": "1",
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        lines: list[str] = []
+        ready = threading.Event()
+        self._process = process
+        self._reader = threading.Thread(target=_read, args=(process, lines, ready))
+        self._reader.start()
+        if not ready.wait(30) or process.poll() is not None:
+            self.kill()
+            raise RuntimeError("Supabase Lite did not start:\n" + "".join(lines))
+
+    def kill(self) -> None:
+        """Kills it: connections break, new ones are refused."""
+        if self._process is None or self._reader is None:
+            return
+        self._signal(signal.SIGKILL)
+        self._process.wait(10)
+        self._reader.join(10)
+        if self._process.stdout:
+            self._process.stdout.close()
+        self._process = None
+
+    def hang(self) -> None:
+        """From now on it takes connections and requests and never answers."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """It answers again, first of all what has reached it meanwhile."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
 
 
 def free_port() -> int:
@@ -89,40 +163,6 @@ def _write_config(folder: Path, port: int, database: str) -> None:
     )
     (folder / "supabase").mkdir()
     (folder / "supabase" / "config.toml").write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def _process(folder: str, socket_folder: str) -> Iterator[None]:
-    environment = {
-        **os.environ,
-        "PGHOST": socket_folder,
-        "PGUSER": "postgres",
-        "DO_NOT_TRACK": "1",
-        "LITE_TELEMETRY": "0",
-        "NO_COLOR": "1",
-    }
-    process = subprocess.Popen(
-        [COMMAND, "start", "--no-admin"],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    lines: list[str] = []
-    ready = threading.Event()
-    reader = threading.Thread(target=_read, args=(process, lines, ready))
-    reader.start()
-    try:
-        if not ready.wait(30) or process.poll() is not None:
-            raise RuntimeError("Supabase Lite did not start:\n" + "".join(lines))
-        yield
-    finally:
-        process.terminate()
-        process.wait(10)
-        reader.join(10)
-        if process.stdout:
-            process.stdout.close()
 
 
 def _read(process: subprocess.Popen[str], lines: list[str], ready: threading.Event) -> None:

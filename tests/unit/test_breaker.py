@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
+import structlog.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.errors import AccessDenied, StoreUnavailable
+from memory.watch import MemoryWatch
 
 pytestmark = pytest.mark.anyio
 
@@ -42,6 +44,20 @@ class Memory:
         return outcome
 
     async def close(self) -> None: ...
+
+
+@dataclass
+class Told(MemoryWatch):
+    """Remembers what it is told."""
+
+    failures: list[str] = field(default_factory=list)
+    states: list[str] = field(default_factory=list)
+
+    def failed(self, kind: str) -> None:
+        self.failures.append(kind)
+
+    def state(self, state: str) -> None:
+        self.states.append(state)
 
 
 @pytest.fixture
@@ -88,12 +104,20 @@ def test_failures_far_apart_do_not_open_it(breaker: CircuitBreaker, clock: Clock
     assert breaker.state == "closed"
 
 
-def test_an_open_breaker_admits_one_probe_at_a_time(breaker: CircuitBreaker, clock: Clock) -> None:
+def test_an_open_breaker_admits_one_probe_at_a_time_and_nothing_else(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
     _fail(breaker, 3)
+    assert not breaker.admit_probe()
     clock.now += 2
 
-    assert [breaker.admit() for _ in range(4)] == [True, False, False, False]
+    assert [breaker.admit_probe() for _ in range(4)] == [True, False, False, False]
     assert breaker.state == "half_open"
+    assert not breaker.admit()
+
+
+def test_a_closed_breaker_needs_no_probe(breaker: CircuitBreaker) -> None:
+    assert not breaker.admit_probe()
 
 
 def test_a_probe_that_succeeds_closes_it_and_one_that_fails_waits_for_the_next(
@@ -101,12 +125,14 @@ def test_a_probe_that_succeeds_closes_it_and_one_that_fails_waits_for_the_next(
 ) -> None:
     _fail(breaker, 3)
     clock.now += 2
-    _fail(breaker, 1)
+    assert breaker.admit_probe()
+    breaker.failed()
     assert breaker.state == "open"
     clock.now += 1.9
-    assert not breaker.admit()
+    assert not breaker.admit_probe()
     clock.now += 0.1
-    assert breaker.admit()
+    assert breaker.admit_probe()
+    assert breaker.away_s == 4
 
     breaker.succeeded()
 
@@ -119,10 +145,38 @@ def test_a_probe_whose_outcome_never_comes_does_not_block_the_next(
 ) -> None:
     _fail(breaker, 3)
     clock.now += 2
-    assert breaker.admit()
+    assert breaker.admit_probe()
     clock.now += 2
 
-    assert breaker.admit()
+    assert breaker.admit_probe()
+
+
+def test_a_memory_that_was_away_is_given_up_again_at_its_next_failure(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    _fail(breaker, 3)
+    clock.now += 2
+    assert breaker.admit_probe()
+    breaker.succeeded()
+    assert breaker.suspicious
+
+    _fail(breaker, 1)
+
+    assert breaker.state == "open"
+
+
+def test_a_memory_that_was_away_is_trusted_after_one_more_answer(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    _fail(breaker, 3)
+    clock.now += 2
+    assert breaker.admit_probe()
+    breaker.succeeded()
+    breaker.succeeded()
+
+    _fail(breaker, 2)
+
+    assert breaker.state == "closed"
 
 
 def test_calls_that_were_under_way_when_it_opened_do_not_put_the_probe_off(
@@ -133,7 +187,7 @@ def test_calls_that_were_under_way_when_it_opened_do_not_put_the_probe_off(
     breaker.failed()
     clock.now += 0.1
 
-    assert breaker.admit()
+    assert breaker.admit_probe()
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 5)), max_size=60))
@@ -143,12 +197,12 @@ def test_whatever_happened_a_memory_that_answers_is_used_again_within_one_probe(
     clock = Clock()
     breaker = CircuitBreaker(failures=2, window_s=10, probe_every_s=2, clock=clock)
     for answered, wait in history:
-        if breaker.admit():
+        if breaker.admit() or breaker.admit_probe():
             breaker.succeeded() if answered else breaker.failed()
         clock.now += wait
     clock.now += 2
 
-    assert breaker.admit()
+    assert breaker.admit() or breaker.admit_probe()
     breaker.succeeded()
     assert breaker.state == "closed"
 
@@ -175,22 +229,54 @@ async def test_a_refusal_is_an_answer(breaker: CircuitBreaker) -> None:
 
 
 async def test_a_probe_waits_less_than_a_call(breaker: CircuitBreaker, clock: Clock) -> None:
-    memory = Memory(hanging=True)
-    rpc = BreakingRpc(memory, breaker, probe_timeout_s=0.01)
+    rpc = BreakingRpc(Memory(hanging=True), breaker, hurried_s=0.01)
     _fail(breaker, 3)
     clock.now += 2
 
     async with asyncio.timeout(5):
-        with pytest.raises(StoreUnavailable, match="probe"):
-            await rpc.call("open_turn", {}, None)
+        assert not await rpc.probe("ping", {})
 
     assert breaker.state == "open"
 
 
-async def test_the_first_answer_closes_it(breaker: CircuitBreaker, clock: Clock) -> None:
-    rpc = BreakingRpc(Memory(), breaker)
+async def test_after_a_failure_the_next_calls_wait_less(breaker: CircuitBreaker) -> None:
+    rpc = BreakingRpc(Memory(hanging=True), breaker, hurried_s=0.01)
+    _fail(breaker, 1)
+
+    async with asyncio.timeout(5):
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable, match="longer than"):
+                await rpc.call("open_turn", {}, None)
+
+    assert breaker.state == "open"
+
+
+async def test_an_answered_probe_closes_it(breaker: CircuitBreaker, clock: Clock) -> None:
+    memory = Memory()
+    rpc = BreakingRpc(memory, breaker)
     _fail(breaker, 3)
+    assert not await rpc.probe("ping", {})
     clock.now += 2
 
-    assert await rpc.call("open_turn", {}, None) == "answer"
+    assert await rpc.probe("ping", {})
+    assert await rpc.probe("ping", {})
+
+    assert memory.calls == 1
     assert breaker.state == "closed"
+
+
+async def test_coming_and_going_is_told_once_each(breaker: CircuitBreaker, clock: Clock) -> None:
+    told = Told()
+    rpc = BreakingRpc(Memory([StoreUnavailable("away")] * 3), breaker, watch=told)
+    with structlog.testing.capture_logs() as lines:
+        for _ in range(5):
+            with pytest.raises(StoreUnavailable):
+                await rpc.call("open_turn", {}, None)
+        clock.now += 7
+        assert await rpc.probe("ping", {})
+        await rpc.call("open_turn", {}, None)
+
+    assert [line["event"] for line in lines] == ["memory.away", "memory.back"]
+    assert lines[1]["away_s"] == 7
+    assert told.failures == ["StoreUnavailable"] * 3
+    assert told.states == ["closed", "closed", "open", "half_open", "closed"]

@@ -122,7 +122,7 @@ class World:
     def __post_init__(self) -> None:
         self.feishu = Platform(self.messages, self.pictures)
         self.people = People(self.feishu)
-        self.people.learn([("ou_alice", "Alice")])
+        self.people.of("t").learn([("ou_alice", "Alice")])
         self.store = Memory(self.said)
         self.denials: dict[str, float] = {}
         self.settings = Settings(

@@ -329,9 +329,9 @@ def test_readiness_says_when_nothing_can_come_in() -> None:
     checks = Checks(settings, inbox=None, worker=None, connection=Connection())  # type: ignore[arg-type]
     checks._database = lambda: None  # type: ignore[method-assign]
 
-    assert "gone silent" in checks.run()["connection"]
+    assert "gone silent" in checks.run().checks["connection"]
     Connection.failure = ""
-    assert checks.run()["connection"] == "ok"
+    assert checks.run().checks["connection"] == "ok"
 
 
 def test_control_frames_that_are_no_pong_change_nothing() -> None:

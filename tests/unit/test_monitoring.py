@@ -189,6 +189,47 @@ def test_an_alarm_names_what_is_exceeded(limits: Limits, expected: list[str]) ->
     assert [alarm.split(":")[0] for alarm in found] == expected
 
 
+def test_the_memory_is_away_from_the_first_line_that_says_so_until_one_says_otherwise() -> None:
+    away = _line("memory.away", ago=50, level="warning", error="ConnectError")
+    still = _line("memory.still_away", ago=20, away_s=30, waiting=4)
+    back = _line("memory.back", ago=5, away_s=45)
+
+    assert _report(away).memory_away_s == 50
+    assert _report(away, still, seconds=30).memory_away_s == 50
+    assert _report(still).memory_away_s == 50, "the log was rotated"
+    assert _report(away, still, back).memory_away_s is None
+    assert _report(_line("memory.away", ago=95)).memory_away_s is None, "its worker was lost"
+
+
+def test_answers_without_memory_are_counted() -> None:
+    report = _report(
+        _line("turn", turn_id="1", outcome="sent", degraded=True),
+        _line("turn", turn_id="2", outcome="sent", degraded=False),
+    )
+
+    assert report.degraded == 1
+
+
+@pytest.mark.parametrize(
+    ("report", "backlog", "names"),
+    [
+        (Report(60), None, []),
+        (Report(60, memory_away_s=31), None, ["away, or not written to, for 31 s"]),
+        (Report(60), Backlog(0, None, spooled_s=31.0), ["away, or not written to, for 31 s"]),
+        (Report(60, memory_away_s=29), Backlog(0, None, 5.0), []),
+        (Report(60), Backlog(0, None, None, refused=2), ["it refused 2 writes"]),
+    ],
+)
+def test_a_memory_that_is_away_for_too_long_is_an_alarm(
+    report: Report, backlog: Backlog | None, names: list[str]
+) -> None:
+    found = alarms(report, backlog, Limits(memory_away_s=30))
+
+    assert [alarm.split(": ", 1)[1].split(",  ")[0].startswith(name)
+            for alarm, name in zip(found, names, strict=True)] == [True] * len(names)  # fmt: skip
+    assert alarms(report, backlog, Limits()) == []
+
+
 def test_without_tables_nothing_is_said_about_the_queue() -> None:
     limits = Limits(queue=0, pending_age_s=0)
 

@@ -19,7 +19,7 @@ from bot.agents.offline import (
 )
 from bot.agents.offline_commands import Command, command
 from bot.agents.offline_notes import Call
-from bot.agents.prompt import REGISTRY, THREAD_MEMORY
+from bot.agents.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
 
 TOOLS = frozenset({"create_note", "update_note", "update_working_memory", "recall"})
 TABLE = f"""{REGISTRY}
@@ -245,3 +245,15 @@ async def test_the_model_is_a_real_one_for_the_agent_loop() -> None:
 
 def test_commands_are_plain_values() -> None:
     assert command("list my notes") == Command("list", chinese=False)
+
+
+@pytest.mark.parametrize(
+    "question", ["remember that it is red", "what colour is it?", "hi", "记住"]
+)
+def test_without_its_memory_it_claims_neither_to_remember_nor_never_to_have_heard(
+    question: str,
+) -> None:
+    answer = next_step(Situation(question, instructions=f"Memory:\n{MEMORY_AWAY}"))
+
+    assert isinstance(answer, str)
+    assert "cannot be reached" in answer or "连不上" in answer

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from bot.feishu.client import FeishuClient
+from bot.feishu.content import Mention
 from bot.feishu.errors import Unreachable
+from bot.mentions import Person
+from bot.name_keeping import NameKeeper
+from bot.names import Names
 from bot.people import People
+from memory.errors import StoreUnavailable
+from memory.people import KnownName, PeopleStore, Sighting
 
 pytestmark = pytest.mark.anyio
 
@@ -40,8 +50,8 @@ class Clock:
         return self.now
 
 
-def people(directory: Directory, clock: Clock | None = None) -> People:
-    return People(directory, clock=clock or Clock())  # type: ignore[arg-type]
+def people(directory: Directory, clock: Clock | None = None) -> Names:
+    return People(directory, clock=clock or Clock()).of("tenant")  # type: ignore[arg-type]
 
 
 async def test_a_name_is_asked_for_once_and_again_when_it_is_old() -> None:
@@ -89,3 +99,165 @@ async def test_a_failure_keeps_the_old_name_and_is_not_repeated_at_once() -> Non
     await known.look_up(["ou_a"])
     assert known.name("ou_a") == "Alice"
     assert len(directory.calls) == 1
+
+
+class Table:
+    """The table `people`, or a memory that is away."""
+
+    def __init__(self, *known: KnownName) -> None:
+        self.known = {one.open_id: one for one in known}
+        self.asked: list[list[str]] = []
+        self.writes: list[list[Sighting]] = []
+        self.away = False
+        self.written = asyncio.Event()
+
+    async def named(self, tenant_key: str, open_ids: Iterable[str]) -> tuple[KnownName, ...]:
+        asked = list(open_ids)
+        self.asked.append(asked)
+        if self.away:
+            raise StoreUnavailable("away")
+        return tuple(self.known[i] for i in asked if i in self.known)
+
+    async def remember(self, sightings: Sequence[Sighting]) -> int:
+        self.writes.append(list(sightings))
+        self.written.set()
+        if self.away:
+            raise StoreUnavailable("away")
+        return len(sightings)
+
+
+@contextlib.asynccontextmanager
+async def kept_people(
+    directory: Directory, table: Table, clock: Clock | None = None, *, gather_s: float = 0
+) -> AsyncIterator[People]:
+    store = cast(PeopleStore, table)
+    keeper = NameKeeper(store, gather_s=gather_s, retry_first_s=0)
+    yield People(cast(FeishuClient, directory), table=store, keeper=keeper, clock=clock or Clock())
+    await keeper.close()
+
+
+def said(sender: str = "ou_a", *mentions: Mention, at_ms: int = 1_000_000, **more: str) -> Any:
+    """What `People.meet` reads of an event."""
+    about = {"sender_open_id": sender, "sender_type": "user", "tenant_key": "tenant"} | more
+    return SimpleNamespace(mentions=mentions, create_time_ms=at_ms, **about)
+
+
+def mention(open_id: str, name: str, *, is_bot: bool = False, tenant: str = "tenant") -> Mention:
+    return Mention("@_user_1", open_id, name, is_bot, tenant)
+
+
+BOT = Person("ou_bot", "Memo", is_bot=True)
+
+
+async def test_the_table_is_asked_once_for_everybody_and_feishu_for_the_rest() -> None:
+    directory = Directory({f"ou_{n}": f"Person {n}" for n in range(30)})
+    table = Table(*(KnownName(f"ou_{n}", f"Person {n}", 900_000) for n in range(18)))
+    async with kept_people(directory, table) as people:
+        names = people.of("tenant")
+        await names.look_up([f"ou_{n}" for n in range(30)])
+    assert [len(call) for call in table.asked] == [30]
+    assert [len(call) for call in directory.calls] == [10, 2]
+    assert names.name("ou_0") == "Person 0"
+    assert names.name("ou_29") == "Person 29"
+
+
+async def test_a_name_of_the_table_is_shown_at_once_and_checked_with_feishu_later() -> None:
+    clock, directory = Clock(), Directory({"ou_a": "Alice Lee"})
+    clock.now = 1_000_000.0
+    async with kept_people(directory, Table(KnownName("ou_a", "Alice", 1)), clock) as people:
+        names = people.of("tenant")
+        await names.look_up(["ou_a"])
+        assert (names.name("ou_a"), directory.calls) == ("Alice", [])
+        clock.now += 601
+        await names.look_up(["ou_a"])
+    assert names.name("ou_a") == "Alice Lee"
+
+
+async def test_a_memory_that_is_away_costs_no_name() -> None:
+    directory, table = Directory({"ou_a": "Alice"}), Table()
+    table.away = True
+    async with kept_people(directory, table) as people:
+        await people.of("tenant").look_up(["ou_a"])
+        assert people.of("tenant").name("ou_a") == "Alice"
+
+
+async def test_only_what_is_new_or_changed_is_written_many_in_one_call() -> None:
+    directory = Directory({"ou_a": "Alice", "ou_b": "Bob"})
+    table = Table(KnownName("ou_a", "Alice", 999_000))
+    async with kept_people(directory, table, gather_s=3600) as people:
+        await people.of("tenant").look_up(["ou_a", "ou_b"])
+        people.meet(said("ou_a", mention("ou_c", "Carol")), BOT)
+        people.meet(said("ou_a", mention("ou_c", "Carol")), BOT)
+        people.meet(said("ou_a", mention("ou_a", "Alice")), BOT)
+    assert table.writes == [
+        [
+            Sighting("tenant", "ou_b", "Bob", 1_000_000),
+            Sighting("tenant", "ou_c", "Carol", 1_000_000),
+        ]
+    ]
+
+
+async def test_a_new_name_is_written_and_an_older_sighting_is_not() -> None:
+    clock, table = Clock(), Table(KnownName("ou_a", "Alice", 500_000))
+    async with kept_people(Directory({}), table, clock) as people:
+        names = people.of("tenant")
+        await names.look_up(["ou_a"])
+        people.meet(said("ou_b", mention("ou_a", "Alice Lee"), at_ms=900_000), BOT)
+        people.meet(said("ou_b", mention("ou_a", "Alice"), at_ms=600_000), BOT)
+        assert names.name("ou_a") == "Alice Lee"
+    written = {s.open_id: s for batch in table.writes for s in batch}
+    assert written["ou_a"] == Sighting("tenant", "ou_a", "Alice Lee", 900_000)
+
+
+async def test_what_could_not_be_written_waits_for_the_memory() -> None:
+    table = Table()
+    table.away = True
+    async with kept_people(Directory({}), table) as people:
+        people.meet(said("ou_a", mention("ou_b", "Bob")), BOT)
+        await asyncio.wait_for(table.written.wait(), 5)
+        table.away = False
+    assert {s.open_id for s in table.writes[-1]} == {"ou_a", "ou_b"}
+
+
+async def test_nothing_is_written_in_the_way_of_a_turn() -> None:
+    table = Table()
+    async with kept_people(Directory({"ou_a": "Alice"}), table, gather_s=3600) as people:
+        await people.meet(said("ou_a"), BOT).look_up(["ou_a"])
+        assert table.writes == []
+    assert [s.name for s in table.writes[0]] == ["Alice"]
+
+
+async def test_a_name_of_one_tenant_is_not_shown_in_another() -> None:
+    table = Table()
+    async with kept_people(Directory({}), table) as people:
+        people.meet(said("ou_b", mention("ou_a", "Alice")), BOT)
+        people.meet(said("ou_b", mention("ou_a", "Anne"), tenant_key="other"), BOT)
+        assert people.of("tenant").known == {"ou_a": "Alice"}
+        assert people.of("third").name("ou_a") == "ou_a"
+
+
+async def test_bots_and_guests_of_other_tenants_are_shown_and_not_kept() -> None:
+    table = Table()
+    robot = mention("ou_robot", "Robot", is_bot=True)
+    guest = mention("ou_guest", "Guest", tenant="other")
+    async with kept_people(Directory({}), table) as people:
+        names = people.meet(said("ou_a", robot, guest, mention("ou_bot", "Memo")), BOT)
+        people.meet(said("ou_app", sender_type="app"), BOT)
+        assert set(names.known) == {"ou_robot", "ou_guest", "ou_bot"}
+    assert [s.open_id for batch in table.writes for s in batch] == ["ou_a"]
+
+
+async def test_somebody_forgotten_is_not_written_afterwards() -> None:
+    table = Table()
+    async with kept_people(Directory({}), table, gather_s=3600) as people:
+        names = people.meet(said("ou_a", mention("ou_b", "Bob")), BOT)
+        names.forget("ou_b")
+        assert names.name("ou_b") == "ou_b"
+    assert [s.open_id for batch in table.writes for s in batch] == ["ou_a"]
+
+
+async def test_a_name_that_postgres_cannot_hold_stops_no_other() -> None:
+    table = Table()
+    async with kept_people(Directory({}), table) as people:
+        people.of("tenant").learn([("ou_a", "A\x00l\ud800ice"), ("ou_b", "b" * 500)])
+    assert [s.name for s in table.writes[0]] == ["Alice", "b" * 200]

@@ -1,0 +1,215 @@
+"""The embedding model: vectors of questions, at once, and of messages, in the background.
+
+Without EMBEDDING_MODEL there is none and recall goes by words. While it does not answer, recall
+goes by words too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+from openai import (
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    AsyncOpenAI,
+    BadRequestError,
+    Omit,
+    OpenAIError,
+    omit,
+)
+
+from bot import metrics
+from bot.settings import Settings
+from memory.recall import Likeness, Passage, RecallScope
+from memory.scope import AgentMemoryContext
+from memory.store import MemoryStore, Rpc
+from memory.vectors import EmbeddingStore, Unembedded, Vector, as_text, bare
+
+log = structlog.get_logger()
+
+QUESTION_WITHIN_S = 1.0
+_BATCH_WITHIN_S = 30.0
+_BATCH = 64
+# A job of the background looks at so many of a conversation's newest messages, and embeds so many.
+_RECENT = 1000
+_MOST_A_JOB = 512
+
+
+class EmbeddingFailed(Exception):
+    """The embedding model gave no vectors. `reason` is a kind, without text of anybody."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the embedding model gave no vectors ({reason}): check EMBEDDING_MODEL")
+        self.reason = reason
+
+
+class TextRefused(EmbeddingFailed):
+    """The endpoint does not take one of the texts; others it may."""
+
+
+class Embedder:
+    """An OpenAI-compatible embeddings endpoint. `weight` is what likeness counts in recall."""
+
+    def __init__(
+        self,
+        client: AsyncOpenAI,
+        model: str,
+        *,
+        dimensions: int = 0,
+        weight: float = 0.2,
+        question_within_s: float = QUESTION_WITHIN_S,
+    ) -> None:
+        self._client = client
+        self._model = model
+        self._dimensions: int | Omit = dimensions or omit
+        self._question_within_s = question_within_s
+        self.weight = weight
+        # Vectors of different lengths do not compare, so they count as different models.
+        self.name = f"{model}/{dimensions}" if dimensions else model
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def of_messages(self, texts: Sequence[str]) -> list[Vector]:
+        """The vectors of at most 64 texts, none of them empty, in their order.
+
+        Raises `EmbeddingFailed`, `TextRefused` when the request itself was not taken.
+        """
+        return await self._ask("messages", texts, _BATCH_WITHIN_S)
+
+    async def likeness(self, question: str) -> Likeness | None:
+        """What recall needs to find by meaning; None when there is no vector in time."""
+        if not question.strip() or not self.weight:
+            return None
+        try:
+            [vector] = await self._ask("question", [bare(question)], self._question_within_s)
+            return Likeness(self.name, as_text(vector), self.weight)
+        except EmbeddingFailed as exc:
+            log.warning("embedding.unavailable", reason=exc.reason)
+        except ValueError:
+            _failed("no_direction")
+            log.warning("embedding.unavailable", reason="no_direction")
+        return None
+
+    async def _ask(self, of: str, texts: Sequence[str], within_s: float) -> list[Vector]:
+        try:
+            with metrics.EMBEDDING_SECONDS.labels(of=of).time():
+                async with asyncio.timeout(within_s):
+                    answer = await self._client.embeddings.create(
+                        model=self._model,
+                        input=list(texts),
+                        # The SDK's default, base64, is not understood everywhere.
+                        encoding_format="float",
+                        dimensions=self._dimensions,
+                    )
+        except (OpenAIError, TimeoutError, ValueError) as exc:
+            raise _translated(exc) from exc
+        # Some servers answer with an error and status 200; the SDK then finds no data.
+        given = sorted(answer.data or (), key=lambda one: one.index)
+        if len(given) != len(texts):
+            raise _failed("incomplete")
+        return [one.embedding for one in given]
+
+
+def _translated(exc: Exception) -> EmbeddingFailed:
+    if isinstance(exc, BadRequestError):
+        metrics.EMBEDDING_FAILURES.labels(reason="refused").inc()
+        return TextRefused("refused")
+    if isinstance(exc, APIStatusError):
+        return _failed(f"status_{exc.status_code}")
+    if isinstance(exc, TimeoutError | APITimeoutError):
+        return _failed("timeout")
+    return _failed("connection" if isinstance(exc, APIConnectionError) else "malformed")
+
+
+def _failed(reason: str) -> EmbeddingFailed:
+    metrics.EMBEDDING_FAILURES.labels(reason=reason).inc()
+    return EmbeddingFailed(reason)
+
+
+def build_embedder(settings: Settings) -> Embedder | None:
+    """The embedder of the settings; None without EMBEDDING_MODEL."""
+    if not settings.embedding_model:
+        return None
+    # The key of one endpoint is not given to another.
+    key = settings.embedding_api_key or (
+        "" if settings.embedding_base_url else settings.openai_api_key
+    )
+    client = AsyncOpenAI(
+        api_key=key or "none",
+        base_url=settings.embedding_base_url or settings.openai_base_url or None,
+        max_retries=0,
+        timeout=_BATCH_WITHIN_S,
+    )
+    return Embedder(
+        client,
+        settings.embedding_model,
+        dimensions=settings.embedding_dimensions,
+        weight=settings.recall_vector_weight,
+    )
+
+
+async def find(
+    store: MemoryStore,
+    embedder: Embedder | None,
+    context: AgentMemoryContext,
+    query: str,
+    *,
+    scope: RecallScope,
+    k: int = 5,
+    before_id: int | None = None,
+) -> tuple[Passage, ...]:
+    """`MemoryStore.find`, by meaning too where there is an embedder that answers in time."""
+    likeness = await embedder.likeness(query) if embedder else None
+    return await store.find(
+        context, query, scope=scope, k=k, before_id=before_id, likeness=likeness
+    )
+
+
+async def embed_new(
+    rpc: Rpc,
+    embedder: Embedder,
+    context: AgentMemoryContext,
+    *,
+    most: int = _MOST_A_JOB,
+    recent: int | None = _RECENT,
+) -> int:
+    """Embeds messages of the conversation that have no embedding, newest first; returns how many.
+
+    At most `most`, among the `recent` newest. Raises `EmbeddingFailed` and `StoreError`.
+    """
+    store = EmbeddingStore(rpc)
+    done = 0
+    while done < most:
+        limit = min(_BATCH, most - done)
+        messages = await store.missing(context, embedder.name, limit=limit, recent=recent)
+        if messages is None:
+            log.warning("embedding.no_vectors", next_step="run scripts/migrate: it says why")
+        if not messages:
+            break
+        saved = await store.save(context, embedder.name, await _embedded(embedder, messages))
+        if not saved:
+            break  # what is left is refused, or has just gone
+        done += saved
+    return done
+
+
+async def _embedded(
+    embedder: Embedder, messages: Sequence[Unembedded]
+) -> list[tuple[Unembedded, Vector]]:
+    """Each message with its vector, without those that the endpoint does not take."""
+    try:
+        vectors = await embedder.of_messages([bare(message.content) for message in messages])
+    except TextRefused:
+        if len(messages) == 1:
+            log.warning("embedding.refused", id=messages[0].id)
+            return []
+        half = len(messages) // 2
+        return [
+            *await _embedded(embedder, messages[:half]),
+            *await _embedded(embedder, messages[half:]),
+        ]
+    return [pair for pair in zip(messages, vectors, strict=True) if any(pair[1])]

@@ -1,0 +1,193 @@
+"""The names of one tenant as a process knows them: learned from mentions, read from the table
+`people`, asked of Feishu, kept for a while.
+
+Names are written by people: they are shown and matched, never trusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import structlog
+
+from bot.feishu.client import FeishuClient
+from bot.feishu.errors import FeishuFailure
+from bot.mentions import Person, Roster
+from bot.name_keeping import NameKeeper
+from memory.errors import StoreError
+from memory.people import PeopleStore, Sighting
+
+log = structlog.get_logger()
+
+_KEPT = 20_000
+_FRESH_S = 6 * 3600
+_ASK_AGAIN_S = 600
+_PER_CALL = 10
+_CALL_S = 5.0
+# The table is a short cut: what is not read at once is asked of Feishu.
+_TABLE_S = 0.25
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What is known of somebody; `kept_*` is what the table has, or is about to have."""
+
+    name: str = ""
+    seen_ms: int = 0
+    fresh_until: float = 0.0
+    looked_up: bool = False  # in the table
+    kept_name: str | None = None
+    kept_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where names come from and where they are kept. `clock` is seconds since epoch."""
+
+    feishu: FeishuClient
+    clock: Callable[[], float]
+    table: PeopleStore | None = None
+    keeper: NameKeeper | None = None
+
+
+class Names:
+    """A bounded cache of the names of one tenant; `known` is open_id → name.
+
+    Someone unnamed is called by their open_id, which an at-tag shows under their real name anyway.
+    """
+
+    def __init__(self, tenant_key: str, sources: Sources) -> None:
+        self.tenant_key = tenant_key
+        self.known: dict[str, str] = {}
+        self._sources = sources
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._wanted: dict[str, asyncio.Future[None]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    def learn(
+        self, names: Iterable[tuple[str, str]], *, seen_ms: int | None = None, keep: bool = True
+    ) -> None:
+        """Takes (open_id, name) pairs as seen at `seen_ms` (ms since epoch, None: now).
+
+        An older sighting never replaces a later one. With `keep` they are kept in the table, too,
+        somebody without a name as well.
+        """
+        now_ms = int(self._sources.clock() * 1000)
+        for open_id, name in names:
+            if open_id:
+                self._see(open_id, name, now_ms if seen_ms is None else min(seen_ms, now_ms))
+                if keep:
+                    self._keep(open_id)
+
+    def forget(self, open_id: str) -> None:
+        """Drops what is known of somebody and what was to be kept."""
+        self.known.pop(open_id, None)
+        self._entries.pop(open_id, None)
+        if self._sources.keeper:
+            self._sources.keeper.drop(self.tenant_key, open_id)
+
+    def name(self, open_id: str) -> str:
+        """The name as known now, else the open_id."""
+        return self.known.get(open_id) or open_id
+
+    def person(self, open_id: str, *, is_bot: bool = False) -> Person:
+        return Person(open_id=open_id, name=self.name(open_id), is_bot=is_bot)
+
+    def roster(self, open_ids: Iterable[str]) -> Roster:
+        return Roster(tuple(self.person(open_id) for open_id in dict.fromkeys(open_ids) if open_id))
+
+    async def look_up(self, open_ids: Iterable[str], *, wait_s: float = 0.5) -> None:
+        """Finds names that are missing or old, and waits a moment for them.
+
+        First in the table, where one call serves all; then of Feishu, ten to a call, whoever wants
+        them. A name that comes later is kept for later.
+        """
+        now = self._sources.clock()
+        missing = [i for i in dict.fromkeys(open_ids) if i and not self._is_fresh(i, now)]
+        if not missing:
+            return
+        create = asyncio.get_running_loop().create_future
+        waited = [self._wanted.setdefault(open_id, create()) for open_id in missing]
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        await asyncio.wait(waited, timeout=wait_s)
+
+    async def _ask(self) -> None:
+        while self._wanted:
+            if unknown := [i for i in self._wanted if not self._entry(i).looked_up]:
+                await self._ask_table(unknown)
+            if batch := list(self._wanted)[:_PER_CALL]:
+                await self._ask_feishu(batch)
+
+    async def _ask_table(self, open_ids: list[str]) -> None:
+        """Once for everybody; who was found is no longer wanted."""
+        for open_id in open_ids:
+            self._entry(open_id).looked_up = True
+        if self._sources.table is None:
+            return
+        try:
+            async with asyncio.timeout(_TABLE_S):
+                rows = await self._sources.table.named(self.tenant_key, open_ids)
+        except (TimeoutError, StoreError) as exc:
+            log.debug("people.table_unavailable", error=type(exc).__name__)
+            return
+        now = self._sources.clock()
+        for row in rows:
+            entry = self._entry(row.open_id)
+            entry.kept_name, entry.kept_ms = row.name, row.seen_ms
+            if row.name:
+                self._see(row.open_id, row.name, row.seen_ms)
+                entry.fresh_until = max(entry.fresh_until, now + _ASK_AGAIN_S)
+                self._answer(row.open_id)
+
+    async def _ask_feishu(self, open_ids: list[str]) -> None:
+        asked_ms = int(self._sources.clock() * 1000)
+        found: dict[str, str] = {}
+        try:
+            async with asyncio.timeout(_CALL_S):
+                found = await self._sources.feishu.names(open_ids)
+        except (TimeoutError, FeishuFailure) as exc:
+            log.warning("people.names_unavailable", error=type(exc).__name__)
+        for open_id in open_ids:
+            if found.get(open_id):
+                self.learn([(open_id, found[open_id])], seen_ms=asked_ms)
+            entry = self._entry(open_id)
+            entry.fresh_until = max(entry.fresh_until, self._sources.clock() + _ASK_AGAIN_S)
+            self._answer(open_id)
+
+    def _answer(self, open_id: str) -> None:
+        waiting = self._wanted.pop(open_id, None)
+        if waiting is not None:
+            waiting.set_result(None)
+
+    def _is_fresh(self, open_id: str, now: float) -> bool:
+        entry = self._entries.get(open_id)
+        return entry is not None and entry.fresh_until >= now
+
+    def _see(self, open_id: str, name: str, seen_ms: int) -> None:
+        entry = self._entry(open_id)
+        if name and seen_ms >= entry.seen_ms:
+            entry.name, entry.seen_ms = name, seen_ms
+            entry.fresh_until = max(entry.fresh_until, seen_ms / 1000 + _FRESH_S)
+            self.known[open_id] = name
+
+    def _keep(self, open_id: str) -> None:
+        """Hands a sighting to the keeper unless the table has it, and from not long ago."""
+        entry, keeper = self._entry(open_id), self._sources.keeper
+        aged = entry.seen_ms - entry.kept_ms > _FRESH_S * 1000
+        if keeper and (entry.kept_name is None or entry.name != entry.kept_name or aged):
+            keeper.keep(Sighting(self.tenant_key, open_id, entry.name, entry.seen_ms))
+            entry.kept_name, entry.kept_ms = entry.name, entry.seen_ms
+
+    def _entry(self, open_id: str) -> _Entry:
+        """The entry of somebody, which becomes the youngest; the oldest goes when there are too
+        many."""
+        entry = self._entries.setdefault(open_id, _Entry())
+        self._entries.move_to_end(open_id)
+        if len(self._entries) > _KEPT:
+            oldest, _ = self._entries.popitem(last=False)
+            self.known.pop(oldest, None)
+        return entry

@@ -1,0 +1,149 @@
+"""Users of Supabase Auth for Feishu people, through the Auth admin API.
+
+Source: supabase/auth, `internal/api/admin.go`: `POST /admin/users` takes an `id`, answers 422
+`email_exists` when the address is taken and 500 when only the id is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+import httpx
+from pydantic import ValidationError
+from supabase_auth import AsyncGoTrueAdminAPI
+from supabase_auth.errors import AuthError
+from supabase_auth.types import AdminUserAttributes, User
+
+from memory.errors import AuthRefused, AuthUnavailable, AuthUsersError, NotTheSamePerson
+from memory.identity import FeishuPerson
+
+_EXISTS = ("email_exists", "user_already_exists")
+_TIMEOUT_S = 10.0
+
+
+class _EmailTaken(AuthUsersError):
+    """A user of that address exists."""
+
+
+class _NoSuchUser(AuthUsersError):
+    """There is no user of that id."""
+
+
+class AuthUsers:
+    """Makes, finds and deletes the Auth user of a person. Methods raise `AuthUsersError`."""
+
+    def __init__(self, url: str, secret_key: str, *, timeout_s: float = _TIMEOUT_S) -> None:
+        self._http = httpx.AsyncClient(timeout=timeout_s)
+        # A legacy service key is a JWT; an opaque secret key is not and goes into apikey only.
+        bearer = {"Authorization": f"Bearer {secret_key}"} if secret_key.startswith("eyJ") else {}
+        self._api = AsyncGoTrueAdminAPI(
+            url=f"{url.rstrip('/')}/auth/v1",
+            headers={"apikey": secret_key, **bearer},
+            http_client=self._http,
+        )
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def ensure(self, person: FeishuPerson) -> UUID:
+        """The id of the person's user, made now if there is none. Repeats well, also at once."""
+        try:
+            made = await self._create(person)
+        except _EmailTaken as exc:
+            if await self.find(person):
+                return person.auth_user_id
+            raise NotTheSamePerson(
+                f"the address {person.placeholder_email} belongs to another Auth user: look at it "
+                "in the dashboard (Authentication, Users), delete it if it should not be there"
+            ) from exc
+        except AuthUnavailable:
+            # A taken id, also by another worker in this moment, looks like trouble of the server.
+            if await self.find(person):
+                return person.auth_user_id
+            raise
+        await self._require_wanted_id(person, made)
+        return person.auth_user_id
+
+    async def find(self, person: FeishuPerson) -> bool:
+        """Whether the person's user exists. Raises `NotTheSamePerson` for somebody else's."""
+        try:
+            with _translated():
+                user = (await self._api.get_user_by_id(str(person.auth_user_id))).user
+        except _NoSuchUser:
+            return False
+        expected = person.app_metadata
+        if {key: user.app_metadata.get(key) for key in expected} != expected:
+            raise NotTheSamePerson(
+                f"the Auth user {person.auth_user_id} was not made for this Feishu person: look at "
+                "its app_metadata in the dashboard (Authentication, Users)"
+            )
+        return True
+
+    async def delete(self, person: FeishuPerson) -> bool:
+        """Deletes the person's user, for every app; False when there is none."""
+        if not await self.find(person):
+            return False
+        await self._delete(str(person.auth_user_id))
+        return True
+
+    async def _create(self, person: FeishuPerson) -> User:
+        wanted: AdminUserAttributes = {
+            "id": str(person.auth_user_id),
+            "email": person.placeholder_email,
+            # Unconfirmed, the address could be claimed by whoever signs up with it.
+            "email_confirm": True,
+            "app_metadata": person.app_metadata,
+        }
+        with _translated():
+            return (await self._api.create_user(wanted)).user
+
+    async def _require_wanted_id(self, person: FeishuPerson, made: User) -> None:
+        if made.id == str(person.auth_user_id):
+            return
+        await self._delete(made.id)
+        raise AuthRefused(
+            "this Supabase Auth gives users ids of its own and ignores ours: update it "
+            "(self-hosted: image supabase/gotrue)"
+        )
+
+    async def _delete(self, auth_user_id: str) -> None:
+        try:
+            with _translated():
+                await self._api.delete_user(auth_user_id)
+        except _NoSuchUser:
+            return
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """The client's errors as ours; codes and status only, nothing of people."""
+    try:
+        yield
+    except AuthError as exc:
+        raise _error(_status(exc), str(exc.code or "")) from exc
+    except (httpx.HTTPError, ValidationError) as exc:
+        raise AuthUnavailable(
+            f"Supabase Auth did not answer as it should: {type(exc).__name__}"
+        ) from exc
+
+
+def _status(exc: AuthError) -> int:
+    """The HTTP status; 0: there was no answer."""
+    if isinstance(exc.__cause__, httpx.HTTPStatusError):
+        return exc.__cause__.response.status_code
+    return 0
+
+
+def _error(status: int, code: str) -> AuthUsersError:
+    said = f"Supabase Auth answered {status} {code}".rstrip()
+    if status == 422 and code in _EXISTS:
+        return _EmailTaken(said)
+    if status == 404 and code == "user_not_found":
+        return _NoSuchUser(said)
+    if status in (0, 408, 429) or status >= 500:
+        return AuthUnavailable(said if status else "Supabase Auth did not answer")
+    return AuthRefused(
+        f"{said}: check SUPABASE_URL and SUPABASE_SECRET_KEY (Project Settings, API keys)"
+    )

@@ -1,0 +1,250 @@
+"""Summaries of long threads: what is folded, what every summary has to hold, and where it is kept.
+
+A fold takes the summary so far and the oldest messages that the window no longer shows, and gives
+the next version. Whoever writes the text, `settled` makes sure that ids and names stand in it
+literally and that it stays within its size.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory.scope import AgentMemoryContext
+from memory.store import Rpc
+from memory.tokens import estimate_tokens, token_cost
+
+SUMMARY_TOKENS = 600
+BATCH_TOKENS = 3000
+MOST_REFERENCES = 120
+
+_MESSAGES_AT_ONCE = 60
+_LONGEST_NAME = 60
+_LONGEST_AT_NAME = 40
+_AUTHORLESS = "someone"
+_ID = re.compile(r"(?<![0-9A-Za-z_])(?:note|om|omt|ou|on|oc|cli)_[0-9A-Za-z_-]{4,80}")
+_TAG = re.compile(r"<(?=[/!A-Za-z])")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_REFERENCE_LINE = re.compile(r"^\s*(?:References:|提到：).*$", re.MULTILINE)
+_HALF_WORD = re.compile(r"[0-9A-Za-z_-]+$")
+_END_OF_SENTENCE = re.compile(r"[。！？!?.]\s*(?=[^。！？!?.]*$)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedMessage:
+    """A message to fold, as stored. `created_at` is ISO 8601; `rows` are the ids of its rows,
+    `note_ids` the notes that its tools worked with."""
+
+    id: int
+    role: str
+    content: str
+    actor_id: str
+    actor_name: str
+    created_at: str
+    rows: tuple[int, ...]
+    note_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What a fold starts from: the summary so far (`content` is empty without one), what it has to
+    hold (`references`), how many messages are `folded` in it, and those that come next."""
+
+    summary_id: int | None
+    version: int
+    content: str
+    references: tuple[str, ...]
+    folded: int
+    messages: tuple[FoldedMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message as a summariser reads it: at-tags are names already. `day` is YYYY-MM-DD."""
+
+    author: str
+    text: str
+    day: str
+    by_bot: bool = False
+    ids: tuple[str, ...] = ()
+
+
+class Summaries:
+    """Where the summaries are kept; methods are one round trip and raise `memory.errors`."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+
+    async def open_fold(self, context: AgentMemoryContext, *, window: int, least: int = 1) -> Fold:
+        """The oldest messages after the summary that the last `window` do not include; none unless
+        there are at least `least`. Nothing from before a fresh start is given."""
+        row = await self._call(
+            "open_fold", context, p_window=window, p_least=least, p_limit=_MESSAGES_AT_ONCE
+        )
+        return Fold(
+            summary_id=row["id"],
+            version=row["version"],
+            content=row["content"],
+            references=tuple(row["verbatim"]),
+            folded=row["folded"],
+            messages=tuple(map(_message, row["messages"])),
+        )
+
+    async def save(
+        self,
+        context: AgentMemoryContext,
+        fold: Fold,
+        *,
+        content: str,
+        references: Sequence[str],
+        messages: Sequence[FoldedMessage],
+    ) -> int | None:
+        """Stores the next version, made from `messages` of `fold`; returns its number.
+
+        None: another fold was first, or one of the messages is gone. Nothing is stored then.
+        """
+        row = await self._call(
+            "save_summary",
+            context,
+            p_summary_id=fold.summary_id,
+            p_expected_version=fold.version,
+            p_content=content,
+            p_verbatim=json.dumps(list(references), ensure_ascii=False),
+            p_rows=json.dumps([row for message in messages for row in message.rows]),
+            p_messages=fold.folded + len(messages),
+        )
+        version: int | None = row["version"]
+        return version
+
+    async def _call(self, function: str, context: AgentMemoryContext, **params: object) -> Any:
+        identity = {
+            "p_conversation_id": context.conversation_id,
+            "p_user_id": context.user_id,
+            "p_actor_id": context.actor_id,
+        }
+        return await self._rpc.call(function, identity | params, context)
+
+
+def _message(row: Mapping[str, Any]) -> FoldedMessage:
+    lists = {"rows": tuple(row["rows"]), "note_ids": tuple(row["note_ids"])}
+    return FoldedMessage(**{**row, **lists})
+
+
+# What goes into one fold
+
+
+def batch(lines: Sequence[Line], budget_tokens: int = BATCH_TOKENS) -> tuple[Line, ...]:
+    """As many of the first lines as fit; at least one, its text cut if it alone is too long."""
+    taken: list[Line] = []
+    left = float(budget_tokens)
+    for line in lines:
+        left -= token_cost(transcribed([line]))
+        if left < 0 and taken:
+            break
+        taken.append(_shortened(line, budget_tokens) if left < 0 else line)
+    return tuple(taken)
+
+
+def transcribed(lines: Iterable[Line]) -> str:
+    """`YYYY-MM-DD author: text`, further lines indented: nobody can write another's line."""
+    return "\n".join(
+        f"{line.day} {_label(line.author)}: " + "\n    ".join(line.text.strip().splitlines())
+        for line in lines
+    )
+
+
+def _label(author: str) -> str:
+    return as_reference(author).replace(":", "：") or _AUTHORLESS
+
+
+def _shortened(line: Line, budget_tokens: int) -> Line:
+    """Its ids are kept beside the text."""
+    ids = tuple(dict.fromkeys([*line.ids, *_ID.findall(line.text)]))
+    text = cut(line.text, max(1, budget_tokens - 40))
+    return Line(line.author, text, line.day, line.by_bot, ids)
+
+
+# What every summary has to hold
+
+
+def as_reference(name: str) -> str:
+    """A name or id as it stands in a summary: one line, inert."""
+    return inert(" ".join(name.split())[:_LONGEST_NAME]).strip()
+
+
+def references(
+    earlier: Sequence[str], lines: Iterable[Line], names: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Ids and names of `lines` after those of the summary so far, in the order of their last
+    mention; the last `MOST_REFERENCES`. `names`: whom an "@" in a text can mean."""
+    known = frozenset(names)
+    found = dict.fromkeys(earlier)
+    for line in lines:
+        mentioned = _at_names(line.text, known)
+        author = [] if line.by_bot else [line.author]
+        for one in (*author, *mentioned, *_ID.findall(line.text), *line.ids):
+            if kept := as_reference(one):
+                found.pop(kept, None)
+                found[kept] = None
+    return tuple(found)[-MOST_REFERENCES:]
+
+
+def _at_names(text: str, known: frozenset[str]) -> list[str]:
+    """The longest known name behind each "@"."""
+    found = []
+    for at in re.finditer("@", text) if known else ():
+        rest = text[at.end() : at.end() + _LONGEST_AT_NAME]
+        fitting = (rest[:length] for length in range(len(rest), 0, -1) if rest[:length] in known)
+        found += [name for name in [next(fitting, "")] if name]
+    return found
+
+
+def settled(text: str, required: Sequence[str], limit_tokens: int = SUMMARY_TOKENS) -> str:
+    """`text` as it is stored: inert, at most `limit_tokens` long, and after it one line with those
+    of `required` (`references`) that it does not hold literally."""
+    told = cut(inert(_storable(_REFERENCE_LINE.sub("", text)).strip()), limit_tokens)
+    missing = [one for one in dict.fromkeys(required) if not _occurs(one, told)]
+    if not missing:
+        return told
+    chinese = _HAN.search(told or "".join(missing))
+    line = f"提到：{'、'.join(missing)}" if chinese else f"References: {', '.join(missing)}"
+    return f"{told}\n{line}" if told else line
+
+
+def without_references(content: str) -> str:
+    """A stored summary without its line of references."""
+    return _REFERENCE_LINE.sub("", content).strip()
+
+
+def inert(text: str) -> str:
+    """`text` in which nothing can pass for an at-tag or another tag of a card."""
+    return _TAG.sub("＜", text)
+
+
+def cut(text: str, limit_tokens: int) -> str:
+    """The beginning of `text` that costs at most `limit_tokens`, to the end of a line or sentence
+    where there is one in its second half."""
+    if estimate_tokens(text) <= limit_tokens:
+        return text
+    length = min(len(text), limit_tokens * 8)
+    while length and token_cost(text[:length]) > limit_tokens:
+        length = length * 9 // 10
+    part = text[:length]
+    ends = [part.rfind("\n"), *(match.end() for match in _END_OF_SENTENCE.finditer(part))]
+    if max(ends) > length // 2:
+        return part[: max(ends)].rstrip()
+    return _HALF_WORD.sub("", part).rstrip() or part  # half an id would be a wrong one
+
+
+def _occurs(reference: str, text: str) -> bool:
+    """Whether it stands there by itself: om_1 is not in om_12, nor Al in Alice."""
+    before = r"(?<![0-9A-Za-z_])" if re.match(r"[0-9A-Za-z_]", reference) else ""
+    after = r"(?![0-9A-Za-z_-])" if re.search(r"[0-9A-Za-z_-]$", reference) else ""
+    return re.search(before + re.escape(reference) + after, text) is not None
+
+
+def _storable(text: str) -> str:
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

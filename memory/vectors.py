@@ -1,0 +1,116 @@
+"""Vectors: the optional leg of recall, for what was said in other words.
+
+An embedding belongs to one stored message and one embedding model; `recall` compares the question's
+with those of the turns in its scope, exactly. Nothing here talks to an embedding model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory.scope import AgentMemoryContext, own_context
+from memory.store import Rpc
+
+Vector = Sequence[float]
+
+# Embedding models read some 8,000 tokens; what a message is about stands in its beginning.
+_LONGEST_TEXT = 4000
+_AT_TAG = re.compile(r"<at\b[^<>]{0,200}>(?:[^<]{0,200}</at>)?", re.IGNORECASE)
+_ADDRESSES = re.compile(r"\s*(?:@\S{1,60}\s+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A stored message without an embedding; `digest` is of its content."""
+
+    id: int
+    content: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """A conversation, as its owner reaches it, and how many of its messages have no embedding."""
+
+    context: AgentMemoryContext
+    messages: int
+
+
+class EmbeddingStore:
+    """Where embeddings are kept; methods are one round trip and raise `memory.errors`.
+
+    None as a result: the database has no vectors (pgvector is missing, see `sql/0110`).
+    """
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+
+    async def missing(
+        self, context: AgentMemoryContext, model: str, *, limit: int, recent: int | None = None
+    ) -> tuple[Unembedded, ...] | None:
+        """Messages of the conversation that have no embedding of `model`, newest first.
+
+        At most `limit`, among the `recent` newest ones (None: all).
+        """
+        rows = await self._call(
+            "messages_to_embed", context, p_model=model, p_limit=limit, p_recent=recent
+        )
+        return None if rows is None else tuple(Unembedded(**row) for row in rows)
+
+    async def save(
+        self, context: AgentMemoryContext, model: str, found: Sequence[tuple[Unembedded, Vector]]
+    ) -> int:
+        """Keeps the embeddings of messages that are still what was embedded; returns how many."""
+        rows = [
+            {"id": message.id, "digest": message.digest, "embedding": as_text(vector)}
+            for message, vector in found
+        ]
+        saved: int = await self._call(
+            "save_embeddings", context, p_model=model, p_embeddings=json.dumps(rows)
+        )
+        return saved
+
+    async def backlog(self, model: str) -> tuple[Backlog, ...] | None:
+        """For operators: every conversation with messages that have no embedding of `model`."""
+        rows = await self._rpc.call("conversations_to_embed", {"p_model": model}, None)
+        return None if rows is None else tuple(map(_backlog, rows))
+
+    async def _call(self, function: str, context: AgentMemoryContext, **params: object) -> Any:
+        identity = {
+            "p_conversation_id": context.conversation_id,
+            "p_user_id": context.user_id,
+            "p_actor_id": context.actor_id,
+            "p_tenant_key": context.tenant_key,
+        }
+        return await self._rpc.call(function, identity | params, context)
+
+
+def _backlog(row: dict[str, Any]) -> Backlog:
+    whose = own_context(row["conversation_id"], row["user_id"], row["tenant_key"])
+    return Backlog(whose, row["messages"])
+
+
+def as_text(vector: Vector) -> str:
+    """`[0.1,…]`, as it travels to the database.
+
+    Raises ValueError for what points nowhere: empty, all zero, or not finite.
+    """
+    if not any(vector) or not all(map(math.isfinite, vector)):
+        raise ValueError("an embedding is a list of finite numbers, not all of them zero")
+    return f"[{','.join(f'{value:.7g}' for value in vector)}]"
+
+
+def bare(text: str) -> str:
+    """What is embedded of a text: without at-tags and the names it begins with, and not too long.
+
+    Names of speakers make every message of one person look alike. A text of nothing else stays.
+    """
+    untagged = _AT_TAG.sub(" ", text)
+    names = _ADDRESSES.match(untagged)
+    said = untagged[names.end() :] if names else untagged
+    return (said.strip() or text.strip())[:_LONGEST_TEXT]

@@ -1,0 +1,59 @@
+"""The part of `scripts/memory` that gives stored messages their embeddings."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from bot.embedding import Embedder, EmbeddingFailed, build_embedder, embed_new
+from bot.operators import Desk
+from memory.vectors import Backlog, EmbeddingStore
+from scripts.console import FINDINGS, print_json, progress
+
+
+class NothingToEmbedWith(Exception):
+    """There is no embedding model, or no place for vectors; the message says what to do."""
+
+
+async def embed_everything(desk: Desk, given: argparse.Namespace) -> int:
+    """Embeds every message without an embedding of the configured model.
+
+    Can be broken off and run again. Status 1 when the model refused messages or stopped answering.
+    """
+    embedder = build_embedder(desk.settings)
+    if embedder is None:
+        raise NothingToEmbedWith("set EMBEDDING_MODEL first: without it recall goes by words alone")
+    try:
+        backlog = await EmbeddingStore(desk.rpc).backlog(embedder.name)
+        if backlog is None:
+            raise NothingToEmbedWith("the database has no vectors: scripts/migrate says why")
+        done, failure = await _embed(desk, embedder, backlog)
+    finally:
+        await embedder.close()
+    left = sum(one.messages for one in backlog) - done
+    if given.json:
+        print_json({"model": embedder.name, "embedded": done, "left": left, "failure": failure})
+    else:
+        print(f"{done} messages embedded by {embedder.name}, {left} left")
+    if failure:
+        print(f"stopped: {failure}. Run this again later.", file=sys.stderr)
+    return FINDINGS if left > 0 else 0
+
+
+async def _embed(
+    desk: Desk, embedder: Embedder, backlog: tuple[Backlog, ...]
+) -> tuple[int, str | None]:
+    """How many, and why it stopped before the end."""
+    done = 0
+    with progress("messages", sum(one.messages for one in backlog)) as step:
+        for one in backlog:
+            try:
+                embedded = await embed_new(
+                    desk.rpc, embedder, one.context, most=one.messages, recent=None
+                )
+            except EmbeddingFailed as exc:
+                return done, str(exc)
+            for _ in range(embedded):
+                step()
+            done += embedded
+    return done, None

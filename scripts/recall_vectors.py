@@ -1,0 +1,49 @@
+"""Recall with vectors, for the evaluation: embeds a corpus once and weighs it many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from bot.embedding import Embedder, embed_new
+from memory.postgres import PostgresRpc, connection_pool
+from memory.recall import Likeness
+from memory.scope import AgentMemoryContext
+from memory.vectors import as_text, bare
+
+WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+
+_BATCH = 64
+
+
+async def embed_conversations(
+    url: str,
+    embedder: Embedder,
+    people: Sequence[AgentMemoryContext],
+    report: Callable[[str], None],
+) -> None:
+    """Gives every stored message its embedding. Raises `EmbeddingFailed`."""
+    pool = connection_pool(url, size=1)
+    await pool.open()
+    rpc = PostgresRpc(pool, timeout_s=60)
+    done = 0
+    for who in people:
+        done += await embed_new(rpc, embedder, who, most=1_000_000, recent=None)
+        report(f"  {done:,} messages embedded")
+    await rpc.close()
+
+
+async def embed_questions(embedder: Embedder, questions: Sequence[str]) -> dict[str, Likeness]:
+    """The likeness of every question, of weight 1. Raises `EmbeddingFailed`."""
+    found: dict[str, Likeness] = {}
+    for first in range(0, len(questions), _BATCH):
+        asked = questions[first : first + _BATCH]
+        vectors = await embedder.of_messages([bare(text) for text in asked])
+        for text, vector in zip(asked, vectors, strict=True):
+            found[text] = Likeness(embedder.name, as_text(vector), 1.0)
+    return found
+
+
+def weighed(likenesses: Mapping[str, Likeness], weight: float) -> dict[str, Likeness]:
+    """The same questions with another weight."""
+    return {text: replace(one, weight=weight) for text, one in likenesses.items()}

@@ -1,0 +1,58 @@
+"""The summary of one conversation in `scripts/memory`: folded now, and shown."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+
+from bot.operators import Desk
+from memory.scope import AgentMemoryContext
+from memory.summaries import Fold, Summaries
+from scripts.console import Screen, print_json, progress
+
+
+class NothingToFold(Exception):
+    """The conversation has no messages but those that are given to the model as they are."""
+
+
+async def summarise(desk: Desk, given: argparse.Namespace, context: AgentMemoryContext) -> int:
+    """Folds what the window no longer shows, and prints the summary. Raises `NothingToFold`."""
+    from bot.agents.summariser import build_summariser  # both bring the model's client with them
+    from bot.tending import fold, window
+
+    async def names(open_ids: Sequence[str]) -> Mapping[str, str]:
+        known = await desk.people.named(context.tenant_key, open_ids)
+        return {one.open_id: one.name for one in known if one.name}
+
+    summaries, shown = Summaries(desk.rpc), window(desk.settings.history_messages)
+    writer = build_summariser(desk.settings)
+    folded = 0
+    with progress("versions") as step:
+        while now := await fold(summaries, writer, context, window=shown, names=names, most=1):
+            folded += now
+            step()
+    stored = await summaries.open_fold(context, window=shown)
+    if not stored.content:
+        raise NothingToFold(
+            f"nothing to fold: {context.user_id} has no messages in {context.conversation_id} "
+            f"before the last {shown}, which the model is given as they are"
+        )
+    _show(stored, context, folded, as_json=given.json)
+    return 0
+
+
+def _show(stored: Fold, context: AgentMemoryContext, folded: int, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "conversation_id": context.conversation_id,
+                "user_id": context.user_id,
+                "version": stored.version,
+                "messages": stored.folded,
+                "folded_now": folded,
+                "content": stored.content,
+            }
+        )
+        return
+    title = f"Version {stored.version}: {stored.folded} messages, {folded} of them folded now"
+    Screen().table(title, ("summary",), [[line] for line in stored.content.splitlines()])

@@ -1,0 +1,35 @@
+"""Recall by meaning through the real processes: embedded in the background, found by the turn."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.acceptance.conftest import World
+from tests.support.processes import eventually
+
+
+@pytest.fixture(scope="module")
+def bot_options() -> dict[str, str]:
+    return {"EMBEDDING_MODEL": "stand-in", "SUMMARY_AFTER_MESSAGES": "0"}
+
+
+def test_what_was_said_in_another_form_is_found_in_another_thread(world: World) -> None:
+    said, _ = world.ask("Alice", "The rehearsals begin at nine")
+    for text in ("noodles for lunch", "the report is late"):
+        world.ask("Alice", text)
+    eventually(
+        lambda: len(_embedded(world)) >= 6, within_s=20, what="every message has its embedding"
+    )
+    world.model.forget()
+
+    world.ask("Alice", "do you remember, rehearsing?")
+
+    (request,) = world.model.requests()
+    assert "The rehearsals begin at nine" in str(request["body"])
+    assert {row["turn_id"] for row in _embedded(world)} >= {said}
+
+
+def _embedded(world: World) -> list[dict[str, object]]:
+    return world.rows(
+        "select turn_id from agent_embeddings where user_id = %s", world.people["Alice"]
+    )

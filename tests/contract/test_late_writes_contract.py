@@ -1,0 +1,133 @@
+"""What a memory that was away is told afterwards: late, perhaps twice, and still in its place."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.conversation import ConversationManager
+from bot.conversation_store import ChatConversations
+from bot.transcript import MessageRecord
+from memory.breaker import BreakingRpc, CircuitBreaker
+from memory.drain import Drain
+from memory.errors import StoreUnavailable
+from memory.models import StoredCard
+from memory.postgres import connection_pool
+from memory.spool import Spool, SpooledTurn
+from memory.spooling import LateRpc
+from memory.store import MemoryStore, Rpc
+from tests.support.backends import Backend
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+START = 1_800_000_000_000
+
+
+@pytest.fixture
+async def rpc(backend: Backend) -> AsyncIterator[Rpc]:
+    async with backend.rpc() as rpc:
+        yield rpc
+
+
+@pytest.fixture
+async def spool(database_url: str) -> AsyncIterator[Spool]:
+    pool = connection_pool(database_url, size=2)
+    await pool.open()
+    yield Spool(pool)
+    await pool.close()
+
+
+def said(group: Group, text: str, at: int, *, ours: bool = False) -> MessageRecord:
+    return MessageRecord("x", group.person("alice"), text, at, ours, group.message(text), ours=ours)
+
+
+def conversations(rpc: Rpc, group: Group, now: int) -> ConversationManager:
+    return ConversationManager(ChatConversations(rpc, group.turn()), clock=lambda: now)
+
+
+async def heard(rpc: Rpc, group: Group, now: int) -> list[str]:
+    found = await conversations(rpc, group, now).get(group.chat())
+    return [message.content for message in found.messages] if found else []
+
+
+async def test_an_answer_without_a_conversation_begins_one(rpc: Rpc, group: Group) -> None:
+    question, answer = said(group, "q", START), said(group, "a", START + 1)
+    begun = await conversations(rpc, group, START + 1).go_on(group.chat(), [question], answer)
+
+    assert begun
+    assert [message.ours for message in begun.messages] == [False, True]
+    assert await heard(rpc, group, START + 2) == ["q", "a"]
+
+
+async def test_an_answer_goes_on_with_a_conversation_that_was_not_known(
+    rpc: Rpc, group: Group
+) -> None:
+    chat = conversations(rpc, group, START)
+    await chat.start(group.chat(), [said(group, "before", START)])
+    question, answer = said(group, "q", START + 10), said(group, "a", START + 11)
+    for _ in range(2):
+        await chat.go_on(group.chat(), [question], answer)
+
+    assert await heard(rpc, group, START + 20) == ["before", "q", "a"]
+
+
+async def test_a_conversation_that_began_later_stays_and_what_was_said_before_stands_before_it(
+    rpc: Rpc, group: Group
+) -> None:
+    later = conversations(rpc, group, START + 60_000)
+    await later.start(group.chat(), [said(group, "later", START + 60_000)])
+    question, answer = said(group, "q", START), said(group, "a", START + 1)
+    await conversations(rpc, group, START + 1).go_on(group.chat(), [question], answer)
+
+    assert await heard(rpc, group, START + 60_000) == ["q", "a", "later"]
+
+
+async def test_a_conversation_that_was_ended_later_is_not_begun_again(
+    rpc: Rpc, group: Group
+) -> None:
+    later = conversations(rpc, group, START + 60_000)
+    await later.start(group.chat(), [said(group, "later", START + 60_000)])
+    await later.end(group.chat())
+    await conversations(rpc, group, START).go_on(
+        group.chat(), [said(group, "q", START)], said(group, "a", START)
+    )
+
+    assert await heard(rpc, group, START + 60_000) == []
+
+
+async def test_a_question_that_was_stored_late_keeps_its_time_and_stands_before_its_answer(
+    rpc: Rpc, spool: Spool, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q")
+    await spool.open_turn(SpooledTurn(turn_id, context, "Q"))
+    await spool.record_reply(turn_id, (StoredCard(0, "A", "pending"),), [])
+    await spool.mark_sent(turn_id, chunk=0, content="A", message_id=group.message("a"))
+    memory = MemoryStore(rpc)
+    await memory.open_turn(context, turn_id=turn_id, content="Q")  # given up, and still arrived
+
+    await Drain(rpc, spool, lease_s=1.0).everything()
+
+    rows = await memory.list_messages(context.conversation_id)
+    assert [row["role"] for row in rows] == ["user", "assistant"]
+    assert rows[0]["created_at"] < rows[1]["created_at"]
+
+
+async def test_late_writes_reach_the_memory_with_the_identity_of_their_sender(
+    rpc: Rpc, spool: Spool, group: Group
+) -> None:
+    breaker = CircuitBreaker(failures=1)
+    breaker.failed()
+    late = LateRpc(BreakingRpc(rpc, breaker), spool)
+    chat = conversations(late, group, START)
+    with pytest.raises(StoreUnavailable):
+        await chat.go_on(group.chat(), [said(group, "q", START)], said(group, "a", START + 1))
+    with pytest.raises(StoreUnavailable):
+        await chat.record_message(group.chat(), said(group, "more", START + 2))
+    assert (await spool.state()).writes == 2
+
+    await Drain(rpc, spool, lease_s=1.0).everything()
+
+    assert await heard(rpc, group, START + 3) == ["q", "a", "more"]
+    assert (await spool.state()).writes == 0

@@ -1,0 +1,131 @@
+"""What is kept of a call that the memory did not take, and how long such work is waited for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.queue import Backoff, MemoryAwaited
+from bot.transcript import MessageRecord
+from memory.breaker import BreakingRpc, CircuitBreaker
+from memory.errors import AccessDenied, StoreUnavailable
+from memory.late_writes import LateWrite, late_write
+from memory.scope import memory_context
+from memory.spooling import LateRpc
+
+pytestmark = pytest.mark.anyio
+
+ALICE = memory_context(chat_id="oc_1", root="om_r", subject="ou_a", actor="ou_a", tenant_key="t")
+DECISION = {"p_message_id": "om_1", "p_respond": True}
+
+
+def _records(*said: tuple[str, str]) -> dict[str, Any]:
+    records = [asdict(MessageRecord("x", who, "words", 1, False, message)) for who, message in said]
+    return {"p_chat_id": "oc_1", "p_records": json.dumps(records)}
+
+
+def test_a_write_knows_the_messages_it_is_about_and_who_spoke() -> None:
+    write = late_write(
+        "continue_conversation", _records(("ou_b", "om_1"), ("ou_bot", "om_2")), ALICE
+    )
+
+    assert write is not None
+    assert write.message_ids == ("om_1", "om_2")
+    assert set(write.people) == {"ou_a", "ou_b", "ou_bot"}
+
+
+def test_a_decision_is_about_one_message_and_its_sender() -> None:
+    write = late_write("log_decision", DECISION, ALICE)
+
+    assert write is not None
+    assert (write.message_ids, write.people) == (("om_1",), ("ou_a",))
+
+
+@pytest.mark.parametrize("function", ["open_turn", "merge_working_memory", "press_button"])
+def test_what_somebody_waits_for_is_not_kept(function: str) -> None:
+    assert late_write(function, {}, ALICE) is None
+
+
+def test_a_write_comes_back_as_it_was_kept() -> None:
+    write = late_write("log_decision", DECISION, ALICE)
+    assert write is not None
+
+    found = LateWrite.from_row({**write.row(), "seq": 7})
+
+    assert (found.function, found.params, found.context) == ("log_decision", DECISION, ALICE)
+    assert found.seq == 7
+
+
+@dataclass
+class Memory:
+    """An `Rpc` that ends as told."""
+
+    outcome: Exception | None = None
+
+    async def call(self, function: str, params: Mapping[str, object], context: object) -> str:
+        if self.outcome:
+            raise self.outcome
+        return "answer"
+
+    async def close(self) -> None: ...
+
+
+@dataclass
+class Kept:
+    """Takes writes in place of a spool."""
+
+    writes: list[LateWrite] = field(default_factory=list)
+
+    async def keep_write(self, write: LateWrite) -> None:
+        self.writes.append(write)
+
+
+def _late(outcome: Exception | None) -> tuple[LateRpc, Kept]:
+    kept = Kept()
+    guarded = BreakingRpc(Memory(outcome), CircuitBreaker())
+    return LateRpc(guarded, kept), kept  # type: ignore[arg-type]
+
+
+async def test_a_call_that_the_memory_takes_is_not_kept() -> None:
+    rpc, kept = _late(None)
+
+    assert await rpc.call("log_decision", DECISION, ALICE) == "answer"
+    assert kept.writes == []
+
+
+async def test_a_call_to_a_memory_that_is_away_is_kept_and_fails() -> None:
+    rpc, kept = _late(StoreUnavailable("away"))
+
+    with pytest.raises(StoreUnavailable):
+        await rpc.call("log_decision", DECISION, ALICE)
+    with pytest.raises(StoreUnavailable):
+        await rpc.call("open_turn", {}, ALICE)
+
+    assert [write.function for write in kept.writes] == ["log_decision"]
+
+
+async def test_a_refused_call_is_not_kept() -> None:
+    rpc, kept = _late(AccessDenied("no"))
+
+    with pytest.raises(AccessDenied):
+        await rpc.call("log_decision", DECISION, ALICE)
+    assert kept.writes == []
+
+
+@given(st.integers(0, 100_000))
+def test_what_awaits_the_memory_is_tried_often_for_a_day_and_lets_others_go_first(
+    attempts: int,
+) -> None:
+    job: Any = SimpleNamespace(attempts=attempts)
+    decision = Backoff().get_retry_decision(exception=MemoryAwaited(), job=job)
+
+    assert (decision is None) == (attempts + 1 >= 24 * 360)
+    assert decision is None or decision.priority == -1
+    assert Backoff().get_retry_decision(exception=ValueError(), job=job) is None or attempts < 11

@@ -1,0 +1,131 @@
+"""What `/readyz` says of a memory that is away: the bot answers without it, so it stays ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+import requests
+import responses
+
+from bot.health import Checks
+from bot.queue import QueueUnavailable, Spooled
+from bot.settings import Settings
+
+LIST = "https://memory.example/rest/v1/rpc/list_conversations"
+TOKEN = "https://open.feishu.cn/open-apis/auth/v3/tenant_access_token/internal"
+SINCE = 1_772_366_400.0  # 2026-03-01T12:00:00Z
+
+
+@dataclass
+class Queue:
+    """The queue's database as readiness asks it."""
+
+    waits: Spooled = field(default_factory=lambda: Spooled(0, 0, None))
+    away: bool = False
+
+    def ping(self) -> None:
+        self.spooled()
+
+    def spooled(self) -> Spooled:
+        if self.away:
+            raise QueueUnavailable("gone")
+        return self.waits
+
+
+@pytest.fixture
+def queue() -> Queue:
+    return Queue()
+
+
+@pytest.fixture
+def web() -> Iterator[responses.RequestsMock]:
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        mock.post(TOKEN, json={"code": 0})
+        yield mock
+
+
+@pytest.fixture
+def checks(queue: Queue) -> Checks:
+    settings = Settings(
+        _env_file=None, feishu_app_id="cli_a", supabase_url="https://memory.example"
+    )
+    return Checks(settings, queue, worker=None, now=lambda: SINCE + 60)  # type: ignore[arg-type]
+
+
+def test_with_everything_there_nothing_is_degraded(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, json=[])
+    found = checks.run()
+
+    assert (found.ready, found.degraded) == (True, ())
+    assert set(found.checks.values()) == {"ok"}
+
+
+def test_a_memory_that_is_away_degrades_and_says_since_when_and_what_waits(
+    checks: Checks, queue: Queue, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, body=requests.ConnectionError())
+    queue.waits = Spooled(12, 0, SINCE)
+    found = checks.run()
+
+    assert (found.ready, found.degraded) == (True, ("memory",))
+    assert found.checks["memory"].startswith("away since 2026-03-01T12:00:00+00:00")
+    assert "12 turns wait" in found.checks["memory"]
+
+
+def test_without_anything_waiting_it_is_away_since_it_was_first_found_so(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, status=503)
+
+    assert "away since 2026-03-01T12:01:00" in checks.run().checks["memory"]
+    checks.now = lambda: SINCE + 120
+    assert "away since 2026-03-01T12:01:00" in checks.run().checks["memory"]
+
+
+def test_turns_that_wait_are_noticed_at_once_although_the_memory_was_fine_just_now(
+    checks: Checks, queue: Queue, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, json=[])
+    assert checks.run().degraded == ()
+    web.replace(responses.POST, LIST, body=requests.ConnectionError())
+    assert checks.run().degraded == ()
+    queue.waits = Spooled(1, 0, SINCE)
+
+    assert checks.run().degraded == ("memory",)
+
+
+def test_a_memory_that_is_back_is_degraded_until_it_has_everything(
+    checks: Checks, queue: Queue, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, json=[])
+    queue.waits = Spooled(3, 0, SINCE)
+    assert checks.run().checks["memory"].startswith("back; 3 turns since 2026-03-01T12:00:00")
+    queue.waits = Spooled(0, 2, None)
+    assert "2 writes were refused" in checks.run().checks["memory"]
+    queue.waits = Spooled(0, 0, None)
+    assert checks.run().degraded == ()
+
+
+def test_without_the_queue_nothing_can_be_taken(
+    checks: Checks, queue: Queue, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, json=[])
+    queue.away = True
+
+    assert not checks.run().ready
+
+
+def test_credentials_that_feishu_refuses_make_it_unready(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, json=[])
+    web.replace(responses.POST, TOKEN, json={"code": 10014})
+
+    found = checks.run()
+
+    assert not found.ready
+    assert found.degraded == ()
