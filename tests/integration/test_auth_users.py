@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -309,41 +309,37 @@ class TestLinking:
 
 
 @pytest.fixture
-def project(supabase_lite: SupabaseLite) -> Iterator[AuthServer]:
-    """A whole Supabase project behind one address: the real API, and Auth's stand-in."""
-    with auth_server(supabase_lite.url) as server:
-        yield server
+def api(database_url: str) -> Iterator[SupabaseLite]:
+    """Supabase's API over the database of this test, where nobody else is to be linked."""
+    with lite.run(database_url, socket_folder=Server(database_url).socket_folder) as api:
+        yield api
 
 
-@pytest.fixture
-def settings(project: AuthServer, supabase_lite: SupabaseLite) -> Settings:
-    return Settings(
+async def test_whoever_the_bot_meets_gets_a_user_behind_the_turn(
+    server: AuthServer, api: SupabaseLite, database_url: str
+) -> None:
+    server.rest_url = api.url
+    settings = Settings(
         _env_file=None,  # type: ignore[call-arg]
         feishu_app_id="cli_tests",
         feishu_app_secret="secret",
         feishu_domain="http://127.0.0.1:1",
-        supabase_url=project.url,
-        supabase_publishable_key=supabase_lite.publishable_key,
-        supabase_secret_key=supabase_lite.secret_key,
-        supabase_jwt_secret=supabase_lite.jwt_secret,
+        supabase_url=server.url,
+        supabase_publishable_key=api.publishable_key,
+        supabase_secret_key=api.secret_key,
+        supabase_jwt_secret=api.jwt_secret,
         supabase_auth_users=True,
     )
-
-
-async def test_whoever_the_bot_meets_gets_a_user_behind_the_turn(
-    settings: Settings, project: AuthServer, supabase_lite: SupabaseLite
-) -> None:
-    person = FeishuPerson(f"tenant {uuid4().hex}", "ou_alice")
     event = SimpleNamespace(
         mentions=(),
         create_time_ms=0,
-        sender_open_id=person.open_id,
+        sender_open_id=ALICE.open_id,
         sender_type="user",
-        tenant_key=person.tenant_key,
+        tenant_key=ALICE.tenant_key,
     )
-    async with open_services(settings, supabase_lite.database_url) as services:
+    async with open_services(settings, database_url) as services:
         services.people.meet(cast(Any, event), Person("ou_bot", "Memo", is_bot=True))
-        user = await asyncio.to_thread(project.wait_for_user, str(person.auth_user_id))
+        user = await asyncio.to_thread(server.wait_for_user, str(ALICE.auth_user_id))
     assert user["app_metadata"]["open_id"] == "ou_alice"
 
 
@@ -352,22 +348,20 @@ class TestTheScript:
 
     @pytest.fixture
     def environment(
-        self, database_url: str, server: AuthServer, tmp_path: Path
-    ) -> Iterator[dict[str, str]]:
+        self, database_url: str, server: AuthServer, api: SupabaseLite, tmp_path: Path
+    ) -> dict[str, str]:
         """The memory over Supabase's API, in a database of this test."""
+        server.rest_url = api.url
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
-        socket_folder = Server(database_url).socket_folder
-        with lite.run(database_url, socket_folder=socket_folder) as api:
-            server.rest_url = api.url
-            yield {
-                **kept,
-                "DATABASE_URL": database_url,
-                "DATA_DIR": str(tmp_path),
-                "SUPABASE_URL": server.url,
-                "SUPABASE_PUBLISHABLE_KEY": api.publishable_key,
-                "SUPABASE_SECRET_KEY": api.secret_key,
-                "SUPABASE_JWT_SECRET": api.jwt_secret,
-            }
+        return {
+            **kept,
+            "DATABASE_URL": database_url,
+            "DATA_DIR": str(tmp_path),
+            "SUPABASE_URL": server.url,
+            "SUPABASE_PUBLISHABLE_KEY": api.publishable_key,
+            "SUPABASE_SECRET_KEY": api.secret_key,
+            "SUPABASE_JWT_SECRET": api.jwt_secret,
+        }
 
     async def test_links_everybody_known_so_far_and_can_be_run_again(
         self, environment: dict[str, str], server: AuthServer, table: Table
