@@ -53,6 +53,7 @@ _QUESTION = re.compile(r"[?？吗呢]\s*$")
 _LONGEST_SENTENCE = 60  # tokens
 _SAME = 0.8
 _LEAST_SCORE = 0.5
+_LEAST_OF_BOT = 5  # words; "Got it." and the like tell nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +134,19 @@ def _score(sentence: _Sentence, frequency: Counter[str], count: int) -> float:
     score += 0.5 if sentence.place == 0 or sentence.carried else 0.0
     if _QUESTION.search(sentence.text):
         return 0.4 * score
-    score += 4.0 if _REMEMBER.search(sentence.text) else 0.0
+    dated = bool(_DATE.search(sentence.text) or _NUMBER.search(sentence.text))
+    if sentence.by_bot and not dated and _wealth(sentence) < _LEAST_OF_BOT:
+        return -1.0
+    score += 4.0 if not sentence.by_bot and _REMEMBER.search(sentence.text) else 0.0
     score += 2.0 if _DECISION.search(sentence.text) else 0.0
     score += 1.5 if _DATE.search(sentence.text) else 0.0
     score += 0.5 if _NUMBER.search(sentence.text) else 0.0
     return 0.5 * score if sentence.by_bot else score
+
+
+def _wealth(sentence: _Sentence) -> float:
+    """How much it says, in words; two bigrams are about one."""
+    return sum(0.5 if _HAN_RUN.match(term) else 1.0 for term in sentence.terms)
 
 
 def _says_the_same(sentence: _Sentence, other: _Sentence) -> bool:

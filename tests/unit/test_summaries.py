@@ -226,6 +226,13 @@ def test_what_says_nothing_is_left_out_even_when_there_is_room() -> None:
     told_by_bot = Line("Bot", "Got it. I cannot see the weather from here.", DAY, by_bot=True)
 
     assert "Got it" not in extract("", [*CHAT, told_by_bot])
+    chatter = [
+        line("@Alice Noted. I keep this thread in mind; try it out.", "Bot", by_bot=True),
+        line("收到。我会记住这段对话；试试“记住……”，然后再问我。", "Bot", by_bot=True),
+        line('I created the note "Pasta" with tags: italian, dinner.', "Bot", by_bot=True),
+    ]
+    by_bot = [told for told in extract("", [*CHAT, *chatter]).splitlines() if "Bot: " in told]
+    assert by_bot == [f'- {DAY} Bot: I created the note "Pasta" with tags: italian, dinner.']
     assert extract("", [line("ok")]) == f"- {DAY} Alice: ok", "better than nothing"
 
 
