@@ -21,10 +21,10 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters, StreamedResponse
-from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from bot.agents.completions import PlainChatModel
 from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from memory.tokens import Calibration, estimate_tokens
 
@@ -62,7 +62,7 @@ class Meter:
         return self._tools[names]
 
 
-class MeteredChatModel(OpenAIChatModel):
+class MeteredChatModel(PlainChatModel):
     """A Chat Completions model that tells its `meter` what requests were reported to cost."""
 
     def __init__(self, name: str, *, provider: Any, meter: Meter) -> None:

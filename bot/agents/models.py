@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
 from pydantic_ai.models import Model
 from pydantic_ai.models.fallback import FallbackModel
-from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from bot.agents.completions import PlainOpenAI
+from bot.agents.completions import PlainChatModel, PlainOpenAI
 from bot.agents.metering import Meter, MeteredChatModel
 from bot.agents.offline import offline_model
 from bot.settings import Settings
@@ -45,11 +44,11 @@ def models(settings: Settings, meter: Meter | None = None) -> Callable[[str], Mo
         first = (
             MeteredChatModel(name, provider=provider, meter=meter)
             if meter and name == settings.openai_model
-            else OpenAIChatModel(name, provider=provider)
+            else PlainChatModel(name, provider=provider)
         )
         if not settings.openai_fallback_model:
             return first
-        second = OpenAIChatModel(settings.openai_fallback_model, provider=provider)
+        second = PlainChatModel(settings.openai_fallback_model, provider=provider)
         return FallbackModel(first, second, fallback_on=(ModelAPIError, UnexpectedModelBehavior))
 
     return named

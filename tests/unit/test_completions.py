@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 from openai import AsyncOpenAI
-from pydantic_ai import Agent
+from pydantic_ai import Agent, Tool
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from bot.agents.completions import PlainOpenAI
+from bot.agents.completions import PlainChatModel, PlainOpenAI
 
 pytestmark = pytest.mark.anyio
 
@@ -94,3 +94,28 @@ async def test_a_streamed_run_sends_the_same_request() -> None:
 async def test_a_client_with_other_options_stays_the_same_kind() -> None:
     client = PlainOpenAI(api_key="k", base_url="http://model/v1")
     assert isinstance(client.with_options(max_retries=0), PlainOpenAI)
+
+
+async def test_tools_are_sent_as_they_are_now_however_often_they_were_sent_before() -> None:
+    def titled(title: str, tags: list[str] | None = None) -> str:
+        """Finds by title."""
+        return title
+
+    def numbered(title: int) -> int:
+        """Finds by number."""
+        return title
+
+    sent = []
+    for kind in (OpenAIChatModel, PlainChatModel):
+        endpoint = Endpoint()
+        endpoint.bodies.append({})  # so that it answers at once
+        http = httpx.AsyncClient(transport=httpx.MockTransport(endpoint))
+        client = PlainOpenAI(api_key="k", base_url="http://model/v1", http_client=http)
+        provider = OpenAICompatibleProvider("openai-compatible", openai_client=client)
+        model = kind("some-model", provider=provider)
+        for find in (titled, titled, numbered, titled):
+            await Agent(model, tools=[Tool(find, name="find")]).run("go")
+        sent.append([body["tools"] for body in endpoint.bodies[1:]])
+
+    assert sent[0] == sent[1]
+    assert sent[0][0] == sent[0][1] == sent[0][3] != sent[0][2]
