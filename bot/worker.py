@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -39,6 +40,7 @@ from memory.spooling import SpoolingStore
 log = structlog.get_logger()
 
 _GRACE_S = 7.0
+_NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
 _HEARTBEAT_S = 4.0
 _STALLED_AFTER_S = 14.0
 _RESTART_S = 2.0
@@ -206,6 +208,7 @@ async def main(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     metrics.serve(settings.metrics_port)
+    os.nice(_NICE)
     await run(settings, database_url(settings), stop)
 
 
