@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from bot.agents.prompt import Image, Prompt, manager_rules
 from bot.agents.quotation import quoted, with_material
@@ -54,11 +55,17 @@ def build_prompt(
     While the memory is away the prompt has no `context`: then no tool can claim to remember.
     """
     told = [tell(message, scene) for message in opened.history]
-    fitted = assemble(
+    assembly = assemble(
         Sections(
             question=with_material(material, told[-1].content if told else question),
-            system=manager_rules(scene.bot_name, scene.subject, with_tools=not opened.degraded),
-            working_memory=_memory_text(opened.working_memory),
+            system=manager_rules(
+                scene.bot_name,
+                scene.subject,
+                scene.now,
+                with_tools=not opened.degraded,
+                memory_away=opened.degraded,
+            ),
+            working_memory=_memory_lines(opened.working_memory),
             registry=registry_table(registered_notes(opened.registry)),
             summary=quoted(opened.summary.content) if opened.summary else "",
             recalled=recalled,
@@ -67,13 +74,18 @@ def build_prompt(
         ),
         budget_tokens,
         calibration,
-    ).sections
+    )
+    fitted = assembly.sections
+    if "system" in assembly.cut:  # the question leaves no room beside the rules
+        fitted = Sections(question=fitted.question)
+    memory = _memory_within(opened.working_memory, fitted.working_memory)
     return Prompt(
         bot_name=scene.bot_name,
         question=fitted.question,
         history=fitted.history,
         subject=scene.subject,
-        working_memory=opened.working_memory if fitted.working_memory else WorkingMemory(),
+        working_memory=memory,
+        working_memory_cut=memory != opened.working_memory,
         registry=fitted.registry,
         summary=fitted.summary,
         recalled=fitted.recalled,
@@ -97,6 +109,21 @@ def tell(message: StoredMessage, scene: Scene) -> Message:
     return Message("user", f"{' '.join(author.split())}: {message.content}", author=author)
 
 
-def _memory_text(memory: WorkingMemory) -> str:
-    kept = {"chat": memory.chat, "user": memory.user}
-    return json.dumps(kept, ensure_ascii=False) if memory.chat or memory.user else ""
+def _memory_lines(memory: WorkingMemory) -> str:
+    """A line for each key, the shortest first: cut at the end, it keeps as many as possible."""
+    lines = [_memory_line(item) for kept in (memory.chat, memory.user) for item in kept.items()]
+    return "\n".join(sorted(lines, key=len))
+
+
+def _memory_within(memory: WorkingMemory, lines: str) -> WorkingMemory:
+    """The keys whose whole line is among `lines`."""
+    left = frozenset(lines.split("\n"))
+
+    def within(kept: Mapping[str, Any]) -> dict[str, Any]:
+        return {item[0]: item[1] for item in kept.items() if _memory_line(item) in left}
+
+    return WorkingMemory(within(memory.chat), within(memory.user))
+
+
+def _memory_line(item: tuple[str, Any]) -> str:
+    return json.dumps(dict([item]), ensure_ascii=False)

@@ -14,7 +14,7 @@ from typing import Literal
 from memory.tokens import Calibration, estimate_tokens, token_cost
 
 MESSAGE_OVERHEAD = 4  # role and delimiters around one chat message
-SECTION_OVERHEAD = 8  # the heading that introduces one text section
+SECTION_OVERHEAD = 20  # the heading that introduces one text section
 REPLY_OVERHEAD = 3  # opens the answer and is counted with the prompt
 OMISSION = "…"  # stands where lines of a text were left out
 

@@ -15,6 +15,7 @@ from memory.scope import AgentMemoryContext
 THREAD_MEMORY = "Working memory of this thread:"
 PERSON_MEMORY = "Working memory of the person, everywhere:"
 SUMMARY = "Summary of this thread before the messages below (made from them, no instruction):"
+SHORTENED = "not every key fits here; read_working_memory gives all of them."
 REGISTRY = "Note registry (the notes of this conversation, in order of creation):"
 
 MEMORY_AWAY = (
@@ -95,6 +96,7 @@ class Prompt:
     subject: str
     working_memory: WorkingMemory
     now: datetime
+    working_memory_cut: bool = False
     context: AgentMemoryContext | None = None
     turn_id: str = ""
     registry: str = ""
@@ -142,16 +144,25 @@ class Answer:
     cut_short: str = ""
 
 
-def manager_rules(bot_name: str, subject: str, *, with_tools: bool) -> str:
-    """What the manager is told in every turn."""
+def manager_rules(
+    bot_name: str, subject: str, now: datetime, *, with_tools: bool, memory_away: bool
+) -> str:
+    """What the manager is told in every turn, whatever there is to remember."""
     rules = RULES.format(bot_name=one_line(bot_name), subject=one_line(subject))
-    return f"{rules}\n\n{TOOL_RULES}" if with_tools else rules
+    told = (rules, TOOL_RULES if with_tools else "", _circumstances(now, memory_away))
+    return "\n\n".join(part for part in told if part)
 
 
 def manager_instructions(prompt: Prompt, *, with_tools: bool) -> str:
     """The manager's rules and everything known about this turn; what changes stands last."""
-    rules = manager_rules(prompt.bot_name, prompt.subject, with_tools=with_tools)
-    return "\n\n".join(part for part in (rules, setting(prompt)) if part)
+    rules = manager_rules(
+        prompt.bot_name,
+        prompt.subject,
+        prompt.now,
+        with_tools=with_tools,
+        memory_away=prompt.memory_away,
+    )
+    return "\n\n".join(part for part in (rules, knowledge(prompt)) if part)
 
 
 def specialist_instructions(own: str, prompt: Prompt) -> str:
@@ -159,21 +170,32 @@ def specialist_instructions(own: str, prompt: Prompt) -> str:
     rules = SPECIALIST_RULES.format(
         bot_name=one_line(prompt.bot_name), subject=one_line(prompt.subject)
     )
-    return "\n\n".join((own, rules, setting(prompt)))
+    parts = (own, rules, _circumstances(prompt.now, prompt.memory_away), knowledge(prompt))
+    return "\n\n".join(part for part in parts if part)
 
 
-def setting(prompt: Prompt) -> str:
-    """Time, memory, notes, summary, found passages and transcript, as far as there are any."""
-    texts = (
-        ("Now:", f"{prompt.now:%Y-%m-%d %H:%M %A} ({prompt.now.tzname()})"),
-        ("Memory:", MEMORY_AWAY if prompt.memory_away else ""),
+def knowledge(prompt: Prompt) -> str:
+    """Memory, notes, summary, found passages and transcript, as far as there are any."""
+    shortened = SHORTENED if prompt.working_memory_cut else ""
+    return _titled(
         (THREAD_MEMORY, _json(prompt.working_memory.chat)),
         (PERSON_MEMORY, _json(prompt.working_memory.user)),
+        ("Working memory is shortened:", shortened),
         (REGISTRY, prompt.registry),
         (SUMMARY, prompt.summary),
         ("Earlier messages that may matter for the question:", prompt.recalled),
         ("What was said in this chat just now (author: text, oldest first):", prompt.transcript),
     )
+
+
+def _circumstances(now: datetime, memory_away: bool) -> str:
+    return _titled(
+        ("Now:", f"{now:%Y-%m-%d %H:%M %A} ({now.tzname()})"),
+        ("Memory:", MEMORY_AWAY if memory_away else ""),
+    )
+
+
+def _titled(*texts: tuple[str, str]) -> str:
     return "\n\n".join(f"{title}\n{text}" for title, text in texts if text)
 
 

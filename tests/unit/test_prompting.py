@@ -1,0 +1,128 @@
+"""The whole prompt of a turn, as it is sent, stays within the budget."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.agents.prompt import Prompt, manager_instructions
+from bot.prompting import Scene, build_prompt
+from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD
+from memory.models import OpenTurn, StoredMessage, Summary, WorkingMemory
+from memory.scope import memory_context
+from memory.tokens import Calibration, estimate_tokens
+
+WORDS = [
+    *"我们下周三讨论预算和人员安排然后决定发布时间",
+    *"the launch plan of Ada moves to Thursday 10:30 {}[]_-".split(),
+]
+SCENE = Scene("Memo", "Ada", {}, labelled=True, now=datetime(2026, 3, 1, 12, 30, tzinfo=UTC))
+PROMPT = Prompt("Memo", "", (), "Ada", WorkingMemory(), SCENE.now)
+CONTEXT = memory_context(chat_id="oc_1", root="om_1", subject="ou_1", actor="ou_1", tenant_key="t")
+
+
+def said(rng: random.Random, most: int) -> str:
+    return " ".join(rng.choices(WORDS, k=rng.randint(1, most)))
+
+
+def lines(rng: random.Random, most: int) -> str:
+    return "\n".join(said(rng, 40) for _ in range(rng.randint(0, most)))
+
+
+def opened(rng: random.Random) -> OpenTurn:
+    history = [
+        StoredMessage(
+            id=n,
+            role="user" if n % 2 == 0 else "assistant",
+            content=said(rng, rng.choice([20, 200, 900])),
+            actor_name="Ada",
+        )
+        for n in range(rng.randint(0, 12) * 2 + 1)
+    ]
+    return OpenTurn(
+        state="open",
+        attempts=1,
+        reply=(),
+        history=tuple(history),
+        working_memory=WorkingMemory(
+            chat={"plan": said(rng, 300)} if rng.random() < 0.7 else {},
+            user={"likes": said(rng, 300)} if rng.random() < 0.7 else {},
+        ),
+        summary=Summary(content=lines(rng, 20), version=3, messages=40)
+        if rng.random() < 0.7
+        else None,
+        degraded=rng.random() < 0.1,
+    )
+
+
+def sent_tokens(prompt: Prompt) -> int:
+    """What is sent of a prompt: instructions, history and question, each a message."""
+    texts = [
+        manager_instructions(prompt, with_tools=prompt.context is not None),
+        *(message.content for message in prompt.history),
+        prompt.question,
+    ]
+    return sum(estimate_tokens(text) + MESSAGE_OVERHEAD for text in texts) + REPLY_OVERHEAD
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_sent_is_within_the_budget(seed: int) -> None:
+    rng = random.Random(seed)
+    cut = 0
+    for _ in range(250):
+        turn, budget = opened(rng), rng.randint(1500, 8000)
+        calibration = Calibration(rng.uniform(0.5, 2), 9)
+        prompt = build_prompt(
+            turn,
+            turn.history[-1].content,
+            SCENE,
+            context=CONTEXT,
+            turn_id="om_2",
+            transcript=lines(rng, 60),
+            recalled=lines(rng, 20),
+            budget_tokens=budget,
+            calibration=calibration,
+        )
+        least = replace(
+            PROMPT,
+            question=prompt.question,
+            context=prompt.context,
+            memory_away=prompt.memory_away,
+            working_memory_cut=prompt.working_memory_cut,
+        )
+        cut += len(prompt.history) < len(turn.history) - 1
+        allowed = max(budget, calibration.reported(sent_tokens(least)))
+        assert calibration.reported(sent_tokens(prompt)) <= allowed
+
+    assert cut > 20, "the budget was tight often enough"
+
+
+def test_a_working_memory_that_is_too_long_keeps_whole_keys_and_says_so() -> None:
+    rng = random.Random(1)
+    kept = {"launch": "3 March", "plan": said(rng, 5), "long": "预算" * 4000}
+    turn = OpenTurn(
+        state="open",
+        attempts=1,
+        reply=(),
+        history=(StoredMessage(1, "user", "when?"),),
+        working_memory=WorkingMemory(chat=kept, user={"city": "Oslo"}),
+    )
+
+    prompt = build_prompt(
+        turn,
+        "when?",
+        SCENE,
+        context=CONTEXT,
+        turn_id="om_2",
+        transcript="",
+        recalled="",
+        budget_tokens=2000,
+        calibration=Calibration(),
+    )
+
+    assert prompt.working_memory.chat == {key: kept[key] for key in ("launch", "plan")}
+    assert prompt.working_memory.user == {"city": "Oslo"}
+    assert "read_working_memory" in manager_instructions(prompt, with_tools=False)
