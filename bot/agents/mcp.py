@@ -109,6 +109,13 @@ class McpServers(AbstractToolset[ToolDeps]):
         await asyncio.gather(*(one.close() for one in self._connections.values()))
 
     async def get_tools(self, ctx: RunContext[ToolDeps]) -> Tools:
+        """The same throughout a turn: PydanticAI announces a change in a system message after the
+        others, which confuses models and which some endpoints refuse."""
+        if ctx.deps.outside is None:
+            ctx.deps.outside = await self._tools(ctx)
+        return ctx.deps.outside
+
+    async def _tools(self, ctx: RunContext[ToolDeps]) -> Tools:
         tools: Tools = {}
         for connection in self._connections.values():
             for name, tool in (await connection.tools(ctx)).items():

@@ -185,6 +185,18 @@ async def test_a_stdio_server_that_dies_in_a_call_comes_back(tmp_path: Path) -> 
     assert again.text == "8"
 
 
+async def test_a_turn_has_the_same_tools_to_its_end(tmp_path: Path) -> None:
+    seen: list[list[str]] = []
+    async with _running(_stdio(tmp_path / "board")) as mcp:
+        answer = await _manager(_calling(("desk__die", {}), seen=seen), mcp).answer(
+            _prompt(), timeout_s=20
+        )
+
+    assert answer.tool_calls[0]["ok"] is False
+    assert "desk__add" in seen[0]
+    assert seen[0] == seen[1]
+
+
 async def test_a_call_that_hangs_ends_at_its_time_limit(tmp_path: Path) -> None:
     async with _running(_stdio(tmp_path / "board")) as mcp:
         mcp_call = _manager(_calling(("desk__hang", {})), mcp).answer(_prompt(), timeout_s=20)

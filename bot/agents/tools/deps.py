@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic_ai.messages import ModelMessage
+from pydantic_ai.toolsets import ToolsetTool
 
 from bot.agents.prompt import PendingAction, Prompt
 from memory.notes import NoteStore
@@ -27,7 +28,8 @@ class ToolDeps:
     """One turn's tools: whose memory they work on (the code decides, never the model).
 
     `calls`, `follow_ups`, `pending` and `consulted` are filled while the agents run. `prompt` and
-    `history` are what a specialist is told besides its own instructions.
+    `history` are what a specialist is told besides its own instructions. `outside` are the tools of
+    MCP servers as the turn found them.
     """
 
     context: AgentMemoryContext
@@ -35,6 +37,7 @@ class ToolDeps:
     store: MemoryStore
     prompt: Prompt
     recall: Recall | None = None
+    outside: dict[str, ToolsetTool[ToolDeps]] | None = None
     history: Sequence[ModelMessage] = ()
     calls: list[dict[str, Any]] = field(default_factory=list)
     follow_ups: list[str] = field(default_factory=list)
