@@ -26,6 +26,7 @@ from memory import embedded, migrations
 from memory.postgres import PostgresRpc, connection_pool
 from memory.recall import Likeness, passages, recall_params
 from memory.scope import AgentMemoryContext, memory_context
+from scripts.bench_support.processes import postmaster, stop_server
 from scripts.recall_corpora import Corpus, Turn, load_locomo, load_memory_bank
 from scripts.recall_scale import Latency, Scale, latency, measure_scale
 from scripts.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
@@ -64,8 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_STATUS
     with tempfile.TemporaryDirectory(prefix="eval-recall-") as folder:
         server = embedded.start(Path(folder))
-        reports = asyncio.run(_evaluate_all(server, _corpora(options), options.k, embedder))
-        scale = _scale(server, options.scale) if options.scale else []
+        try:
+            reports = asyncio.run(_evaluate_all(server, _corpora(options), options.k, embedder))
+            scale = _scale(server, options.scale) if options.scale else []
+        finally:
+            stop_server(postmaster(Path(folder)))
     if options.json:
         print(json.dumps({"recall": [*map(asdict, reports)], "scale": [*map(asdict, scale)]}))
     else:
