@@ -8,6 +8,7 @@ import structlog
 
 from bot import incoming, metrics, timing
 from bot.agents.manager import Answer, ModelUnavailable
+from bot.agents.prompt import Prompt
 from bot.buttons import Reply, reply_of
 from bot.command_answers import Asked, answer_command
 from bot.commands import parse
@@ -67,20 +68,7 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         return Answer(UNSUPPORTED)
     spent = services.clock() - turn.received_ms / 1000
     left = max(_LEAST_MODEL_TIME_S, _ANSWER_WITHIN_S - spent)
-    material = await incoming.gather(services, _source(turn, opened))
-    prompt = build_prompt(
-        opened,
-        turn.question,
-        _scene(services, turn),
-        context=turn.context,
-        turn_id=turn.id,
-        transcript=_transcript(turn),
-        recalled=await _recalled(services, turn, opened),
-        budget_tokens=services.settings.history_token_budget,
-        calibration=services.meter.calibration,
-        material=material.text,
-        images=material.images,
-    )
+    prompt = await _prompt(services, turn, opened)
     try:
         with stage("model"):
             answer = await services.manager.answer(
@@ -92,6 +80,28 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         return _sorry(turn, exc.reason)
     if not answer.text.strip():
         return _sorry(turn, "empty")
+    _count(answer)
+    return answer
+
+
+async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
+    material = await incoming.gather(services, _source(turn, opened))
+    return build_prompt(
+        opened,
+        turn.question,
+        _scene(turn),
+        context=turn.context,
+        turn_id=turn.id,
+        transcript=_transcript(turn),
+        recalled=await _recalled(services, turn, opened),
+        budget_tokens=services.settings.history_token_budget,
+        calibration=services.meter.calibration,
+        material=material.text,
+        images=material.images,
+    )
+
+
+def _count(answer: Answer) -> None:
     metrics.TOKENS.labels(direction="in").inc(answer.input_tokens)
     metrics.TOKENS.labels(direction="out").inc(answer.output_tokens)
     timing.note(
@@ -101,7 +111,6 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
         specialists=list(answer.specialists),
         cut_short=answer.cut_short,
     )
-    return answer
 
 
 def _source(turn: Turn, opened: OpenTurn) -> incoming.Source:
@@ -134,7 +143,7 @@ async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
     except StoreError as exc:
         log.warning("recall.unavailable", turn_id=turn.id, error=type(exc).__name__)
         return ""
-    return render(found, names=services.people.of(turn.context.tenant_key).known)
+    return render(found, names=turn.names.known)
 
 
 def _sorry(turn: Turn, reason: str) -> Answer:
@@ -143,11 +152,11 @@ def _sorry(turn: Turn, reason: str) -> Answer:
     return Answer(SORRY["zh" if has_chinese(turn.question) else "en"])
 
 
-def _scene(services: Services, turn: Turn) -> Scene:
+def _scene(turn: Turn) -> Scene:
     return Scene(
         bot_name=turn.bot.name,
-        subject=services.people.of(turn.context.tenant_key).name(turn.context.user_id),
-        names=services.people.of(turn.context.tenant_key).known,
+        subject=turn.names.name(turn.context.user_id),
+        names=turn.names.known,
         labelled=turn.in_group,
         now=datetime.now().astimezone(),
     )

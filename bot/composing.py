@@ -10,9 +10,8 @@ from bot.services import Services
 
 def compose(services: Services, turn: Turn, text: str, *, auto_mention: bool = True) -> list[str]:
     """The markdown of each card: addressed to the person who asked, inert, within the limits."""
-    people = services.people.of(turn.context.tenant_key)
-    sender = people.person(turn.event.sender_open_id)
-    roster = people.roster(people_of(turn)) if turn.in_group else NOBODY
+    sender = turn.names.person(turn.event.sender_open_id)
+    roster = turn.names.roster(people_of(turn)) if turn.in_group else NOBODY
     spoken = address_reply(
         text,
         sender=sender,

@@ -55,29 +55,17 @@ def build_prompt(
     While the memory is away the prompt has no `context`: then no tool can claim to remember.
     """
     told = [tell(message, scene) for message in opened.history]
-    assembly = assemble(
-        Sections(
-            question=with_material(material, told[-1].content if told else question),
-            system=manager_rules(
-                scene.bot_name,
-                scene.subject,
-                scene.now,
-                with_tools=not opened.degraded,
-                memory_away=opened.degraded,
-            ),
-            working_memory=_memory_lines(opened.working_memory),
-            registry=registry_table(registered_notes(opened.registry)),
-            summary=quoted(opened.summary.content) if opened.summary else "",
-            recalled=recalled,
-            transcript=transcript,
-            history=tuple(told[:-1]),
-        ),
-        budget_tokens,
-        calibration,
+    sections = Sections(
+        question=with_material(material, told[-1].content if told else question),
+        system=_rules(scene, away=opened.degraded),
+        working_memory=_memory_lines(opened.working_memory),
+        registry=registry_table(registered_notes(opened.registry)),
+        summary=quoted(opened.summary.content) if opened.summary else "",
+        recalled=recalled,
+        transcript=transcript,
+        history=tuple(told[:-1]),
     )
-    fitted = assembly.sections
-    if "system" in assembly.cut:  # the question leaves no room beside the rules
-        fitted = Sections(question=fitted.question)
+    fitted = _fitted(sections, budget_tokens, calibration)
     memory = _memory_within(opened.working_memory, fitted.working_memory)
     return Prompt(
         bot_name=scene.bot_name,
@@ -96,6 +84,20 @@ def build_prompt(
         memory_away=opened.degraded,
         images=images,
     )
+
+
+def _rules(scene: Scene, *, away: bool) -> str:
+    return manager_rules(
+        scene.bot_name, scene.subject, scene.now, with_tools=not away, memory_away=away
+    )
+
+
+def _fitted(sections: Sections, budget_tokens: int, calibration: Calibration) -> Sections:
+    """What fits beside the rules, which are always sent whole."""
+    assembly = assemble(sections, budget_tokens, calibration)
+    if "system" in assembly.cut:
+        return Sections(question=sections.question)
+    return assembly.sections
 
 
 def tell(message: StoredMessage, scene: Scene) -> Message:

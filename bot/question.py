@@ -12,6 +12,7 @@ from bot.feishu import events
 from bot.feishu.events import MessageEvent
 from bot.listening import Heard
 from bot.mentions import Person
+from bot.names import Names
 from bot.services import Services
 from memory.buttons import ChatType
 from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, thread_root
@@ -22,6 +23,7 @@ class Turn:
     """One message and what it means; `context` says whose memory and which thread.
 
     `reply_to` is the Feishu message the answer hangs under; the turn's id may be one of ours.
+    `names` are those of its tenant.
     """
 
     event: MessageEvent
@@ -31,6 +33,7 @@ class Turn:
     bot: Person
     received_ms: int
     reply_to: str
+    names: Names
     on_progress: OnProgress | None = None
 
     @property
@@ -75,7 +78,16 @@ def begin(
     )
     structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
     question = events.question_text(event, bot.open_id) or event.text
-    return Turn(event, heard, context, question, bot, received_ms, reply_to or event.message_id)
+    return Turn(
+        event=event,
+        heard=heard,
+        context=context,
+        question=question,
+        bot=bot,
+        received_ms=received_ms,
+        reply_to=reply_to or event.message_id,
+        names=services.people.of(event.tenant_key),
+    )
 
 
 def subject_of(event: MessageEvent, bot_open_id: str) -> str:

@@ -97,7 +97,7 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
             turn.context,
             turn_id=turn.id,
             content=incoming.kept(turn.event, turn.question),
-            actor_name=services.people.of(turn.context.tenant_key).name(turn.event.sender_open_id),
+            actor_name=turn.names.name(turn.event.sender_open_id),
             history_limit=services.settings.history_messages,
             fold_after=services.settings.summary_after_messages,
         )
@@ -119,7 +119,7 @@ async def _store(services: Services, turn: Turn, answer: Reply) -> tuple[StoredC
 async def _stream(services: Services, turn: Turn, opened: OpenTurn) -> CardStream | None:
     """The card that shows the answer while it is written; its text is composed like any reply."""
     spoken = language(turn, opened)
-    people = services.people.of(turn.context.tenant_key).roster(people_of(turn)).names().values()
+    people = turn.names.roster(people_of(turn)).names().values()
     names = [*people, turn.bot.name, *ALL_NAMES]
 
     def render(progress: Progress) -> str:
@@ -161,8 +161,7 @@ async def _deliver(
             )
         if quietens(turn.question):
             continue
-        known = services.people.of(turn.context.tenant_key).known
-        spoken = from_card(sent.content, known, unescape=markup.unescape)
+        spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
         await answered(
             services, turn.event, turn.heard, bot=turn.bot, spoken=spoken, sent_id=sent.message_id
         )
@@ -176,8 +175,7 @@ async def _send(
 ) -> Delivered:
     """The first card is the one that was streamed, if any; the others are new ones."""
     with stage("send"):
-        names = services.people.of(turn.context.tenant_key).known
-        buttons = card_buttons(card.buttons)
+        names, buttons = turn.names.known, card_buttons(card.buttons)
         streamed = stream is not None and stream.card is not None and card.chunk == 0
         if stream and streamed:
             shown = await stream.deliver(card.content, buttons=buttons, names=names)

@@ -26,6 +26,7 @@ from bot.queue_operations import QueueOperations
 from bot.services import Identity, Services
 from bot.settings import Settings
 from memory.breaker import BreakingRpc, CircuitBreaker
+from memory.late_rpc import LateRpc
 from memory.linking import Linker
 from memory.notes import NoteStore
 from memory.people import PeopleStore
@@ -33,7 +34,7 @@ from memory.postgres import connection_pool
 from memory.recall import render
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool
-from memory.spooling import LateRpc, SpoolingStore
+from memory.spooling import SpoolingStore
 from memory.store import MemoryStore, Rpc
 
 

@@ -26,11 +26,10 @@ from memory.breaker import BreakingRpc
 from memory.buttons import NewButton
 from memory.drain import Drain
 from memory.errors import StoreError, StoreUnavailable
-from memory.late_writes import late_write
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool, SpooledTurn, SpoolUnavailable
-from memory.store import Json, MemoryStore
+from memory.store import MemoryStore
 from memory.watch import MemoryWatch
 
 log = structlog.get_logger()
@@ -315,28 +314,3 @@ def _same_texts(stored: Sequence[StoredCard], pending: Sequence[StoredCard]) -> 
     return [(card.content, card.status) for card in stored] == [
         (card.content, card.status) for card in pending
     ]
-
-
-class LateRpc:
-    """An `Rpc` that keeps what happens outside of turns while the memory is away.
-
-    It raises `StoreUnavailable` all the same, for the caller does not get a result.
-    """
-
-    def __init__(self, rpc: BreakingRpc, spool: Spool) -> None:
-        self._rpc = rpc
-        self._spool = spool
-
-    async def call(
-        self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
-    ) -> Json:
-        try:
-            return await self._rpc.call(function, params, context)
-        except StoreUnavailable:
-            write = late_write(function, params, context) if context else None
-            if write:
-                await self._spool.keep_write(write)
-            raise
-
-    async def close(self) -> None:
-        await self._rpc.close()

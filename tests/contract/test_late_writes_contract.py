@@ -12,10 +12,10 @@ from bot.transcript import MessageRecord
 from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.drain import Drain
 from memory.errors import StoreUnavailable
+from memory.late_rpc import LateRpc
 from memory.models import StoredCard
 from memory.postgres import connection_pool
 from memory.spool import Spool, SpooledTurn
-from memory.spooling import LateRpc
 from memory.store import MemoryStore, Rpc
 from tests.support.backends import Backend
 from tests.support.people import Group

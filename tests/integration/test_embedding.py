@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -25,7 +25,7 @@ from bot.services import Services
 from bot.tending import embed_messages, tend_later
 from memory import migrations
 from memory.models import OpenTurn
-from memory.postgres import PostgresRpc, connection_pool
+from memory.postgres import PostgresRpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from sandbox.model import ModelServer
@@ -65,20 +65,6 @@ async def embedder(endpoint: ModelServer) -> AsyncIterator[Embedder]:
 def _embedder(endpoint: ModelServer, **options: float) -> Embedder:
     client = AsyncOpenAI(base_url=endpoint.base_url, api_key="key", max_retries=0)
     return Embedder(client, "stand-in", **options)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-async def rpc(database_url: str) -> AsyncIterator[PostgresRpc]:
-    pool = connection_pool(database_url, size=4)
-    await pool.open()
-    yield PostgresRpc(pool)
-    await pool.close()
-
-
-@pytest.fixture
-def connection(database_url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import psycopg
@@ -55,25 +55,11 @@ OTHER_IDS = {
 
 
 @pytest.fixture
-async def rpc(database_url: str) -> AsyncIterator[PostgresRpc]:
-    pool = connection_pool(database_url, size=4)
-    await pool.open()
-    yield PostgresRpc(pool)
-    await pool.close()
-
-
-@pytest.fixture
 async def spool(database_url: str) -> AsyncIterator[Spool]:
     pool = connection_pool(database_url, size=2)
     await pool.open()
     yield Spool(pool)
     await pool.close()
-
-
-@pytest.fixture
-def connection(database_url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture

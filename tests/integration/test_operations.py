@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
@@ -16,7 +16,7 @@ from memory import health
 from memory.errors import AccessDenied, WorkingMemoryTooLarge
 from memory.notes import NoteStore
 from memory.operations import Operations
-from memory.postgres import PostgresRpc, connection_pool
+from memory.postgres import PostgresRpc
 from memory.probe import probe_isolation
 from memory.store import MemoryStore, Rpc
 from tests.support.backends import PostgresBackend, SupabaseBackend
@@ -28,20 +28,6 @@ pytestmark = pytest.mark.anyio
 
 # What people keep on purpose, and what the queue's library keeps of its own.
 KEPT_FOREVER = {"agent_notes", "agent_working_memory"}
-
-
-@pytest.fixture
-async def rpc(database_url: str) -> AsyncIterator[PostgresRpc]:
-    pool = connection_pool(database_url, size=4)
-    await pool.open()
-    yield PostgresRpc(pool)
-    await pool.close()
-
-
-@pytest.fixture
-def connection(database_url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture(params=["postgres", "supabase"])

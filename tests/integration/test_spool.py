@@ -35,14 +35,6 @@ async def spool(database_url: str) -> AsyncIterator[Spool]:
 
 
 @pytest.fixture
-async def rpc(database_url: str) -> AsyncIterator[PostgresRpc]:
-    pool = connection_pool(database_url, size=4)
-    await pool.open()
-    yield PostgresRpc(pool)
-    await pool.close()
-
-
-@pytest.fixture
 def memory(rpc: PostgresRpc) -> MemoryStore:
     return MemoryStore(rpc)
 

@@ -80,6 +80,13 @@ _CARD_HERE = {
     "sequence": 1000,
 }
 
+_OF_SUBJECT = {
+    "select": TURN_OF_SUBJECT,
+    "insert": TURN_OF_SUBJECT,
+    "update": TURN_OF_SUBJECT,
+    "delete": SUBJECT,
+}
+
 CASES: list[Case] = [
     Case(
         name="agent_chats",
@@ -98,10 +105,7 @@ CASES: list[Case] = [
             "chat_id": HERE,
             "root_id": "om_new",
         },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
+        **_OF_SUBJECT,
         change={"title": "changed"},
     ),
     Case(
@@ -121,10 +125,7 @@ CASES: list[Case] = [
             "chat_id": HERE,
             "root_id": "om_new",
         },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
+        **_OF_SUBJECT,
         change={"title": "changed"},
     ),
     Case(
@@ -132,10 +133,7 @@ CASES: list[Case] = [
         table="agent_turns",
         row={"id": TURN, **_ALICE_HERE, "actor_id": ALICE},
         new={"id": "om_new", **_ALICE_HERE, "actor_id": SENDER},
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
+        **_OF_SUBJECT,
         change={"state": "failed"},
     ),
     Case(
@@ -143,10 +141,7 @@ CASES: list[Case] = [
         table="agent_turns",
         row={"id": LATER_TURN, **_ALICE_HERE, "actor_id": ALICE},
         new={"id": "om_latest", **_ALICE_HERE, "actor_id": SENDER},
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
+        **_OF_SUBJECT,
         change={"state": "failed"},
     ),
     Case(
@@ -169,10 +164,7 @@ CASES: list[Case] = [
             "actor_id": SENDER,
             "status": "received",
         },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
+        **_OF_SUBJECT,
         change={"error": "changed"},
     ),
     Case(
@@ -193,10 +185,7 @@ CASES: list[Case] = [
             "content": "another",
             "status": "pending",
         },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
+        **_OF_SUBJECT,
         change={"status": "failed"},
     ),
     Case(
@@ -209,10 +198,7 @@ CASES: list[Case] = [
             "scope": "chat",
             "content": Jsonb({}),
         },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
+        **_OF_SUBJECT,
         change={"content": Jsonb({"topic": "changed"})},
     ),
     Case(
@@ -285,10 +271,7 @@ CASES: list[Case] = [
             "content": "another",
             "until_message_id": 1,
         },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SUBJECT,
+        **_OF_SUBJECT,
         change={"content": "changed"},
     ),
     Case(

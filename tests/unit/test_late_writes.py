@@ -16,9 +16,9 @@ from bot.queue import Backoff, MemoryAwaited
 from bot.transcript import MessageRecord
 from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.errors import AccessDenied, StoreUnavailable
+from memory.late_rpc import LateRpc
 from memory.late_writes import LateWrite, late_write
 from memory.scope import memory_context
-from memory.spooling import LateRpc
 
 pytestmark = pytest.mark.anyio
 
