@@ -151,20 +151,7 @@ async def _deliver(
             if stream:
                 await stream.closed()
             return "failed"
-        with stage("memory_save"):
-            await services.store.mark_sent(
-                turn.context,
-                turn_id=turn.id,
-                chunk=card.chunk,
-                content=sent.content,
-                message_id=sent.message_id,
-            )
-        if quietens(turn.question):
-            continue
-        spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
-        await answered(
-            services, turn.event, turn.heard, bot=turn.bot, spoken=spoken, sent_id=sent.message_id
-        )
+        await _mark(services, turn, card.chunk, sent)
     if stream:
         await stream.closed()
     return "sent"
@@ -191,6 +178,24 @@ async def _send(
             buttons=buttons,
             version=REPLACING if streamed else 0,
         )
+
+
+async def _mark(services: Services, turn: Turn, chunk: int, sent: Delivered) -> None:
+    """Stores what was delivered, and tells the group's conversation of it."""
+    with stage("memory_save"):
+        await services.store.mark_sent(
+            turn.context,
+            turn_id=turn.id,
+            chunk=chunk,
+            content=sent.content,
+            message_id=sent.message_id,
+        )
+    if quietens(turn.question):
+        return
+    spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
+    await answered(
+        services, turn.event, turn.heard, bot=turn.bot, spoken=spoken, sent_id=sent.message_id
+    )
 
 
 def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> None:
