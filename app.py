@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flask import Flask
 
 from bot import health, logs, webhook
-from bot.configuration import check_files
+from bot.agents.files import check_files
 from bot.database import database_url
 from bot.memory_access import open_rpc
 from bot.presses import Presses

@@ -7,13 +7,13 @@ from datetime import datetime
 import structlog
 
 from bot import incoming, metrics, timing
+from bot.agents.embedder import find
 from bot.agents.manager import Answer, ModelUnavailable
 from bot.agents.prompt import Prompt
 from bot.buttons import Reply, reply_of
 from bot.command_answers import Asked, answer_command
 from bot.commands import parse
 from bot.decisions import Reason
-from bot.embedding import find
 from bot.languages import Language, has_chinese, language_of
 from bot.prompting import Scene, build_prompt
 from bot.question import Turn

@@ -15,7 +15,7 @@ from typing import cast
 import structlog
 
 from bot import command_texts as texts
-from bot.agents.mcp import ActionAlreadyRun, ActionResult, ServerDown
+from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompt import PendingAction
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.buttons import Reply, click_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 
-from bot.configuration import check_files
+from bot.agents.files import check_files
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 
 

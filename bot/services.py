@@ -7,13 +7,13 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from bot.agents.embedder import Embedder
 from bot.agents.manager import Manager
-from bot.agents.mcp import ActionResult
+from bot.agents.mcp.servers import ActionResult
 from bot.agents.metering import Meter
 from bot.agents.prompt import PendingAction
 from bot.agents.summariser import Summarise, extractive
 from bot.conversation import Judge
-from bot.embedding import Embedder
 from bot.feishu.client import FeishuClient
 from bot.feishu.models import BotInfo
 from bot.mentions import Person

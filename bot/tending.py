@@ -13,9 +13,9 @@ from datetime import datetime
 import structlog
 
 from bot import metrics
-from bot.agents.offline import without_label
+from bot.agents.embedder import EmbeddingFailed, embed_new
+from bot.agents.offline.model import without_label
 from bot.agents.summariser import Summarise
-from bot.embedding import EmbeddingFailed, embed_new
 from bot.feishu import markup
 from bot.mentions import from_card
 from bot.queue import QueueUnavailable

@@ -6,16 +6,16 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
+from bot.agents.embedder import Embedder, build_embedder, find
+from bot.agents.files import specialists
 from bot.agents.judge import build_judge
 from bot.agents.manager import Manager, Stores
-from bot.agents.mcp import McpServers
-from bot.agents.mcp_config import McpServer, load_servers
+from bot.agents.mcp.config import McpServer, load_servers
+from bot.agents.mcp.servers import McpServers
 from bot.agents.metering import Meter
 from bot.agents.models import models
 from bot.agents.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
-from bot.configuration import specialists
-from bot.embedding import Embedder, build_embedder, find
 from bot.ending import ended
 from bot.feishu.client import FeishuClient
 from bot.memory_access import open_rpc

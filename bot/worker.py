@@ -21,8 +21,8 @@ import procrastinate
 import structlog
 
 from bot import background, logs, metrics, queue
+from bot.agents.files import check_files
 from bot.clicks import handle_click
-from bot.configuration import check_files
 from bot.database import database_url
 from bot.ending import ended
 from bot.feishu import events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bot.embedding import Embedder, EmbeddingFailed, build_embedder, embed_new
+from bot.agents.embedder import Embedder, EmbeddingFailed, build_embedder, embed_new
 from bot.operators import Desk
 from memory.vectors import Backlog, EmbeddingStore
 from scripts.console import FINDINGS, print_json, progress

@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 import psycopg
 
-from bot.embedding import Embedder, build_embedder
+from bot.agents.embedder import Embedder, build_embedder
 from bot.settings import EXIT_STATUS, SettingsError, load
 from memory import embedded, migrations
 from memory.postgres import PostgresRpc, connection_pool

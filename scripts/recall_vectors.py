@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from bot.embedding import Embedder, embed_new
+from bot.agents.embedder import Embedder, embed_new
 from memory.postgres import PostgresRpc, connection_pool
 from memory.recall import Likeness
 from memory.scope import AgentMemoryContext

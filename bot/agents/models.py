@@ -11,7 +11,7 @@ from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from bot.agents.completions import PlainChatModel, PlainOpenAI
 from bot.agents.metering import Meter, MeteredChatModel
-from bot.agents.offline import offline_model
+from bot.agents.offline.model import offline_model
 from bot.settings import Settings
 
 _RETRIES = 2

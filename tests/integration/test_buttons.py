@@ -14,7 +14,7 @@ import pytest
 from pydantic_ai.models.test import TestModel
 
 from bot.agents.manager import Manager
-from bot.agents.mcp import ActionAlreadyRun, ActionResult, ServerDown
+from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompt import PendingAction
 from bot.clicks import handle_click, turn_id
 from bot.feishu.client import FeishuClient

@@ -20,7 +20,7 @@ from prometheus_client import REGISTRY
 from psycopg import sql
 from structlog.testing import capture_logs
 
-from bot.embedding import Embedder, EmbeddingFailed, embed_new, find
+from bot.agents.embedder import Embedder, EmbeddingFailed, embed_new, find
 from bot.services import Services
 from bot.tending import embed_messages, tend_later
 from memory import migrations

@@ -23,8 +23,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from bot.agents.manager import Manager, Prompt, Stores
-from bot.agents.mcp import ActionAlreadyRun, McpServers, ServerDown, TimeLimits
-from bot.agents.mcp_config import McpServer
+from bot.agents.mcp.config import McpServer
+from bot.agents.mcp.servers import ActionAlreadyRun, McpServers, ServerDown, TimeLimits
 from bot.agents.specialists import Specialist
 from memory.models import WorkingMemory
 from memory.notes import NoteStore

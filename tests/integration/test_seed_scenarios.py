@@ -22,7 +22,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from bot.agents.manager import Answer, Manager, Prompt, Stores
-from bot.agents.offline import offline_model
+from bot.agents.offline.model import offline_model
 from bot.agents.tool_context import enrich, registry_table
 from memory.context import Message
 from memory.models import WorkingMemory

@@ -14,9 +14,9 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from bot.agents.embedder import Embedder
 from bot.agents.summariser import Summarise, extractive
 from bot.background import AT_ONCE, TendingHandler, add_tending, defer_tending
-from bot.embedding import Embedder
 from bot.people import People
 from bot.queue import QUEUE, Inbox, QueueUnavailable, worker_app
 from bot.queue_operations import Forgotten, QueueOperations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.agents.mcp_config import McpConfigInvalid, McpServer, load_servers, tool_patterns
+from bot.agents.mcp.config import McpConfigInvalid, McpServer, load_servers, tool_patterns
 
 EXAMPLE = Path(__file__).parents[2] / "mcp.json.example"
 

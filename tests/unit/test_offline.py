@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 
-from bot.agents.offline import (
+from bot.agents.offline.commands import Command, command
+from bot.agents.offline.model import (
     LABEL_EN,
     LABEL_ZH,
     Returned,
@@ -17,8 +18,7 @@ from bot.agents.offline import (
     offline_model,
     reply,
 )
-from bot.agents.offline_commands import Command, command
-from bot.agents.offline_notes import Call
+from bot.agents.offline.notes import Call
 from bot.agents.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
 
 TOOLS = frozenset({"create_note", "update_note", "update_working_memory", "recall"})

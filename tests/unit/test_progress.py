@@ -13,7 +13,7 @@ from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from bot.agents.completions import PlainOpenAI
 from bot.agents.manager import Manager, ModelUnavailable
-from bot.agents.offline import offline_model
+from bot.agents.offline.model import offline_model
 from bot.agents.progress import Progress
 from bot.agents.prompt import Answer, Image, Prompt
 from memory.models import WorkingMemory

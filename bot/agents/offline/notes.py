@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.agents.offline_commands import Command
+from bot.agents.offline.commands import Command
 from bot.agents.prompt import REGISTRY
 from memory.notes import search_terms
 

@@ -22,7 +22,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
-from bot.agents.mcp_config import McpServer
+from bot.agents.mcp.config import McpServer
 from bot.agents.prompt import PendingAction
 from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps

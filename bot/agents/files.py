@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.agents.mcp_config import McpConfigInvalid, McpServer, load_servers, tool_patterns
+from bot.agents.mcp.config import McpConfigInvalid, McpServer, load_servers, tool_patterns
 from bot.agents.specialists import FOLDER, Specialist, SpecialistInvalid, load_specialists
 from bot.agents.tools.names import TOOL_NAMES
 from bot.settings import Settings, SettingsError

@@ -21,9 +21,9 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
-from bot.agents import offline_facts, offline_notes
-from bot.agents.offline_commands import Command, command
-from bot.agents.offline_notes import Call
+from bot.agents.offline import facts, notes
+from bot.agents.offline.commands import Command, command
+from bot.agents.offline.notes import Call
 from bot.agents.prompt import MEMORY_AWAY, is_chinese
 from bot.agents.quotation import without_material
 
@@ -81,7 +81,7 @@ def without_label(text: str) -> str:
 
 def reply(question: str, earlier: Sequence[str]) -> str:
     """The answer to `question` without tools, given what people said before, oldest first."""
-    step = next_step(Situation(offline_facts.spoken(question), tuple(earlier)))
+    step = next_step(Situation(facts.spoken(question), tuple(earlier)))
     return step if isinstance(step, str) else ""
 
 
@@ -111,7 +111,7 @@ def situation_of(messages: Sequence[ModelMessage], info: AgentInfo) -> Situation
                     text = part.model_response_str(wrap_if_error=False)
                     returned.append(Returned(part.tool_name, text, part.outcome != "success"))
     return Situation(
-        question=offline_facts.spoken(without_material(people[-1])) if people else "",
+        question=facts.spoken(without_material(people[-1])) if people else "",
         people_said=tuple(people[:-1]),
         bot_said=tuple(bot),
         instructions=info.instructions or "",
@@ -125,15 +125,13 @@ def _with_notes(situation: Situation, asked: Command) -> Call | str:
     if last and last.failed:
         return _not_done(last.text, situation.chinese)
     searched = bool(last and last.tool == "search_notes" and asked.kind != "find")
-    known = offline_notes.known_notes(situation.instructions, situation.bot_said)
+    known = notes.known_notes(situation.instructions, situation.bot_said)
     if last and searched:
-        known = offline_notes.found_notes(last.text)
+        known = notes.found_notes(last.text)
     if last and not searched:
-        others = [note.title for note in offline_notes.meant(asked.ref, known)[1:4]]
-        return offline_notes.said(asked, last.tool, last.text, others if asked.ref else [])
-    return offline_notes.next_call(asked, known, searched=searched) or offline_notes.unknown(
-        asked, known
-    )
+        others = [note.title for note in notes.meant(asked.ref, known)[1:4]]
+        return notes.said(asked, last.tool, last.text, others if asked.ref else [])
+    return notes.next_call(asked, known, searched=searched) or notes.unknown(asked, known)
 
 
 def _with_facts(situation: Situation) -> Call | str:
@@ -142,16 +140,16 @@ def _with_facts(situation: Situation) -> Call | str:
         return _not_done(last.text, chinese)
     if MEMORY_AWAY in situation.instructions:
         return _AWAY_ZH if chinese else _AWAY_EN
-    if fact := offline_facts.to_remember(situation.question):
+    if fact := facts.to_remember(situation.question):
         if "update_working_memory" in situation.tools and not last:
-            patch = {offline_facts.key(fact): fact}
+            patch = {facts.key(fact): fact}
             return Call("update_working_memory", {"scope": "thread", "patch": patch})
         return f"好的，记住了：{fact}。" if chinese else f"Got it. I will remember: {fact}."
-    if not offline_facts.is_question(situation.question):
+    if not facts.is_question(situation.question):
         return _small(chinese)
-    said = map(offline_facts.spoken, situation.people_said)
-    told = [*offline_facts.kept(situation.instructions), *said]
-    if known := offline_facts.closest(situation.question, told):
+    said = map(facts.spoken, situation.people_said)
+    told = [*facts.kept(situation.instructions), *said]
+    if known := facts.closest(situation.question, told):
         return f"你告诉过我：{known}。" if chinese else f"You told me: {known}."
     if "recall" in situation.tools and not last:
         return Call("recall", {"query": situation.question, "scope": "chat"})
