@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from flask import Flask
 
-from bot import health, logs, webhook
+from bot import health, webhook
 from bot.agents.files import check_files
 from bot.database import database_url
 from bot.memory_access import open_rpc
 from bot.presses import Presses
 from bot.queue import Inbox
 from bot.settings import Settings, load
+from bot.telemetry import logs
 
 if TYPE_CHECKING:
     from bot.intake import Intake

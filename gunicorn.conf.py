@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-from bot import logs
+from bot.telemetry import logs
 
 _preflight = subprocess.run([sys.executable, "-m", "bot.preflight"], stdout=subprocess.PIPE)
 if _preflight.returncode:

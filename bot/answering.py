@@ -6,7 +6,7 @@ from datetime import datetime
 
 import structlog
 
-from bot import incoming, metrics, timing
+from bot import incoming
 from bot.agents.embedder import find
 from bot.agents.manager import Answer, ModelUnavailable
 from bot.agents.prompt import Prompt
@@ -18,7 +18,8 @@ from bot.languages import Language, has_chinese, language_of
 from bot.prompting import Scene, build_prompt
 from bot.question import Turn
 from bot.services import Services
-from bot.timing import stage
+from bot.telemetry import metrics, timing
+from bot.telemetry.timing import stage
 from bot.transcript import transcript
 from memory.errors import StoreError
 from memory.models import OpenTurn

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot import metrics
 from bot.feishu import cards, markup, splitting
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
 from bot.feishu.models import SentMessage
+from bot.telemetry import metrics
 
 log = structlog.get_logger()
 

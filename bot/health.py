@@ -15,9 +15,9 @@ from typing import Any, Protocol
 import requests
 from flask import Flask, Response, jsonify
 
-from bot import metrics
 from bot.queue import Inbox, QueueUnavailable, Spooled
 from bot.settings import Settings
+from bot.telemetry import metrics
 
 _TIMEOUT_S = 3.0
 _REMEMBERED_S = 10.0

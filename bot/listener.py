@@ -17,7 +17,6 @@ from typing import Any
 
 import structlog
 
-from bot import metrics
 from bot.feishu import events
 from bot.feishu.long_connection import LongConnection
 from bot.feishu.open_connection import PUSH_AGAIN, Ack
@@ -25,6 +24,7 @@ from bot.feishu.transport import Transport
 from bot.intake import Intake
 from bot.queue import QueueUnavailable
 from bot.settings import Settings
+from bot.telemetry import metrics
 
 log = structlog.get_logger()
 

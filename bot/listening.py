@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot import metrics
 from bot.conversation import ConversationManager, ResponseDecider
 from bot.conversation_store import ChatConversations
 from bot.decisions import Decision, IncomingMessage
@@ -25,6 +24,7 @@ from bot.mentions import Person
 from bot.names import Names
 from bot.raw_messages import raw_text
 from bot.services import Services
+from bot.telemetry import metrics
 from bot.transcript import ChannelConversation, MessageRecord
 from memory.errors import StoreUnavailable
 from memory.scope import memory_context

@@ -13,11 +13,11 @@ from typing import Any
 
 import structlog
 
-from bot import metrics
 from bot.delivery import NEUTRAL, Delivered, Undeliverable
 from bot.feishu import cards, markup, splitting
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
+from bot.telemetry import metrics
 from memory.cards import CardStore, OpenCard
 from memory.errors import StoreError
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot import metrics
 from bot.agents.progress import Progress
 from bot.delivery import Delivered, Target
 from bot.feishu import cards
@@ -27,6 +26,7 @@ from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.live_card import LiveCard
 from bot.partial import frame_gap_s
 from bot.services import Services
+from bot.telemetry import metrics
 from memory.cards import CardStore, OpenCard
 from memory.errors import StoreError
 from memory.models import OpenTurn

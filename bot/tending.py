@@ -12,7 +12,6 @@ from datetime import datetime
 
 import structlog
 
-from bot import metrics
 from bot.agents.embedder import EmbeddingFailed, embed_new
 from bot.agents.offline.model import without_label
 from bot.agents.summariser import Summarise
@@ -20,6 +19,7 @@ from bot.feishu import markup
 from bot.mentions import from_card
 from bot.queue import QueueUnavailable
 from bot.services import Services
+from bot.telemetry import metrics
 from memory.errors import StoreError
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext, own_context

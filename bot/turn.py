@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import structlog
 
-from bot import incoming, metrics, timing
+from bot import incoming
 from bot.agents.progress import Progress
 from bot.answering import answer as answer_question
 from bot.answering import language
@@ -28,8 +28,9 @@ from bot.partial import showable
 from bot.question import Turn, begin, people_of
 from bot.services import Services
 from bot.streaming import CardStream, Opening, begin_stream
+from bot.telemetry import metrics, timing
+from bot.telemetry.timing import stage
 from bot.tending import tend_later
-from bot.timing import stage
 from bot.working import showing_work
 from memory.models import OpenTurn, StoredCard
 

@@ -16,11 +16,11 @@ import structlog
 from flask import Blueprint, Flask, Request, Response, jsonify, request
 from werkzeug.datastructures import Headers
 
-from bot import metrics
 from bot.feishu import crypto, events
 from bot.intake import Intake
 from bot.presses import Presses
 from bot.queue import Inbox, QueueUnavailable
+from bot.telemetry import metrics
 
 log = structlog.get_logger()
 

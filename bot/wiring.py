@@ -19,12 +19,12 @@ from bot.agents.tools.deps import Recall, RecallScope
 from bot.ending import ended
 from bot.feishu.client import FeishuClient
 from bot.memory_access import open_rpc
-from bot.memory_watch import CountedMemory
 from bot.name_keeping import NameKeeper
 from bot.people import People
 from bot.queue_operations import QueueOperations
 from bot.services import Identity, Services
 from bot.settings import Settings
+from bot.telemetry.memory import CountedMemory
 from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.late_rpc import LateRpc
 from memory.linking import Linker

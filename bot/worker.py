@@ -20,7 +20,7 @@ from typing import Any
 import procrastinate
 import structlog
 
-from bot import background, logs, metrics, queue
+from bot import background, queue
 from bot.agents.files import check_files
 from bot.clicks import handle_click
 from bot.database import database_url
@@ -30,6 +30,7 @@ from bot.feishu.errors import FeishuFailure
 from bot.left_cards import tend_left_cards
 from bot.services import Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.telemetry import logs, metrics
 from bot.tending import handle_tending
 from bot.turn import handle_message, handle_recall
 from bot.wiring import open_services

@@ -21,8 +21,8 @@ from openai import (
     omit,
 )
 
-from bot import metrics
 from bot.settings import Settings
+from bot.telemetry import metrics
 from memory.recall import Likeness, Passage, RecallScope
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc

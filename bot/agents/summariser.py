@@ -14,11 +14,11 @@ from pydantic_ai.exceptions import AgentRunError
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
-from bot import metrics
 from bot.agents.models import build_model
 from bot.agents.progress import without_thoughts
 from bot.agents.quotation import quoted
 from bot.settings import Settings
+from bot.telemetry import metrics
 from memory.extraction import extract
 from memory.summaries import SUMMARY_TOKENS, Line, transcribed
 

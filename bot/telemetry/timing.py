@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-from bot import metrics
+from bot.telemetry import metrics
 
 _spent: ContextVar[dict[str, float] | None] = ContextVar("spent", default=None)
 _noted: ContextVar[dict[str, object] | None] = ContextVar("noted", default=None)

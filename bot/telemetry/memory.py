@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot import metrics
+from bot.telemetry import metrics
 from memory.spool import SpoolState
 from memory.watch import MemoryWatch
 
@@ -10,7 +10,7 @@ _BREAKER = {"closed": 0, "half_open": 1, "open": 2}
 
 
 class CountedMemory(MemoryWatch):
-    """Counts into `bot.metrics`."""
+    """Counts into `bot.telemetry.metrics`."""
 
     def state(self, state: str) -> None:
         metrics.MEMORY_BREAKER.set(_BREAKER[state])
