@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 from flask import Flask
 
-from bot import health, webhook
+from bot import webhook
 from bot.agents.files import check_files
 from bot.database import database_url
+from bot.edge import health
+from bot.edge.presses import Presses
 from bot.memory_access import open_rpc
-from bot.presses import Presses
 from bot.queue import Inbox
 from bot.settings import Settings, load
 from bot.telemetry import logs
 
 if TYPE_CHECKING:
-    from bot.intake import Intake
-    from bot.listener import Listener
+    from bot.edge.intake import Intake
+    from bot.edge.long_connection import Listener
     from bot.worker import InlineWorker
 
 
@@ -47,7 +48,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         app, health.Checks(settings=settings, inbox=inbox, worker=worker, connection=listener)
     )
     if settings.sandbox:
-        from bot.simulation import mount  # only where there is no real Feishu
+        from bot.edge.sandbox import mount  # only where there is no real Feishu
 
         mount(app, settings, url)
 
@@ -63,7 +64,7 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 
 def _listener(settings: Settings, intake: Intake) -> Listener:
-    from bot.listener import Listener  # the websocket library is only for who uses it
+    from bot.edge.long_connection import Listener  # the websocket library is only for who uses it
 
     return Listener(settings, intake)
 

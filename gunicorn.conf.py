@@ -9,7 +9,7 @@ import sys
 
 from bot.telemetry import logs
 
-_preflight = subprocess.run([sys.executable, "-m", "bot.preflight"], stdout=subprocess.PIPE)
+_preflight = subprocess.run([sys.executable, "-m", "bot.edge.preflight"], stdout=subprocess.PIPE)
 if _preflight.returncode:
     raise SystemExit(_preflight.returncode)
 _server = json.loads(_preflight.stdout)

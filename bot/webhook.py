@@ -16,9 +16,9 @@ import structlog
 from flask import Blueprint, Flask, Request, Response, jsonify, request
 from werkzeug.datastructures import Headers
 
+from bot.edge.intake import Intake
+from bot.edge.presses import Presses
 from bot.feishu import crypto, events
-from bot.intake import Intake
-from bot.presses import Presses
 from bot.queue import Inbox, QueueUnavailable
 from bot.telemetry import metrics
 

@@ -17,11 +17,11 @@ from bot.agents.manager import Manager
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompt import PendingAction
 from bot.clicks import handle_click, turn_id
+from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu.client import FeishuClient
 from bot.feishu.events import CardAction
 from bot.feishu.models import BotInfo, SentMessage
 from bot.people import People
-from bot.presses import Presses, PressUnavailable
 from bot.services import Identity, Services
 from bot.settings import Settings
 from memory.buttons import ButtonStore, Click, NewButton, Press, new_id

@@ -20,12 +20,12 @@ from flask import Flask
 from structlog.testing import capture_logs
 
 from bot import webhook
+from bot.edge.intake import Intake
+from bot.edge.long_connection import Listener
 from bot.feishu import open_connection
 from bot.feishu.long_connection import LongConnection
 from bot.feishu.open_connection import Ack
 from bot.feishu.transport import Timeouts, Transport
-from bot.intake import Intake
-from bot.listener import Listener
 from bot.queue import Inbox
 from bot.settings import Settings, load
 from tests.support import gateway as gateways

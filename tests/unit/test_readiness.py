@@ -9,7 +9,7 @@ import pytest
 import requests
 import responses
 
-from bot.health import Checks
+from bot.edge.health import Checks
 from bot.queue import QueueUnavailable, Spooled
 from bot.settings import Settings
 

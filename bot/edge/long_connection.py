@@ -17,11 +17,11 @@ from typing import Any
 
 import structlog
 
+from bot.edge.intake import Intake
 from bot.feishu import events
 from bot.feishu.long_connection import LongConnection
 from bot.feishu.open_connection import PUSH_AGAIN, Ack
 from bot.feishu.transport import Transport
-from bot.intake import Intake
 from bot.queue import QueueUnavailable
 from bot.settings import Settings
 from bot.telemetry import metrics

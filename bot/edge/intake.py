@@ -14,8 +14,8 @@ from typing import Any
 import structlog
 
 from bot.buttons import Toast, click_of, toast
+from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu import events
-from bot.presses import Presses, PressUnavailable
 from bot.queue import Inbox, QueueUnavailable
 from memory.scope import conversation_id, thread_root
 
@@ -62,7 +62,7 @@ class Intake:
 
     def _clicked(self, envelope: events.Envelope) -> Accepted:
         """A click is answered with a toast, always: Feishu asks once and shows its own error for
-        anything else. The steps and their order are explained in `bot.presses`."""
+        anything else. The steps and their order are explained in `bot.edge.presses`."""
         kind = self._press(envelope)
         log.info("webhook.clicked", event_id=envelope.event_id, toast=kind)
         taken = kind in ("accepted", "later")
