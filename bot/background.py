@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 
-from bot.queue import QUEUE, Backoff, QueueUnavailable
+from bot.queue.jobs import QUEUE, Backoff, QueueUnavailable
 from memory.scope import AgentMemoryContext
 
 TASK = "feishu.tending"

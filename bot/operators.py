@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 
-from bot.queue_operations import QueueOperations
+from bot.queue.operations import QueueOperations
 from bot.settings import Settings
 from memory import embedded, migrations
 from memory.operations import Operations

@@ -18,7 +18,7 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.models import BotInfo
 from bot.mentions import Person
 from bot.people import People
-from bot.queue_operations import QueueOperations
+from bot.queue.operations import QueueOperations
 from bot.settings import Settings
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc

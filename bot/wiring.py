@@ -21,7 +21,7 @@ from bot.feishu.client import FeishuClient
 from bot.memory_access import open_rpc
 from bot.name_keeping import NameKeeper
 from bot.people import People
-from bot.queue_operations import QueueOperations
+from bot.queue.operations import QueueOperations
 from bot.services import Identity, Services
 from bot.settings import Settings
 from bot.telemetry.memory import CountedMemory

@@ -20,7 +20,7 @@ from typing import Any
 import procrastinate
 import structlog
 
-from bot import background, queue
+from bot import background
 from bot.agents.files import check_files
 from bot.clicks import handle_click
 from bot.database import database_url
@@ -28,6 +28,7 @@ from bot.ending import ended
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
 from bot.left_cards import tend_left_cards
+from bot.queue import jobs
 from bot.services import Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.telemetry import logs, metrics
@@ -65,7 +66,7 @@ async def handle_event(
             await _click(services, events.parse_card_action(envelope), received_ms)
     except events.MalformedEvent as exc:
         log.warning("event.malformed", reason=str(exc))
-    except queue.MemoryAwaited:
+    except jobs.MemoryAwaited:
         raise
     except (StoreError, FeishuFailure) as exc:
         if isinstance(exc, StoreError):
@@ -86,7 +87,7 @@ async def _click(services: Services, action: events.CardAction, received_ms: int
     except StoreUnavailable as exc:
         metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
         log.warning("click.waits", error=type(exc).__name__, code=exc.code)
-        raise queue.MemoryAwaited("the memory is away") from exc
+        raise jobs.MemoryAwaited("the memory is away") from exc
 
 
 async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
@@ -109,13 +110,13 @@ async def _work(settings: Settings, url: str, services: Services, stop: asyncio.
     async def tend(conversation_id: str, user_id: str, tenant_key: str, attempt: int) -> None:
         await handle_tending(services, conversation_id, user_id, tenant_key, attempt)
 
-    app = queue.worker_app(url, handler, size=min(4 + settings.worker_concurrency // 4, 12))
+    app = jobs.worker_app(url, handler, size=min(4 + settings.worker_concurrency // 4, 12))
     background.add_tending(app, tend)
     services = replace(services, defer_tending=partial(background.defer_tending, app))
     async with app.open_async(), asyncio.TaskGroup() as tasks:
         working = tasks.create_task(
             app.run_worker_async(
-                queues=[queue.QUEUE],
+                queues=[jobs.QUEUE],
                 concurrency=settings.worker_concurrency + background.AT_ONCE,
                 install_signal_handlers=False,
                 shutdown_graceful_timeout=_GRACE_S,
@@ -151,12 +152,12 @@ async def _tend(app: procrastinate.App, services: Services) -> None:
     """Takes over jobs of workers that died; hourly, forgets old keys and what is past retention."""
     rounds = 0
     while True:
-        resumed = await queue.resume_stalled(app, heartbeat_s=_STALLED_AFTER_S)
+        resumed = await jobs.resume_stalled(app, heartbeat_s=_STALLED_AFTER_S)
         if resumed:
             metrics.STALLED.inc(resumed)
             log.warning("worker.resumed_stalled", jobs=resumed)
         if rounds % _ROUNDS_AN_HOUR == 0:
-            await queue.prune(app, hours=_KEYS_KEPT_H)
+            await jobs.prune(app, hours=_KEYS_KEPT_H)
             await _apply_retention(services)
         rounds += 1
         await asyncio.sleep(_HEARTBEAT_S)

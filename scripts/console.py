@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.operators import NotConfigured, since
-from bot.queue import QueueUnavailable
+from bot.queue.jobs import QueueUnavailable
 from bot.settings import EXIT_STATUS, SettingsError
 from memory.errors import StoreError
 

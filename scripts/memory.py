@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bot.operators import Desk, open_desk
-from bot.queue_operations import Forgotten
+from bot.queue.operations import Forgotten
 from bot.settings import EXIT_STATUS, load
 from memory.errors import AuthUsersError
 from memory.scope import own_context

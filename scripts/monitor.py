@@ -32,8 +32,8 @@ from rich.text import Text
 from bot.log_files import LogFile, Source, StandardInput
 from bot.monitoring import Backlog, Limits, Report, Window, alarms
 from bot.operators import Desk, open_desk
-from bot.queue import QueueUnavailable
-from bot.queue_operations import QueueDepth
+from bot.queue.jobs import QueueUnavailable
+from bot.queue.operations import QueueDepth
 from bot.settings import load
 from memory.errors import StoreError
 from memory.operations import RecentTurns

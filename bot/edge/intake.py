@@ -16,7 +16,7 @@ import structlog
 from bot.buttons import Toast, click_of, toast
 from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu import events
-from bot.queue import Inbox, QueueUnavailable
+from bot.queue.jobs import Inbox, QueueUnavailable
 from memory.scope import conversation_id, thread_root
 
 log = structlog.get_logger()

@@ -12,8 +12,8 @@ from bot.agents.summariser import extractive
 from bot.conversation import Decision, IncomingMessage, MessageRecord
 from bot.conversation_store import ChatConversations
 from bot.decisions import Reason
-from bot.queue import Inbox
-from bot.queue_operations import Forgotten, QueueOperations
+from bot.queue.jobs import Inbox
+from bot.queue.operations import Forgotten, QueueOperations
 from bot.tending import fold
 from memory.errors import TurnUnknown
 from memory.models import StoredCard

@@ -26,7 +26,7 @@ from bot.feishu import open_connection
 from bot.feishu.long_connection import LongConnection
 from bot.feishu.open_connection import Ack
 from bot.feishu.transport import Timeouts, Transport
-from bot.queue import Inbox
+from bot.queue.jobs import Inbox
 from bot.settings import Settings, load
 from tests.support import gateway as gateways
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, message_event

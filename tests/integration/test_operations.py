@@ -10,8 +10,8 @@ from psycopg import sql
 
 from bot.conversation import MessageRecord
 from bot.conversation_store import ChatConversations
-from bot.queue import Inbox
-from bot.queue_operations import QueueDepth, QueueOperations
+from bot.queue.jobs import Inbox
+from bot.queue.operations import QueueDepth, QueueOperations
 from memory import health
 from memory.errors import AccessDenied, WorkingMemoryTooLarge
 from memory.notes import NoteStore

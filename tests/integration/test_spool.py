@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from bot.queue_operations import QueueOperations
+from bot.queue.operations import QueueOperations
 from memory.drain import Drain
 from memory.errors import AccessDenied, TurnUnknown
 from memory.late_writes import LateWrite

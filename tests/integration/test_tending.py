@@ -18,8 +18,8 @@ from bot.agents.embedder import Embedder
 from bot.agents.summariser import Summarise, extractive
 from bot.background import AT_ONCE, TendingHandler, add_tending, defer_tending
 from bot.people import People
-from bot.queue import QUEUE, Inbox, QueueUnavailable, worker_app
-from bot.queue_operations import Forgotten, QueueOperations
+from bot.queue.jobs import QUEUE, Inbox, QueueUnavailable, worker_app
+from bot.queue.operations import Forgotten, QueueOperations
 from bot.services import Services
 from bot.settings import Settings
 from bot.tending import TRIES, handle_tending, tend_conversation, tend_later

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.queue import QUEUE, Inbox, worker_app
+from bot.queue.jobs import QUEUE, Inbox, worker_app
 
 pytestmark = pytest.mark.anyio
 

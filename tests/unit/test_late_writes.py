@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.queue import Backoff, MemoryAwaited
+from bot.queue.jobs import Backoff, MemoryAwaited
 from bot.transcript import MessageRecord
 from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.errors import AccessDenied, StoreUnavailable
