@@ -13,14 +13,14 @@ from bot.agents.prompt import Prompt
 from bot.buttons import Reply, reply_of
 from bot.command_answers import Asked, answer_command
 from bot.commands import parse
-from bot.decisions import Reason
+from bot.group.decisions import Reason
+from bot.group.transcript import transcript
 from bot.languages import Language, has_chinese, language_of
 from bot.prompting import Scene, build_prompt
 from bot.question import Turn
 from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
-from bot.transcript import transcript
 from memory.errors import StoreError
 from memory.models import OpenTurn
 from memory.recall import RecallScope, needs_recall, render

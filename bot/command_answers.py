@@ -9,8 +9,8 @@ from bot import command_texts as texts
 from bot.buttons import CANCEL, CONFIRM, Decision, Reply, decision, follow_ups
 from bot.commands import Command, CommandName, means_everything, means_thread
 from bot.conversation import ConversationManager
-from bot.conversation_store import ChatConversations
 from bot.feishu import markup
+from bot.group.store import ChatConversations
 from bot.languages import Language
 from bot.mentions import from_card
 from bot.services import Services

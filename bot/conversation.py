@@ -1,7 +1,7 @@
 """The conversation of a chat: its state behind a store, and the decision with a judge model.
 
 A conversation is active from the bot's first delivered answer until nobody has written in the chat
-for the timeout. The records stand in `bot.transcript`, the rules in `bot.decisions`.
+for the timeout. The records stand in `bot.group.transcript`, the rules in `bot.group.decisions`.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from bot.decisions import (
+from bot.group.decisions import (
     BOT_TURN_LIMIT,
     Decision,
     IncomingMessage,
@@ -19,7 +19,7 @@ from bot.decisions import (
     decide,
     decide_start,
 )
-from bot.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord, transcript
+from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord, transcript
 
 __all__ = [
     "ChannelConversation",

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.decisions import IncomingMessage, decide
-from bot.transcript import ChannelConversation, MessageRecord
+from bot.group.decisions import IncomingMessage, decide
+from bot.group.transcript import ChannelConversation, MessageRecord
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from bot.feishu.content import Attachment
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
+from bot.group.transcript import MessageRecord
 from bot.mentions import Person, from_card
 from bot.names import Names
 from bot.pictures import MOST_BYTES, MOST_IMAGES, media_type
 from bot.raw_messages import forwarded_text, is_forward, raw_attachments, raw_text
 from bot.services import Services
-from bot.transcript import MessageRecord
 from memory.errors import StoreError
 from memory.models import StoredMessage
 from memory.scope import AgentMemoryContext

@@ -1,6 +1,6 @@
 """Listening in a group: what is heard is kept while a conversation is on, and decided upon.
 
-Whether the bot speaks is decided in `bot.decisions`; here are the steps around it that need the
+Whether the bot speaks is decided in `bot.group.decisions`; here are the steps around it that need the
 store or Feishu: recording, seeding a new conversation with recent messages, logging the decision.
 """
 
@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 import structlog
 
 from bot.conversation import ConversationManager, ResponseDecider
-from bot.conversation_store import ChatConversations
-from bot.decisions import Decision, IncomingMessage
 from bot.feishu import events
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
+from bot.group.decisions import Decision, IncomingMessage
+from bot.group.store import ChatConversations
+from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
 from bot.names import Names
 from bot.raw_messages import raw_text
 from bot.services import Services
 from bot.telemetry import metrics
-from bot.transcript import ChannelConversation, MessageRecord
 from memory.errors import StoreUnavailable
 from memory.scope import memory_context
 

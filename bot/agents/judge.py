@@ -9,9 +9,9 @@ from pydantic_ai.settings import ModelSettings
 
 from bot.agents.models import build_model
 from bot.conversation import Judge
-from bot.decisions import IncomingMessage
+from bot.group.decisions import IncomingMessage
+from bot.group.transcript import MessageRecord, labelled
 from bot.settings import Settings
-from bot.transcript import MessageRecord, labelled
 
 _RECENT = 12
 _INSTRUCTIONS = """\

@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from bot.conversation import ConversationManager
-from bot.conversation_store import ChatConversations
-from bot.decisions import Decision, IncomingMessage, Reason
-from bot.transcript import MessageRecord
+from bot.group.decisions import Decision, IncomingMessage, Reason
+from bot.group.store import ChatConversations
+from bot.group.transcript import MessageRecord
 from memory.errors import AccessDenied
 from memory.store import Rpc
 from tests.support.backends import Backend, SupabaseBackend

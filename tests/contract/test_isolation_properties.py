@@ -22,8 +22,8 @@ from typing import Any, Literal
 import psycopg
 import pytest
 
-from bot.conversation_store import ChatConversations
-from bot.transcript import MessageRecord
+from bot.group.store import ChatConversations
+from bot.group.transcript import MessageRecord
 from memory.buttons import ButtonStore, Click, NewButton
 from memory.errors import StoreError, StoreUnavailable
 from memory.notes import NoteStore

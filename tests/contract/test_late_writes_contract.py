@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.conversation import ConversationManager
-from bot.conversation_store import ChatConversations
-from bot.transcript import MessageRecord
+from bot.group.store import ChatConversations
+from bot.group.transcript import MessageRecord
 from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.drain import Drain
 from memory.errors import StoreUnavailable

@@ -10,8 +10,8 @@ import pytest
 
 from bot.agents.summariser import extractive
 from bot.conversation import Decision, IncomingMessage, MessageRecord
-from bot.conversation_store import ChatConversations
-from bot.decisions import Reason
+from bot.group.decisions import Reason
+from bot.group.store import ChatConversations
 from bot.queue.jobs import Inbox
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.tending import fold

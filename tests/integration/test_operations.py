@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 
 from bot.conversation import MessageRecord
-from bot.conversation_store import ChatConversations
+from bot.group.store import ChatConversations
 from bot.queue.jobs import Inbox
 from bot.queue.operations import QueueDepth, QueueOperations
 from memory import health

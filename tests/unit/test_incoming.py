@@ -20,6 +20,7 @@ from bot.feishu.content import Attachment
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message
 from bot.feishu.models import RawMessage, raw_message
+from bot.group.transcript import MessageRecord
 from bot.incoming import QUOTING, Material, Source, gather, kept
 from bot.mentions import Person
 from bot.people import People
@@ -27,7 +28,6 @@ from bot.pictures import MOST_BYTES, media_type
 from bot.raw_messages import MOST_FORWARDED, RECALLED, forwarded_text, raw_text
 from bot.services import Services
 from bot.settings import Settings
-from bot.transcript import MessageRecord
 from memory.errors import StoreUnavailable
 from memory.models import StoredMessage
 from memory.scope import AgentMemoryContext, memory_context

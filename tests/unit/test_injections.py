@@ -29,10 +29,10 @@ from bot.agents.tool_context import enrich
 from bot.buttons import card_buttons, reply_of
 from bot.feishu import cards, markup, splitting
 from bot.feishu.errors import FeishuError
+from bot.group.transcript import MessageRecord, transcript
 from bot.mentions import ALL_NAMES, Person, Roster, address_reply, from_card, to_card
 from bot.partial import showable
 from bot.raw_messages import forwarded_text
-from bot.transcript import MessageRecord, transcript
 from memory.context import Message
 from memory.errors import AccessDenied, StoreError
 from memory.models import CardButton, WorkingMemory

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.group.transcript import MessageRecord
 from bot.queue.jobs import Backoff, MemoryAwaited
-from bot.transcript import MessageRecord
 from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.errors import AccessDenied, StoreUnavailable
 from memory.late_rpc import LateRpc

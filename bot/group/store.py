@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from bot.decisions import Decision, IncomingMessage, Reason
-from bot.transcript import ChannelConversation, MessageRecord
+from bot.group.decisions import Decision, IncomingMessage, Reason
+from bot.group.transcript import ChannelConversation, MessageRecord
 from memory.scope import AgentMemoryContext
 from memory.store import Rpc
 

@@ -2,15 +2,15 @@
 
 In this order: its own words never, other bots only by mention and within the loop limit, explicit
 triggers always, messages to somebody else never, in a quiet chat nothing more, and lately
-answered people when they go on (`bot.cues`).
+answered people when they go on (`bot.group.cues`).
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.cues import Cue, Exchange, cue_of
-from bot.transcript import ChannelConversation, MessageRecord
+from bot.group.cues import Cue, Exchange, cue_of
+from bot.group.transcript import ChannelConversation, MessageRecord
 
 BOT_TURN_LIMIT = 10
 
