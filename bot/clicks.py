@@ -18,6 +18,7 @@ from bot import command_texts as texts
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompt import PendingAction
 from bot.agents.tools.confirming import SHARE_NOTE
+from bot.answer.question import Turn
 from bot.buttons import Reply, click_of
 from bot.command_answers import FORGET_PERSON, FORGET_THREAD
 from bot.delivery import Target, Undeliverable, deliver
@@ -27,7 +28,6 @@ from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import CardAction, MessageEvent
 from bot.languages import Language
 from bot.mentions import Person
-from bot.question import Turn
 from bot.services import Services
 from bot.turn import handle_message
 from memory.buttons import ButtonStore, Click, Press

@@ -12,20 +12,20 @@ from dataclasses import replace
 
 import structlog
 
-from bot import incoming
 from bot.agents.progress import Progress
-from bot.answering import answer as answer_question
-from bot.answering import language
+from bot.answer import material
+from bot.answer.answering import answer as answer_question
+from bot.answer.answering import language
+from bot.answer.composing import compose
+from bot.answer.hearing import answered, listen
+from bot.answer.question import Turn, begin, people_of
 from bot.buttons import Reply, card_buttons
 from bot.commands import quietens
-from bot.composing import compose
 from bot.delivery import REPLACING, Delivered, Undeliverable, deliver
 from bot.feishu import markup
 from bot.feishu.events import MessageEvent, Recall
-from bot.listening import answered, listen
 from bot.mentions import ALL_NAMES, from_card
 from bot.partial import showable
-from bot.question import Turn, begin, people_of
 from bot.services import Services
 from bot.streaming import CardStream, Opening, begin_stream
 from bot.telemetry import metrics, timing
@@ -97,7 +97,7 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
         return await services.store.open_turn(
             turn.context,
             turn_id=turn.id,
-            content=incoming.kept(turn.event, turn.question),
+            content=material.kept(turn.event, turn.question),
             actor_name=turn.names.name(turn.event.sender_open_id),
             history_limit=services.settings.history_messages,
             fold_after=services.settings.summary_after_messages,

@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.quotation import LONGEST, quotation, remark, with_material, without_material
+from bot.answer.material import QUOTING, Material, Source, gather, kept
+from bot.answer.pictures import MOST_BYTES, media_type
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
 from bot.feishu.content import Attachment
@@ -21,10 +23,8 @@ from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message
 from bot.feishu.models import RawMessage, raw_message
 from bot.group.transcript import MessageRecord
-from bot.incoming import QUOTING, Material, Source, gather, kept
 from bot.mentions import Person
 from bot.people import People
-from bot.pictures import MOST_BYTES, media_type
 from bot.raw_messages import MOST_FORWARDED, RECALLED, forwarded_text, raw_text
 from bot.services import Services
 from bot.settings import Settings

@@ -11,7 +11,7 @@ from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from bot.agents.completions import PlainOpenAI
 from bot.agents.metering import Meter, MeteredChatModel
-from bot.prompting import Scene, build_prompt
+from bot.answer.prompting import Scene, build_prompt
 from memory.models import OpenTurn, StoredMessage
 from memory.scope import memory_context
 from memory.tokens import Calibration, estimate_tokens

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.agents.prompt import Prompt, manager_instructions
-from bot.prompting import Scene, build_prompt
+from bot.answer.prompting import Scene, build_prompt
 from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from memory.models import OpenTurn, StoredMessage, Summary, WorkingMemory
 from memory.scope import memory_context

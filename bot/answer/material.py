@@ -17,6 +17,7 @@ import structlog
 
 from bot.agents.prompt import Image, one_line
 from bot.agents.quotation import quotation, remark
+from bot.answer.pictures import MOST_BYTES, MOST_IMAGES, media_type
 from bot.feishu import markup
 from bot.feishu.content import Attachment
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
@@ -25,7 +26,6 @@ from bot.feishu.models import RawMessage
 from bot.group.transcript import MessageRecord
 from bot.mentions import Person, from_card
 from bot.names import Names
-from bot.pictures import MOST_BYTES, MOST_IMAGES, media_type
 from bot.raw_messages import forwarded_text, is_forward, raw_attachments, raw_text
 from bot.services import Services
 from memory.errors import StoreError

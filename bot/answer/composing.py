@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bot.answer.question import Turn, people_of
 from bot.feishu import markup, splitting
 from bot.mentions import NOBODY, address_reply, to_card
-from bot.question import Turn, people_of
 from bot.services import Services
 
 

@@ -6,18 +6,18 @@ from datetime import datetime
 
 import structlog
 
-from bot import incoming
 from bot.agents.embedder import find
 from bot.agents.manager import Answer, ModelUnavailable
 from bot.agents.prompt import Prompt
+from bot.answer import material
+from bot.answer.prompting import Scene, build_prompt
+from bot.answer.question import Turn
 from bot.buttons import Reply, reply_of
 from bot.command_answers import Asked, answer_command
 from bot.commands import parse
 from bot.group.decisions import Reason
 from bot.group.transcript import transcript
 from bot.languages import Language, has_chinese, language_of
-from bot.prompting import Scene, build_prompt
-from bot.question import Turn
 from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
@@ -86,7 +86,7 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
 
 
 async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
-    material = await incoming.gather(services, _source(turn, opened))
+    material = await material.gather(services, _source(turn, opened))
     return build_prompt(
         opened,
         turn.question,
@@ -114,10 +114,10 @@ def _count(answer: Answer) -> None:
     )
 
 
-def _source(turn: Turn, opened: OpenTurn) -> incoming.Source:
+def _source(turn: Turn, opened: OpenTurn) -> material.Source:
     seen = {message.message_id for message in opened.history if message.message_id}
     talk = turn.heard.conversation.messages if turn.heard.conversation else ()
-    return incoming.Source(turn.event, turn.context, turn.bot, seen, talk)
+    return material.Source(turn.event, turn.context, turn.bot, seen, talk)
 
 
 async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import structlog
 
 from bot.agents.progress import OnProgress
+from bot.answer.hearing import Heard
 from bot.delivery import Target
 from bot.feishu import events
 from bot.feishu.events import MessageEvent
-from bot.listening import Heard
 from bot.mentions import Person
 from bot.names import Names
 from bot.services import Services
