@@ -14,13 +14,13 @@ from typing import cast
 
 import structlog
 
-from bot import command_texts as texts
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompt import PendingAction
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.answer.question import Turn
 from bot.buttons import Reply, click_of
-from bot.command_answers import FORGET_PERSON, FORGET_THREAD
+from bot.commands import texts as texts
+from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
 from bot.delivery import Target, Undeliverable, deliver
 from bot.feishu import cards
 from bot.feishu.content import Mention

@@ -20,7 +20,7 @@ from bot.answer.composing import compose
 from bot.answer.hearing import answered, listen
 from bot.answer.question import Turn, begin, people_of
 from bot.buttons import Reply, card_buttons
-from bot.commands import quietens
+from bot.commands.words import quietens
 from bot.delivery import REPLACING, Delivered, Undeliverable, deliver
 from bot.feishu import markup
 from bot.feishu.events import MessageEvent, Recall

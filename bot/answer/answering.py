@@ -13,8 +13,8 @@ from bot.answer import material
 from bot.answer.prompting import Scene, build_prompt
 from bot.answer.question import Turn
 from bot.buttons import Reply, reply_of
-from bot.command_answers import Asked, answer_command
-from bot.commands import parse
+from bot.commands.doing import Asked, answer_command
+from bot.commands.words import parse
 from bot.group.decisions import Reason
 from bot.group.transcript import transcript
 from bot.languages import Language, has_chinese, language_of

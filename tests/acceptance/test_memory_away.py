@@ -17,7 +17,7 @@ import requests
 
 from bot.agents.prompt import MEMORY_AWAY
 from bot.clicks import turn_id
-from bot.command_texts import MEMORY_AWAY as NOTHING_CHANGED
+from bot.commands.texts import MEMORY_AWAY as NOTHING_CHANGED
 from bot.monitoring import percentile
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_buttons import button_on, click, toast

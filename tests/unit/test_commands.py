@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot import command_texts as texts
-from bot.commands import Command, CommandName, means_everything, means_thread, parse, quietens
+from bot.commands import texts as texts
+from bot.commands.words import Command, CommandName, means_everything, means_thread, parse, quietens
 from memory.models import Overview, WorkingMemory
 from memory.notes import Note
 

@@ -1,13 +1,13 @@
-"""What a command does and answers. The texts are in `bot.command_texts`."""
+"""What a command does and answers. The texts are in `bot.commands.texts`."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from bot import command_texts as texts
 from bot.buttons import CANCEL, CONFIRM, Decision, Reply, decision, follow_ups
-from bot.commands import Command, CommandName, means_everything, means_thread
+from bot.commands import texts as texts
+from bot.commands.words import Command, CommandName, means_everything, means_thread
 from bot.conversation import ConversationManager
 from bot.feishu import markup
 from bot.group.store import ChatConversations
