@@ -18,16 +18,16 @@ from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompt import PendingAction
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.answer.question import Turn
-from bot.buttons import Reply, click_of
 from bot.commands import texts as texts
 from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
-from bot.delivery import Target, Undeliverable, deliver
 from bot.feishu import cards
 from bot.feishu.content import Mention
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import CardAction, MessageEvent
 from bot.languages import Language
 from bot.mentions import Person
+from bot.reply.buttons import Reply, click_of
+from bot.reply.delivery import Target, Undeliverable, deliver
 from bot.services import Services
 from bot.turn import handle_message
 from memory.buttons import ButtonStore, Click, Press

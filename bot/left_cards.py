@@ -10,10 +10,10 @@ import asyncio
 
 import structlog
 
-from bot.buttons import card_buttons
-from bot.delivery import REPLACING, Delivered, Target, Undeliverable, deliver
 from bot.feishu.errors import FeishuFailure
-from bot.live_card import LiveCard
+from bot.reply.buttons import card_buttons
+from bot.reply.delivery import REPLACING, Delivered, Target, Undeliverable, deliver
+from bot.reply.live_card import LiveCard
 from bot.services import Services
 from memory.cards import CardStore, OpenCard
 from memory.errors import StoreError

@@ -19,19 +19,19 @@ from bot.answer.answering import language
 from bot.answer.composing import compose
 from bot.answer.hearing import answered, listen
 from bot.answer.question import Turn, begin, people_of
-from bot.buttons import Reply, card_buttons
 from bot.commands.words import quietens
-from bot.delivery import REPLACING, Delivered, Undeliverable, deliver
 from bot.feishu import markup
 from bot.feishu.events import MessageEvent, Recall
 from bot.mentions import ALL_NAMES, from_card
-from bot.partial import showable
+from bot.reply.buttons import Reply, card_buttons
+from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
+from bot.reply.partial import showable
+from bot.reply.streaming import CardStream, Opening, begin_stream
+from bot.reply.working import showing_work
 from bot.services import Services
-from bot.streaming import CardStream, Opening, begin_stream
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from bot.tending import tend_later
-from bot.working import showing_work
 from memory.models import OpenTurn, StoredCard
 
 log = structlog.get_logger()

@@ -8,11 +8,11 @@ import structlog
 
 from bot.agents.progress import OnProgress
 from bot.answer.hearing import Heard
-from bot.delivery import Target
 from bot.feishu import events
 from bot.feishu.events import MessageEvent
 from bot.mentions import Person
 from bot.names import Names
+from bot.reply.delivery import Target
 from bot.services import Services
 from memory.buttons import ChatType
 from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, thread_root

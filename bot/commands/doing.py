@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from bot.buttons import CANCEL, CONFIRM, Decision, Reply, decision, follow_ups
 from bot.commands import texts as texts
 from bot.commands.words import Command, CommandName, means_everything, means_thread
 from bot.conversation import ConversationManager
@@ -13,6 +12,7 @@ from bot.feishu import markup
 from bot.group.store import ChatConversations
 from bot.languages import Language
 from bot.mentions import from_card
+from bot.reply.buttons import CANCEL, CONFIRM, Decision, Reply, decision, follow_ups
 from bot.services import Services
 from memory.buttons import ChatType, NewButton, new_id
 from memory.errors import StoreUnavailable

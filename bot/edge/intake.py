@@ -13,10 +13,10 @@ from typing import Any
 
 import structlog
 
-from bot.buttons import Toast, click_of, toast
 from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu import events
 from bot.queue.jobs import Inbox, QueueUnavailable
+from bot.reply.buttons import Toast, click_of, toast
 from memory.scope import conversation_id, thread_root
 
 log = structlog.get_logger()

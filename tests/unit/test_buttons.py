@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.prompt import Answer, PendingAction
-from bot.buttons import (
+from bot.feishu.cards import answer_card, card_bytes
+from bot.feishu.events import CardAction
+from bot.feishu.markup import card_markdown
+from bot.feishu.splitting import MAX_MARKDOWN_BYTES
+from bot.reply.buttons import (
     MOST_FOLLOW_UPS,
     card_buttons,
     click_of,
@@ -20,10 +24,6 @@ from bot.buttons import (
     reply_of,
     toast,
 )
-from bot.feishu.cards import answer_card, card_bytes
-from bot.feishu.events import CardAction
-from bot.feishu.markup import card_markdown
-from bot.feishu.splitting import MAX_MARKDOWN_BYTES
 from memory.buttons import NewButton, new_id
 from memory.models import CardButton
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.progress import Progress, said_so_far, without_thoughts
-from bot.delivery import NEUTRAL, Delivered, Target, Undeliverable
 from bot.feishu import cards, markup
 from bot.feishu.errors import FeishuError, Unreachable
-from bot.live_card import TAKEN_BACK, LiveCard
 from bot.mentions import ALL_NAMES, Person, Roster, to_card
-from bot.partial import frame_gap_s, showable
-from bot.streaming import DENIAL, CardStream, Opening, Pace
+from bot.reply.delivery import NEUTRAL, Delivered, Target, Undeliverable
+from bot.reply.live_card import TAKEN_BACK, LiveCard
+from bot.reply.partial import frame_gap_s, showable
+from bot.reply.streaming import DENIAL, CardStream, Opening, Pace
 from memory.cards import OpenCard
 from memory.scope import memory_context
 from tests.support.card_platform import CardPlatform, KeptCards

@@ -13,10 +13,10 @@ from typing import Any
 
 import structlog
 
-from bot.delivery import NEUTRAL, Delivered, Undeliverable
 from bot.feishu import cards, markup, splitting
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
+from bot.reply.delivery import NEUTRAL, Delivered, Undeliverable
 from bot.telemetry import metrics
 from memory.cards import CardStore, OpenCard
 from memory.errors import StoreError

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 import structlog
 
 from bot.agents.progress import Progress
-from bot.delivery import Delivered, Target
 from bot.feishu import cards
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
-from bot.live_card import LiveCard
-from bot.partial import frame_gap_s
+from bot.reply.delivery import Delivered, Target
+from bot.reply.live_card import LiveCard
+from bot.reply.partial import frame_gap_s
 from bot.services import Services
 from bot.telemetry import metrics
 from memory.cards import CardStore, OpenCard
