@@ -17,7 +17,7 @@ from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
 from bot.feishu.models import BotInfo
 from bot.mentions import Person
-from bot.people import People
+from bot.people.meeting import People
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
 from memory.scope import AgentMemoryContext

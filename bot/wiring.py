@@ -19,8 +19,8 @@ from bot.agents.tools.deps import Recall, RecallScope
 from bot.ending import ended
 from bot.feishu.client import FeishuClient
 from bot.memory_access import open_rpc
-from bot.name_keeping import NameKeeper
-from bot.people import People
+from bot.people.keeping import NameKeeper
+from bot.people.meeting import People
 from bot.queue.operations import QueueOperations
 from bot.services import Identity, Services
 from bot.settings import Settings

@@ -22,7 +22,7 @@ from bot.group.decisions import Decision, IncomingMessage
 from bot.group.store import ChatConversations
 from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
-from bot.names import Names
+from bot.people.names import Names
 from bot.raw_messages import raw_text
 from bot.services import Services
 from bot.telemetry import metrics

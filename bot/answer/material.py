@@ -25,7 +25,7 @@ from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
 from bot.group.transcript import MessageRecord
 from bot.mentions import Person, from_card
-from bot.names import Names
+from bot.people.names import Names
 from bot.raw_messages import forwarded_text, is_forward, raw_attachments, raw_text
 from bot.services import Services
 from memory.errors import StoreError

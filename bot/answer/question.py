@@ -11,7 +11,7 @@ from bot.answer.hearing import Heard
 from bot.feishu import events
 from bot.feishu.events import MessageEvent
 from bot.mentions import Person
-from bot.names import Names
+from bot.people.names import Names
 from bot.reply.delivery import Target
 from bot.services import Services
 from memory.buttons import ChatType

@@ -21,7 +21,7 @@ from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu.client import FeishuClient
 from bot.feishu.events import CardAction
 from bot.feishu.models import BotInfo, SentMessage
-from bot.people import People
+from bot.people.meeting import People
 from bot.services import Identity, Services
 from bot.settings import Settings
 from memory.buttons import ButtonStore, Click, NewButton, Press, new_id

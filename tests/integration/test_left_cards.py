@@ -13,7 +13,7 @@ import pytest
 from bot.feishu import cards
 from bot.feishu.errors import Unreachable
 from bot.left_cards import UNFINISHED, finish_left_cards
-from bot.people import People
+from bot.people.meeting import People
 from bot.services import Services
 from memory.cards import CardStore, OpenCard
 from memory.errors import AccessDenied, TurnUnknown

@@ -17,7 +17,7 @@ from psycopg.rows import dict_row
 from bot.agents.embedder import Embedder
 from bot.agents.summariser import Summarise, extractive
 from bot.background import AT_ONCE, TendingHandler, add_tending, defer_tending
-from bot.people import People
+from bot.people.meeting import People
 from bot.queue.jobs import QUEUE, Inbox, QueueUnavailable, worker_app
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.services import Services

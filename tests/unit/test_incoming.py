@@ -24,7 +24,7 @@ from bot.feishu.events import MessageEvent, parse_envelope, parse_message
 from bot.feishu.models import RawMessage, raw_message
 from bot.group.transcript import MessageRecord
 from bot.mentions import Person
-from bot.people import People
+from bot.people.meeting import People
 from bot.raw_messages import MOST_FORWARDED, RECALLED, forwarded_text, raw_text
 from bot.services import Services
 from bot.settings import Settings

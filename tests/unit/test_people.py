@@ -14,9 +14,9 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.content import Mention
 from bot.feishu.errors import Unreachable
 from bot.mentions import Person
-from bot.name_keeping import NameKeeper
-from bot.names import Names
-from bot.people import People
+from bot.people.keeping import NameKeeper
+from bot.people.meeting import People
+from bot.people.names import Names
 from memory.errors import StoreUnavailable
 from memory.people import KnownName, PeopleStore, Sighting
 

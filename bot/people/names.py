@@ -16,7 +16,7 @@ import structlog
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.mentions import Person, Roster
-from bot.name_keeping import NameKeeper
+from bot.people.keeping import NameKeeper
 from memory.errors import StoreError
 from memory.people import PeopleStore, Sighting
 

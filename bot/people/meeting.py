@@ -8,8 +8,8 @@ from collections.abc import Callable
 from bot.feishu.client import FeishuClient
 from bot.feishu.events import MessageEvent
 from bot.mentions import Person
-from bot.name_keeping import NameKeeper
-from bot.names import Names, Sources
+from bot.people.keeping import NameKeeper
+from bot.people.names import Names, Sources
 from memory.people import PeopleStore
 
 
