@@ -20,20 +20,19 @@ from typing import Any
 import procrastinate
 import structlog
 
-from bot import background
 from bot.agents.files import check_files
 from bot.clicks import handle_click
 from bot.database import database_url
 from bot.ending import ended
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
-from bot.left_cards import tend_left_cards
-from bot.queue import jobs
+from bot.queue import background, jobs
 from bot.services import Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.telemetry import logs, metrics
-from bot.tending import handle_tending
 from bot.turn import handle_message, handle_recall
+from bot.upkeep.folding import handle_tending
+from bot.upkeep.left_cards import tend_left_cards
 from bot.wiring import open_services
 from memory.errors import StoreError, StoreUnavailable
 from memory.operations import Operations

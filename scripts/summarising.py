@@ -18,7 +18,7 @@ class NothingToFold(Exception):
 async def summarise(desk: Desk, given: argparse.Namespace, context: AgentMemoryContext) -> int:
     """Folds what the window no longer shows, and prints the summary. Raises `NothingToFold`."""
     from bot.agents.summariser import build_summariser  # both bring the model's client with them
-    from bot.tending import fold, window
+    from bot.upkeep.folding import fold, window
 
     async def names(open_ids: Sequence[str]) -> Mapping[str, str]:
         known = await desk.people.named(context.tenant_key, open_ids)

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from bot.agents.summariser import extractive
-from bot.tending import fold
+from bot.upkeep.folding import fold
 from memory.models import OpenTurn
 from memory.operations import Operations
 from memory.scope import AgentMemoryContext

@@ -22,7 +22,7 @@ from structlog.testing import capture_logs
 
 from bot.agents.embedder import Embedder, EmbeddingFailed, embed_new, find
 from bot.services import Services
-from bot.tending import embed_messages, tend_later
+from bot.upkeep.folding import embed_messages, tend_later
 from memory import migrations
 from memory.models import OpenTurn
 from memory.postgres import PostgresRpc

@@ -14,7 +14,7 @@ from bot.group.decisions import Reason
 from bot.group.store import ChatConversations
 from bot.queue.jobs import Inbox
 from bot.queue.operations import Forgotten, QueueOperations
-from bot.tending import fold
+from bot.upkeep.folding import fold
 from memory.errors import TurnUnknown
 from memory.models import StoredCard
 from memory.notes import NoteStore

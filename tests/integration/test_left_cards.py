@@ -12,9 +12,9 @@ import pytest
 
 from bot.feishu import cards
 from bot.feishu.errors import Unreachable
-from bot.left_cards import UNFINISHED, finish_left_cards
 from bot.people.meeting import People
 from bot.services import Services
+from bot.upkeep.left_cards import UNFINISHED, finish_left_cards
 from memory.cards import CardStore, OpenCard
 from memory.errors import AccessDenied, TurnUnknown
 from memory.postgres import PostgresRpc, connection_pool

@@ -16,13 +16,13 @@ from psycopg.rows import dict_row
 
 from bot.agents.embedder import Embedder
 from bot.agents.summariser import Summarise, extractive
-from bot.background import AT_ONCE, TendingHandler, add_tending, defer_tending
 from bot.people.meeting import People
+from bot.queue.background import AT_ONCE, TendingHandler, add_tending, defer_tending
 from bot.queue.jobs import QUEUE, Inbox, QueueUnavailable, worker_app
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.services import Services
 from bot.settings import Settings
-from bot.tending import TRIES, handle_tending, tend_conversation, tend_later
+from bot.upkeep.folding import TRIES, handle_tending, tend_conversation, tend_later
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn
 from memory.postgres import PostgresRpc, connection_pool

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from bot.agents.summariser import asked, extractive, model_summariser
-from bot.tending import told
+from bot.upkeep.folding import told
 from memory.extraction import extract
 from memory.summaries import (
     MOST_REFERENCES,
