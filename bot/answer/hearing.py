@@ -18,12 +18,12 @@ from bot.feishu import events
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
+from bot.feishu.received import raw_text
 from bot.group.decisions import Decision, IncomingMessage
 from bot.group.store import ChatConversations
 from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
 from bot.people.names import Names
-from bot.raw_messages import raw_text
 from bot.services import Services
 from bot.telemetry import metrics
 from memory.errors import StoreUnavailable

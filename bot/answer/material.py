@@ -23,10 +23,10 @@ from bot.feishu.content import Attachment
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
+from bot.feishu.received import forwarded_text, is_forward, raw_attachments, raw_text
 from bot.group.transcript import MessageRecord
 from bot.mentions import Person, from_card
 from bot.people.names import Names
-from bot.raw_messages import forwarded_text, is_forward, raw_attachments, raw_text
 from bot.services import Services
 from memory.errors import StoreError
 from memory.models import StoredMessage

@@ -19,8 +19,8 @@ import structlog
 
 from bot.edge.intake import Intake
 from bot.feishu import events
-from bot.feishu.long_connection import LongConnection
-from bot.feishu.open_connection import PUSH_AGAIN, Ack
+from bot.feishu.connection.long_connection import LongConnection
+from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack
 from bot.feishu.transport import Transport
 from bot.queue.jobs import QueueUnavailable
 from bot.settings import Settings

@@ -22,9 +22,9 @@ from structlog.testing import capture_logs
 from bot import webhook
 from bot.edge.intake import Intake
 from bot.edge.long_connection import Listener
-from bot.feishu import open_connection
-from bot.feishu.long_connection import LongConnection
-from bot.feishu.open_connection import Ack
+from bot.feishu.connection import open_connection
+from bot.feishu.connection.long_connection import LongConnection
+from bot.feishu.connection.open_connection import Ack
 from bot.feishu.transport import Timeouts, Transport
 from bot.queue.jobs import Inbox
 from bot.settings import Settings, load

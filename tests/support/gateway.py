@@ -26,8 +26,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
 
-from bot.feishu import frames
-from bot.feishu.frames import CONTROL, DATA, Frame
+from bot.feishu.connection import frames
+from bot.feishu.connection.frames import CONTROL, DATA, Frame
 
 _FIXTURES = Path(__file__).parents[1] / "data" / "feishu"
 APP_ID, APP_SECRET = "cli_a1b2c3d4e5f6a7b8", "gateway-app-secret"

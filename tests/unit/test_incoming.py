@@ -22,10 +22,10 @@ from bot.feishu.content import Attachment
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message
 from bot.feishu.models import RawMessage, raw_message
+from bot.feishu.received import MOST_FORWARDED, RECALLED, forwarded_text, raw_text
 from bot.group.transcript import MessageRecord
 from bot.mentions import Person
 from bot.people.meeting import People
-from bot.raw_messages import MOST_FORWARDED, RECALLED, forwarded_text, raw_text
 from bot.services import Services
 from bot.settings import Settings
 from memory.errors import StoreUnavailable

@@ -28,9 +28,9 @@ from bot.agents.specialists import FOLDER, load_specialists
 from bot.agents.tool_context import enrich
 from bot.feishu import cards, markup, splitting
 from bot.feishu.errors import FeishuError
+from bot.feishu.received import forwarded_text
 from bot.group.transcript import MessageRecord, transcript
 from bot.mentions import ALL_NAMES, Person, Roster, address_reply, from_card, to_card
-from bot.raw_messages import forwarded_text
 from bot.reply.buttons import card_buttons, reply_of
 from bot.reply.partial import showable
 from memory.context import Message

@@ -22,10 +22,10 @@ import structlog
 from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed
 
-from bot.feishu import frames
-from bot.feishu.assembly import Assembly
+from bot.feishu.connection import frames
+from bot.feishu.connection.assembly import Assembly
+from bot.feishu.connection.frames import CONTROL, DATA, Frame, MalformedFrame
 from bot.feishu.errors import FeishuFailure
-from bot.feishu.frames import CONTROL, DATA, Frame, MalformedFrame
 
 log = structlog.get_logger()
 

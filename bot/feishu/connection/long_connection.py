@@ -29,8 +29,8 @@ import structlog
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 
+from bot.feishu.connection.open_connection import Handler, OpenConnection, Pace
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable, classify
-from bot.feishu.open_connection import Handler, OpenConnection, Pace
 from bot.feishu.transport import Request, Transport
 
 log = structlog.get_logger()

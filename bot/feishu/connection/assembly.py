@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.feishu.frames import Frame, MalformedFrame
+from bot.feishu.connection.frames import Frame, MalformedFrame
 
 # The parts of a message follow each other closely; lark-oapi waits for five seconds too.
 _PARTS_LIVE_S = 5.0
