@@ -86,7 +86,7 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
 
 
 async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
-    material = await material.gather(services, _source(turn, opened))
+    came = await material.gather(services, _source(turn, opened))
     return build_prompt(
         opened,
         turn.question,
@@ -97,8 +97,8 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
         recalled=await _recalled(services, turn, opened),
         budget_tokens=services.settings.history_token_budget,
         calibration=services.meter.calibration,
-        material=material.text,
-        images=material.images,
+        material=came.text,
+        images=came.images,
     )
 
 

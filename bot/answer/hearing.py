@@ -1,7 +1,7 @@
 """Listening in a group: what is heard is kept while a conversation is on, and decided upon.
 
-Whether the bot speaks is decided in `bot.group.decisions`; here are the steps around it that need the
-store or Feishu: recording, seeding a new conversation with recent messages, logging the decision.
+Whether the bot speaks is decided in `bot.group.decisions`; here are the steps around it that need
+the store or Feishu: recording, seeding a conversation with recent messages, logging the decision.
 """
 
 from __future__ import annotations
