@@ -5,7 +5,8 @@ from __future__ import annotations
 import structlog
 
 from bot.settings import Settings
-from memory import embedded, migrations
+from memory import migrations
+from memory.backends import embedded
 
 log = structlog.get_logger()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from bot.settings import Settings
-from memory.postgres import PostgresRpc, connection_pool
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.store import Rpc
 
 log = structlog.get_logger()
@@ -15,7 +15,9 @@ async def open_rpc(settings: Settings, url: str, *, size: int = 8) -> Rpc:
     """The configured transport. `url`: the database, where it is used directly, with `size`
     connections at most."""
     if settings.supabase_url:
-        from memory.supabase import SupabaseRpc  # 20 MB that the embedded database does not need
+        from memory.backends.supabase import (
+            SupabaseRpc,  # 20 MB that the embedded database does not need
+        )
 
         if not settings.supabase_jwt_secret:
             log.warning(

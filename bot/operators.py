@@ -12,10 +12,11 @@ import psycopg
 
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
-from memory import embedded, migrations
+from memory import migrations
+from memory.backends import embedded
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.operations import Operations
 from memory.people import PeopleStore
-from memory.postgres import PostgresRpc, connection_pool
 from memory.store import MemoryStore, Rpc
 
 # Operators read whole tables; the message path has limits of its own.
@@ -89,7 +90,9 @@ def _database_url(settings: Settings) -> str:
 
 async def _open_rpc(settings: Settings, url: str) -> Rpc:
     if settings.supabase_url:
-        from memory.supabase import SupabaseRpc  # 20 MB that the embedded database does not need
+        from memory.backends.supabase import (
+            SupabaseRpc,  # 20 MB that the embedded database does not need
+        )
 
         return SupabaseRpc(
             settings.supabase_url,

@@ -15,11 +15,11 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from memory.backends.postgres import Pool
 from memory.errors import AccessDenied, StoreUnavailable
 from memory.late_writes import LateWrite
 from memory.migrations import SCHEMA
 from memory.models import StoredCard, TurnState
-from memory.postgres import Pool
 from memory.scope import AgentMemoryContext, memory_context
 
 _BATCH = 50
@@ -184,7 +184,7 @@ class Spool:
         places = sql.SQL(", ").join(sql.Placeholder() for _ in arguments)
         statement = sql.SQL("select {}({})").format(sql.Identifier(SCHEMA, function), places)
         try:
-            # The second limit gives up a server that does not even cancel; see memory.postgres.
+            # The second limit gives up a server that does not even cancel; see memory.backends.postgres.
             async with (
                 asyncio.timeout(self._timeout_s + _CANCEL_GRACE_S),
                 asyncio.timeout(self._timeout_s),

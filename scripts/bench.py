@@ -34,7 +34,7 @@ from typing import NoReturn
 import psycopg
 from rich.console import Console
 
-from memory import embedded
+from memory.backends import embedded
 from memory.migrations import MigrationFailed
 from scripts.bench_support.figures import Failed, Figure, report, table
 from scripts.bench_support.footprint import measure_footprint

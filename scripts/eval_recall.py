@@ -22,8 +22,9 @@ import psycopg
 
 from bot.agents.embedder import Embedder, build_embedder
 from bot.settings import EXIT_STATUS, SettingsError, load
-from memory import embedded, migrations
-from memory.postgres import PostgresRpc, connection_pool
+from memory import migrations
+from memory.backends import embedded
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.recall import Likeness, passages, recall_params
 from memory.scope import AgentMemoryContext, memory_context
 from scripts.bench_support.processes import postmaster, stop_server

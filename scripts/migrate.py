@@ -13,7 +13,8 @@ import sys
 import psycopg
 
 from bot.settings import EXIT_STATUS, SettingsError, load
-from memory import embedded, migrations
+from memory import migrations
+from memory.backends import embedded
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from bot.agents.embedder import Embedder, embed_new
-from memory.postgres import PostgresRpc, connection_pool
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.recall import Likeness
 from memory.scope import AgentMemoryContext
 from memory.vectors import as_text, bare

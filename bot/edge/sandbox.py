@@ -9,7 +9,7 @@ from flask import Flask
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from bot.settings import Settings
-from memory.postgres import prepare_threshold
+from memory.backends.postgres import prepare_threshold
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 

@@ -17,8 +17,8 @@ from procrastinate.jobs import Job
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from memory.backends.postgres import prepare_threshold
 from memory.migrations import SCHEMA
-from memory.postgres import prepare_threshold
 
 QUEUE = "feishu"
 EVENT_TASK = "feishu.event"

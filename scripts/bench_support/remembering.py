@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from memory.postgres import PostgresRpc, connection_pool
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from scripts.bench_support.figures import Figure, percentile

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import psycopg
 import pytest
 
-from memory.postgres import PostgresRpc, connection_pool
+from memory.backends.postgres import PostgresRpc, connection_pool
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from bot.agents.embedder import Embedder, EmbeddingFailed, embed_new, find
 from bot.services import Services
 from bot.upkeep.folding import embed_messages, tend_later
 from memory import migrations
+from memory.backends.postgres import PostgresRpc
 from memory.models import OpenTurn
-from memory.postgres import PostgresRpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from sandbox.model import ModelServer

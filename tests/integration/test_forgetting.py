@@ -15,11 +15,11 @@ from bot.group.store import ChatConversations
 from bot.queue.jobs import Inbox
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.upkeep.folding import fold
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import TurnUnknown
 from memory.models import StoredCard
 from memory.notes import NoteStore
 from memory.operations import Operations
-from memory.postgres import PostgresRpc, connection_pool
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool, SpooledTurn
 from memory.store import MemoryStore

@@ -13,10 +13,10 @@ from bot.group.store import ChatConversations
 from bot.queue.jobs import Inbox
 from bot.queue.operations import QueueDepth, QueueOperations
 from memory import health
+from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, WorkingMemoryTooLarge
 from memory.notes import NoteStore
 from memory.operations import Operations
-from memory.postgres import PostgresRpc
 from memory.probe import probe_isolation
 from memory.store import MemoryStore, Rpc
 from tests.support.backends import PostgresBackend, SupabaseBackend

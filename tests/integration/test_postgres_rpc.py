@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import BadPatch
-from memory.postgres import PostgresRpc, connection_pool
 from memory.store import MemoryStore
 from tests.support.people import Group
 

@@ -24,10 +24,10 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from bot.agents.manager import Answer, Manager, Prompt, Stores
 from bot.agents.offline.model import offline_model
 from bot.agents.tool_context import enrich, registry_table
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.context import Message
 from memory.models import WorkingMemory
 from memory.notes import Note, NoteStore
-from memory.postgres import PostgresRpc, connection_pool
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.people import Group

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 
 from bot.queue.operations import QueueOperations
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.drain import Drain
 from memory.errors import AccessDenied, TurnUnknown
 from memory.late_writes import LateWrite
 from memory.models import StoredCard
-from memory.postgres import PostgresRpc, connection_pool
 from memory.spool import Spool, SpooledTurn
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange, texts

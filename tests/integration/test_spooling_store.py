@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.errors import StoreUnavailable
 from memory.models import StoredCard
-from memory.postgres import PostgresRpc, connection_pool
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool, SpoolState
 from memory.spooling import SpoolingStore

@@ -23,9 +23,9 @@ from bot.queue.operations import Forgotten, QueueOperations
 from bot.services import Services
 from bot.settings import Settings
 from bot.upkeep.folding import TRIES, handle_tending, tend_conversation, tend_later
+from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn
-from memory.postgres import PostgresRpc, connection_pool
 from memory.scope import AgentMemoryContext, own_context
 from memory.store import MemoryStore, Rpc
 from tests.support.card_platform import CardPlatform

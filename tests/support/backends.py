@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from memory.postgres import PostgresRpc, connection_pool
+from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.backends.supabase import SupabaseRpc
 from memory.store import MemoryStore, Rpc
-from memory.supabase import SupabaseRpc
 from tests.support.lite import SupabaseLite
 from tests.support.postgres import database_name
 from tests.support.relay import Connect, Streams

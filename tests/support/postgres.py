@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import psycopg
 from psycopg import sql
 
-from memory import embedded
+from memory.backends import embedded
 
 # A test database is thrown away, so nothing needs to survive a power cut.
 _FAST = ("fsync = off", "full_page_writes = off", "synchronous_commit = off")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.backends.supabase import TokenMinter
 from memory.scope import AgentMemoryContext, memory_context
-from memory.supabase import TokenMinter
 
 SECRET = "a-signing-key-that-only-these-tests-know-0123456789"
 NOW = 1_800_000_000.0
