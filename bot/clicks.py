@@ -1,7 +1,7 @@
 """Clicks on buttons, in the worker: a follow-up is a message of whoever clicked, a confirmed action
 is done once.
 
-The press is what counts (`memory.buttons`): a click that was refused at the edge, forged or double,
+The press is what counts (`memory.kept.buttons`): a click that was refused at the edge, forged or double,
 ends here. A follow-up then goes the way of every message, under the click's own turn id.
 """
 
@@ -30,11 +30,11 @@ from bot.reply.buttons import Reply, click_of
 from bot.reply.delivery import Target, Undeliverable, deliver
 from bot.services import Services
 from bot.turn import handle_message
-from memory.buttons import ButtonStore, Click, Press
 from memory.errors import StoreError, StoreUnavailable
+from memory.kept.buttons import ButtonStore, Click, Press
+from memory.kept.notes import NoteStore
+from memory.kept.operations import Operations
 from memory.models import OpenTurn
-from memory.notes import NoteStore
-from memory.operations import Operations
 from memory.scope import MAIN_ROOT
 
 log = structlog.get_logger()

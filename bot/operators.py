@@ -15,8 +15,8 @@ from bot.settings import Settings
 from memory import migrations
 from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.operations import Operations
-from memory.people import PeopleStore
+from memory.kept.operations import Operations
+from memory.kept.people import PeopleStore
 from memory.store import MemoryStore, Rpc
 
 # Operators read whole tables; the message path has limits of its own.

@@ -27,10 +27,10 @@ from bot.settings import Settings
 from bot.telemetry.memory import CountedMemory
 from memory.backends.postgres import connection_pool
 from memory.breaker import BreakingRpc, CircuitBreaker
+from memory.kept.notes import NoteStore
+from memory.kept.people import PeopleStore
 from memory.late_rpc import LateRpc
 from memory.linking import Linker
-from memory.notes import NoteStore
-from memory.people import PeopleStore
 from memory.recall import render
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool

@@ -35,7 +35,7 @@ from bot.upkeep.folding import handle_tending
 from bot.upkeep.left_cards import tend_left_cards
 from bot.wiring import open_services
 from memory.errors import StoreError, StoreUnavailable
-from memory.operations import Operations
+from memory.kept.operations import Operations
 from memory.spooling import SpoolingStore
 
 log = structlog.get_logger()

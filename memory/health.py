@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
+from memory.kept.operations import Orphan, Table
 from memory.models import Conversation
-from memory.operations import Orphan, Table
 from memory.scope import conversation_id
 
 _ID = re.compile(r"feishu:oc_[\w-]+:(om_[\w-]+|main)")

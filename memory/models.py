@@ -71,7 +71,7 @@ class Summary:
 class OpenTurn:
     """A turn as it stands. `history` ends with the question; it is empty unless state is open.
 
-    `registry`: rows of `note_registry`, for `memory.notes.registered_notes`.
+    `registry`: rows of `note_registry`, for `memory.kept.notes.registered_notes`.
 
     `fold_due`: enough messages lie between summary and history to be folded (`memory.summaries`).
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from memory.errors import AccessDenied, StoreError
+from memory.kept.operations import Operations
 from memory.models import Scope
-from memory.operations import Operations
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore, Rpc
 

@@ -23,9 +23,9 @@ from typing import Any, TypeVar
 import structlog
 
 from memory.breaker import BreakingRpc
-from memory.buttons import NewButton
 from memory.drain import Drain
 from memory.errors import StoreError, StoreUnavailable
+from memory.kept.buttons import NewButton
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool, SpooledTurn, SpoolUnavailable

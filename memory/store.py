@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from memory.buttons import NewButton
+from memory.kept.buttons import NewButton
 from memory.models import (
     Conversation,
     OpenTurn,

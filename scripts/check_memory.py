@@ -28,8 +28,8 @@ from bot.settings import load
 from bot.verification import difference, is_verifiable
 from memory import health
 from memory.health import Finding
+from memory.kept.operations import Table
 from memory.models import Conversation
-from memory.operations import Table
 from memory.probe import probe_isolation
 from scripts.console import FINDINGS, Screen, moment, parser, print_json, progress, run
 

@@ -7,7 +7,7 @@ import sys
 
 from bot.agents.embedder import Embedder, EmbeddingFailed, build_embedder, embed_new
 from bot.operators import Desk
-from memory.vectors import Backlog, EmbeddingStore
+from memory.kept.embeddings import Backlog, EmbeddingStore
 from scripts.console import FINDINGS, print_json, progress
 
 

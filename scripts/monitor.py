@@ -36,7 +36,7 @@ from bot.queue.jobs import QueueUnavailable
 from bot.queue.operations import QueueDepth
 from bot.settings import load
 from memory.errors import StoreError
-from memory.operations import RecentTurns
+from memory.kept.operations import RecentTurns
 from scripts.console import FINDINGS, Screen, parser, print_json, rich_table, run
 
 Rows = Sequence[tuple[str, ...]]

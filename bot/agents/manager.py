@@ -42,7 +42,7 @@ from bot.agents.tools.memory import memory_tools
 from bot.agents.tools.notes import note_tools
 from bot.agents.tools.recording import clean_text
 from memory.context import Message
-from memory.notes import NoteStore
+from memory.kept.notes import NoteStore
 from memory.store import MemoryStore
 
 __all__ = ["Answer", "Manager", "ModelUnavailable", "Prompt", "Stores", "tool_names"]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from memory.notes import RegisteredNote
+from memory.kept.notes import RegisteredNote
 
 HEADING = "[Tool context: what the tools did for this reply. Not part of the reply.]"
 NOTE_COLUMNS = "| no. | title | ID | tags | last action | recency (1 = used last) |"

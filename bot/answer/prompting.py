@@ -14,8 +14,8 @@ from bot.agents.tool_context import enrich, registry_table
 from bot.feishu import markup
 from bot.mentions import from_card
 from memory.context import Message, Sections, assemble
+from memory.kept.notes import registered_notes
 from memory.models import OpenTurn, StoredMessage, WorkingMemory
-from memory.notes import registered_notes
 from memory.scope import AgentMemoryContext
 from memory.tokens import Calibration
 

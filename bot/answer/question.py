@@ -14,7 +14,7 @@ from bot.mentions import Person
 from bot.people.names import Names
 from bot.reply.delivery import Target
 from bot.services import Services
-from memory.buttons import ChatType
+from memory.kept.buttons import ChatType
 from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, thread_root
 
 

@@ -14,10 +14,10 @@ from bot.languages import Language
 from bot.mentions import from_card
 from bot.reply.buttons import CANCEL, CONFIRM, Decision, Reply, decision, follow_ups
 from bot.services import Services
-from memory.buttons import ChatType, NewButton, new_id
 from memory.errors import StoreUnavailable
+from memory.kept.buttons import ChatType, NewButton, new_id
+from memory.kept.notes import NoteStore
 from memory.models import OpenTurn, StoredMessage
-from memory.notes import NoteStore
 from memory.scope import AgentMemoryContext
 
 FORGET_THREAD = "forget.thread"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.languages import Language
+from memory.kept.notes import Note
 from memory.models import Overview, WorkingMemory
-from memory.notes import Note
 
 _VALUE_CHARS = 200
 _MESSAGE_CHARS = 120

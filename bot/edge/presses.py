@@ -21,8 +21,8 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from memory.buttons import ButtonStore, Click, Press
 from memory.errors import StoreError
+from memory.kept.buttons import ButtonStore, Click, Press
 from memory.store import Rpc
 
 _LIMIT_S = 1.0

@@ -10,7 +10,7 @@ import structlog
 
 from bot.ending import ended
 from memory.errors import StoreError, StoreUnavailable
-from memory.people import PeopleStore, Sighting
+from memory.kept.people import PeopleStore, Sighting
 
 log = structlog.get_logger()
 

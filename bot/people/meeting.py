@@ -10,7 +10,7 @@ from bot.feishu.events import MessageEvent
 from bot.mentions import Person
 from bot.people.keeping import NameKeeper
 from bot.people.names import Names, Sources
-from memory.people import PeopleStore
+from memory.kept.people import PeopleStore
 
 
 class People:

@@ -18,7 +18,7 @@ from bot.feishu.errors import FeishuFailure
 from bot.mentions import Person, Roster
 from bot.people.keeping import NameKeeper
 from memory.errors import StoreError
-from memory.people import PeopleStore, Sighting
+from memory.kept.people import PeopleStore, Sighting
 
 log = structlog.get_logger()
 

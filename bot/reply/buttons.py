@@ -18,7 +18,7 @@ from bot.feishu import cards
 from bot.feishu.content import as_text
 from bot.feishu.events import CardAction
 from bot.languages import Language
-from memory.buttons import ID_LENGTH, ChatType, Click, NewButton, Verdict, new_id
+from memory.kept.buttons import ID_LENGTH, ChatType, Click, NewButton, Verdict, new_id
 from memory.models import CardButton
 
 MOST_FOLLOW_UPS = 3

@@ -18,8 +18,8 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
 from bot.reply.delivery import NEUTRAL, Delivered, Undeliverable
 from bot.telemetry import metrics
-from memory.cards import CardStore, OpenCard
 from memory.errors import StoreError
+from memory.kept.cards import CardStore, OpenCard
 
 log = structlog.get_logger()
 
@@ -31,7 +31,7 @@ _GONE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINA
 
 
 class LiveCard:
-    """A card that was kept (`memory.cards`) and is now written on by this process alone."""
+    """A card that was kept (`memory.kept.cards`) and is now written on by this process alone."""
 
     def __init__(self, feishu: FeishuClient, store: CardStore, kept: OpenCard) -> None:
         self._feishu = feishu

@@ -27,8 +27,8 @@ from bot.reply.live_card import LiveCard
 from bot.reply.partial import frame_gap_s
 from bot.services import Services
 from bot.telemetry import metrics
-from memory.cards import CardStore, OpenCard
 from memory.errors import StoreError
+from memory.kept.cards import CardStore, OpenCard
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext
 

@@ -15,8 +15,8 @@ from bot.reply.buttons import card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Target, Undeliverable, deliver
 from bot.reply.live_card import LiveCard
 from bot.services import Services
-from memory.cards import CardStore, OpenCard
 from memory.errors import StoreError
+from memory.kept.cards import CardStore, OpenCard
 from memory.models import StoredCard
 
 log = structlog.get_logger()

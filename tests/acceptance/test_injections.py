@@ -20,7 +20,7 @@ import pytest
 
 from bot.clicks import turn_id
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.notes import NoteStore
+from memory.kept.notes import NoteStore
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore, Rpc
 from tests.acceptance.conftest import World, is_from_bot

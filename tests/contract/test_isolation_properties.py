@@ -24,13 +24,13 @@ import pytest
 
 from bot.group.store import ChatConversations
 from bot.group.transcript import MessageRecord
-from memory.buttons import ButtonStore, Click, NewButton
 from memory.errors import StoreError, StoreUnavailable
-from memory.notes import NoteStore
+from memory.kept.buttons import ButtonStore, Click, NewButton
+from memory.kept.embeddings import EmbeddingStore
+from memory.kept.notes import NoteStore
 from memory.recall import Likeness
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
-from memory.vectors import EmbeddingStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
 

@@ -14,8 +14,8 @@ import pytest
 from psycopg import sql
 
 from memory.identity import FeishuPerson
-from memory.operations import Operations
-from memory.people import KnownName, PeopleStore, Sighting, StoredPerson
+from memory.kept.operations import Operations
+from memory.kept.people import KnownName, PeopleStore, Sighting, StoredPerson
 from memory.store import Rpc
 from tests.support.actors import Actor, succeeds
 from tests.support.backends import Backend

@@ -10,8 +10,8 @@ import pytest
 
 from bot.agents.summariser import extractive
 from bot.upkeep.folding import fold
+from memory.kept.operations import Operations
 from memory.models import OpenTurn
-from memory.operations import Operations
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
 from memory.summaries import Fold, Line, Summaries

@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 from memory.errors import AccessDenied, IdentityMissing
+from memory.kept.embeddings import EmbeddingStore, Unembedded
 from memory.recall import Likeness, RecallScope
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
-from memory.vectors import EmbeddingStore, Unembedded
 from tests.support.backends import Backend
 from tests.support.people import Group
 

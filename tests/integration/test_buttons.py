@@ -24,8 +24,8 @@ from bot.feishu.models import BotInfo, SentMessage
 from bot.people.meeting import People
 from bot.services import Identity, Services
 from bot.settings import Settings
-from memory.buttons import ButtonStore, Click, NewButton, Press, new_id
 from memory.errors import IdentityMissing, StoreUnavailable
+from memory.kept.buttons import ButtonStore, Click, NewButton, Press, new_id
 from memory.models import CardButton
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc

@@ -17,9 +17,9 @@ from bot.queue.operations import Forgotten, QueueOperations
 from bot.upkeep.folding import fold
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import TurnUnknown
+from memory.kept.notes import NoteStore
+from memory.kept.operations import Operations
 from memory.models import StoredCard
-from memory.notes import NoteStore
-from memory.operations import Operations
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool, SpooledTurn
 from memory.store import MemoryStore

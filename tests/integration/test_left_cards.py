@@ -16,8 +16,8 @@ from bot.people.meeting import People
 from bot.services import Services
 from bot.upkeep.left_cards import UNFINISHED, finish_left_cards
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.cards import CardStore, OpenCard
 from memory.errors import AccessDenied, TurnUnknown
+from memory.kept.cards import CardStore, OpenCard
 from memory.store import MemoryStore, Rpc
 from tests.support.backends import PostgresBackend, SupabaseBackend
 from tests.support.card_platform import CardPlatform

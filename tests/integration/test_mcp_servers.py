@@ -26,8 +26,8 @@ from bot.agents.manager import Manager, Prompt, Stores
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import ActionAlreadyRun, McpServers, ServerDown, TimeLimits
 from bot.agents.specialists import Specialist
+from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory
-from memory.notes import NoteStore
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 

@@ -15,8 +15,8 @@ from bot.queue.operations import QueueDepth, QueueOperations
 from memory import health
 from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, WorkingMemoryTooLarge
-from memory.notes import NoteStore
-from memory.operations import Operations
+from memory.kept.notes import NoteStore
+from memory.kept.operations import Operations
 from memory.probe import probe_isolation
 from memory.store import MemoryStore, Rpc
 from tests.support.backends import PostgresBackend, SupabaseBackend

@@ -26,8 +26,8 @@ from bot.agents.offline.model import offline_model
 from bot.agents.tool_context import enrich, registry_table
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.context import Message
+from memory.kept.notes import Note, NoteStore
 from memory.models import WorkingMemory
-from memory.notes import Note, NoteStore
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.people import Group

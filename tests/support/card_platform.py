@@ -10,8 +10,8 @@ from typing import Any
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.models import SentMessage
-from memory.cards import CardStore, OpenCard
 from memory.errors import StoreUnavailable
+from memory.kept.cards import CardStore, OpenCard
 from memory.scope import AgentMemoryContext
 
 Call = tuple[str, Mapping[str, Any]]
@@ -84,7 +84,7 @@ class CardPlatform(FeishuClient):
 
 
 class KeptCards(CardStore):
-    """`memory.cards` in memory, for one turn; `away` makes every call fail."""
+    """`memory.kept.cards` in memory, for one turn; `away` makes every call fail."""
 
     def __init__(self, kept: OpenCard | None = None) -> None:
         self.kept = kept

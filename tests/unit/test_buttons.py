@@ -24,7 +24,7 @@ from bot.reply.buttons import (
     reply_of,
     toast,
 )
-from memory.buttons import NewButton, new_id
+from memory.kept.buttons import NewButton, new_id
 from memory.models import CardButton
 
 MAIL = PendingAction(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from bot.commands import texts as texts
 from bot.commands.words import Command, CommandName, means_everything, means_thread, parse, quietens
+from memory.kept.notes import Note
 from memory.models import Overview, WorkingMemory
-from memory.notes import Note
 
 
 @pytest.mark.parametrize(

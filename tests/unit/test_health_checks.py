@@ -10,8 +10,8 @@ import pytest
 
 from memory import health
 from memory.health import Finding
+from memory.kept.operations import Orphan, Table
 from memory.models import Conversation
-from memory.operations import Orphan, Table
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

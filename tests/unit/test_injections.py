@@ -35,8 +35,8 @@ from bot.reply.buttons import card_buttons, reply_of
 from bot.reply.partial import showable
 from memory.context import Message
 from memory.errors import AccessDenied, StoreError
+from memory.kept.notes import NoteStore
 from memory.models import CardButton, WorkingMemory
-from memory.notes import NoteStore
 from memory.recall import Passage, render
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore

@@ -25,8 +25,8 @@ from bot.agents.specialists import Specialist
 from bot.agents.tool_context import HEADING
 from memory.context import Message
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
+from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory
-from memory.notes import NoteStore
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 

@@ -18,7 +18,7 @@ from bot.people.keeping import NameKeeper
 from bot.people.meeting import People
 from bot.people.names import Names
 from memory.errors import StoreUnavailable
-from memory.people import KnownName, PeopleStore, Sighting
+from memory.kept.people import KnownName, PeopleStore, Sighting
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from bot.reply.delivery import NEUTRAL, Delivered, Target, Undeliverable
 from bot.reply.live_card import TAKEN_BACK, LiveCard
 from bot.reply.partial import frame_gap_s, showable
 from bot.reply.streaming import DENIAL, CardStream, Opening, Pace
-from memory.cards import OpenCard
+from memory.kept.cards import OpenCard
 from memory.scope import memory_context
 from tests.support.card_platform import CardPlatform, KeptCards
 

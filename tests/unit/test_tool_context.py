@@ -15,7 +15,7 @@ from bot.agents.tool_context import (
     registry_table,
     without_context,
 )
-from memory.notes import RegisteredNote
+from memory.kept.notes import RegisteredNote
 
 
 def _call(result: Any, *, ok: bool = True, **arguments: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.agents.embedder import build_embedder
 from bot.settings import SettingsError, load
-from memory.vectors import as_text, bare
+from memory.kept.embeddings import as_text, bare
 from sandbox.model_embeddings import BadEmbeddingRequest, embedding, embeddings
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.agents.offline.commands import Command
 from bot.agents.prompt import REGISTRY
-from memory.notes import search_terms
+from memory.kept.notes import search_terms
 
 _NOTE = re.compile(r"\"([^\"\n]{1,200})\" \(ID: (note_[a-z2-7]+)\)")
 _ROW = re.compile(

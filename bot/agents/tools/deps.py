@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.toolsets import ToolsetTool
 
 from bot.agents.prompt import PendingAction, Prompt
-from memory.notes import NoteStore
+from memory.kept.notes import NoteStore
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 

@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import ToolFailed
 from bot.agents.prompt import one_line
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
-from memory.notes import Note, NoteChange, note_id
+from memory.kept.notes import Note, NoteChange, note_id
 from memory.scope import AgentMemoryContext
 
 _LISTED = 50

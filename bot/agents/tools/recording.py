@@ -13,7 +13,7 @@ from pydantic_core import to_jsonable_python
 
 from bot.agents.tools.deps import ToolDeps
 from memory.errors import AccessDenied, StoreError, StoreUnavailable, WorkingMemoryTooLarge
-from memory.notes import NoteInvalid, NoteNotFound
+from memory.kept.notes import NoteInvalid, NoteNotFound
 
 _LONGEST_RESULT = 24_000
 
