@@ -31,7 +31,7 @@ from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
 from memory.late_rpc import LateRpc
 from memory.linking import Linker
-from memory.recall import render
+from memory.recall.passages import render
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool
 from memory.spooling import SpoolingStore

@@ -23,7 +23,7 @@ from memory.models import (
     TurnState,
     WorkingMemory,
 )
-from memory.recall import Likeness, Passage, RecallScope, passages, recall_params
+from memory.recall.passages import Likeness, Passage, RecallScope, passages, recall_params
 from memory.scope import AgentMemoryContext
 
 Json = Any
@@ -154,7 +154,7 @@ class MemoryStore:
         before_id: int | None = None,
         likeness: Likeness | None = None,
     ) -> tuple[Passage, ...]:
-        """Earlier turns of the subject that fit `query`, best first (see `memory.recall`).
+        """Earlier turns of the subject that fit `query`, best first (see `memory.recall.passages`).
 
         `scope` everywhere raises `AccessDenied` unless the sender is the subject. With `before_id`
         this conversation is searched only before that message. `likeness` finds by meaning too.

@@ -25,7 +25,7 @@ from bot.settings import EXIT_STATUS, SettingsError, load
 from memory import migrations
 from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.recall import Likeness, passages, recall_params
+from memory.recall.passages import Likeness, passages, recall_params
 from memory.scope import AgentMemoryContext, memory_context
 from scripts.bench_support.processes import postmaster, stop_server
 from scripts.recall_corpora import Corpus, Turn, load_locomo, load_memory_bank

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from memory.dates import DEFAULT_ZONE
+from memory.recall.dates import DEFAULT_ZONE
 
 _EVIDENCE = re.compile(r"D\d+:\d+")
 

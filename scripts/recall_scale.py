@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import psycopg
 
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.recall import recall_params
+from memory.recall.passages import recall_params
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 

@@ -24,7 +24,7 @@ from openai import (
 from bot.settings import Settings
 from bot.telemetry import metrics
 from memory.kept.embeddings import EmbeddingStore, Unembedded, Vector, as_text, bare
-from memory.recall import Likeness, Passage, RecallScope
+from memory.recall.passages import Likeness, Passage, RecallScope
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
 

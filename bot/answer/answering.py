@@ -23,7 +23,7 @@ from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from memory.errors import StoreError
 from memory.models import OpenTurn
-from memory.recall import RecallScope, needs_recall, render
+from memory.recall.passages import RecallScope, needs_recall, render
 from memory.tokens import estimate_tokens
 
 log = structlog.get_logger()

@@ -28,7 +28,7 @@ from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, NewButton
 from memory.kept.embeddings import EmbeddingStore
 from memory.kept.notes import NoteStore
-from memory.recall import Likeness
+from memory.recall.passages import Likeness
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend

@@ -12,7 +12,7 @@ import pytest
 
 from memory.errors import AccessDenied, IdentityMissing
 from memory.kept.embeddings import EmbeddingStore, Unembedded
-from memory.recall import Likeness, RecallScope
+from memory.recall.passages import Likeness, RecallScope
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
 from tests.support.backends import Backend

@@ -14,7 +14,7 @@ import pytest
 
 from memory import migrations
 from memory.errors import AccessDenied, BadPatch, IdentityMissing
-from memory.recall import Passage, RecallScope, passages, recall_params
+from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
 from scripts.eval_recall import evaluate, store

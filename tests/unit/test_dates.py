@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.dates import date_range
+from memory.recall.dates import date_range
 
 # A Saturday, 14:00 in Shanghai.
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)

@@ -37,7 +37,7 @@ from memory.context import Message
 from memory.errors import AccessDenied, StoreError
 from memory.kept.notes import NoteStore
 from memory.models import CardButton, WorkingMemory
-from memory.recall import Passage, render
+from memory.recall.passages import Passage, render
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from sandbox.card_check import check_card, notified_by

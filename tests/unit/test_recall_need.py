@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.recall import content_words, needs_recall
+from memory.recall.passages import content_words, needs_recall
 
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
 WINDOW = ["我们在讨论季度预算和招聘计划", "The launch is planned for 3 March, the venue is booked."]

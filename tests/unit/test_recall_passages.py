@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall import Passage, one_line, passages, recall_params, render
+from memory.recall.passages import Passage, one_line, passages, recall_params, render
 from memory.scope import memory_context
 
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)

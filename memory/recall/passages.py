@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Literal
 
-from memory.dates import DEFAULT_ZONE, DateRange, date_range
+from memory.recall.dates import DEFAULT_ZONE, DateRange, date_range
 from memory.scope import AgentMemoryContext
 
 RecallScope = Literal["thread", "chat", "everywhere"]
