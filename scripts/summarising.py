@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from bot.operators import Desk
 from memory.scope import AgentMemoryContext
-from memory.summaries import Fold, Summaries
+from memory.summary.text import Fold, Summaries
 from scripts.console import Screen, print_json, progress
 
 

@@ -19,8 +19,8 @@ from bot.agents.progress import without_thoughts
 from bot.agents.quotation import quoted
 from bot.settings import Settings
 from bot.telemetry import metrics
-from memory.extraction import extract
-from memory.summaries import SUMMARY_TOKENS, Line, transcribed
+from memory.summary.extraction import extract
+from memory.summary.text import SUMMARY_TOKENS, Line, transcribed
 
 log = structlog.get_logger()
 

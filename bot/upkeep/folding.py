@@ -23,7 +23,7 @@ from bot.telemetry import metrics
 from memory.errors import StoreError
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext, own_context
-from memory.summaries import (
+from memory.summary.text import (
     Fold,
     FoldedMessage,
     Line,

@@ -14,7 +14,7 @@ from memory.kept.operations import Operations
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
-from memory.summaries import Fold, Line, Summaries
+from memory.summary.text import Fold, Line, Summaries
 from tests.support.backends import Backend
 from tests.support.exchanges import exchange, texts
 from tests.support.people import Group

@@ -23,7 +23,7 @@ from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool, SpooledTurn
 from memory.store import MemoryStore
-from memory.summaries import Summaries
+from memory.summary.text import Summaries
 from tests.support.people import Group
 from tests.support.sentinel import tables_with
 

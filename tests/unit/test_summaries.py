@@ -13,8 +13,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from bot.agents.summariser import asked, extractive, model_summariser
 from bot.upkeep.folding import told
-from memory.extraction import extract
-from memory.summaries import (
+from memory.summary.extraction import extract
+from memory.summary.text import (
     MOST_REFERENCES,
     SUMMARY_TOKENS,
     FoldedMessage,

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from memory.summaries import SUMMARY_TOKENS, Line, cut, transcribed
+from memory.summary.text import SUMMARY_TOKENS, Line, cut, transcribed
 from memory.tokens import token_cost
 
 _SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?;])\s+|\n+")
