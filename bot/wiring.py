@@ -25,12 +25,12 @@ from bot.queue.operations import QueueOperations
 from bot.services import Identity, Services
 from bot.settings import Settings
 from bot.telemetry.memory import CountedMemory
+from memory.accounts.linking import Linker
 from memory.backends.postgres import connection_pool
 from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
 from memory.late_rpc import LateRpc
-from memory.linking import Linker
 from memory.recall.passages import render
 from memory.scope import AgentMemoryContext
 from memory.spool import Spool
@@ -104,7 +104,7 @@ def _linker(
 ) -> Linker | None:
     if not settings.supabase_auth_users:
         return None
-    from memory.auth_users import AuthUsers  # needed by nothing else
+    from memory.accounts.users import AuthUsers  # needed by nothing else
 
     users = AuthUsers(settings.supabase_url, settings.supabase_secret_key)
     stack.push_async_callback(users.close)

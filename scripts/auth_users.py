@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from bot.operators import Desk
 from bot.settings import Settings, SettingsError
+from memory.accounts.linking import Linked, Linker
 from memory.identity import FeishuPerson
-from memory.linking import Linked, Linker
 from scripts.console import FINDINGS, Screen, print_json, progress
 
 if TYPE_CHECKING:
-    from memory.auth_users import AuthUsers
+    from memory.accounts.users import AuthUsers
 
 _TENANTS = 1000
 
@@ -91,7 +91,7 @@ async def _open(settings: Settings) -> AsyncIterator[AuthUsers]:
     for name in ("SUPABASE_URL", "SUPABASE_SECRET_KEY"):
         if not getattr(settings, name.lower()):
             raise SettingsError(f"{name} is not set: without it there are no users of Auth.")
-    from memory.auth_users import AuthUsers  # 0.3 s that the other commands do not need
+    from memory.accounts.users import AuthUsers  # 0.3 s that the other commands do not need
 
     users = AuthUsers(settings.supabase_url, settings.supabase_secret_key)
     try:

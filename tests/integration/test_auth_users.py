@@ -23,12 +23,12 @@ from bot.ending import ended
 from bot.mentions import Person
 from bot.settings import Settings, SettingsError, load
 from bot.wiring import open_services
-from memory.auth_users import AuthUsers
+from memory.accounts.linking import Linker
+from memory.accounts.users import AuthUsers
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AuthRefused, AuthUnavailable, NotTheSamePerson
 from memory.identity import FeishuPerson
 from memory.kept.people import PeopleStore, Sighting
-from memory.linking import Linker
 from tests.support import lite
 from tests.support.auth_server import LEGACY_KEY, SECRET_KEY, AuthServer, auth_server
 from tests.support.lite import SupabaseLite

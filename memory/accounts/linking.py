@@ -19,7 +19,7 @@ from memory.identity import FeishuPerson
 from memory.kept.people import PeopleStore, StoredPerson
 
 if TYPE_CHECKING:
-    from memory.auth_users import AuthUsers  # brings the client of Supabase Auth with it
+    from memory.accounts.users import AuthUsers  # brings the client of Supabase Auth with it
 
 log = structlog.get_logger()
 
