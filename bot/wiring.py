@@ -26,15 +26,15 @@ from bot.services import Identity, Services
 from bot.settings import Settings
 from bot.telemetry.memory import CountedMemory
 from memory.accounts.linking import Linker
+from memory.away.breaker import BreakingRpc, CircuitBreaker
+from memory.away.rpc import LateRpc
+from memory.away.spool import Spool
+from memory.away.store import SpoolingStore
 from memory.backends.postgres import connection_pool
-from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
-from memory.late_rpc import LateRpc
 from memory.recall.passages import render
 from memory.scope import AgentMemoryContext
-from memory.spool import Spool
-from memory.spooling import SpoolingStore
 from memory.store import MemoryStore, Rpc
 
 

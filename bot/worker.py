@@ -34,9 +34,9 @@ from bot.turn import handle_message, handle_recall
 from bot.upkeep.folding import handle_tending
 from bot.upkeep.left_cards import tend_left_cards
 from bot.wiring import open_services
+from memory.away.store import SpoolingStore
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.operations import Operations
-from memory.spooling import SpoolingStore
 
 log = structlog.get_logger()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.telemetry import metrics
-from memory.spool import SpoolState
-from memory.watch import MemoryWatch
+from memory.away.spool import SpoolState
+from memory.away.watch import MemoryWatch
 
 _BREAKER = {"closed": 0, "half_open": 1, "open": 2}
 

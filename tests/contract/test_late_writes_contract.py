@@ -9,13 +9,13 @@ import pytest
 from bot.conversation import ConversationManager
 from bot.group.store import ChatConversations
 from bot.group.transcript import MessageRecord
+from memory.away.breaker import BreakingRpc, CircuitBreaker
+from memory.away.drain import Drain
+from memory.away.rpc import LateRpc
+from memory.away.spool import Spool, SpooledTurn
 from memory.backends.postgres import connection_pool
-from memory.breaker import BreakingRpc, CircuitBreaker
-from memory.drain import Drain
 from memory.errors import StoreUnavailable
-from memory.late_rpc import LateRpc
 from memory.models import StoredCard
-from memory.spool import Spool, SpooledTurn
 from memory.store import MemoryStore, Rpc
 from tests.support.backends import Backend
 from tests.support.people import Group

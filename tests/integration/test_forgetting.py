@@ -15,13 +15,13 @@ from bot.group.store import ChatConversations
 from bot.queue.jobs import Inbox
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.upkeep.folding import fold
+from memory.away.spool import Spool, SpooledTurn
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import TurnUnknown
 from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
 from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
-from memory.spool import Spool, SpooledTurn
 from memory.store import MemoryStore
 from memory.summary.text import Summaries
 from tests.support.people import Group

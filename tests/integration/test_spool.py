@@ -11,12 +11,12 @@ import psycopg
 import pytest
 
 from bot.queue.operations import QueueOperations
+from memory.away.drain import Drain
+from memory.away.spool import Spool, SpooledTurn
+from memory.away.writes import LateWrite
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.drain import Drain
 from memory.errors import AccessDenied, TurnUnknown
-from memory.late_writes import LateWrite
 from memory.models import StoredCard
-from memory.spool import Spool, SpooledTurn
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange, texts
 from tests.support.people import Group

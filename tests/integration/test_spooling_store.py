@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from memory.away.breaker import BreakingRpc, CircuitBreaker
+from memory.away.spool import Spool, SpoolState
+from memory.away.store import SpoolingStore
+from memory.away.watch import MemoryWatch
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.breaker import BreakingRpc, CircuitBreaker
 from memory.errors import StoreUnavailable
 from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
-from memory.spool import Spool, SpoolState
-from memory.spooling import SpoolingStore
 from memory.store import MemoryStore
-from memory.watch import MemoryWatch
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ import structlog.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.breaker import BreakingRpc, CircuitBreaker
+from memory.away.breaker import BreakingRpc, CircuitBreaker
+from memory.away.watch import MemoryWatch
 from memory.errors import AccessDenied, StoreUnavailable
-from memory.watch import MemoryWatch
 
 pytestmark = pytest.mark.anyio
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from bot.group.transcript import MessageRecord
 from bot.queue.jobs import Backoff, MemoryAwaited
-from memory.breaker import BreakingRpc, CircuitBreaker
+from memory.away.breaker import BreakingRpc, CircuitBreaker
+from memory.away.rpc import LateRpc
+from memory.away.writes import LateWrite, late_write
 from memory.errors import AccessDenied, StoreUnavailable
-from memory.late_rpc import LateRpc
-from memory.late_writes import LateWrite, late_write
 from memory.scope import memory_context
 
 pytestmark = pytest.mark.anyio

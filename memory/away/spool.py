@@ -15,9 +15,9 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from memory.away.writes import LateWrite
 from memory.backends.postgres import Pool
 from memory.errors import AccessDenied, StoreUnavailable
-from memory.late_writes import LateWrite
 from memory.migrations import SCHEMA
 from memory.models import StoredCard, TurnState
 from memory.scope import AgentMemoryContext, memory_context
@@ -54,7 +54,7 @@ class SpooledTurn:
 
 @dataclass(frozen=True, slots=True)
 class SpoolState:
-    """How many turns wait, how many `recalls` and other `writes` (`memory.late_writes`), and how
+    """How many turns wait, how many `recalls` and other `writes` (`memory.away.writes`), and how
     many of all the memory refused.
 
     The oldest of what waits is there `since` (ISO 8601) and `oldest_s` seconds old.

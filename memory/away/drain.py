@@ -16,9 +16,9 @@ from dataclasses import asdict
 
 import structlog
 
+from memory.away.spool import Spool, SpooledTurn, SpoolState
+from memory.away.writes import LateWrite
 from memory.errors import StoreError, StoreUnavailable
-from memory.late_writes import LateWrite
-from memory.spool import Spool, SpooledTurn, SpoolState
 from memory.store import Rpc
 
 log = structlog.get_logger()

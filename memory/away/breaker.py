@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import structlog
 
+from memory.away.watch import MemoryWatch
 from memory.errors import StoreError, StoreUnavailable
 from memory.scope import AgentMemoryContext
 from memory.store import Rpc
-from memory.watch import MemoryWatch
 
 log = structlog.get_logger()
 

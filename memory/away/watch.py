@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.spool import SpoolState
+from memory.away.spool import SpoolState
 
 
 class MemoryWatch:

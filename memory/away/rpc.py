@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memory.breaker import BreakingRpc
+from memory.away.breaker import BreakingRpc
+from memory.away.spool import Spool
+from memory.away.writes import late_write
 from memory.errors import StoreUnavailable
-from memory.late_writes import late_write
 from memory.scope import AgentMemoryContext
-from memory.spool import Spool
 from memory.store import Json
 
 

@@ -22,15 +22,15 @@ from typing import Any, TypeVar
 
 import structlog
 
-from memory.breaker import BreakingRpc
-from memory.drain import Drain
+from memory.away.breaker import BreakingRpc
+from memory.away.drain import Drain
+from memory.away.spool import Spool, SpooledTurn, SpoolUnavailable
+from memory.away.watch import MemoryWatch
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import NewButton
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.scope import AgentMemoryContext
-from memory.spool import Spool, SpooledTurn, SpoolUnavailable
 from memory.store import MemoryStore
-from memory.watch import MemoryWatch
 
 log = structlog.get_logger()
 T = TypeVar("T")
