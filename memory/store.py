@@ -1,6 +1,6 @@
 """The memory port: every method is one SQL function and one round trip.
 
-`MemoryStore` names the operations; an `Rpc` carries them (`memory.backends.postgres`, `memory.backends.supabase`).
+`MemoryStore` names the operations; an `Rpc` carries them (`memory.backends`).
 All methods raise the errors of `memory.errors`.
 """
 

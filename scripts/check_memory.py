@@ -23,15 +23,15 @@ from typing import Any
 
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
-from bot.operators import Desk, open_desk
 from bot.settings import load
-from bot.verification import difference, is_verifiable
-from memory import health
-from memory.health import Finding
 from memory.kept.operations import Table
 from memory.models import Conversation
-from memory.probe import probe_isolation
-from scripts.console import FINDINGS, Screen, moment, parser, print_json, progress, run
+from scripts.operating import stored_rows
+from scripts.operating.console import FINDINGS, Screen, moment, parser, print_json, progress, run
+from scripts.operating.desk import Desk, open_desk
+from scripts.operating.isolation import probe_isolation
+from scripts.operating.shown_cards import difference, is_verifiable
+from scripts.operating.stored_rows import Finding
 
 _MESSAGES_READ = 2000
 _SEQUENCE_SHOWN = 40
@@ -102,8 +102,8 @@ async def _check_conversations(desk: Desk, given: argparse.Namespace, outcome: O
             }
             recalled = await desk.operations.recalled(sorted(unasked)) if unasked else frozenset()
             outcome.conversations.append((conversation, rows))
-            outcome.findings += health.check_conversation(conversation)
-            outcome.findings += health.check_messages(
+            outcome.findings += stored_rows.check_conversation(conversation)
+            outcome.findings += stored_rows.check_messages(
                 _whole_turns(rows, conversation.messages), now, recalled
             )
             step()
@@ -118,8 +118,8 @@ def _whole_turns(rows: Sequence[Row], total: int) -> Sequence[Row]:
 
 async def _check_tables(desk: Desk, outcome: Outcome) -> None:
     outcome.tables = await desk.operations.tables()
-    outcome.findings += health.check_tables(outcome.tables)
-    outcome.findings += health.check_orphans(await desk.operations.orphans())
+    outcome.findings += stored_rows.check_tables(outcome.tables)
+    outcome.findings += stored_rows.check_orphans(await desk.operations.orphans())
     for name in desk.queue.unprotected_tables():
         problem = "it is switched off in the queue's schema"
         outcome.findings.append(Finding("row-level security", name, problem))
@@ -161,7 +161,7 @@ def _document(outcome: Outcome) -> dict[str, object]:
     return {
         "backend": outcome.backend,
         "conversations": [
-            {**_as_dict(conversation), "sequence": health.sequence(rows), "rows": rows}
+            {**_as_dict(conversation), "sequence": stored_rows.sequence(rows), "rows": rows}
             for conversation, rows in outcome.conversations
         ],
         "tables": outcome.tables,
@@ -205,7 +205,7 @@ def _show(outcome: Outcome, *, messages: bool) -> None:
 
 def _conversation_cells(conversation: Conversation, rows: Sequence[Row]) -> Sequence[object]:
     names = [row["actor_name"] for row in rows if row["actor_id"] == conversation.user_id]
-    shown = health.sequence(rows)
+    shown = stored_rows.sequence(rows)
     return (
         conversation.conversation_id,
         conversation.user_id,

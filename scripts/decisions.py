@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation import Report, evaluate
-from bot.operators import open_desk
 from bot.settings import EXIT_STATUS, load
-from scripts.console import Screen, moment, parser, print_json, run
+from scripts.operating.console import Screen, moment, parser, print_json, run
+from scripts.operating.desk import open_desk
+from scripts.operating.labelled_messages import Report, evaluate
 
 
 def main() -> int:

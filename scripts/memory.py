@@ -26,15 +26,15 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from bot.operators import Desk, open_desk
 from bot.queue.operations import Forgotten
 from bot.settings import EXIT_STATUS, load
 from memory.errors import AuthUsersError
 from memory.scope import own_context
-from scripts.auth_users import forget_auth_users, link_users, tell_auth_users
-from scripts.console import FINDINGS, Screen, parser, print_json, progress, run
-from scripts.embeddings import NothingToEmbedWith, embed_everything
-from scripts.summarising import NothingToFold, summarise
+from scripts.operating.auth_users import forget_auth_users, link_users, tell_auth_users
+from scripts.operating.console import FINDINGS, Screen, parser, print_json, progress, run
+from scripts.operating.desk import Desk, open_desk
+from scripts.operating.embeddings import NothingToEmbedWith, embed_everything
+from scripts.operating.summarising import NothingToFold, summarise
 
 Work = Callable[[Desk, argparse.Namespace], Awaitable[int]]
 

@@ -29,15 +29,15 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from bot.log_files import LogFile, Source, StandardInput
-from bot.monitoring import Backlog, Limits, Report, Window, alarms
-from bot.operators import Desk, open_desk
 from bot.queue.jobs import QueueUnavailable
 from bot.queue.operations import QueueDepth
 from bot.settings import load
 from memory.errors import StoreError
 from memory.kept.operations import RecentTurns
-from scripts.console import FINDINGS, Screen, parser, print_json, rich_table, run
+from scripts.operating.console import FINDINGS, Screen, parser, print_json, rich_table, run
+from scripts.operating.desk import Desk, open_desk
+from scripts.operating.log_files import LogFile, Source, StandardInput
+from scripts.operating.log_window import Backlog, Limits, Report, Window, alarms
 
 Rows = Sequence[tuple[str, ...]]
 

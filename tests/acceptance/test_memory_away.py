@@ -18,7 +18,7 @@ import requests
 from bot.agents.prompt import MEMORY_AWAY
 from bot.clicks import turn_id
 from bot.commands.texts import MEMORY_AWAY as NOTHING_CHANGED
-from bot.monitoring import percentile
+from scripts.operating.log_window import percentile
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_buttons import button_on, click, toast
 from tests.support import lite, postgres

@@ -12,13 +12,13 @@ from bot.conversation import MessageRecord
 from bot.group.store import ChatConversations
 from bot.queue.jobs import Inbox
 from bot.queue.operations import QueueDepth, QueueOperations
-from memory import health
 from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
-from memory.probe import probe_isolation
 from memory.store import MemoryStore, Rpc
+from scripts.operating import stored_rows
+from scripts.operating.isolation import probe_isolation
 from tests.support.backends import PostgresBackend, SupabaseBackend
 from tests.support.exchanges import exchange
 from tests.support.people import Group
@@ -76,7 +76,7 @@ async def test_every_call_works_over_either_transport(any_rpc: Rpc, group: Group
     }
     assert tables["agent_messages"].rows >= 2
     assert tables["agent_messages"].day == tables["agent_messages"].rows
-    assert health.check_tables(tables.values()) == []
+    assert stored_rows.check_tables(tables.values()) == []
     assert recent.turns["sent"] >= 1
     assert await operations.decisions(chat_id=alice.chat_id) == ()
     assert await operations.recalled(["om_never"]) == frozenset()

@@ -19,9 +19,9 @@ from bot.conversation import (
     ResponseDecider,
     transcript,
 )
-from bot.evaluation import evaluate
 from bot.group.cues import Cue, Exchange, cue_of, looks_like_followup
 from bot.group.decisions import decide, is_bot_loop
+from scripts.operating.labelled_messages import evaluate
 
 BOT = "ou_bot"
 NOW = 1_800_000_000_000

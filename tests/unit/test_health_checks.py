@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from memory import health
-from memory.health import Finding
 from memory.kept.operations import Orphan, Table
 from memory.models import Conversation
+from scripts.operating import stored_rows
+from scripts.operating.stored_rows import Finding
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -50,7 +50,7 @@ def _turn(turn: str, cards: int = 1) -> list[Any]:
 
 
 def _problems(rows: list[Any], recalled: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    return [(f.check, f.where) for f in health.check_messages(rows, NOW, recalled)]
+    return [(f.check, f.where) for f in stored_rows.check_messages(rows, NOW, recalled)]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def _problems(rows: list[Any], recalled: tuple[str, ...] = ()) -> list[tuple[str
 def test_a_conversation_id_names_chat_and_root(conversation_id: str, root: str) -> None:
     stored = replace(GOOD, conversation_id=conversation_id, root_id=root)
 
-    assert health.check_conversation(stored) == []
+    assert stored_rows.check_conversation(stored) == []
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,13 @@ def test_a_conversation_id_names_chat_and_root(conversation_id: str, root: str) 
      "feishu:oc_other:om_root1", "feishu:oc_chat1:main", "feishu:oc_chat1:om_root1\n"],
 )  # fmt: skip
 def test_another_id_is_found(conversation_id: str) -> None:
-    [found] = health.check_conversation(replace(GOOD, conversation_id=conversation_id))
+    [found] = stored_rows.check_conversation(replace(GOOD, conversation_id=conversation_id))
 
     assert found.check == "id format"
 
 
 def test_a_person_without_an_open_id_is_found() -> None:
-    [found] = health.check_conversation(replace(GOOD, user_id="alice"))
+    [found] = stored_rows.check_conversation(replace(GOOD, user_id="alice"))
 
     assert "open_id" in found.problem
 
@@ -146,17 +146,17 @@ def test_the_sequence_is_short() -> None:
     rows = [*_turn("om_1", 2), _row("om_2", "user"), _row("om_2", "assistant", status="pending"),
             _row("om_3", "user"), _row("om_3", "assistant", status="failed")]  # fmt: skip
 
-    assert health.sequence(rows) == "QAAQA…QAx"
+    assert stored_rows.sequence(rows) == "QAAQA…QAx"
 
 
 def test_tables_need_row_level_security_and_a_policy() -> None:
     fine = Table("fine", rows=1, day=1, week=1, bytes=1, rls=True, policies=4)
     tables = [fine, replace(fine, table="off", rls=False), replace(fine, table="bare", policies=0)]
 
-    assert [f.where for f in health.check_tables(tables)] == ["off", "bare"]
+    assert [f.where for f in stored_rows.check_tables(tables)] == ["off", "bare"]
 
 
 def test_orphans_are_findings() -> None:
-    assert health.check_orphans([Orphan("agent_messages", "7", "its turn is missing")]) == [
+    assert stored_rows.check_orphans([Orphan("agent_messages", "7", "its turn is missing")]) == [
         Finding("orphans", "agent_messages 7", "its turn is missing")
     ]

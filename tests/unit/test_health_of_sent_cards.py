@@ -9,7 +9,7 @@ import pytest
 
 from bot.feishu.cards import answer_card, card_content, text_content
 from bot.feishu.models import RawMessage
-from bot.verification import difference, is_verifiable, shown_text
+from scripts.operating.shown_cards import difference, is_verifiable, shown_text
 
 
 def _message(content: str, *, message_type: str = "interactive", **changes: Any) -> RawMessage:

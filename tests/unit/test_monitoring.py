@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.monitoring import Backlog, Latency, Limits, Report, Window, alarms, parse, percentile
+from scripts.operating.log_window import (
+    Backlog,
+    Latency,
+    Limits,
+    Report,
+    Window,
+    alarms,
+    parse,
+    percentile,
+)
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp()
 

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.operators import Desk
 from bot.settings import Settings, SettingsError
 from memory.accounts.linking import Linked, Linker
 from memory.identity import FeishuPerson
-from scripts.console import FINDINGS, Screen, print_json, progress
+from scripts.operating.console import FINDINGS, Screen, print_json, progress
+from scripts.operating.desk import Desk
 
 if TYPE_CHECKING:
     from memory.accounts.users import AuthUsers

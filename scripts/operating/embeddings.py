@@ -6,9 +6,9 @@ import argparse
 import sys
 
 from bot.agents.embedder import Embedder, EmbeddingFailed, build_embedder, embed_new
-from bot.operators import Desk
 from memory.kept.embeddings import Backlog, EmbeddingStore
-from scripts.console import FINDINGS, print_json, progress
+from scripts.operating.console import FINDINGS, print_json, progress
+from scripts.operating.desk import Desk
 
 
 class NothingToEmbedWith(Exception):

@@ -19,10 +19,10 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
-from bot.operators import NotConfigured, since
 from bot.queue.jobs import QueueUnavailable
 from bot.settings import EXIT_STATUS, SettingsError
 from memory.errors import StoreError
+from scripts.operating.desk import NotConfigured, since
 
 FINDINGS = 1
 T = TypeVar("T")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
-from bot.operators import Desk
 from memory.scope import AgentMemoryContext
 from memory.summary.text import Fold, Summaries
-from scripts.console import Screen, print_json, progress
+from scripts.operating.console import Screen, print_json, progress
+from scripts.operating.desk import Desk
 
 
 class NothingToFold(Exception):
