@@ -36,13 +36,13 @@ from rich.console import Console
 
 from memory.backends import embedded
 from memory.migrations import MigrationFailed
-from scripts.bench_support.figures import Failed, Figure, report, table
-from scripts.bench_support.footprint import measure_footprint
-from scripts.bench_support.mentions import measure_ack, measure_mentions
-from scripts.bench_support.platform import StandIn
-from scripts.bench_support.processes import NotMeasured, postmaster, stop_server
-from scripts.bench_support.remembering import measure_memory
-from scripts.bench_support.setting import Setting
+from scripts.measuring.figures import Failed, Figure, report, table
+from scripts.measuring.footprint import measure_footprint
+from scripts.measuring.mentions import measure_ack, measure_mentions
+from scripts.measuring.platform import StandIn
+from scripts.measuring.processes import NotMeasured, postmaster, stop_server
+from scripts.measuring.remembering import measure_memory
+from scripts.measuring.setting import Setting
 
 _LONGEST_S = 900.0
 MEASURES = ("ack", "mentions", "footprint", "memory")

@@ -27,10 +27,10 @@ from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.recall.passages import Likeness, passages, recall_params
 from memory.scope import AgentMemoryContext, memory_context
-from scripts.bench_support.processes import postmaster, stop_server
-from scripts.recall_corpora import Corpus, Turn, load_locomo, load_memory_bank
-from scripts.recall_scale import Latency, Scale, latency, measure_scale
-from scripts.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
+from scripts.measuring.processes import postmaster, stop_server
+from scripts.measuring.recall_corpora import Corpus, Turn, load_locomo, load_memory_bank
+from scripts.measuring.recall_scale import Latency, Scale, latency, measure_scale
+from scripts.measuring.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
 
 _DEFAULT_BANK = Path(__file__).parents[2] / "shared" / "eval"
 _EXAMPLES = """examples:

@@ -31,8 +31,8 @@ from memory.store import MemoryStore
 from sandbox.model import ModelServer
 from sandbox.model_embeddings import embedding
 from scripts.eval_recall import evaluate, store
-from scripts.recall_corpora import load_locomo
-from scripts.recall_vectors import embed_questions, weighed
+from scripts.measuring.recall_corpora import load_locomo
+from scripts.measuring.recall_vectors import embed_questions, weighed
 from tests.support.people import Group
 from tests.support.postgres import Server
 from tests.support.processes import ROOT

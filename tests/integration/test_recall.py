@@ -18,7 +18,7 @@ from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
 from scripts.eval_recall import evaluate, store
-from scripts.recall_corpora import load_locomo
+from scripts.measuring.recall_corpora import load_locomo
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
 from tests.support.postgres import Server

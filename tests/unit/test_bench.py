@@ -13,9 +13,9 @@ from rich.console import Console
 
 from bot.feishu import crypto, events
 from scripts.bench import parser
-from scripts.bench_support.deliveries import CREDENTIALS, Mention, delivery
-from scripts.bench_support.figures import Failed, Figure, percentile, report, shown, table
-from scripts.bench_support.mentions import Round
+from scripts.measuring.deliveries import CREDENTIALS, Mention, delivery
+from scripts.measuring.figures import Failed, Figure, percentile, report, shown, table
+from scripts.measuring.mentions import Round
 
 
 def drawn(*figures: Figure) -> str:

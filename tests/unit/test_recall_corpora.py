@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scripts.recall_corpora import Question, load_locomo, load_memory_bank
+from scripts.measuring.recall_corpora import Question, load_locomo, load_memory_bank
 
 LOCOMO = Path(__file__).parents[1] / "data" / "recall" / "locomo_small.json"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.push import encrypt, signature
-from scripts.bench_support.platform import BOT, BOT_NAME
+from scripts.measuring.platform import BOT, BOT_NAME
 
 CREDENTIALS = {
     "FEISHU_APP_ID": "cli_bench00000000",

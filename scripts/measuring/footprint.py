@@ -6,8 +6,8 @@ import asyncio
 import time
 from pathlib import Path
 
-from scripts.bench_support.figures import Figure, percentile
-from scripts.bench_support.processes import (
+from scripts.measuring.figures import Figure, percentile
+from scripts.measuring.processes import (
     WEB,
     free_port,
     memory_mb,
@@ -17,7 +17,7 @@ from scripts.bench_support.processes import (
     tree,
     until_ready,
 )
-from scripts.bench_support.setting import Setting
+from scripts.measuring.setting import Setting
 
 _SETTLE_S = 5.0
 _STARTS = 3

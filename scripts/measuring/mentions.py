@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from scripts.bench_support.deliveries import Line, Mention, delivery
-from scripts.bench_support.figures import Figure, percentile
-from scripts.bench_support.platform import StandIn
-from scripts.bench_support.processes import (
+from scripts.measuring.deliveries import Line, Mention, delivery
+from scripts.measuring.figures import Figure, percentile
+from scripts.measuring.platform import StandIn
+from scripts.measuring.processes import (
     WEB,
     WORKER,
     NotMeasured,
@@ -29,7 +29,7 @@ from scripts.bench_support.processes import (
     until_ready,
     until_said,
 )
-from scripts.bench_support.setting import Setting
+from scripts.measuring.setting import Setting
 
 MODEL_S = 0.3
 _ACK_MS = 50

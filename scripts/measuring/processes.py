@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from scripts.bench_support.deliveries import CREDENTIALS, Line
+from scripts.measuring.deliveries import CREDENTIALS, Line
 
 ROOT = Path(__file__).parents[2]
 WEB = ("gunicorn", "-c", "gunicorn.conf.py", "app:create_app()")

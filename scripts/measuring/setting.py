@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 
 from memory import migrations
-from scripts.bench_support.platform import StandIn
+from scripts.measuring.platform import StandIn
 
 
 @dataclass(frozen=True, slots=True)

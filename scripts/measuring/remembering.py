@@ -14,8 +14,8 @@ import psycopg
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
-from scripts.bench_support.figures import Figure, percentile
-from scripts.bench_support.setting import Setting
+from scripts.measuring.figures import Figure, percentile
+from scripts.measuring.setting import Setting
 
 SMALL = 1_000
 LONG_THREAD = 100_000
