@@ -11,11 +11,12 @@ from typing import Any
 
 from flask import Blueprint, Response, g, request
 
-from sandbox import card_views, directory_views, message_views
-from sandbox.entities import new_id
+from sandbox.cards import card_views
 from sandbox.errors import ApiError, too_fast_for_gateway
 from sandbox.faults import Fault, cut_connection
 from sandbox.http import current_platform, json_body, json_response, within
+from sandbox.world import directory_views, message_views
+from sandbox.world.entities import new_id
 
 PER_API_PER_S = 50
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from sandbox import lab
-from sandbox.actors import Refusal, Speech
-from sandbox.clicks import Clicked
+from sandbox import experiments
 from sandbox.control_body import control_body, count_of, number_asked, text_of
-from sandbox.entities import Message
 from sandbox.http import current_platform, json_response
 from sandbox.push import delivery_view
-from sandbox.wire import chat_view, message_view, person_view
+from sandbox.world.actors import Refusal, Speech
+from sandbox.world.clicks import Clicked
+from sandbox.world.entities import Message
+from sandbox.world.wire import chat_view, message_view, person_view
 
 MAX_WAIT_S = 60.0
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -48,17 +48,17 @@ def control_api(inspector: Inspector | None) -> Blueprint:
         ("POST", "/click", click),
         ("POST", "/reactions", react),
         ("GET", "/deliveries", deliveries),
-        ("POST", "/faults", lab.add_fault),
-        ("DELETE", "/faults", lab.clear_faults),
-        ("GET", "/requests", lab.calls),
-        ("DELETE", "/requests", lab.forget_calls),
-        ("POST", "/join", lab.join),
-        ("POST", "/leave", lab.leave),
-        ("POST", "/dissolve", lab.dissolve),
-        ("POST", "/people", lab.add_person),
-        ("POST", "/chats", lab.add_chat),
-        ("POST", "/switches", lab.switch),
-        ("DELETE", "/tokens", lab.revoke_tokens),
+        ("POST", "/faults", experiments.add_fault),
+        ("DELETE", "/faults", experiments.clear_faults),
+        ("GET", "/requests", experiments.calls),
+        ("DELETE", "/requests", experiments.forget_calls),
+        ("POST", "/join", experiments.join),
+        ("POST", "/leave", experiments.leave),
+        ("POST", "/dissolve", experiments.dissolve),
+        ("POST", "/people", experiments.add_person),
+        ("POST", "/chats", experiments.add_chat),
+        ("POST", "/switches", experiments.switch),
+        ("DELETE", "/tokens", experiments.revoke_tokens),
         ("GET", "/resources/<key>", resource),
         ("GET", "/stream", stream),
         ("GET", "/inspect", inspect),

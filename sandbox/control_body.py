@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import request
 
-from sandbox.actors import Refusal
+from sandbox.world.actors import Refusal
 
 
 def control_body() -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 from flask import Response, current_app, request
 
 from sandbox.errors import ApiError
-from sandbox.messaging import Draft
 from sandbox.platform import Platform
+from sandbox.world.messaging import Draft
 
 
 def current_platform() -> Platform:

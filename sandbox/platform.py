@@ -1,17 +1,17 @@
 """One simulated tenant, put together."""
 
-from sandbox.actors import Actors
-from sandbox.cardkit import CardKit
-from sandbox.clicks import Clicks
+from sandbox.cards.cardkit import CardKit
 from sandbox.config import SandboxConfig
 from sandbox.faults import Switchboard
-from sandbox.feed import Feed
-from sandbox.journal import Journal, read_journal, rewrite_journal
-from sandbox.limits import Limiter
-from sandbox.messaging import Messenger
 from sandbox.push import Post, Pusher, http_post
-from sandbox.state import World
-from sandbox.tokens import Tokens
+from sandbox.world.actors import Actors
+from sandbox.world.clicks import Clicks
+from sandbox.world.feed import Feed
+from sandbox.world.journal import Journal, read_journal, rewrite_journal
+from sandbox.world.limits import Limiter
+from sandbox.world.messaging import Messenger
+from sandbox.world.state import World
+from sandbox.world.tokens import Tokens
 
 
 class Platform:

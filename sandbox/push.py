@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from sandbox.config import SandboxConfig
-from sandbox.events import Envelope
+from sandbox.world.events import Envelope
 
 RETRY_AFTER_S = (15.0, 300.0, 3600.0, 21600.0)
 CONNECT_S = 2.0

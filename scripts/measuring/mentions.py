@@ -141,7 +141,7 @@ async def _bot(setting: Setting, port: int, url: str) -> AsyncIterator[_Pids]:
         OPENAI_BASE_URL=f"http://127.0.0.1:{model}/v1",
         WORKER_CONCURRENCY="128",
     )
-    slow = ("sandbox.model", "--port", str(model), "--delay", str(MODEL_S))
+    slow = ("sandbox.model.model", "--port", str(model), "--delay", str(MODEL_S))
     async with AsyncExitStack() as stack:
 
         async def start(name: str, module: tuple[str, ...]) -> Process:

@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from sandbox.model_http import Closed, HttpError, Request, read_request, response_head
+from sandbox.model.model_http import Closed, HttpError, Request, read_request, response_head
 
 BOT = "ou_bench_bot"
 BOT_NAME = "Memo"

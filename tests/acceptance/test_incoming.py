@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from sandbox.actors import PIXEL
+from sandbox.world.actors import PIXEL
 from tests.acceptance.conftest import World
 from tests.support.processes import eventually
 

@@ -28,8 +28,8 @@ from memory.backends.postgres import PostgresRpc
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from sandbox.model import ModelServer
-from sandbox.model_embeddings import embedding
+from sandbox.model.model import ModelServer
+from sandbox.model.model_embeddings import embedding
 from scripts.eval_recall import evaluate, store
 from scripts.measuring.recall_corpora import load_locomo
 from scripts.measuring.recall_vectors import embed_questions, weighed

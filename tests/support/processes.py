@@ -186,7 +186,7 @@ def running_platform(folder: Path, webhook_url: str, *options: str) -> Iterator[
 @contextlib.contextmanager
 def running_model(folder: Path, *options: str) -> Iterator[Model]:
     port = free_port()
-    command = [sys.executable, "-m", "sandbox.model", "--port", str(port), *options]
+    command = [sys.executable, "-m", "sandbox.model.model", "--port", str(port), *options]
     process = start("model", command, folder)
     try:
         url = f"http://127.0.0.1:{port}"

@@ -40,7 +40,7 @@ from memory.models import CardButton, WorkingMemory
 from memory.recall.passages import Passage, render
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
-from sandbox.card_check import check_card, notified_by
+from sandbox.cards.card_check import check_card, notified_by
 from tests.support.injections import Attack, attacks, ordered_calls, ordered_words
 
 BOT = Person("ou_bot", "Memo", is_bot=True)

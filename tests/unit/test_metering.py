@@ -15,7 +15,7 @@ from bot.answer.prompting import Scene, build_prompt
 from memory.models import OpenTurn, StoredMessage
 from memory.scope import memory_context
 from memory.tokens import Calibration, estimate_tokens
-from sandbox.model import ModelServer
+from sandbox.model.model import ModelServer
 
 pytestmark = pytest.mark.anyio
 

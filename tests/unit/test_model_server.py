@@ -15,8 +15,8 @@ from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from sandbox.model import ModelServer
-from sandbox.model_script import BadScript, Playbook
+from sandbox.model.model import ModelServer
+from sandbox.model.model_script import BadScript, Playbook
 
 ASK = [{"role": "user", "content": "上线是哪天？"}]
 
@@ -360,7 +360,7 @@ def test_a_hundred_delayed_answers_wait_side_by_side():
 
 def start(*arguments):
     return subprocess.Popen(
-        [sys.executable, "-m", "sandbox.model", *arguments],
+        [sys.executable, "-m", "sandbox.model.model", *arguments],
         cwd=Path(__file__).parents[2],
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,

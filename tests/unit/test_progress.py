@@ -17,7 +17,7 @@ from bot.agents.offline.model import offline_model
 from bot.agents.progress import Progress
 from bot.agents.prompt import Answer, Image, Prompt
 from memory.models import WorkingMemory
-from sandbox.model import ModelServer
+from sandbox.model.model import ModelServer
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bot.agents.embedder import build_embedder
 from bot.settings import SettingsError, load
 from memory.kept.embeddings import as_text, bare
-from sandbox.model_embeddings import BadEmbeddingRequest, embedding, embeddings
+from sandbox.model.model_embeddings import BadEmbeddingRequest, embedding, embeddings
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.card_check import CardInvalid, check_card, notified_by, parse_card, table_count
+from sandbox.cards.card_check import CardInvalid, check_card, notified_by, parse_card, table_count
 
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
 TABLE = "| a | b |\n|---|---|\n| 1 | 2 |\n"

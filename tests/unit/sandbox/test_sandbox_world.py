@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.actors import with_mentions
-from sandbox.entities import Person
+from sandbox.world.actors import with_mentions
+from sandbox.world.entities import Person
 
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
 

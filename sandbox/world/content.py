@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sandbox.card_check import CardInvalid, at_ids, check_card, parse_card
-from sandbox.entities import Mention
+from sandbox.cards.card_check import CardInvalid, at_ids, check_card, parse_card
 from sandbox.errors import ApiError, card_refused, invalid
+from sandbox.world.entities import Mention
 
 MAX_TEXT_BYTES = 150 * 1024
 MAX_RICH_BYTES = 30 * 1024

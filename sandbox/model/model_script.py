@@ -47,7 +47,7 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
 class BadScript(ValueError):
-    """The script does not have the form that sandbox/model_script.py describes."""
+    """The script does not have the form that sandbox/model/model_script.py describes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sandbox.config import SandboxConfig
-from sandbox.entities import BOT, P2P, USER, Card, Chat, Entity, Message, Person, Resource, new_id
+from sandbox.world.entities import (
+    BOT,
+    P2P,
+    USER,
+    Card,
+    Chat,
+    Entity,
+    Message,
+    Person,
+    Resource,
+    new_id,
+)
 
 Listener = Callable[[Entity], None]
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox import card_schema as schema
-from sandbox.card_schema import Shape
+from sandbox.cards import card_schema as schema
+from sandbox.cards.card_schema import Shape
 
 MAX_CARD_BYTES = 30 * 1024
 MAX_ELEMENTS = 200

@@ -7,9 +7,9 @@ cardkit-v1 "card callback communication" (whose create_time is in microseconds).
 import secrets
 from typing import Any
 
-from sandbox.entities import Chat, Message, Person, Reaction, new_id
-from sandbox.state import World
-from sandbox.wire import event_message, user_ids
+from sandbox.world.entities import Chat, Message, Person, Reaction, new_id
+from sandbox.world.state import World
+from sandbox.world.wire import event_message, user_ids
 
 Envelope = dict[str, Any]
 

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox import events
-from sandbox.actors import Actors, Refusal
-from sandbox.cardkit import CardKit
-from sandbox.content import Known, check_outgoing
-from sandbox.entities import Message
+from sandbox.cards.cardkit import CardKit
 from sandbox.errors import ApiError
 from sandbox.push import NO_CONNECTION, NO_URL, Attempt, Pusher
-from sandbox.state import World
-from sandbox.wire import card_of, is_streaming
+from sandbox.world import events
+from sandbox.world.actors import Actors, Refusal
+from sandbox.world.content import Known, check_outgoing
+from sandbox.world.entities import Message
+from sandbox.world.state import World
+from sandbox.world.wire import card_of, is_streaming
 
 TOKEN_LIFE_MS = 30 * 60 * 1000
 TOKEN_USES = 2

@@ -6,7 +6,7 @@ Source: open.feishu.cn, cardkit-v1/card/batch_update.
 from collections.abc import Callable
 from typing import Any
 
-from sandbox.card_check import CardInvalid
+from sandbox.cards.card_check import CardInvalid
 
 Merge = Callable[[dict[str, Any], dict[str, Any]], None]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from flask import Response, request
 
-from sandbox.entities import Resource, new_id
 from sandbox.errors import ApiError
 from sandbox.http import current_platform, done, draft, json_body
-from sandbox.wire import rest_message
+from sandbox.world.entities import Resource, new_id
+from sandbox.world.wire import rest_message
 
 
 def create_message() -> Response:

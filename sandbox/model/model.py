@@ -1,15 +1,15 @@
 """A stand-in for an OpenAI-compatible Chat Completions endpoint, on 127.0.0.1 only.
 
-python -m sandbox.model --port 8901 --delay 0.3
+python -m sandbox.model.model --port 8901 --delay 0.3
 
 POST   /v1/chat/completions   whole, or as server-sent events with "stream": true
-POST   /v1/embeddings         see sandbox/model_embeddings.py
+POST   /v1/embeddings         see sandbox/model/model_embeddings.py
 GET    /v1/models
 GET    /control/requests      {"requests": [{"number", "at" (s since epoch), "body"}, …]};
                               ?since=N leaves out the first N
 DELETE /control/requests      forget them and count from 1 again
 GET    /control/script        {"mode", "steps_left", "rules"}
-POST   /control/script        steps or rules, see sandbox/model_script.py
+POST   /control/script        steps or rules, see sandbox/model/model_script.py
 POST   /control/mode          {"mode": "echo" | "script" | "rules", "delay_s": seconds,
                               "embeddings": {"status", "delay_s", "refuse"}}; refuse: a word in a
                               text that is answered with status 400
@@ -30,9 +30,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sandbox.model_answers import Answer, error_body, to_json
-from sandbox.model_embeddings import BadEmbeddingRequest, embeddings
-from sandbox.model_http import (
+from sandbox.model.model_answers import Answer, error_body, to_json
+from sandbox.model.model_embeddings import BadEmbeddingRequest, embeddings
+from sandbox.model.model_http import (
     LAST_CHUNK,
     Closed,
     HttpError,
@@ -41,7 +41,7 @@ from sandbox.model_http import (
     read_request,
     response_head,
 )
-from sandbox.model_script import BadScript, Playbook, Reply
+from sandbox.model.model_script import BadScript, Playbook, Reply
 
 REQUESTS_KEPT = 5000
 MODEL = "sandbox-model"
@@ -298,10 +298,10 @@ async def serve(port: int, delay_s: float, script: object = None) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the endpoint from the command line; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m sandbox.model",
+        prog="python -m sandbox.model.model",
         description="A stand-in Chat Completions endpoint on 127.0.0.1 for tests and benchmarks.",
         epilog="It echoes the last user message until it is given a script: with --script, or by "
-        "POST /control/script. sandbox/model_script.py describes scripts.",
+        "POST /control/script. sandbox/model/model_script.py describes scripts.",
     )
     parser.add_argument("--port", type=int, default=8901, help="0 takes a free one (%(default)s)")
     parser.add_argument(

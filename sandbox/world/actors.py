@@ -11,9 +11,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sandbox import events
-from sandbox.content import Outgoing
-from sandbox.entities import (
+from sandbox.push import Pusher
+from sandbox.world import events
+from sandbox.world.content import Outgoing
+from sandbox.world.entities import (
     BOT,
     GROUP,
     USER,
@@ -25,10 +26,9 @@ from sandbox.entities import (
     Resource,
     new_id,
 )
-from sandbox.events import Envelope
-from sandbox.messaging import add_reaction, compose
-from sandbox.push import Pusher
-from sandbox.state import World
+from sandbox.world.events import Envelope
+from sandbox.world.messaging import add_reaction, compose
+from sandbox.world.state import World
 
 # A 1 x 1 pixel, for image messages that bring no picture of their own.
 PIXEL = (

@@ -7,9 +7,9 @@ import json
 import re
 from typing import Any
 
-from sandbox.card_check import notified_by
-from sandbox.entities import BOT, Card, Chat, Message, Person
-from sandbox.state import World, stable_id
+from sandbox.cards.card_check import notified_by
+from sandbox.world.entities import BOT, Card, Chat, Message, Person
+from sandbox.world.state import World, stable_id
 
 RECALLED = "This message was recalled"
 _MENTION_KEY = re.compile(r"@_user_\d+")

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sandbox.entities import Entity, from_record, kind_of, to_record
+from sandbox.world.entities import Entity, from_record, kind_of, to_record
 
 
 class Journal:

@@ -4,12 +4,12 @@ from dataclasses import asdict, fields
 
 from flask import Response, request
 
-from sandbox.actors import Refusal
 from sandbox.control_body import control_body, number_asked, text_of
 from sandbox.faults import Fault
 from sandbox.http import current_platform, json_response
-from sandbox.state import Switches
-from sandbox.wire import chat_view, person_view
+from sandbox.world.actors import Refusal
+from sandbox.world.state import Switches
+from sandbox.world.wire import chat_view, person_view
 
 
 def add_fault() -> Response:

@@ -8,13 +8,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sandbox.card_check import notified_by, parse_card
-from sandbox.cardkit import sendable_card
-from sandbox.content import Known, Outgoing, check_outgoing
-from sandbox.entities import Chat, Message, Reaction, new_id
+from sandbox.cards.card_check import notified_by, parse_card
+from sandbox.cards.cardkit import sendable_card
 from sandbox.errors import ApiError, card_refused, invalid
-from sandbox.limits import Limiter
-from sandbox.state import World, new_message_id
+from sandbox.world.content import Known, Outgoing, check_outgoing
+from sandbox.world.entities import Chat, Message, Reaction, new_id
+from sandbox.world.limits import Limiter
+from sandbox.world.state import World, new_message_id
 
 UUID_WINDOW_MS = 3600 * 1000
 UPDATE_WINDOW_MS = 14 * 24 * 3600 * 1000

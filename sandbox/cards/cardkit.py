@@ -14,18 +14,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from sandbox.card_check import (
+from sandbox.cards.card_check import (
     MAX_CARD_BYTES,
     CardInvalid,
     check_card,
     find_element,
     parse_card,
 )
-from sandbox.card_parts import apply_actions
-from sandbox.entities import Card
+from sandbox.cards.card_parts import apply_actions
 from sandbox.errors import ApiError, card_refused, too_fast_for_gateway
-from sandbox.limits import Limiter
-from sandbox.state import World
+from sandbox.world.entities import Card
+from sandbox.world.limits import Limiter
+from sandbox.world.state import World
 
 OPERATIONS_PER_S = 10
 MAX_CONTENT = 100_000

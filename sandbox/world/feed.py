@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.entities import Card, Chat, Entity, Message, Person
 from sandbox.push import Delivery, delivery_view
-from sandbox.state import World
-from sandbox.wire import chat_view, message_view, person_view
+from sandbox.world.entities import Card, Chat, Entity, Message, Person
+from sandbox.world.state import World
+from sandbox.world.wire import chat_view, message_view, person_view
 
 KEPT_CHANGES = 2000
 HEARTBEAT_S = 5.0

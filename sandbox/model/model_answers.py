@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.model_script import Reply
+from sandbox.model.model_script import Reply
 
 _PIECE = re.compile(r".{1,12}", re.DOTALL)
 
