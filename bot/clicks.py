@@ -1,8 +1,8 @@
 """Clicks on buttons, in the worker: a follow-up is a message of whoever clicked, a confirmed action
 is done once.
 
-The press is what counts (`memory.kept.buttons`): a click that was refused at the edge, forged or double,
-ends here. A follow-up then goes the way of every message, under the click's own turn id.
+The press is what counts (`memory.kept.buttons`): a click that was refused at the edge, forged or
+double, ends here. A follow-up then goes the way of every message, under the click's own turn id.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class OpenTurn:
 
     `registry`: rows of `note_registry`, for `memory.kept.notes.registered_notes`.
 
-    `fold_due`: enough messages lie between summary and history to be folded (`memory.summary.text`).
+    `fold_due`: enough messages lie between summary and history to be folded (`memory.summary`).
 
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
     """

@@ -184,7 +184,7 @@ class Spool:
         places = sql.SQL(", ").join(sql.Placeholder() for _ in arguments)
         statement = sql.SQL("select {}({})").format(sql.Identifier(SCHEMA, function), places)
         try:
-            # The second limit gives up a server that does not even cancel; see memory.backends.postgres.
+            # The second limit gives up a server that does not even cancel; see backends.postgres.
             async with (
                 asyncio.timeout(self._timeout_s + _CANCEL_GRACE_S),
                 asyncio.timeout(self._timeout_s),
