@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scripts.measuring.recall_corpora import Question, load_locomo, load_memory_bank
 
-LOCOMO = Path(__file__).parents[1] / "data" / "recall" / "locomo_small.json"
+LOCOMO = Path(__file__).parents[2] / "data" / "recall" / "locomo_small.json"
 
 
 def test_a_locomo_utterance_is_a_turn_with_its_time_and_its_picture() -> None:

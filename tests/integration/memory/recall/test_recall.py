@@ -26,8 +26,8 @@ from tests.support.postgres import Server
 pytestmark = pytest.mark.anyio
 
 NOW = datetime.now(UTC)
-SQL = Path(__file__).parents[2] / "sql"
-LOCOMO = Path(__file__).parents[1] / "data" / "recall" / "locomo_small.json"
+SQL = Path(__file__).parents[4] / "sql"
+LOCOMO = Path(__file__).parents[3] / "data" / "recall" / "locomo_small.json"
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from memory.store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parents[1] / "data" / "mcp" / "desk_server.py"
+SERVER = Path(__file__).parents[3] / "data" / "mcp" / "desk_server.py"
 LIMITS = TimeLimits(connect_s=20, call_s=3, watch_s=0.2, first_retry_s=0.05, longest_retry_s=0.2)
 CONTEXT = memory_context(chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a")
 

@@ -19,7 +19,7 @@ from bot.feishu.cards import (
     text_content,
 )
 
-DATA = Path(__file__).parents[1] / "data" / "feishu"
+DATA = Path(__file__).parents[3] / "data" / "feishu"
 
 
 def fixture(name: str) -> Any:

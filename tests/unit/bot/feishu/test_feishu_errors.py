@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.feishu.errors import ACTIONS, NEXT_STEP, Action, FeishuError, Unreachable, classify
 from bot.feishu.retry import RetryPolicy, retry_delay
 
-DATA = Path(__file__).parents[1] / "data" / "feishu"
+DATA = Path(__file__).parents[3] / "data" / "feishu"
 
 EXPECTED = {
     "error_230001": Action.REJECTED,

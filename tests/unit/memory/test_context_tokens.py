@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory.tokens import Calibration, estimate_tokens, token_cost
 
-SAMPLES = json.loads((Path(__file__).parents[1] / "data/tokens/reference.json").read_text("utf-8"))[
+SAMPLES = json.loads((Path(__file__).parents[2] / "data/tokens/reference.json").read_text("utf-8"))[
     "samples"
 ]
 

@@ -33,7 +33,7 @@ from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, message_event
 from tests.support.gateway import Gateway
 from tests.support.processes import free_port, start, stop, wait_for_http
 
-FIXTURES = Path(__file__).parents[1] / "data" / "feishu"
+FIXTURES = Path(__file__).parents[3] / "data" / "feishu"
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from scripts.operating.labelled_messages import evaluate
 
 BOT = "ou_bot"
 NOW = 1_800_000_000_000
-ROWS = Path(__file__).parent.parent / "data" / "followups.jsonl"
+ROWS = Path(__file__).parents[3] / "data" / "followups.jsonl"
 
 
 class Clock:

@@ -9,7 +9,7 @@ import pytest
 
 from bot.agents.mcp.config import McpConfigInvalid, McpServer, load_servers, tool_patterns
 
-EXAMPLE = Path(__file__).parents[2] / "mcp.json.example"
+EXAMPLE = Path(__file__).parents[4] / "mcp.json.example"
 
 
 def _file(folder: Path, content: object) -> Path:

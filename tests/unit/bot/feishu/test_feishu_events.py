@@ -28,7 +28,7 @@ from bot.feishu.events import (
     question_text,
 )
 
-DATA = Path(__file__).parents[1] / "data" / "feishu"
+DATA = Path(__file__).parents[3] / "data" / "feishu"
 BOT = "ou_e6e14f667cfe239d7b129b521dce0569"
 ZHANG = "ou_7d8a6e6df7621556ce0d21922b676706"
 PUSHED = sorted(

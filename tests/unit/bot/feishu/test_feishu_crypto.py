@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.feishu.crypto import DecryptError, decrypt, signature, verify_signature, verify_token
 
-DATA = Path(__file__).parents[1] / "data" / "feishu"
+DATA = Path(__file__).parents[3] / "data" / "feishu"
 
 
 def fixture(name: str) -> Any:

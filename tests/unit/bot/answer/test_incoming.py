@@ -35,7 +35,7 @@ from memory.store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
-FIXTURES = Path(__file__).parents[1] / "data" / "feishu"
+FIXTURES = Path(__file__).parents[3] / "data" / "feishu"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 BOT = Person("ou_bot", "Memo", is_bot=True)
 ALICE = memory_context(chat_id="oc_1", root="om_root", subject="ou_alice", actor="ou_alice")

@@ -24,7 +24,7 @@ from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack, OpenConnectio
 from bot.feishu.errors import Unreachable
 from bot.settings import SettingsError, load
 
-FIXTURES = Path(__file__).parents[1] / "data" / "feishu"
+FIXTURES = Path(__file__).parents[3] / "data" / "feishu"
 INT32 = st.integers(-(2**31), 2**31 - 1)
 UINT64 = st.integers(0, 2**64 - 1)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

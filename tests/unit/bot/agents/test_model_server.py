@@ -361,7 +361,7 @@ def test_a_hundred_delayed_answers_wait_side_by_side():
 def start(*arguments):
     return subprocess.Popen(
         [sys.executable, "-m", "sandbox.model.model", *arguments],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[4],
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

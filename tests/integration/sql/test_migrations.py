@@ -16,7 +16,7 @@ from psycopg import sql
 from memory import migrations
 from tests.support.postgres import Server, database_name, start_server
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FILES = [file.name for file in sorted((ROOT / "sql").glob("[0-9]*.sql"))]
 ROLES = ("anon", "authenticated", "service_role")
 

@@ -17,7 +17,7 @@ from bot.feishu.errors import Action, FeishuError, ResourceTooLarge, Unreachable
 from bot.feishu.models import BotInfo, ChatInfo, SentMessage
 from bot.feishu.retry import RetryPolicy
 
-DATA = Path(__file__).parents[1] / "data" / "feishu"
+DATA = Path(__file__).parents[3] / "data" / "feishu"
 DOMAIN = "https://open.feishu.cn"
 TOKEN_URL = f"{DOMAIN}/open-apis/auth/v3/tenant_access_token/internal"
 MESSAGES = f"{DOMAIN}/open-apis/im/v1/messages"

@@ -20,7 +20,7 @@ from bot import webhook
 from bot.queue.jobs import Inbox
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, encrypt, message_event
 
-FIXTURES = Path(__file__).parents[1] / "data" / "feishu"
+FIXTURES = Path(__file__).parents[3] / "data" / "feishu"
 PUSHED = sorted(
     path.name
     for path in FIXTURES.glob("*.json")
