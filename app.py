@@ -13,7 +13,7 @@ from bot.database import database_url
 from bot.edge import health
 from bot.edge.presses import Presses
 from bot.memory_access import open_rpc
-from bot.queue.jobs import Inbox
+from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
 from bot.telemetry import logs
 

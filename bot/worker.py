@@ -26,7 +26,8 @@ from bot.database import database_url
 from bot.ending import ended
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
-from bot.queue import background, jobs
+from bot.queue import jobs
+from bot.queue.inbox import QUEUE
 from bot.services import Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.telemetry import logs, metrics
@@ -110,13 +111,13 @@ async def _work(settings: Settings, url: str, services: Services, stop: asyncio.
         await handle_tending(services, conversation_id, user_id, tenant_key, attempt)
 
     app = jobs.worker_app(url, handler, size=min(4 + settings.worker_concurrency // 4, 12))
-    background.add_tending(app, tend)
-    services = replace(services, defer_tending=partial(background.defer_tending, app))
+    jobs.add_tending(app, tend)
+    services = replace(services, defer_tending=partial(jobs.defer_tending, app))
     async with app.open_async(), asyncio.TaskGroup() as tasks:
         working = tasks.create_task(
             app.run_worker_async(
-                queues=[jobs.QUEUE],
-                concurrency=settings.worker_concurrency + background.AT_ONCE,
+                queues=[QUEUE],
+                concurrency=settings.worker_concurrency + jobs.TENDING_AT_ONCE,
                 install_signal_handlers=False,
                 shutdown_graceful_timeout=_GRACE_S,
                 update_heartbeat_interval=_HEARTBEAT_S,

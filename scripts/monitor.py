@@ -29,7 +29,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from bot.queue.jobs import QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from bot.queue.operations import QueueDepth
 from bot.settings import load
 from memory.errors import StoreError

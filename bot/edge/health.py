@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import requests
 from flask import Flask, Response, jsonify
 
-from bot.queue.jobs import Inbox, QueueUnavailable, Spooled
+from bot.queue.inbox import Inbox, QueueUnavailable, Spooled
 from bot.settings import Settings
 from bot.telemetry import metrics
 

@@ -1,102 +1,38 @@
-"""The durable queue: what the webhook and the worker share.
+"""The worker's side of the queue: Procrastinate jobs over the tables that the inbox writes.
 
-An event is accepted once (`inbox` by idempotency key) and becomes a Procrastinate job in the same
-statement. Jobs of one `lock` run in order; a finished job is deleted, and with it the message text.
+Jobs of one `lock` run in order; a finished job is deleted, and with it the message text. A second
+kind of job tends a conversation after its turns: it has ids for arguments and no lock in common
+with them. Of a person's conversation one waits at most; its locks only bound how many run at once.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import procrastinate
-import psycopg
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Job
-from psycopg.types.json import Jsonb
-from psycopg_pool import ConnectionPool, PoolTimeout
 
+from bot.queue.inbox import EVENT_TASK, QUEUE, QueueUnavailable
 from memory.backends.postgres import prepare_threshold
 from memory.migrations import SCHEMA
+from memory.scope import AgentMemoryContext
 
-QUEUE = "feishu"
-EVENT_TASK = "feishu.event"
+TENDING_TASK = "feishu.tending"
+TENDING_AT_ONCE = 2  # in all workers; each has so many places besides those of its turns
+_TENDING_PRIORITY = -10
 _SEARCH_PATH = f"-c search_path={SCHEMA}"
-_ENQUEUE = f"select {SCHEMA}.enqueue_event(%s, %s, %s, %s, %s)"
-_SPOOLED = f"select {SCHEMA}.spool_state(0)"
 
 EventHandler = Callable[[dict[str, Any], int, int], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Spooled:
-    """Turns that wait for the memory, what it refused, and since when (s since epoch) the oldest
-    waits."""
-
-    turns: int
-    refused: int
-    since: float | None
-
-
-class QueueUnavailable(Exception):
-    """The queue did not take the event; Feishu must push it again."""
+# (conversation_id, user_id, tenant_key, attempt)
+TendingHandler = Callable[[str, str, str, int], Awaitable[None]]
 
 
 class MemoryAwaited(Exception):
     """Can be done only when the memory is back: waited for, behind the others of its lock."""
-
-
-class Inbox:
-    """The webhook's side: one insert per event, from any thread."""
-
-    def __init__(self, database_url: str, *, size: int = 8, timeout_s: float = 2.0) -> None:
-        self._pool = ConnectionPool(
-            database_url,
-            min_size=1,
-            max_size=size,
-            timeout=timeout_s,
-            open=False,
-            kwargs={"autocommit": True, "prepare_threshold": prepare_threshold(database_url)},
-        )
-        self._pool.open()
-
-    def enqueue(
-        self, key: str, payload: dict[str, Any], *, lock: str | None, received_ms: int
-    ) -> bool:
-        """Accepts an event; False when `key` was accepted before. Raises `QueueUnavailable`.
-
-        `received_ms`: ms since epoch, when the webhook got it.
-        """
-        args = Jsonb({"payload": payload, "received_ms": received_ms})
-        try:
-            with self._pool.connection() as connection:
-                row = connection.execute(_ENQUEUE, (key, QUEUE, EVENT_TASK, lock, args)).fetchone()
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise QueueUnavailable(type(exc).__name__) from exc
-        return bool(row and row[0] is not None)
-
-    def spooled(self) -> Spooled:
-        """What waits for a memory that is away. Raises `QueueUnavailable`."""
-        try:
-            with self._pool.connection() as connection:
-                row = connection.execute(_SPOOLED).fetchone()
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise QueueUnavailable(type(exc).__name__) from exc
-        found: dict[str, Any] = row[0] if row else {}
-        since = datetime.fromisoformat(found["since"]).timestamp() if found.get("since") else None
-        return Spooled(found.get("waiting", 0), found.get("refused", 0), since)
-
-    def ping(self) -> None:
-        """Raises `QueueUnavailable` when the database does not answer."""
-        try:
-            with self._pool.connection() as connection:
-                connection.execute("select 1")
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise QueueUnavailable(type(exc).__name__) from exc
-
-    def close(self) -> None:
-        self._pool.close()
 
 
 class Backoff(procrastinate.BaseRetryStrategy):
@@ -156,3 +92,35 @@ async def resume_stalled(app: procrastinate.App, *, heartbeat_s: float) -> int:
 async def prune(app: procrastinate.App, *, hours: int) -> None:
     """Forgets idempotency keys older than `hours` (at least 24)."""
     await app.connector.execute_query_async(f"select {SCHEMA}.prune_inbox(%(hours)s)", hours=hours)
+
+
+def add_tending(app: procrastinate.App, handler: TendingHandler) -> None:
+    """Makes the worker of `app` hand these jobs to `handler`."""
+
+    @app.task(name=TENDING_TASK, queue=QUEUE, retry=Backoff(), pass_context=True)
+    async def tend(
+        context: procrastinate.JobContext, conversation_id: str, user_id: str, tenant_key: str
+    ) -> None:
+        await handler(conversation_id, user_id, tenant_key, context.job.attempts + 1)
+
+
+async def defer_tending(app: procrastinate.App, context: AgentMemoryContext) -> None:
+    """Queues the job of a person's conversation unless one waits. Raises `QueueUnavailable`."""
+    whose = f"{context.conversation_id} {context.user_id}"
+    task = app.configure_task(
+        TENDING_TASK,
+        queue=QUEUE,
+        priority=_TENDING_PRIORITY,
+        lock=f"tending {zlib.crc32(whose.encode()) % TENDING_AT_ONCE}",
+        queueing_lock=f"tending {whose}",
+    )
+    try:
+        await task.defer_async(
+            conversation_id=context.conversation_id,
+            user_id=context.user_id,
+            tenant_key=context.tenant_key,
+        )
+    except AlreadyEnqueued:
+        return
+    except ConnectorException as exc:
+        raise QueueUnavailable(type(exc).__name__) from exc

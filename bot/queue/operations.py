@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from bot.queue.jobs import QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from memory.migrations import SCHEMA
 
 _SCHEMA = sql.Identifier(SCHEMA)

@@ -17,7 +17,7 @@ from bot.agents.offline.model import without_label
 from bot.agents.summariser import Summarise
 from bot.feishu import markup
 from bot.mentions import from_card
-from bot.queue.jobs import QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from bot.services import Services
 from bot.telemetry import metrics
 from memory.errors import StoreError

@@ -19,7 +19,7 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
-from bot.queue.jobs import QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, SettingsError
 from memory.errors import StoreError
 from scripts.operating.desk import NotConfigured, since

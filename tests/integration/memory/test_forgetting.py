@@ -12,7 +12,7 @@ from bot.agents.summariser import extractive
 from bot.conversation import Decision, IncomingMessage, MessageRecord
 from bot.group.decisions import Reason
 from bot.group.store import ChatConversations
-from bot.queue.jobs import Inbox
+from bot.queue.inbox import Inbox
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.upkeep.folding import fold
 from memory.away.spool import Spool, SpooledTurn

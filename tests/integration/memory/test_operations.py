@@ -10,7 +10,7 @@ from psycopg import sql
 
 from bot.conversation import MessageRecord
 from bot.group.store import ChatConversations
-from bot.queue.jobs import Inbox
+from bot.queue.inbox import Inbox
 from bot.queue.operations import QueueDepth, QueueOperations
 from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, WorkingMemoryTooLarge

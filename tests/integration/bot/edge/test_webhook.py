@@ -17,7 +17,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from bot import webhook
-from bot.queue.jobs import Inbox
+from bot.queue.inbox import Inbox
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, encrypt, message_event
 
 FIXTURES = Path(__file__).parents[3] / "data" / "feishu"

@@ -17,8 +17,8 @@ from psycopg.rows import dict_row
 from bot.agents.embedder import Embedder
 from bot.agents.summariser import Summarise, extractive
 from bot.people.meeting import People
-from bot.queue.background import AT_ONCE, TendingHandler, add_tending, defer_tending
-from bot.queue.jobs import QUEUE, Inbox, QueueUnavailable, worker_app
+from bot.queue.inbox import QUEUE, Inbox, QueueUnavailable
+from bot.queue.jobs import TENDING_AT_ONCE, TendingHandler, add_tending, defer_tending, worker_app
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.services import Services
 from bot.settings import Settings
@@ -166,16 +166,16 @@ async def test_a_worker_full_of_tending_has_room_for_turns(database_url: str, gr
     async with queue(database_url, tend, answer) as app:
         for context in contexts:
             await defer_tending(app, context)
-        async with working(app, concurrency=AT_ONCE + 1):
-            for _ in range(AT_ONCE):
+        async with working(app, concurrency=TENDING_AT_ONCE + 1):
+            for _ in range(TENDING_AT_ONCE):
                 await busy.acquire()
             await asyncio.to_thread(enqueue, database_url, contexts[0], "a question")
             await answered.wait()
             over.set()
-            for _ in range(len(contexts) - AT_ONCE):
+            for _ in range(len(contexts) - TENDING_AT_ONCE):
                 await busy.acquire()
 
-    assert most == AT_ONCE
+    assert most == TENDING_AT_ONCE
 
 
 async def test_a_job_is_tried_again_beside_the_next_one_of_its_conversation(

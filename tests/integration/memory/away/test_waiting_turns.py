@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.queue.jobs import QUEUE, Inbox, worker_app
+from bot.queue.inbox import QUEUE, Inbox
+from bot.queue.jobs import worker_app
 
 pytestmark = pytest.mark.anyio
 
