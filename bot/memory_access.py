@@ -6,7 +6,7 @@ import structlog
 
 from bot.settings import Settings
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.store import Rpc
+from memory.rpc import Rpc
 
 log = structlog.get_logger()
 

@@ -20,8 +20,9 @@ from bot.mentions import Person
 from bot.people.meeting import People
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 
 
 class Identity:

@@ -34,8 +34,9 @@ from memory.backends.postgres import connection_pool
 from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
 from memory.recall.passages import render
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 
 
 @contextlib.asynccontextmanager

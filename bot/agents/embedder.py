@@ -25,8 +25,9 @@ from bot.settings import Settings
 from bot.telemetry import metrics
 from memory.kept.embeddings import EmbeddingStore, Unembedded, Vector, as_text, bare
 from memory.recall.passages import Likeness, Passage, RecallScope
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 
 log = structlog.get_logger()
 

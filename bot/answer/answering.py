@@ -16,7 +16,7 @@ from bot.commands.doing import Asked, answer_command
 from bot.commands.words import parse
 from bot.group.decisions import Reason
 from bot.group.transcript import transcript
-from bot.languages import Language, has_chinese, language_of
+from bot.languages import Language, language_of
 from bot.reply.buttons import Reply, reply_of
 from bot.services import Services
 from bot.telemetry import metrics, timing
@@ -24,6 +24,7 @@ from bot.telemetry.timing import stage
 from memory.errors import StoreError
 from memory.models import OpenTurn
 from memory.recall.passages import RecallScope, needs_recall, render
+from memory.text import has_han
 from memory.tokens import estimate_tokens
 
 log = structlog.get_logger()
@@ -150,7 +151,7 @@ async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
 def _sorry(turn: Turn, reason: str) -> Answer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
     log.error("model.unavailable", turn_id=turn.id, reason=reason)
-    return Answer(SORRY["zh" if has_chinese(turn.question) else "en"])
+    return Answer(SORRY["zh" if has_han(turn.question) else "en"])
 
 
 def _scene(turn: Turn) -> Scene:

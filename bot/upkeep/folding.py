@@ -21,18 +21,10 @@ from bot.queue.inbox import QueueUnavailable
 from bot.services import Services
 from bot.telemetry import metrics
 from memory.errors import StoreError
+from memory.kept.summaries import Fold, FoldedMessage, Summaries
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext, own_context
-from memory.summary.text import (
-    Fold,
-    FoldedMessage,
-    Line,
-    Summaries,
-    batch,
-    references,
-    settled,
-    without_references,
-)
+from memory.summary.text import Line, batch, references, settled, without_references
 
 log = structlog.get_logger()
 

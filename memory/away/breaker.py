@@ -16,8 +16,8 @@ import structlog
 
 from memory.away.watch import MemoryWatch
 from memory.errors import StoreError, StoreUnavailable
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import Rpc
 
 log = structlog.get_logger()
 

@@ -19,7 +19,7 @@ import structlog
 from memory.away.spool import Spool, SpooledTurn, SpoolState
 from memory.away.writes import LateWrite
 from memory.errors import StoreError, StoreUnavailable
-from memory.store import Rpc
+from memory.rpc import Rpc
 
 log = structlog.get_logger()
 
@@ -131,11 +131,9 @@ class Drain:
 def _params(turn: SpooledTurn) -> dict[str, object]:
     return {
         "p_turn_id": turn.turn_id,
-        "p_conversation_id": turn.context.conversation_id,
+        **turn.context.identity(),
         "p_chat_id": turn.context.chat_id,
         "p_root_id": turn.context.root_id,
-        "p_user_id": turn.context.user_id,
-        "p_actor_id": turn.context.actor_id,
         "p_actor_name": turn.actor_name,
         "p_tenant_key": turn.context.tenant_key,
         "p_content": turn.content,

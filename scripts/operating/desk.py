@@ -17,7 +17,8 @@ from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.kept.operations import Operations
 from memory.kept.people import PeopleStore
-from memory.store import MemoryStore, Rpc
+from memory.rpc import Rpc
+from memory.store import MemoryStore
 
 # Operators read whole tables; the message path has limits of its own.
 _TIMEOUT_S = 120.0

@@ -27,8 +27,9 @@ from bot.settings import Settings
 from memory.errors import IdentityMissing, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, NewButton, Press, new_id
 from memory.models import CardButton
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
 

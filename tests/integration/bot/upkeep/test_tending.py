@@ -26,8 +26,9 @@ from bot.upkeep.folding import TRIES, handle_tending, tend_conversation, tend_la
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, own_context
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 from tests.support.card_platform import CardPlatform
 from tests.support.exchanges import exchange
 from tests.support.people import Group
