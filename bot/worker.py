@@ -22,7 +22,7 @@ import structlog
 
 from bot.agents.files import check_files
 from bot.clicks import handle_click
-from bot.database import database_url
+from bot.connections import database_url
 from bot.ending import ended
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
