@@ -31,7 +31,7 @@ from bot.reply.working import showing_work
 from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
-from bot.upkeep.folding import tend_later
+from bot.upkeep.tending import tend_later
 from memory.models import OpenTurn, StoredCard
 
 log = structlog.get_logger()

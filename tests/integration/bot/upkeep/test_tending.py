@@ -22,7 +22,7 @@ from bot.queue.jobs import TENDING_AT_ONCE, TendingHandler, add_tending, defer_t
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.services import Services
 from bot.settings import Settings
-from bot.upkeep.folding import TRIES, handle_tending, tend_conversation, tend_later
+from bot.upkeep.tending import TRIES, handle_tending, tend_conversation, tend_later
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn
