@@ -24,7 +24,7 @@ from bot.feishu.client import FeishuClient
 from bot.people.keeping import NameKeeper
 from bot.people.meeting import People
 from bot.queue.operations import QueueOperations
-from bot.services import Identity, Services
+from bot.services import OwnPerson, Services
 from bot.settings import Settings
 from bot.telemetry.memory import CountedMemory
 from memory.accounts.linking import Linker
@@ -62,7 +62,7 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
             settings=settings,
             store=store,
             feishu=feishu,
-            identity=Identity(feishu),
+            own_person=OwnPerson(feishu),
             people=people,
             manager=_manager(
                 settings,

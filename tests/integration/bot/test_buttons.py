@@ -22,7 +22,7 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.events import CardAction
 from bot.feishu.models import BotInfo, SentMessage
 from bot.people.meeting import People
-from bot.services import Identity, Services
+from bot.services import OwnPerson, Services
 from bot.settings import Settings
 from memory.errors import IdentityMissing, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, NewButton, Press, new_id
@@ -373,7 +373,7 @@ def services(rpc: Rpc, sent: Sent, actions: Actions | None) -> Services:
         settings=Settings(_env_file=None),
         store=MemoryStore(rpc),
         feishu=feishu,
-        identity=Identity(feishu),
+        own_person=OwnPerson(feishu),
         people=People(feishu),
         manager=Manager(TestModel(custom_output_text="from the model")),
         rpc=rpc,
