@@ -33,8 +33,8 @@ from memory.scope import AgentMemoryContext
 log = structlog.get_logger()
 
 QUOTING = "[quoting another message]"
-_MOST_IMAGES = 4
-_MOST_BYTES = 10_000_000
+MOST_IMAGES = 4
+MOST_BYTES = 10_000_000
 _BEGINNINGS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -186,8 +186,8 @@ async def _images(
     images: list[Image] = []
     remarks: list[str] = []
     for number, (message_id, key) in enumerate(pictures, 1):
-        room = _MOST_BYTES - sum(len(image.data) for image in images)
-        reason = "there are too many" if number > _MOST_IMAGES else ""
+        room = MOST_BYTES - sum(len(image.data) for image in images)
+        reason = "there are too many" if number > MOST_IMAGES else ""
         data = b"" if reason else await _downloaded(services, message_id, key, room, deadline)
         kind = media_type(data)
         if kind:

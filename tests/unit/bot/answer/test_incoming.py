@@ -10,12 +10,19 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from bot.answer.pictures import MOST_BYTES
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.quotation import LONGEST, quotation, remark, with_material, without_material
-from bot.answer.material import QUOTING, Material, Source, gather, media_type, stored_text
+from bot.answer.material import (
+    MOST_BYTES,
+    QUOTING,
+    Material,
+    Source,
+    gather,
+    media_type,
+    stored_text,
+)
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
 from bot.feishu.content import Attachment
