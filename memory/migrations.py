@@ -111,8 +111,9 @@ def read_folder(folder: Path = FOLDER) -> list[Step]:
 def read_functions(folder: Path = FOLDER) -> Functions:
     """The definitions in the order of their files' names, after them who may call what."""
     files = [*sorted((folder / "functions").glob("*.sql")), *folder.glob("access.sql")]
-    named = ((file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")) for file in files)
-    return Functions(tuple(named))
+    named = (file.relative_to(folder).as_posix() for file in files)
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    return Functions(tuple(zip(named, texts, strict=True)))
 
 
 def _numbered(folder: Path, prefix: str = "") -> list[Migration]:
