@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,8 +111,9 @@ def read_folder(folder: Path = FOLDER) -> list[Step]:
 def read_functions(folder: Path = FOLDER) -> Functions:
     """The definitions in the order of their files' names, after them who may call what."""
     files = [*sorted((folder / "functions").glob("*.sql")), *folder.glob("access.sql")]
-    named = ((str(file.relative_to(folder)), file.read_text(encoding="utf-8")) for file in files)
-    return Functions(tuple(named))
+    named = (file.relative_to(folder).as_posix() for file in files)
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    return Functions(tuple(zip(named, texts, strict=True)))
 
 
 def _numbered(folder: Path, prefix: str = "") -> list[Migration]:
@@ -144,7 +146,7 @@ def _pending(steps: list[Step], done: set[str]) -> Iterator[Step]:
 
 
 def _apply_step(connection: psycopg.Connection, step: Step) -> None:
-    with connection.transaction():
+    with _named(step.name), connection.transaction():
         if isinstance(step, Functions):
             _define(connection, step)
             connection.execute(_FORGET_FUNCTIONS)
@@ -162,9 +164,15 @@ def _define(connection: psycopg.Connection, functions: Functions) -> None:
 
 
 def _execute(connection: psycopg.Connection, name: str, text: str, search_path: str) -> None:
-    try:
+    with _named(name):
         connection.execute(f"set local search_path = {search_path}".encode())
         connection.execute(text.encode())
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    try:
+        yield
     except psycopg.Error as exc:
         raise MigrationFailed(f"{name}: {exc}") from exc
 
@@ -173,7 +181,8 @@ def _enable_vectors(connection: psycopg.Connection) -> str:
     """Why there are no vectors, '' when there are. pgvector may have come since the last run."""
     if connection.execute("select to_regproc('public.enable_vectors')").fetchone() == (None,):
         return ""
-    row = connection.execute("select public.enable_vectors()").fetchone()
+    with _named("enable_vectors"):
+        row = connection.execute("select public.enable_vectors()").fetchone()
     return str(row[0]) if row else ""
 
 
