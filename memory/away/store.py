@@ -24,9 +24,9 @@ import structlog
 
 from memory.away.breaker import BreakingRpc
 from memory.away.drain import Drain
-from memory.away.spool import Spool, SpooledTurn, SpoolUnavailable
+from memory.away.spool import Spool, SpooledTurn
 from memory.away.watch import MemoryWatch
-from memory.errors import StoreError, StoreUnavailable
+from memory.errors import SpoolUnavailable, StoreError, StoreUnavailable
 from memory.kept.buttons import NewButton
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.scope import AgentMemoryContext

@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 import jwt
-from postgrest import APIError
 from supabase import AsyncClient, AsyncClientOptions
 
-from memory.errors import StoreUnavailable, from_sqlstate
+from memory.backends.refusals import AS_PERSON, AS_SERVICE, refusal
+from memory.errors import StoreUnavailable
 from memory.scope import AgentMemoryContext
 
 _LIFETIME_S = 300
@@ -71,6 +71,7 @@ class SupabaseRpc:
             http2=url.startswith("https://"),
             timeout=timeout_s,
             limits=httpx.Limits(max_connections=64, max_keepalive_connections=64),
+            event_hooks={"response": [self._require_result]},
         )
         options = AsyncClientOptions(
             httpx_client=self._http,
@@ -99,11 +100,19 @@ class SupabaseRpc:
             raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
         except httpx.HTTPError as exc:
             raise StoreUnavailable(f"{function}: {type(exc).__name__}") from exc
-        except APIError as exc:
-            raise from_sqlstate(_sqlstate(exc), f"{function}: {exc.message}") from exc
 
     async def close(self) -> None:
         await self._http.aclose()
+
+    async def _require_result(self, response: httpx.Response) -> None:
+        """Raises for what is no result, with the status, which the client below would lose."""
+        function = response.url.path.rsplit("/", 1)[-1]
+        if not response.is_success:
+            as_person = response.request.headers["apikey"] == self._publishable_key
+            credentials = AS_PERSON if as_person else AS_SERVICE
+            raise refusal(function, response.status_code, await response.aread(), credentials)
+        if response.status_code != 204 and "json" not in response.headers.get("content-type", ""):
+            raise StoreUnavailable(f"{function}: the answer is not PostgREST's: check SUPABASE_URL")
 
     def _credentials(self, context: AgentMemoryContext | None) -> dict[str, str]:
         if context and self._minter:
@@ -113,13 +122,3 @@ class SupabaseRpc:
         # A legacy service key is a JWT; an opaque secret key is not and goes into apikey only.
         bearer = {"Authorization": f"Bearer {key}"} if key.startswith("eyJ") else {}
         return {"apikey": key, **bearer}
-
-
-def _sqlstate(exc: APIError) -> str:
-    """PostgREST passes the SQLSTATE on; a gateway's 5xx page has none and means “away”."""
-    code = str(exc.code or "")
-    if len(code) == 5 and not code.startswith("PGRST"):
-        return code
-    if code.startswith("PGRST0") or (code.isdigit() and int(code) >= 500):
-        return "08000"
-    return "42501" if code in ("401", "403", "PGRST301", "PGRST302", "PGRST303") else code

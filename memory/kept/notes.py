@@ -2,10 +2,6 @@
 
 Every method is one SQL function and one round trip; each enters what it touched into the registry.
 Only the person speaking for themselves reaches notes: all methods raise `AccessDenied` otherwise.
-
-StoreError
-├── NoteNotFound   no note with this id is visible here
-└── NoteInvalid    the title, body or tags cannot be stored; the message says what to change
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory.errors import StoreError
+from memory.errors import NoteInvalid, NoteNotFound, TurnUnknown
 from memory.scope import AgentMemoryContext
 from memory.store import Rpc
 
@@ -28,17 +24,6 @@ _ID_LENGTH = 10
 _LATIN = re.compile(r"[^\W_\u3400-\u9fff]+")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 _NOT_SEARCHED = frozenset("a an the my note notes of on in for with about and or to 笔记".split())
-
-
-class NoteNotFound(StoreError):
-    """No note with this id is visible to this person in this chat."""
-
-
-class NoteInvalid(StoreError):
-    """The title, body or tags of a note cannot be stored."""
-
-
-_BY_SQLSTATE = {"PT404": NoteNotFound, "PT422": NoteInvalid}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +200,9 @@ class NoteStore:
             identity["p_chat_id"] = context.chat_id
         try:
             return await self._rpc.call(function, {**identity, **params}, context)
-        except StoreError as exc:
-            kind = _BY_SQLSTATE.get(exc.code)
-            if kind is None:
-                raise
+        except (NoteNotFound, NoteInvalid, TurnUnknown) as exc:
+            kind = NoteNotFound if isinstance(exc, TurnUnknown) else type(exc)
+            # To the model, which reads it, the name of a function says nothing.
             raise kind(str(exc).removeprefix(f"{function}: "), code=exc.code) from exc
 
 
