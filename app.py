@@ -9,10 +9,9 @@ from flask import Flask
 
 from bot import webhook
 from bot.agents.files import check_files
-from bot.database import database_url
+from bot.connections import database_url, open_rpc
 from bot.edge import health
 from bot.edge.presses import Presses
-from bot.memory_access import open_rpc
 from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
 from bot.telemetry import logs

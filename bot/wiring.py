@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
+import structlog
+
 from bot.agents.embedder import Embedder, build_embedder, find
 from bot.agents.files import specialists
 from bot.agents.judge import build_judge
@@ -16,13 +18,13 @@ from bot.agents.metering import Meter
 from bot.agents.models import models
 from bot.agents.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
+from bot.connections import open_rpc
 from bot.ending import ended
 from bot.feishu.client import FeishuClient
-from bot.memory_access import open_rpc
 from bot.people.keeping import NameKeeper
 from bot.people.meeting import People
 from bot.queue.operations import QueueOperations
-from bot.services import Identity, Services
+from bot.services import OwnPerson, Services
 from bot.settings import Settings
 from bot.telemetry.memory import CountedMemory
 from memory.accounts.linking import Linker
@@ -34,8 +36,11 @@ from memory.backends.postgres import connection_pool
 from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
 from memory.recall.passages import render
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
+
+log = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
@@ -57,7 +62,7 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
             settings=settings,
             store=store,
             feishu=feishu,
-            identity=Identity(feishu),
+            own_person=OwnPerson(feishu),
             people=people,
             manager=_manager(
                 settings,
@@ -81,6 +86,12 @@ async def _memory(settings: Settings, url: str) -> tuple[Rpc, MemoryStore]:
     rpc = await open_rpc(settings, url)
     if not settings.supabase_url:
         return rpc, MemoryStore(rpc)
+    if not settings.supabase_jwt_secret:
+        log.warning(
+            "memory.isolation_not_enforced",
+            next_step="set SUPABASE_JWT_SECRET: without it the database no longer enforces "
+            "isolation, only the filters of the SQL functions do",
+        )
     pool = connection_pool(url, size=4)
     await pool.open()
     watch, spool = CountedMemory(), Spool(pool)

@@ -17,12 +17,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import procrastinate
 import structlog
 
 from bot.agents.files import check_files
 from bot.clicks import handle_click
-from bot.database import database_url
+from bot.connections import database_url
 from bot.ending import ended
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
@@ -32,22 +31,18 @@ from bot.services import Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.telemetry import logs, metrics
 from bot.turn import handle_message, handle_recall
-from bot.upkeep.folding import handle_tending
+from bot.upkeep.janitor import HEARTBEAT_S, STALLED_AFTER_S, keep_order
 from bot.upkeep.left_cards import tend_left_cards
+from bot.upkeep.tending import handle_tending
 from bot.wiring import open_services
 from memory.away.store import SpoolingStore
 from memory.errors import StoreError, StoreUnavailable
-from memory.kept.operations import Operations
 
 log = structlog.get_logger()
 
 _GRACE_S = 7.0
 _NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
-_HEARTBEAT_S = 4.0
-_STALLED_AFTER_S = 14.0
 _RESTART_S = 2.0
-_KEYS_KEPT_H = 48
-_ROUNDS_AN_HOUR = int(3600 / _HEARTBEAT_S)
 
 
 async def handle_event(
@@ -120,14 +115,14 @@ async def _work(settings: Settings, url: str, services: Services, stop: asyncio.
                 concurrency=settings.worker_concurrency + jobs.TENDING_AT_ONCE,
                 install_signal_handlers=False,
                 shutdown_graceful_timeout=_GRACE_S,
-                update_heartbeat_interval=_HEARTBEAT_S,
-                stalled_worker_timeout=_STALLED_AFTER_S,
+                update_heartbeat_interval=HEARTBEAT_S,
+                stalled_worker_timeout=STALLED_AFTER_S,
                 fetch_job_polling_interval=2.0,
                 delete_jobs="successful",
             )
         )
         tending = [
-            tasks.create_task(_tend(app, services)),
+            tasks.create_task(keep_order(app, services)),
             tasks.create_task(tend_left_cards(services)),
         ]
         if isinstance(services.store, SpoolingStore):
@@ -146,33 +141,6 @@ async def _first(working: asyncio.Task[None], stopped: Any) -> None:
     if working.done():
         working.result()
         raise ConnectionError("the queue's worker ended by itself")
-
-
-async def _tend(app: procrastinate.App, services: Services) -> None:
-    """Takes over jobs of workers that died; hourly, forgets old keys and what is past retention."""
-    rounds = 0
-    while True:
-        resumed = await jobs.resume_stalled(app, heartbeat_s=_STALLED_AFTER_S)
-        if resumed:
-            metrics.STALLED.inc(resumed)
-            log.warning("worker.resumed_stalled", jobs=resumed)
-        if rounds % _ROUNDS_AN_HOUR == 0:
-            await jobs.prune(app, hours=_KEYS_KEPT_H)
-            await _apply_retention(services)
-        rounds += 1
-        await asyncio.sleep(_HEARTBEAT_S)
-
-
-async def _apply_retention(services: Services) -> None:
-    days = services.settings.retention_days
-    if not days:
-        return
-    try:
-        deleted = await Operations(services.rpc).apply_retention(days)
-    except StoreError as exc:
-        log.warning("retention.postponed", error=type(exc).__name__)
-    else:
-        log.info("retention", days=days, deleted=deleted)
 
 
 class InlineWorker:

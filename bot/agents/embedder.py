@@ -23,19 +23,15 @@ from openai import (
 
 from bot.settings import Settings
 from bot.telemetry import metrics
-from memory.kept.embeddings import EmbeddingStore, Unembedded, Vector, as_text, bare
+from memory.kept.embeddings import Vector, as_text, bare
 from memory.recall.passages import Likeness, Passage, RecallScope
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 
 log = structlog.get_logger()
 
 QUESTION_WITHIN_S = 1.0
 _BATCH_WITHIN_S = 30.0
-_BATCH = 64
-# A job of the background looks at so many of a conversation's newest messages, and embeds so many.
-_RECENT = 1000
-_MOST_A_JOB = 512
 
 
 class EmbeddingFailed(Exception):
@@ -167,49 +163,3 @@ async def find(
     return await store.find(
         context, query, scope=scope, k=k, before_id=before_id, likeness=likeness
     )
-
-
-async def embed_new(
-    rpc: Rpc,
-    embedder: Embedder,
-    context: AgentMemoryContext,
-    *,
-    most: int = _MOST_A_JOB,
-    recent: int | None = _RECENT,
-) -> int:
-    """Embeds messages of the conversation that have no embedding, newest first; returns how many.
-
-    At most `most`, among the `recent` newest. Raises `EmbeddingFailed` and `StoreError`.
-    """
-    store = EmbeddingStore(rpc)
-    done = 0
-    while done < most:
-        limit = min(_BATCH, most - done)
-        messages = await store.missing(context, embedder.name, limit=limit, recent=recent)
-        if messages is None:
-            log.warning("embedding.no_vectors", next_step="run scripts/migrate: it says why")
-        if not messages:
-            break
-        saved = await store.save(context, embedder.name, await _embedded(embedder, messages))
-        if not saved:
-            break  # what is left is refused, or has just gone
-        done += saved
-    return done
-
-
-async def _embedded(
-    embedder: Embedder, messages: Sequence[Unembedded]
-) -> list[tuple[Unembedded, Vector]]:
-    """Each message with its vector, without those that the endpoint does not take."""
-    try:
-        vectors = await embedder.of_messages([bare(message.content) for message in messages])
-    except TextRefused:
-        if len(messages) == 1:
-            log.warning("embedding.refused", id=messages[0].id)
-            return []
-        half = len(messages) // 2
-        return [
-            *await _embedded(embedder, messages[:half]),
-            *await _embedded(embedder, messages[half:]),
-        ]
-    return [pair for pair in zip(messages, vectors, strict=True) if any(pair[1])]

@@ -25,21 +25,21 @@ _KEYS = "Project Settings, API keys"
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
-    """The variables that a request's `apikey` and its bearer token come from; no values."""
+class Named:
+    """The variables that the `apikey` of a call and its token come from; no values."""
 
     key: str
     token: str
 
 
-AS_SERVICE = Credentials("SUPABASE_SECRET_KEY", "SUPABASE_SECRET_KEY")
-AS_PERSON = Credentials("SUPABASE_PUBLISHABLE_KEY", "SUPABASE_JWT_SECRET")
+AS_SERVICE = Named("SUPABASE_SECRET_KEY", "SUPABASE_SECRET_KEY")
+AS_PERSON = Named("SUPABASE_PUBLISHABLE_KEY", "SUPABASE_JWT_SECRET")
 
 
-def refusal(function: str, status: int, body: bytes, credentials: Credentials) -> StoreError:
+def refusal(function: str, status: int, body: bytes, named: Named) -> StoreError:
     """The error for an answer of `status` (HTTP, not 2xx) to a call of `function`."""
     code, message = _told(body)
-    if status == 401 and (problem := _key_problem(code, message, credentials)):
+    if status == 401 and (problem := _key_problem(code, message, named)):
         return KeyRefused(f"{function}: {problem}", code=code or "401")
     if code in _NOT_MIGRATED:
         exposed = "; the schema public has to be exposed" if code == "PGRST106" else ""
@@ -62,18 +62,17 @@ def _told(body: bytes) -> tuple[str, str]:
     return str(said.get("code") or ""), str(said.get("message") or "")
 
 
-def _key_problem(code: str, message: str, credentials: Credentials) -> str:
+def _key_problem(code: str, message: str, named: Named) -> str:
     """What is wrong with the key or the token, and where the right one is."""
     if code == "PGRST303":
         return f"Supabase takes our token for out of date ({message}): check this machine's clock"
     if code.startswith("PGRST3"):
         return (
-            f"Supabase cannot verify our token ({code}): check {credentials.token}"
-            f"{_where(credentials.token)}"
+            f"Supabase cannot verify our token ({code}): check {named.token}{_where(named.token)}"
         )
     if code == "42501":  # 401, not 403: the request counted as nobody's
-        return f"{credentials.key} gives the rights of nobody: it is no secret key ({_KEYS})"
-    return f"Supabase refuses the key (401): check {credentials.key} ({_KEYS})"
+        return f"{named.key} gives the rights of nobody: it is no secret key ({_KEYS})"
+    return f"Supabase refuses the key (401): check {named.key} ({_KEYS})"
 
 
 def _where(variable: str) -> str:

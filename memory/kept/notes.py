@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.errors import NoteInvalid, NoteNotFound, TurnUnknown
+from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
-from memory.store import Rpc
+from memory.text import HAN, han_pairs
 
 _ID_BYTES = 7
 _ID_LENGTH = 10
-_LATIN = re.compile(r"[^\W_\u3400-\u9fff]+")
-_HAN = re.compile(r"[\u3400-\u9fff]+")
+_LATIN = re.compile(rf"[^\W_{HAN}]+")
 _NOT_SEARCHED = frozenset("a an the my note notes of on in for with about and or to 笔记".split())
 
 
@@ -79,9 +79,7 @@ def search_terms(query: str) -> list[str]:
     """Words of a query in lower case; of Chinese text the pairs of neighbouring characters."""
     text = query.lower()
     words = [word for word in _LATIN.findall(text) if word not in _NOT_SEARCHED]
-    for run in _HAN.findall(text):
-        pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-        words += [pair for pair in pairs if pair not in _NOT_SEARCHED]
+    words += [pair for pair in han_pairs(text) if pair not in _NOT_SEARCHED]
     return list(dict.fromkeys(words))[:40]
 
 
@@ -190,16 +188,11 @@ class NoteStore:
         *,
         in_chat: bool = True,
     ) -> Any:
-        identity: dict[str, object] = {
-            "p_conversation_id": context.conversation_id,
-            "p_user_id": context.user_id,
-            "p_actor_id": context.actor_id,
-            "p_tenant_key": context.tenant_key,
-        }
+        place = {"p_tenant_key": context.tenant_key}
         if in_chat:
-            identity["p_chat_id"] = context.chat_id
+            place["p_chat_id"] = context.chat_id
         try:
-            return await self._rpc.call(function, {**identity, **params}, context)
+            return await call_as(self._rpc, function, context, **place, **params)
         except (NoteNotFound, NoteInvalid, TurnUnknown) as exc:
             kind = NoteNotFound if isinstance(exc, TurnUnknown) else type(exc)
             # To the model, which reads it, the name of a function says nothing.

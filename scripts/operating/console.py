@@ -19,10 +19,11 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
+from bot.connections import NotConfigured
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, SettingsError
 from memory.errors import StoreError
-from scripts.operating.desk import NotConfigured, since
+from scripts.operating.desk import since
 
 FINDINGS = 1
 T = TypeVar("T")

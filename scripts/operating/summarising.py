@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
+from memory.kept.summaries import Fold, Summaries
 from memory.scope import AgentMemoryContext
-from memory.summary.text import Fold, Summaries
 from scripts.operating.console import Screen, print_json, progress
 from scripts.operating.desk import Desk
 

@@ -16,7 +16,8 @@ from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
-from memory.store import MemoryStore, Rpc
+from memory.rpc import Rpc
+from memory.store import MemoryStore
 from scripts.operating import stored_rows
 from scripts.operating.isolation import probe_isolation
 from tests.support.backends import PostgresBackend, SupabaseBackend

@@ -20,9 +20,10 @@ from prometheus_client import REGISTRY
 from psycopg import sql
 from structlog.testing import capture_logs
 
-from bot.agents.embedder import Embedder, EmbeddingFailed, embed_new, find
+from bot.agents.embedder import Embedder, EmbeddingFailed, find
 from bot.services import Services
-from bot.upkeep.folding import embed_messages, tend_later
+from bot.upkeep.embedding import embed_messages, embed_new
+from bot.upkeep.tending import tend_later
 from memory import migrations
 from memory.backends.postgres import PostgresRpc
 from memory.models import OpenTurn

@@ -22,12 +22,13 @@ from bot.queue.jobs import TENDING_AT_ONCE, TendingHandler, add_tending, defer_t
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.services import Services
 from bot.settings import Settings
-from bot.upkeep.folding import TRIES, handle_tending, tend_conversation, tend_later
+from bot.upkeep.tending import TRIES, handle_tending, tend_conversation, tend_later
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, own_context
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 from tests.support.card_platform import CardPlatform
 from tests.support.exchanges import exchange
 from tests.support.people import Group

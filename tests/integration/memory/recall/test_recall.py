@@ -15,8 +15,9 @@ import pytest
 from memory import migrations
 from memory.errors import AccessDenied, BadPatch, IdentityMissing
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 from scripts.eval_recall import evaluate, store
 from scripts.measuring.recall_corpora import load_locomo
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memory import errors
-from memory.backends.refusals import AS_PERSON, AS_SERVICE, Credentials, refusal
+from memory.backends.refusals import AS_PERSON, AS_SERVICE, Named, refusal
 from memory.errors import (
     AccessDenied,
     BadArgument,
@@ -99,7 +99,7 @@ GATEWAY = json.dumps({"message": "Invalid API key", "hint": "Double check your k
     ],
 )  # fmt: skip
 def test_a_key_that_is_refused_is_named_by_its_variable(
-    status: int, body: str, credentials: Credentials, sentence: str
+    status: int, body: str, credentials: Named, sentence: str
 ) -> None:
     found = refusal("open_turn", status, body.encode(), credentials)
 

@@ -13,11 +13,11 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from bot.agents.summariser import asked, extractive, model_summariser
 from bot.upkeep.folding import told
+from memory.kept.summaries import FoldedMessage
 from memory.summary.extraction import extract
 from memory.summary.text import (
     MOST_REFERENCES,
     SUMMARY_TOKENS,
-    FoldedMessage,
     Line,
     as_reference,
     batch,
