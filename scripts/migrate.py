@@ -33,20 +33,11 @@ def main() -> int:
         if arguments.check:
             return _check(url)
         applied = migrations.apply(url, report=print)
-        _enable_vectors(url)
     except (psycopg.OperationalError, migrations.MigrationFailed) as exc:
         print(f"migrate: {exc}\nCheck DATABASE_URL and that the server is up.", file=sys.stderr)
         return 1
     print(f"up to date ({len(applied)} applied now)")
     return 0
-
-
-def _enable_vectors(url: str) -> None:
-    """pgvector may have come since the file that wanted it was applied."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        row = connection.execute("select public.enable_vectors()").fetchone()
-    if row and row[0]:
-        print(f"recall goes by words alone: {row[0]}")
 
 
 def _check(url: str) -> int:

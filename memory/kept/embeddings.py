@@ -44,7 +44,7 @@ class Backlog:
 class EmbeddingStore:
     """Where embeddings are kept; methods are one round trip and raise `memory.errors`.
 
-    None as a result: the database has no vectors (pgvector is missing, see `sql/0110`).
+    None as a result: the database has no vectors, for pgvector is missing (`enable_vectors`).
     """
 
     def __init__(self, rpc: Rpc) -> None:

@@ -324,8 +324,7 @@ def test_what_was_stored_before_recall_came_is_indexed(
     migrations.apply(blank_database_url, folder=tmp_path)
     store(blank_database_url, load_locomo(LOCOMO))
 
-    shutil.copy(SQL / "0010_recall.sql", tmp_path)
-    migrations.apply(blank_database_url, folder=tmp_path)
+    migrations.apply(blank_database_url)
 
     with psycopg.connect(blank_database_url) as connection:
         assert len(_indexed(connection)) == 5
