@@ -9,8 +9,8 @@ StoreError
 ├── IdentityMissing         no subject, sender or conversation was given; nothing was read
 ├── TurnUnknown             the turn was never opened, or was forgotten
 ├── BadArgument             a caller's mistake: a scope, table or number that there is not
-├── BadPatch                the patch is not a JSON object
-├── TextRefused             text that Postgres cannot keep: NUL, half of a character, no JSON
+├── BadPatch                the patch is not a JSON object that Postgres can keep
+├── TextRefused             another text that Postgres cannot keep: NUL, half of a character
 ├── WorkingMemoryTooLarge   the patch would exceed the size limit; remove keys first
 ├── NoteNotFound            no note with this id is visible to this person in this chat
 ├── NoteInvalid             title, body or tags cannot be stored; the message says what to change
@@ -122,16 +122,11 @@ _OURS: dict[str, type[StoreError]] = {
     "PT422": NoteInvalid,
     "PT428": IdentityMissing,
 }
-# What functions refused with before they had codes of their own.
-_BEFORE: dict[str, type[StoreError]] = {
-    "22004": IdentityMissing,
-    "22023": BadPatch,
-    "22P02": BadPatch,
-    "22P05": BadPatch,
-}
 _POSTGRES: dict[str, type[StoreError]] = {
     "42501": AccessDenied,  # row-level security, or a privilege that is not there
     "22021": TextRefused,
+    "22P02": TextRefused,
+    "22P05": TextRefused,
 }
 # Schema, table, column, function, role or type: not there, or a function there twice.
 _NOT_MIGRATED = frozenset({"3F000", "42P01", "42703", "42883", "42704", "42725"})
@@ -147,7 +142,7 @@ def from_sqlstate(code: str, message: str) -> StoreError:
     """
     if code in _NOT_MIGRATED or _lacks_a_role(code, message):
         return not_migrated(message, code=code)
-    kind = _OURS.get(code) or _POSTGRES.get(code) or _BEFORE.get(code)
+    kind = _OURS.get(code) or _POSTGRES.get(code)
     if kind:
         return kind(message, code=code)
     unavailable = code[:2] in _UNAVAILABLE

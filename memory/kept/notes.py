@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory.errors import NoteInvalid, NoteNotFound, TurnUnknown
+from memory.errors import NoteInvalid, NoteNotFound
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
 from memory.text import HAN, han_pairs
@@ -193,10 +193,9 @@ class NoteStore:
             place["p_chat_id"] = context.chat_id
         try:
             return await call_as(self._rpc, function, context, **place, **params)
-        except (NoteNotFound, NoteInvalid, TurnUnknown) as exc:
-            kind = NoteNotFound if isinstance(exc, TurnUnknown) else type(exc)
+        except (NoteNotFound, NoteInvalid) as exc:
             # To the model, which reads it, the name of a function says nothing.
-            raise kind(str(exc).removeprefix(f"{function}: "), code=exc.code) from exc
+            raise type(exc)(str(exc).removeprefix(f"{function}: "), code=exc.code) from exc
 
 
 def _note(row: Mapping[str, Any]) -> Note:

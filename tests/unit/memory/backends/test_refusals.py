@@ -39,6 +39,8 @@ from memory.errors import (
         ("PT422", NoteInvalid),
         ("PT428", IdentityMissing),
         ("22021", TextRefused),
+        ("22P02", TextRefused),
+        ("22P05", TextRefused),
         ("42883", NotMigrated),
         ("42P01", NotMigrated),
         ("3F000", NotMigrated),
@@ -66,6 +68,10 @@ def test_a_role_that_is_missing_is_a_missing_migration_in_every_language(message
 
     assert isinstance(found, NotMigrated)
     assert str(found).endswith("run scripts/migrate")
+
+
+def test_another_wrong_value_is_neither_a_migration_nor_a_patch() -> None:
+    assert type(from_sqlstate("22023", "recall: time zone not recognized")) is StoreError
 
 
 def test_every_error_of_the_memory_stands_in_the_tree_of_the_docstring() -> None:
