@@ -136,7 +136,7 @@ def misspelt_names() -> dict[str, str]:
 
 def _given() -> list[str]:
     file = Path(".env")
-    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     return [*os.environ, *_ASSIGNED.findall(text)]
 
 

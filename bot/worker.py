@@ -10,9 +10,9 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 import threading
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,14 +21,16 @@ import structlog
 
 from bot.agents.files import check_files
 from bot.clicks import handle_click
-from bot.connections import database_url
+from bot.connections import database_url, require_migrated
 from bot.ending import ended
 from bot.feishu import events
 from bot.feishu.errors import FeishuFailure
+from bot.interruptions import Interruptions
 from bot.queue import jobs
 from bot.queue.inbox import QUEUE
 from bot.services import Services
-from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.settings import Settings, load
+from bot.starting import look_at_database, look_at_names, one_sentence, require_port, say
 from bot.telemetry import logs, metrics
 from bot.turn import handle_message, handle_recall
 from bot.upkeep.janitor import HEARTBEAT_S, STALLED_AFTER_S, keep_order
@@ -42,7 +44,6 @@ log = structlog.get_logger()
 
 _GRACE_S = 7.0
 _NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
-_RESTART_S = 2.0
 
 
 async def handle_event(
@@ -86,19 +87,26 @@ async def _click(services: Services, action: events.CardAction, received_ms: int
 
 
 async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
-    """Works until `stop` is set; a database that goes away is waited for."""
+    """Works until `stop` is set; a database that goes away, or is not migrated, is waited for."""
+    interruptions = Interruptions()
     while not stop.is_set():
         try:
+            await asyncio.to_thread(require_migrated, url)
             async with open_services(settings, url) as services:
-                await _work(settings, url, services, stop)
-        except Exception:
-            log.exception("worker.interrupted", retry_in_s=_RESTART_S)
+                await _work(settings, url, services, stop, interruptions.works)
+        except Exception as exc:  # noqa: BLE001 (said by `Interruptions`, whatever it is)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_RESTART_S):
+                async with asyncio.timeout(interruptions.happened(exc)):
                     await stop.wait()
 
 
-async def _work(settings: Settings, url: str, services: Services, stop: asyncio.Event) -> None:
+async def _work(
+    settings: Settings,
+    url: str,
+    services: Services,
+    stop: asyncio.Event,
+    begins: Callable[[], None],
+) -> None:
     async def handler(payload: dict[str, Any], received_ms: int, attempt: int) -> None:
         await handle_event(services, payload, received_ms, attempt)
 
@@ -128,6 +136,7 @@ async def _work(settings: Settings, url: str, services: Services, stop: asyncio.
         if isinstance(services.store, SpoolingStore):
             tending.append(tasks.create_task(services.store.drain_forever(stop)))
         log.info("worker.started", concurrency=settings.worker_concurrency)
+        begins()
         await _first(working, stop.wait())
         working.cancel()
         await ended(tending)
@@ -183,11 +192,12 @@ async def main(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    try:
+    remarks = look_at_names()
+    with one_sentence():
         configured = load()
         check_files(configured)
-    except SettingsError as exc:
-        sys.stderr.write(f"{exc}\n")
-        raise SystemExit(EXIT_STATUS) from exc
+        require_port("METRICS_PORT", configured.metrics_port, host="127.0.0.1")
+        remarks += look_at_database(configured)
     logs.configure(configured.log_level)
+    say(remarks)
     asyncio.run(main(configured))

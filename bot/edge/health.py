@@ -7,7 +7,7 @@ on taking events. `/readyz` then says 200 with `degraded`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -68,7 +68,7 @@ class Readiness:
 class Checks:
     """The dependencies of this process. Results of outside calls are kept for ten seconds.
 
-    `now` is seconds since epoch, `pending` asks the database which migrations it lacks.
+    `now` is seconds since epoch, `migrated` raises `NotMigrated`.
     """
 
     settings: Settings
@@ -77,7 +77,7 @@ class Checks:
     connection: Connection | None = None
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
-    pending: Callable[[], Sequence[str]] = tuple
+    migrated: Callable[[], None] = lambda: None
     _kept: dict[str, tuple[float, str]] = field(default_factory=dict)
     _degraded: set[str] = field(default_factory=set)
     _away_since: float | None = None
@@ -116,12 +116,10 @@ class Checks:
             self.inbox.ping()
         except QueueUnavailable as exc:
             raise NotReady(f"the queue's database does not answer ({exc})") from exc
-        if missing := self._pending():
-            raise NotReady(f"the database lacks {', '.join(missing)}: run scripts/migrate")
-
-    def _pending(self) -> Sequence[str]:
         try:
-            return self.pending()
+            self.migrated()
+        except NotMigrated as exc:
+            raise NotReady(str(exc)) from exc
         except psycopg.Error as exc:
             raise NotReady(f"the queue's database does not answer ({type(exc).__name__})") from exc
 
