@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import atexit
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flask import Flask
 
 from bot import webhook
 from bot.agents.files import check_files
-from bot.connections import database_url, open_rpc
+from bot.connections import database_url, open_rpc, require_migrated
 from bot.edge import health
 from bot.edge.presses import Presses
 from bot.queue.inbox import Inbox
@@ -44,7 +45,14 @@ def create_app(settings: Settings | None = None) -> Flask:
     if listener is None:
         webhook.register(app, edge)
     health.register(
-        app, health.Checks(settings=settings, inbox=inbox, worker=worker, connection=listener)
+        app,
+        health.Checks(
+            settings=settings,
+            inbox=inbox,
+            worker=worker,
+            connection=listener,
+            migrated=partial(require_migrated, url),
+        ),
     )
     if settings.sandbox:
         from bot.edge.sandbox import mount  # only where there is no real Feishu

@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 
+import structlog
+
 from bot.telemetry import logs
 
 _preflight = subprocess.run([sys.executable, "-m", "bot.edge.preflight"], stdout=subprocess.PIPE)
@@ -14,6 +16,8 @@ if _preflight.returncode:
     raise SystemExit(_preflight.returncode)
 _server = json.loads(_preflight.stdout)
 logs.configure(_server["log_level"])
+for _remark in _server["remarks"]:
+    structlog.get_logger().warning(_remark["event"], **_remark["fields"])
 
 bind = _server["bind"]
 workers = _server["workers"]

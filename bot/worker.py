@@ -10,9 +10,9 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 import threading
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -20,15 +20,17 @@ import structlog
 
 from bot.agents.files import check_files
 from bot.clicks import handle_click
-from bot.connections import database_url
+from bot.connections import database_url, require_migrated
 from bot.ending import ended
 from bot.feishu import events
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
+from bot.interruptions import Interruptions
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.jobs import EVENT_TASK, TENDING_TASK, Later
 from bot.queue.table import TENDING_AT_ONCE, JobTable
 from bot.services import Services
-from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.settings import Settings, load
+from bot.starting import look_at_database, look_at_names, one_sentence, require_port, say
 from bot.telemetry import logs, metrics
 from bot.turn import handle_message, handle_recall
 from bot.upkeep.janitor import give_up, keep_order
@@ -44,7 +46,6 @@ log = structlog.get_logger()
 
 _GRACE_S = 7.0
 _NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
-_RESTART_S = 2.0
 _CONNECTIONS = 5  # with the session of the queue six; more waiting turns share them
 
 
@@ -120,23 +121,29 @@ def retry_after_s(failure: Exception) -> float:
 
 
 async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
-    """Works until `stop` is set; a database that goes away is waited for."""
+    """Works until `stop` is set; a database that goes away, or is not migrated, is waited for."""
+    interruptions = Interruptions()
     while not stop.is_set():
         try:
+            await asyncio.to_thread(require_migrated, url)
             async with (
                 connection_pool(url, size=_CONNECTIONS) as pool,
                 open_services(settings, url, pool) as services,
             ):
-                await _work(settings, url, pool, services, stop)
-        except Exception:
-            log.exception("worker.interrupted", retry_in_s=_RESTART_S)
+                await _work(settings, url, pool, services, stop, interruptions.works)
+        except Exception as exc:  # noqa: BLE001 (said by `Interruptions`, whatever it is)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_RESTART_S):
+                async with asyncio.timeout(interruptions.happened(exc)):
                     await stop.wait()
 
 
 async def _work(
-    settings: Settings, url: str, pool: Pool, services: Services, stop: asyncio.Event
+    settings: Settings,
+    url: str,
+    pool: Pool,
+    services: Services,
+    stop: asyncio.Event,
+    begins: Callable[[], None],
 ) -> None:
     table = JobTable(pool)
     services = replace(services, defer_tending=table.defer_tending)
@@ -154,6 +161,7 @@ async def _work(
     if isinstance(services.store, SpoolingStore):
         tending.append(asyncio.create_task(services.store.drain_forever(stop)))
     log.info("worker.started", concurrency=settings.worker_concurrency)
+    begins()
     try:
         await consumer.work(stop)
     finally:
@@ -201,11 +209,12 @@ async def main(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    try:
+    remarks = look_at_names()
+    with one_sentence():
         configured = load()
         check_files(configured)
-    except SettingsError as exc:
-        sys.stderr.write(f"{exc}\n")
-        raise SystemExit(EXIT_STATUS) from exc
+        require_port("METRICS_PORT", configured.metrics_port, host="127.0.0.1")
+        remarks += look_at_database(configured)
     logs.configure(configured.log_level)
+    say(remarks)
     asyncio.run(main(configured))

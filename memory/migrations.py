@@ -21,6 +21,7 @@ from psycopg import sql
 
 SCHEMA = "feishu_bot"
 FOLDER = Path(__file__).parent.parent / "sql"
+_CONNECT_S = 5
 _LOCK_KEY = 0x6665697368752D31  # "feishu-1": any constant that no other program uses
 
 _LEDGER = f"""
@@ -91,7 +92,7 @@ def apply(
 
 def pending(database_url: str, *, folder: Path = FOLDER) -> list[str]:
     """Names of the steps of `sql/` that this database does not have yet."""
-    with psycopg.connect(database_url, autocommit=True) as connection:
+    with psycopg.connect(database_url, autocommit=True, connect_timeout=_CONNECT_S) as connection:
         row = connection.execute("select to_regclass(%s)", [f"{SCHEMA}.migrations"]).fetchone()
         done = _applied(connection) if row and row[0] else set()
     return [step.name for step in read_folder(folder) if step.name not in done]

@@ -9,6 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 from memory.scope import AgentMemoryContext
 
 Json = Any
+# function, params, context: the arguments of `Rpc.call`
+Call = tuple[str, Mapping[str, object], AgentMemoryContext | None]
 
 
 class Rpc(Protocol):

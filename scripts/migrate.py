@@ -12,7 +12,9 @@ import sys
 
 import psycopg
 
-from bot.settings import EXIT_STATUS, SettingsError, load
+from bot.connections import check_database
+from bot.settings import load
+from bot.starting import one_sentence
 from memory import migrations
 from memory.backends import embedded
 
@@ -23,18 +25,16 @@ def main() -> int:
     )
     parser.add_argument("--check", action="store_true", help="only say what is missing")
     arguments = parser.parse_args()
-    try:
+    with one_sentence():
         settings = load()
-    except SettingsError as exc:
-        print(exc, file=sys.stderr)
-        return EXIT_STATUS
+        check_database(settings)
     try:
         url = settings.database_url or embedded.start(settings.data_dir)
         if arguments.check:
             return _check(url)
         applied = migrations.apply(url, report=print)
     except (psycopg.OperationalError, migrations.MigrationFailed) as exc:
-        print(f"migrate: {exc}\nCheck DATABASE_URL and that the server is up.", file=sys.stderr)
+        print(f"migrate: {exc}", file=sys.stderr)
         return 1
     print(f"up to date ({len(applied)} applied now)")
     return 0

@@ -21,7 +21,7 @@ from bot.reply.buttons import Reply, reply_of
 from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn
 from memory.recall.passages import RecallScope, needs_recall, render
 from memory.text import has_han
@@ -143,7 +143,8 @@ async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
                 before_id=oldest,
             )
     except StoreError as exc:
-        log.warning("recall.unavailable", turn_id=turn.id, error=type(exc).__name__)
+        event = "recall.unavailable" if isinstance(exc, StoreUnavailable) else "recall.refused"
+        log.warning(event, turn_id=turn.id, error=type(exc).__name__, code=exc.code)
         return ""
     return render(found, names=turn.names.known)
 

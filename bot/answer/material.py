@@ -26,7 +26,7 @@ from bot.group.transcript import MessageRecord
 from bot.mentions import Person, from_card
 from bot.people.names import Names
 from bot.services import Services
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from memory.models import StoredMessage
 from memory.scope import AgentMemoryContext
 
@@ -123,9 +123,11 @@ async def _own(
 ) -> StoredMessage | None:
     try:
         return await services.store.said(context, message_id)
+    except StoreUnavailable as exc:
+        log.warning("incoming.memory_away", error=type(exc).__name__, code=exc.code)
     except StoreError as exc:
-        log.warning("incoming.memory_away", error=type(exc).__name__)
-        return None
+        log.error("incoming.quote_refused", error=type(exc).__name__, code=exc.code)
+    return None
 
 
 def _from_memory(names: Names, own: StoredMessage) -> _Quoted:

@@ -10,7 +10,7 @@ from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Job
 from bot.queue.table import JobTable
 from bot.services import Services
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from memory.kept.operations import Operations
 
 log = structlog.get_logger()
@@ -42,6 +42,11 @@ async def _apply_retention(services: Services) -> None:
     try:
         deleted = await Operations(services.rpc).apply_retention(days)
     except StoreError as exc:
-        log.warning("retention.postponed", error=type(exc).__name__)
+        away = isinstance(exc, StoreUnavailable)
+        log.warning(
+            "retention.postponed" if away else "retention.refused",
+            error=type(exc).__name__,
+            code=exc.code,
+        )
     else:
         log.info("retention", days=days, deleted=deleted)

@@ -2,10 +2,6 @@
 
 Every method is one SQL function and one round trip; each enters what it touched into the registry.
 Only the person speaking for themselves reaches notes: all methods raise `AccessDenied` otherwise.
-
-StoreError
-├── NoteNotFound   no note with this id is visible here
-└── NoteInvalid    the title, body or tags cannot be stored; the message says what to change
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory.errors import StoreError
+from memory.errors import NoteInvalid, NoteNotFound
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
 from memory.text import HAN, han_pairs
@@ -28,17 +24,6 @@ _ID_BYTES = 7
 _ID_LENGTH = 10
 _LATIN = re.compile(rf"[^\W_{HAN}]+")
 _NOT_SEARCHED = frozenset("a an the my note notes of on in for with about and or to 笔记".split())
-
-
-class NoteNotFound(StoreError):
-    """No note with this id is visible to this person in this chat."""
-
-
-class NoteInvalid(StoreError):
-    """The title, body or tags of a note cannot be stored."""
-
-
-_BY_SQLSTATE = {"PT404": NoteNotFound, "PT422": NoteInvalid}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +193,9 @@ class NoteStore:
             place["p_chat_id"] = context.chat_id
         try:
             return await call_as(self._rpc, function, context, **place, **params)
-        except StoreError as exc:
-            kind = _BY_SQLSTATE.get(exc.code)
-            if kind is None:
-                raise
-            raise kind(str(exc).removeprefix(f"{function}: "), code=exc.code) from exc
+        except (NoteNotFound, NoteInvalid) as exc:
+            # To the model, which reads it, the name of a function says nothing.
+            raise type(exc)(str(exc).removeprefix(f"{function}: "), code=exc.code) from exc
 
 
 def _note(row: Mapping[str, Any]) -> Note:

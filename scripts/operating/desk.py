@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.connections import database_url, open_rpc
+from bot.connections import check_database, database_url, open_rpc, require_migrated
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
 from memory.kept.operations import Operations
@@ -45,8 +45,10 @@ class Desk:
 
 @asynccontextmanager
 async def open_desk(settings: Settings) -> AsyncIterator[Desk]:
-    """Connects as configured. Raises `NotConfigured`."""
-    url = database_url(settings, strict=True)
+    """Connects as configured. Raises `NotConfigured` and `NotMigrated`."""
+    check_database(settings)
+    url = database_url(settings)
+    require_migrated(url)
     rpc = await open_rpc(settings, url, size=2, timeout_s=_TIMEOUT_S, wait_s=10.0)
     try:
         yield Desk(settings, _backend(settings), rpc, QueueOperations(url))

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from memory.errors import AccessDenied, StoreError
+from memory.errors import AccessDenied, ProbeFailed
 from memory.kept.operations import Operations
 from memory.models import Scope
 from memory.rpc import Rpc
@@ -18,10 +18,6 @@ from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 
 _SCOPES: tuple[Scope, ...] = ("chat", "user")
-
-
-class ProbeFailed(StoreError):
-    """The probe could not store and read its own row, so it proves nothing."""
 
 
 async def probe_isolation(rpc: Rpc) -> list[str]:

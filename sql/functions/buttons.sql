@@ -64,7 +64,7 @@ declare
 begin
   if coalesce(p_operator_id, '') = '' or coalesce(p_event_id, '') = '' then
     raise exception 'identity missing: operator_id and event_id are required'
-      using errcode = '22004';
+      using errcode = 'PT428';
   end if;
   select * into v_button from public.agent_buttons b
   where b.id = p_button_id and b.chat_id = p_chat_id and b.tenant_key = p_tenant_key

@@ -34,7 +34,7 @@ language plpgsql immutable security invoker set search_path = ''
 as $$
 begin
   if coalesce(p_user_id, '') = '' then
-    raise exception 'identity missing: user_id is required' using errcode = '22004';
+    raise exception 'identity missing: user_id is required' using errcode = 'PT428';
   end if;
 end
 $$;
@@ -149,7 +149,7 @@ declare
 begin
   perform public.require_person(p_user_id);
   if v_condition is null then
-    raise exception 'table % holds nothing of a person', p_table using errcode = '22023';
+    raise exception 'table % holds nothing of a person', p_table using errcode = 'PT400';
   end if;
   -- ctid orders any table, with or without a key, and needs no index
   execute format($page$
@@ -183,7 +183,7 @@ declare
   v_count bigint;
 begin
   if coalesce(p_conversation_id, '') = '' then
-    raise exception 'identity missing: conversation_id is required' using errcode = '22004';
+    raise exception 'identity missing: conversation_id is required' using errcode = 'PT428';
   end if;
   v_count := public.forget_in_transcript(array(
     select t.id from public.agent_turns t
@@ -268,7 +268,7 @@ declare
   v_counts jsonb := '{}';
 begin
   if p_days < 1 or p_batch < 1 then
-    raise exception 'days and batch are at least 1' using errcode = '22023';
+    raise exception 'days and batch are at least 1' using errcode = 'PT400';
   end if;
   for v_old in
     select * from (values

@@ -73,7 +73,7 @@ as $$
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_user_id <> p_actor_id then
-    raise exception 'only the person is told what is kept about them' using errcode = '42501';
+    raise exception 'only the person is told what is kept about them' using errcode = 'PT403';
   end if;
   return (
     select jsonb_build_object(

@@ -1,5 +1,5 @@
 -- Purpose: notes of a person, and the registry of the notes each conversation has worked with.
--- Errors: PT404 no such note, PT422 a value that cannot be stored.
+-- Errors: PT410 no such note, PT422 a value that cannot be stored.
 
 -- Fails closed: an identity is given, and it is the person's own.
 create or replace function public.require_own_notes(
@@ -10,7 +10,7 @@ as $$
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_user_id <> p_actor_id then
-    raise exception 'notes are reached only by the person they belong to' using errcode = '42501';
+    raise exception 'notes are reached only by the person they belong to' using errcode = 'PT403';
   end if;
 end
 $$;
@@ -127,7 +127,7 @@ begin
   select * into v_note from public.agent_notes n
   where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key;
   if v_note.id is null then
-    raise exception 'this note id belongs to somebody else' using errcode = '42501';
+    raise exception 'this note id belongs to somebody else' using errcode = 'PT403';
   end if;
   perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_note.id], 'created');
   return public.note_json(v_note);
@@ -148,7 +148,7 @@ begin
   where n.id = p_note_id and n.tenant_key = p_tenant_key
     and (n.user_id = p_user_id or n.shared_chat_id = p_chat_id);
   if v_note.id is null then
-    raise exception 'no note has this id' using errcode = 'PT404';
+    raise exception 'no note has this id' using errcode = 'PT410';
   end if;
   perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_note.id], 'read');
   return public.note_json(v_note);
@@ -241,7 +241,7 @@ begin
   where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key
   for update;
   if v_old.id is null then
-    raise exception 'no note of this person has this id' using errcode = 'PT404';
+    raise exception 'no note of this person has this id' using errcode = 'PT410';
   end if;
 
   select coalesce(array_agg(t.tag order by t.place), '{}') into v_kept
@@ -285,7 +285,7 @@ begin
   where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key
   returning * into v_note;
   if v_note.id is null then
-    raise exception 'no note of this person has this id' using errcode = 'PT404';
+    raise exception 'no note of this person has this id' using errcode = 'PT410';
   end if;
   return public.note_json(v_note);
 end
@@ -307,7 +307,7 @@ begin
   where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key
   returning * into v_note;
   if v_note.id is null then
-    raise exception 'no note of this person has this id' using errcode = 'PT404';
+    raise exception 'no note of this person has this id' using errcode = 'PT410';
   end if;
   perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_note.id],
                              case when p_share then 'shared' else 'unshared' end);

@@ -76,7 +76,7 @@ declare
   v_table text;
 begin
   if coalesce(p_open_id, p_conversation_id, p_message_id, '') = '' then
-    raise exception 'nothing to forget was named' using errcode = '22004';
+    raise exception 'nothing to forget was named' using errcode = 'PT428';
   end if;
   v_ids := array(
     select j.id from procrastinate_jobs j

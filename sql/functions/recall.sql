@@ -120,10 +120,10 @@ declare
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_scope not in ('thread', 'chat', 'everywhere') then
-    raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = '22023';
+    raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = 'PT400';
   end if;
   if p_scope = 'everywhere' and p_user_id <> p_actor_id then
-    raise exception 'only the person can search what they said everywhere' using errcode = '42501';
+    raise exception 'only the person can search what they said everywhere' using errcode = 'PT403';
   end if;
 
   return (

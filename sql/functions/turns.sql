@@ -15,7 +15,7 @@ begin
   if coalesce(p_user_id, '') = '' or coalesce(p_actor_id, '') = ''
      or coalesce(p_conversation_id, '') = '' then
     raise exception 'identity missing: user_id, actor_id and conversation_id are required'
-      using errcode = '22004';
+      using errcode = 'PT428';
   end if;
 end
 $$;
@@ -70,7 +70,7 @@ begin
       and public.agent_turns.conversation_id = p_conversation_id
   returning * into v_turn;
   if v_turn.id is null then
-    raise exception 'turn % belongs to another conversation', p_turn_id using errcode = '42501';
+    raise exception 'turn % belongs to another conversation', p_turn_id using errcode = 'PT403';
   end if;
 
   if v_turn.attempts = 1 then
@@ -234,7 +234,7 @@ begin
     where t.user_id = p_user_id and t.conversation_id = p_conversation_id
   returning * into v_turn;
   if v_turn.id is null then
-    raise exception 'turn % belongs to another conversation', p_turn_id using errcode = '42501';
+    raise exception 'turn % belongs to another conversation', p_turn_id using errcode = 'PT403';
   end if;
 
   insert into public.agent_messages as m

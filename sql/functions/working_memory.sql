@@ -51,17 +51,23 @@ create or replace function public.merge_working_memory(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_patch jsonb := p_patch::jsonb;
+  v_patch jsonb;
   v_content jsonb;
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  begin
+    v_patch := p_patch::jsonb;
+  exception when invalid_text_representation or untranslatable_character then
+    raise exception 'a working memory patch holds only what JSON and Postgres can keep'
+      using errcode = 'PT415';
+  end;
   if jsonb_typeof(v_patch) <> 'object' then
     raise exception 'a working memory patch is a JSON object, not %', jsonb_typeof(v_patch)
-      using errcode = '22023';
+      using errcode = 'PT415';
   end if;
   if p_scope = 'user' and p_user_id <> p_actor_id then
     raise exception 'only the person can change what is kept about them everywhere'
-      using errcode = '42501';
+      using errcode = 'PT403';
   end if;
 
   insert into public.agent_working_memory as w
@@ -91,7 +97,7 @@ begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_scope = 'user' and p_user_id <> p_actor_id then
     raise exception 'only the person can clear what is kept about them everywhere'
-      using errcode = '42501';
+      using errcode = 'PT403';
   end if;
   update public.agent_working_memory set content = '{}', updated_at = now()
   where user_id = p_user_id and tenant_key = p_tenant_key and scope = p_scope

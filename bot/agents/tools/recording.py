@@ -12,8 +12,14 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from bot.agents.tools.deps import ToolDeps
-from memory.errors import AccessDenied, StoreError, StoreUnavailable, WorkingMemoryTooLarge
-from memory.kept.notes import NoteInvalid, NoteNotFound
+from memory.errors import (
+    AccessDenied,
+    NoteInvalid,
+    NoteNotFound,
+    StoreError,
+    StoreUnavailable,
+    WorkingMemoryTooLarge,
+)
 
 _LONGEST_RESULT = 24_000
 

@@ -34,7 +34,7 @@ from bot.mentions import ALL_NAMES, Person, Roster, address_reply, from_card, to
 from bot.reply.buttons import card_buttons, reply_of
 from bot.reply.partial import showable
 from memory.context import Message
-from memory.errors import AccessDenied, StoreError
+from memory.errors import AccessDenied, NoteNotFound
 from memory.kept.notes import NoteStore
 from memory.models import CardButton, WorkingMemory
 from memory.recall.passages import Passage, render
@@ -124,7 +124,7 @@ class Vault:
                 return {}
         found = notes.get(str(params.get("p_note_id")))
         if found is None:
-            raise StoreError("no note has this id", code="PT404")
+            raise NoteNotFound("no note has this id", code="PT410")
         return found
 
     async def close(self) -> None: ...

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from memory import migrations
-from memory.errors import AccessDenied, BadPatch, IdentityMissing
+from memory.errors import AccessDenied, BadArgument, IdentityMissing
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
@@ -248,7 +248,7 @@ async def test_a_missing_identity_and_an_unknown_scope_are_refused(
 
     with pytest.raises(IdentityMissing):
         await memory.rpc.call("recall", _identity(alice) | {"p_user_id": ""} | params, alice)
-    with pytest.raises(BadPatch):
+    with pytest.raises(BadArgument):
         await memory.rpc.call("recall", _identity(alice) | params | {"p_scope": "all"}, alice)
 
 
