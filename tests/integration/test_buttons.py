@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import psycopg
 import pytest
-from pydantic_ai.models.test import TestModel
 
 from bot.agents.manager import Manager
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
@@ -30,6 +29,7 @@ from memory.models import CardButton
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore, Rpc
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
+from tests.support.models import Acting
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -374,7 +374,7 @@ def services(rpc: Rpc, sent: Sent, actions: Actions | None) -> Services:
         feishu=feishu,
         identity=Identity(feishu),
         people=People(feishu),
-        manager=Manager(TestModel(custom_output_text="from the model")),
+        manager=Manager(Acting(lambda _: "from the model")),
         rpc=rpc,
         perform=actions,
     )

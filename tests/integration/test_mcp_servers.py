@@ -13,28 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-)
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from bot.agents.manager import Manager, Prompt, Stores
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import ActionAlreadyRun, McpServers, ServerDown, TimeLimits
+from bot.agents.model import Model, Request
 from bot.agents.specialists import Specialist
 from memory.models import WorkingMemory
 from memory.notes import NoteStore
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
+from tests.support.models import Acting, results
 
 pytestmark = pytest.mark.anyio
 
 SERVER = Path(__file__).parents[1] / "data" / "mcp" / "desk_server.py"
-LIMITS = TimeLimits(connect_s=20, call_s=3, watch_s=0.2, first_retry_s=0.05, longest_retry_s=0.2)
+LIMITS = TimeLimits(connect_s=20, call_s=3, first_retry_s=0.05, longest_retry_s=0.2)
 CONTEXT = memory_context(chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a")
 
 
@@ -87,25 +81,18 @@ async def _http_server(board: Path) -> AsyncIterator[tuple[int, asyncio.subproce
         await drained
 
 
-def _calling(*calls: tuple[str, dict[str, Any]], seen: list[list[str]] | None = None) -> Any:
+def _calling(*calls: tuple[str, dict[str, Any]], seen: list[list[str]] | None = None) -> Model:
     """A model that makes the calls one after the other and then repeats the last result."""
 
-    async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    def step(request: Request) -> Any:
         if seen is not None:
-            seen.append([tool.name for tool in info.function_tools])
-        results = [
-            part
-            for message in messages
-            for part in message.parts
-            if isinstance(part, ToolReturnPart)
-        ]
-        if len(results) < len(calls):
-            name, arguments = calls[len(results)]
-            return ModelResponse(parts=[ToolCallPart(name, arguments)])
-        last = results[-1].model_response_str(wrap_if_error=False) if results else "nothing"
-        return ModelResponse(parts=[TextPart(last)])
+            seen.append(list(request.tools))
+        returned = results(request)
+        if len(returned) < len(calls):
+            return [calls[len(returned)]]
+        return returned[-1] if returned else "nothing"
 
-    return FunctionModel(respond)
+    return Acting(step)
 
 
 def _manager(model: Any, mcp: McpServers, specialists: Sequence[Specialist] = ()) -> Manager:

@@ -9,20 +9,13 @@ import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-)
-from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from bot.agents.manager import Answer, Manager, Prompt, Stores
-from bot.agents.offline.model import offline_model
+from bot.agents.model import Model, Request
+from bot.agents.offline.model import OfflineModel
 from bot.agents.tool_context import enrich, registry_table
 from memory.context import Message
 from memory.models import WorkingMemory
@@ -30,6 +23,7 @@ from memory.notes import Note, NoteStore
 from memory.postgres import PostgresRpc, connection_pool
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from tests.support.models import Acting, everything
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -37,24 +31,23 @@ pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
 
-def reading_model() -> FunctionModel:
+def reading_model() -> Model:
     """A model that follows the seed scenarios and finds every id by reading its prompt."""
-    return FunctionModel(_read_and_act, model_name="reading")
+    return Acting(_read_and_act)
 
 
-async def _read_and_act(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    last = messages[-1].parts[-1]
-    if isinstance(last, ToolReturnPart):
-        return ModelResponse(parts=[TextPart(f"Done. {last.model_response_str()}")])
-    question = str(getattr(last, "content", ""))
-    call = _call_for(question, _prompt_text(messages, info))
-    return ModelResponse(parts=[call or TextPart("All right.")])
+def _read_and_act(request: Request) -> Any:
+    last = request.messages[-1]
+    if last["role"] == "tool":
+        return f"Done. {last['content']}"
+    call = _call_for(last["content"], everything(request))
+    return [call] if call else "All right."
 
 
-def _call_for(question: str, prompt: str) -> ToolCallPart | None:
+def _call_for(question: str, prompt: str) -> tuple[str, dict[str, Any]] | None:
     if match := re.search(r"create a note about (\w+)(?: with tags (.+))?", question):
         tags = match[2].split(", ") if match[2] else []
-        return ToolCallPart("create_note", {"title": match[1].title(), "tags": tags})
+        return "create_note", {"title": match[1].title(), "tags": tags}
     ids = re.findall(r"^\| (\d+) \| ([^|]+) \| (note_\w+) \|.*\| (\d+|-) \|$", prompt, re.MULTILINE)
     if not ids:  # no registry: what the tool context of earlier answers refers to
         seen = dict.fromkeys(re.findall(r"References: (note_\w+)", prompt))
@@ -65,15 +58,10 @@ def _call_for(question: str, prompt: str) -> ToolCallPart | None:
     if not chosen:
         return None
     if match := re.search(r"remove the (\w+) tag from", question):
-        return ToolCallPart("update_note", {"note_id": chosen[0], "remove_tags": [match[1]]})
+        return "update_note", {"note_id": chosen[0], "remove_tags": [match[1]]}
     if match := re.search(r"add (?:the )?tag '([\w-]+)'", question):
-        return ToolCallPart("update_note", {"note_id": chosen[0], "add_tags": [match[1]]})
+        return "update_note", {"note_id": chosen[0], "add_tags": [match[1]]}
     return None
-
-
-def _prompt_text(messages: list[ModelMessage], info: AgentInfo) -> str:
-    said = [str(getattr(part, "content", "")) for message in messages for part in message.parts]
-    return "\n".join([info.instructions or "", *said])
 
 
 @dataclass
@@ -135,7 +123,7 @@ class Talk:
 OpenTalk = Callable[..., Talk]
 
 
-@pytest.fixture(params=[offline_model, reading_model], ids=["offline", "reading"])
+@pytest.fixture(params=[OfflineModel, reading_model], ids=["offline", "reading"])
 def model(request: pytest.FixtureRequest) -> Model:
     made: Model = request.param()
     return made
