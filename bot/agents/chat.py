@@ -63,6 +63,8 @@ class ChatModel:
                 await _read_events(response, gathering, on_text)
             else:
                 gathering.add(_parsed(await response.aread()))
+                if on_text and gathering.text:
+                    await on_text(gathering.text)
         return gathering.response()
 
     def _body(self, request: Request, *, streamed: bool) -> bytes:

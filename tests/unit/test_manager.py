@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +12,8 @@ import pytest
 
 from bot.agents.limits import Limits
 from bot.agents.manager import Answer, Manager, ModelUnavailable, Prompt, Stores, tool_names
-from bot.agents.model import ModelFailed, Request
+from bot.agents.model import Declined, ModelFailed, Request, Response
+from bot.agents.sentences import CUT_SHORT
 from bot.agents.specialists import Specialist
 from bot.agents.tool_context import HEADING
 from memory.context import Message
@@ -277,6 +278,32 @@ async def test_a_limit_gives_an_honest_answer_that_keeps_the_calls(
     assert answer.input_tokens > 0
 
 
+@pytest.mark.parametrize(("question", "says"), [("go", "declined"), ("开始", "拒绝")])
+@pytest.mark.parametrize("reason", ["", "I cannot help with <that>."])
+async def test_a_model_that_declines_is_said_to_have_declined(
+    question: str, says: str, reason: str
+) -> None:
+    script = Scripted([("create_note", {"title": "Pasta"})], Declined(reason))
+    answer = await _ask(script, ScriptedRpc(create_note=NOTE), prompt=_prompt(question))
+
+    assert says in answer.text
+    assert reason in answer.text
+    assert answer.cut_short == "declined"
+    assert [call["ok"] for call in answer.tool_calls] == [True]
+    assert answer.text.splitlines()[0] not in CUT_SHORT.values()
+
+
+@pytest.mark.parametrize(("question", "says"), [("go", "length limit"), ("开始", "长度上限")])
+async def test_an_answer_at_the_models_length_limit_is_given_and_marked(
+    question: str, says: str
+) -> None:
+    answer = await _ask(Scripted(Response("As far as", cut_off=True)), prompt=_prompt(question))
+
+    assert answer.text.startswith("As far as\n\n")
+    assert says in answer.text
+    assert answer.cut_short == "length"
+
+
 async def test_time_running_out_after_work_was_done_keeps_the_calls() -> None:
     script = Scripted([("create_note", {"title": "Pasta"})], asyncio.Event())
     manager = _manager(script, ScriptedRpc(create_note=NOTE))
@@ -344,7 +371,9 @@ async def test_an_unknown_specialist_is_answered_with_the_known_ones() -> None:
 
 
 async def test_a_specialist_whose_model_is_down_leaves_the_manager_to_answer() -> None:
-    down: Callable[[str], Any] = lambda _: Scripted(ModelFailed("status_500"))  # noqa: E731
+    def down(_: str) -> Scripted:
+        return Scripted(ModelFailed("status_500"))
+
     expert = Specialist("helper", "Helps.", "Help.", model="other")
     script = Scripted([ASK], "My own answer.")
     answer = await _ask(script, specialists=[expert], model_named=down)
