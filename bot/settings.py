@@ -15,6 +15,8 @@ from typing import Literal
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from memory.tokens import estimate_tokens
+
 EXIT_STATUS = 2
 _SANDBOX_APP = "cli_sandbox_"
 
@@ -65,6 +67,7 @@ class Settings(BaseSettings):
     openai_vision: bool = False
     model_timeout_seconds: float = Field(45, gt=0, le=55)
     mcp_config: Path = Path("mcp.json")  # need not exist unless it is set
+    bot_instructions: str = ""  # of the owner, for manager and specialists
     specialists_dir: Path | None = None  # None: those that come with the bot
 
     history_messages: int = Field(10, ge=1, le=200)
@@ -114,6 +117,7 @@ def load(**overrides: object) -> Settings:
         settings = Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as exc:
         raise SettingsError(_first_sentence(exc)) from exc
+    _require_room_for_instructions(settings)
     _require_auth(settings)
     _require_embedding_endpoint(settings)
     if not settings.feishu_app_id:
@@ -147,6 +151,16 @@ def _require_together(settings: Settings) -> None:
     _require(needed, where)
     if not settings.domain.startswith(("https://", "http://127.0.0.1", "http://localhost")):
         raise SettingsError("FEISHU_DOMAIN must be an https:// origin, or http:// on this machine.")
+
+
+def _require_room_for_instructions(settings: Settings) -> None:
+    """They are sent whole in every request, so they may not crowd out what was said."""
+    cost, most = estimate_tokens(settings.bot_instructions), settings.history_token_budget // 4
+    if cost > most:
+        raise SettingsError(
+            f"BOT_INSTRUCTIONS costs about {cost} tokens, more than a quarter of "
+            f"HISTORY_TOKEN_BUDGET ({most}): shorten it, or raise the budget."
+        )
 
 
 def _require_auth(settings: Settings) -> None:

@@ -23,12 +23,26 @@ _UNCALIBRATED = Calibration()
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """A tool call of an earlier turn and its result, as they are sent; `arguments` is JSON."""
+
+    id: str
+    name: str
+    arguments: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One earlier message; `author` is the name it is shown with, if any."""
+    """One earlier message; `author` is the name it is shown with, if any.
+
+    `exchanges` are what the tools did before an assistant's message.
+    """
 
     role: Literal["user", "assistant"]
     content: str
     author: str | None = None
+    exchanges: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +158,19 @@ def _text_cost(text: str) -> int:
     return estimate_tokens(text) + SECTION_OVERHEAD if text else 0
 
 
+def exchange_cost(exchange: Exchange) -> int:
+    """What a call and its result cost, as two messages."""
+    call = estimate_tokens(f"{exchange.name} {exchange.arguments}")
+    return call + estimate_tokens(exchange.result) + 2 * MESSAGE_OVERHEAD
+
+
 def _message_costs(history: tuple[Message, ...], room: int) -> list[int]:
     """Costs of the newest messages, newest first, ending with the first that exceeds `room`."""
     costs: list[int] = []
     for message in reversed(history):
         author = estimate_tokens(message.author) + 1 if message.author else 0
-        costs.append(estimate_tokens(message.content) + author + MESSAGE_OVERHEAD)
+        exchanges = sum(map(exchange_cost, message.exchanges))
+        costs.append(estimate_tokens(message.content) + author + exchanges + MESSAGE_OVERHEAD)
         room -= costs[-1]
         if room < 0:
             break

@@ -9,11 +9,11 @@ from itertools import groupby
 from typing import Any
 
 from bot.agents.lenient_json import dumps, loads
-from bot.agents.model import Message, Response, ToolCall
+from bot.agents.model import Message, Response, ToolCall, called, returned
 from bot.agents.progress import Progress
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.recording import as_error, recorded, storable
-from bot.agents.tools.tool import ArgumentsInvalid, Tool, Toolbox, ToolFailed
+from bot.agents.tools.recording import recorded, storable
+from bot.agents.tools.tool import ArgumentsInvalid, Tool, Toolbox, ToolFailed, as_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,7 @@ def _object(arguments: str) -> dict[str, Any]:
 
 def as_message(response: Response) -> Message:
     """A response that calls tools, as it stands before their results in the next request."""
-    calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": _sendable(call.arguments)},
-        }
-        for call in response.calls
-    ]
+    calls = [called(call.id, call.name, _sendable(call.arguments)) for call in response.calls]
     content = response.text or None
     return {"role": "assistant", "content": content, "tool_calls": calls, **response.thoughts}
 
@@ -129,4 +122,4 @@ def _told(call: ToolCall, value: Any) -> Message:
     """The result as it is stored, too: a model never sees more of it than later turns do."""
     stored = storable(value)
     text = stored if isinstance(stored, str) else dumps(stored).decode()
-    return {"role": "tool", "tool_call_id": call.id, "content": text}
+    return returned(call.id, text)

@@ -8,14 +8,15 @@ from bot.agents.calling import Hands
 from bot.agents.loop import run
 from bot.agents.model import Declined, Model, ModelFailed
 from bot.agents.requesting import specialist_messages
+from bot.agents.sentences import with_end_marked
 from bot.agents.specialists import Specialist
 from bot.agents.toolkit import Toolkit
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.tool import Tool, ToolFailed, tool
+from bot.agents.tools.tool import FinalAnswer, Tool, ToolFailed, tool
 
 _ABOUT = (
     "Hand a task to a specialist, who sees this conversation, memory and transcript too. "
-    "Pass the answer on as it is. The specialists:\n"
+    "The specialists:\n"
 )
 
 
@@ -51,23 +52,29 @@ class Delegation:
         """Whether the sender is addressed: as the specialist asked last has it."""
         return self._specialists[consulted[-1]].auto_mention if consulted else True
 
-    async def ask(self, deps: ToolDeps, name: str, task: str) -> str:
+    async def ask(
+        self, deps: ToolDeps, name: str, task: str, answers_the_person: bool = True
+    ) -> str:
         """Hands `task` to the specialist `name`.
 
         Args:
             name: One of the specialists' names.
             task: What to do, complete and in the person's language.
+            answers_the_person: True gives the specialist's answer to the person as it is and ends
+                your turn. False gives it to you, when there is more to do with it.
         """
         if name not in self._specialists:
             known = ", ".join(self._specialists)
             raise ToolFailed(f"There is no specialist {name!r}; ask {known}.")
+        tools = self._tools[name].with_outside(deps.outside)
         own = self._specialists[name].instructions
         try:
             said = await run(
                 self._models[name],
-                specialist_messages(own, task, deps.prompt),
+                specialist_messages(own, task, deps.prompt, with_tools=bool(tools)),
                 spent=deps.spent,
-                hands=Hands(self._tools[name].with_outside(deps.outside), deps),
+                hands=Hands(tools, deps),
+                on_progress=deps.on_progress if answers_the_person else None,
             )
         except Declined as exc:
             raise ToolFailed(f"The specialist {name} declined to do this. Say so.") from exc
@@ -76,4 +83,5 @@ class Delegation:
                 f"The specialist {name} could not be reached. Answer yourself as well as you can."
             ) from exc
         deps.consulted.append(name)
-        return said.text
+        text = with_end_marked(said.text, deps.prompt.question) if said.cut_off else said.text
+        return FinalAnswer(text) if answers_the_person else text

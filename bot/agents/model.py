@@ -72,6 +72,16 @@ class Response:
     thoughts: Mapping[str, str] = field(default_factory=dict)
 
 
+def called(id: str, name: str, arguments: str) -> dict[str, Any]:
+    """A call as it stands in an assistant's message; `arguments` is JSON."""
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def returned(id: str, result: str) -> Message:
+    """The message that answers a call."""
+    return {"role": "tool", "tool_call_id": id, "content": result}
+
+
 class Model(Protocol):
     """A model. With `on_text` the text is reported while it is written, response by response."""
 

@@ -16,9 +16,9 @@ import pytest
 from bot.agents.manager import Answer, Manager, Prompt, Stores
 from bot.agents.model import Model, Request
 from bot.agents.offline.model import OfflineModel
-from bot.agents.tool_context import enrich, registry_table
+from bot.agents.tool_context import enrich, exchanges, registry_table
 from memory.context import Message
-from memory.models import WorkingMemory
+from memory.models import StoredMessage, WorkingMemory
 from memory.notes import Note, NoteStore
 from memory.postgres import PostgresRpc, connection_pool
 from memory.scope import AgentMemoryContext
@@ -73,6 +73,7 @@ class Talk:
     notes: NoteStore
     context: AgentMemoryContext
     with_registry: bool = True
+    in_pairs: bool = True
     turns: int = 0
     answers: list[Answer] = field(default_factory=list)
 
@@ -80,10 +81,7 @@ class Talk:
         self.turns += 1
         turn_id = f"{self.context.root_id}-{self.context.actor_id}-{self.turns}"
         opened = await self.memory.open_turn(self.context, turn_id=turn_id, content=question)
-        history = tuple(
-            Message(m.role, enrich(m.content, m.tool_calls) if m.role == "assistant" else m.content)
-            for m in opened.history[:-1]
-        )
+        history = tuple(self._told(message) for message in opened.history[:-1])
         registry = registry_table(await self.notes.registry(self.context))
         answer = await self.manager.answer(
             Prompt(
@@ -112,6 +110,12 @@ class Talk:
         self.answers.append(answer)
         return answer.text
 
+    def _told(self, message: StoredMessage) -> Message:
+        if self.in_pairs:
+            pairs = exchanges(message.id, message.tool_calls)
+            return Message(message.role, message.content, exchanges=pairs)
+        return Message(message.role, enrich(message.content, message.tool_calls))
+
     async def tags(self, title: str) -> tuple[str, ...]:
         return (await self.note(title)).tags
 
@@ -137,7 +141,9 @@ async def talk(database_url: str, model: Model) -> AsyncIterator[OpenTalk]:
     rpc = PostgresRpc(pool, timeout_s=20)
     group = Group()
 
-    def open_talk(turns: int = 0, with_registry: bool = True, **who: str) -> Talk:
+    def open_talk(
+        turns: int = 0, with_registry: bool = True, in_pairs: bool = True, **who: str
+    ) -> Talk:
         memory, notes = MemoryStore(rpc), NoteStore(rpc)
         return Talk(
             Manager(model, stores=Stores(memory, notes)),
@@ -145,6 +151,7 @@ async def talk(database_url: str, model: Model) -> AsyncIterator[OpenTalk]:
             notes,
             group.turn(**who),
             with_registry,
+            in_pairs,
             turns,
         )
 
@@ -152,9 +159,18 @@ async def talk(database_url: str, model: Model) -> AsyncIterator[OpenTalk]:
     await rpc.close()
 
 
-@pytest.mark.parametrize("with_registry", [True, False], ids=["registry", "tool context only"])
-async def test_that_note_is_the_note_just_created(talk: OpenTalk, with_registry: bool) -> None:
-    thread = talk(with_registry=with_registry)
+KNOWN_FROM = pytest.mark.parametrize(
+    ("with_registry", "in_pairs"),
+    [(True, True), (False, True), (False, False)],
+    ids=["registry", "earlier calls only", "tool context only"],
+)
+
+
+@KNOWN_FROM
+async def test_that_note_is_the_note_just_created(
+    talk: OpenTalk, with_registry: bool, in_pairs: bool
+) -> None:
+    thread = talk(with_registry=with_registry, in_pairs=in_pairs)
     await thread.say("create a note about pasta with tags italian, dinner")
 
     await thread.say("add the tag 'dining' to that note")
@@ -162,9 +178,11 @@ async def test_that_note_is_the_note_just_created(talk: OpenTalk, with_registry:
     assert await thread.tags("Pasta") == ("italian", "dinner", "dining")
 
 
-@pytest.mark.parametrize("with_registry", [True, False], ids=["registry", "tool context only"])
-async def test_the_first_note_is_the_one_created_first(talk: OpenTalk, with_registry: bool) -> None:
-    thread = talk(with_registry=with_registry)
+@KNOWN_FROM
+async def test_the_first_note_is_the_one_created_first(
+    talk: OpenTalk, with_registry: bool, in_pairs: bool
+) -> None:
+    thread = talk(with_registry=with_registry, in_pairs=in_pairs)
     await thread.say("create a note about pizza with tags italian, party")
     await thread.say("create a note about lasagna with tags italian, dinner")
 

@@ -25,7 +25,7 @@ from bot.agents.model import Request
 from bot.agents.progress import Progress
 from bot.agents.quotation import quotation, with_material
 from bot.agents.specialists import FOLDER, load_specialists
-from bot.agents.tool_context import enrich
+from bot.agents.tool_context import enrich, exchanges
 from bot.buttons import card_buttons, reply_of
 from bot.feishu import cards, markup, splitting
 from bot.feishu.errors import FeishuError
@@ -187,7 +187,10 @@ def planted(prompt: Prompt, where: str, text: str) -> Prompt:
             return replace(prompt, history=(Message("user", f"Mallory: {text}"),))
         case "tool_context":
             call = {"name": "recall", "arguments": {}, "result": text, "ok": True}
-            return replace(prompt, history=(Message("assistant", enrich("Found.", [call])),))
+            asked = Message("user", "Bob: find it")
+            old = Message("assistant", enrich("Found.", [call]))
+            recent = Message("assistant", "Found.", exchanges=exchanges(1, [call]))
+            return replace(prompt, history=(asked, old, asked, recent))
         case "transcript":
             return replace(
                 prompt, transcript=transcript([said], budget_tokens=2000, estimate=lambda _: 1)

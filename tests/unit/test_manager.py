@@ -13,10 +13,12 @@ import pytest
 from bot.agents.limits import Limits
 from bot.agents.manager import Answer, Manager, ModelUnavailable, Prompt, Stores, tool_names
 from bot.agents.model import Declined, ModelFailed, Request, Response
+from bot.agents.progress import Progress
+from bot.agents.prompt import OWNER
 from bot.agents.sentences import CUT_SHORT
 from bot.agents.specialists import Specialist
 from bot.agents.tool_context import HEADING
-from memory.context import Message
+from memory.context import Exchange, Message
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
 from memory.models import WorkingMemory
 from memory.notes import NoteStore
@@ -329,7 +331,7 @@ ASK = ("ask_specialist", {"name": "helper", "task": "make a list"})
 
 
 async def test_a_specialist_gets_the_same_context_and_only_its_tools() -> None:
-    script = Scripted([ASK], [("list_notes", {})], "The list.", "Here: the list.")
+    script = Scripted([ASK], [("list_notes", {})], "The list.")
     prompt = _prompt(
         "please", history=(Message("user", "Alice: Q1"),), transcript="Bob: hi", registry="| 1 |"
     )
@@ -344,10 +346,120 @@ async def test_a_specialist_gets_the_same_context_and_only_its_tools() -> None:
     assert asked[0] == "Alice: Q1"
     assert "make a list" in asked[-1]
     assert "please" in asked[-1]
-    assert answer.text == "Here: the list."
+    assert answer.text == "The list."
     assert [call["name"] for call in answer.tool_calls] == ["ask_specialist", "list_notes"]
     assert answer.tool_calls[0]["result"] == "The list."
     assert answer.specialists == ("helper",)
+
+
+async def test_a_specialists_answer_ends_the_turn_and_is_not_written_a_second_time() -> None:
+    reports: list[Progress] = []
+
+    async def on_progress(progress: Progress) -> None:
+        reports.append(progress)
+
+    script = Scripted([ASK], "The list.")
+    manager = _manager(script, specialists=[HELPER])
+    answer = await manager.answer(_prompt(), timeout_s=5, on_progress=on_progress)
+
+    assert answer.text == "The list."
+    assert len(script.requests) == 2
+    assert reports == [Progress(tool="ask_specialist"), Progress(text="The list.")]
+
+
+async def test_a_manager_that_has_more_to_do_gets_the_specialists_answer() -> None:
+    reports: list[Progress] = []
+
+    async def on_progress(progress: Progress) -> None:
+        reports.append(progress)
+
+    name, asked = ASK
+    script = Scripted(
+        [(name, {**asked, "answers_the_person": False})],
+        "The list.",
+        [("create_note", {"title": "Pasta"})],
+        "Kept.",
+    )
+    manager = _manager(script, ScriptedRpc(create_note=NOTE), specialists=[HELPER])
+    answer = await manager.answer(_prompt(), timeout_s=5, on_progress=on_progress)
+
+    assert answer.text == "Kept."
+    assert script.results()[0] == "The list."
+    assert Progress(text="The list.") not in reports
+    assert answer.specialists == ("helper",)
+
+
+async def test_what_else_was_called_beside_a_specialist_is_answered_by_the_manager() -> None:
+    script = Scripted([ASK, ("list_notes", {})], "The list.", "Both.")
+    answer = await _ask(script, ScriptedRpc(list_notes=[]), specialists=[HELPER])
+
+    assert answer.text == "Both."
+    assert script.results() == ["The list.", "There are no notes yet."]
+
+
+async def test_a_specialists_answer_at_its_length_limit_is_marked() -> None:
+    script = Scripted([ASK], Response("As far as", cut_off=True))
+    answer = await _ask(script, specialists=[HELPER])
+    assert "length limit" in answer.text
+
+
+async def test_a_specialist_that_declines_leaves_the_manager_to_say_so() -> None:
+    script = Scripted([ASK], Declined(""), "The helper declined.")
+    answer = await _ask(script, specialists=[HELPER])
+
+    assert answer.text == "The helper declined."
+    assert "declined to do this" in answer.tool_calls[0]["result"]
+    assert answer.specialists == ()
+
+
+async def test_manager_and_specialist_hear_the_owner() -> None:
+    script = Scripted([ASK], "The list.")
+    await _ask(script, prompt=_prompt(owner="Always say 您."), specialists=[HELPER])
+
+    for request in script.requests:
+        told = instructions(request)
+        assert f"{OWNER}\nAlways say 您." in told
+        assert told.index(OWNER) < told.index("Now:")
+
+
+async def test_without_instructions_of_an_owner_nothing_is_said_of_one() -> None:
+    script = Scripted("Hello.")
+    await _ask(script)
+    assert OWNER not in script.instructions()
+
+
+EXCHANGE = Exchange("abc123def", "create_note", '{"title": "Pasta"}', "Created (ID: note_a)")
+
+
+async def test_earlier_calls_stand_before_the_answer_they_led_to() -> None:
+    script = Scripted("Hello.")
+    history = (Message("user", "make it"), Message("assistant", "Done.", exchanges=(EXCHANGE,)))
+    await _ask(script, prompt=_prompt(history=history))
+
+    call = {"name": "create_note", "arguments": '{"title": "Pasta"}'}
+    assert script.requests[0].messages[1:] == [
+        {"role": "user", "content": "make it"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "abc123def", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": "abc123def", "content": "Created (ID: note_a)"},
+        {"role": "assistant", "content": "Done."},
+        {"role": "user", "content": "go"},
+    ]
+
+
+async def test_an_agent_without_tools_is_told_of_earlier_calls_in_words() -> None:
+    poet = Specialist("helper", "Writes poems.", "Write a poem.")
+    script = Scripted([ASK], "Roses.")
+    history = (Message("user", "make it"), Message("assistant", "Done.", exchanges=(EXCHANGE,)))
+    await _ask(script, prompt=_prompt(history=history), specialists=[poet])
+
+    _, answer, _ = said(script.requests[1])
+    assert answer.startswith(f"Done.\n\n{HEADING}")
+    assert "create_note (ok)" in answer
+    assert "References: note_a" in answer
 
 
 async def test_the_manager_is_told_who_there_is() -> None:
@@ -360,7 +472,7 @@ async def test_the_manager_is_told_who_there_is() -> None:
 
 
 async def test_a_specialist_can_switch_off_that_the_sender_is_addressed() -> None:
-    script = Scripted([("ask_specialist", {"name": "silent", "task": "t"})], "Brief.", "Brief.")
+    script = Scripted([("ask_specialist", {"name": "silent", "task": "t"})], "Brief.")
     assert not (await _ask(script, specialists=[HELPER, SILENT])).auto_mention
 
 

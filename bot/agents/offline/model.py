@@ -17,7 +17,7 @@ from bot.agents.offline.commands import Command, command
 from bot.agents.offline.notes import Call
 from bot.agents.prompt import MEMORY_AWAY, is_chinese
 from bot.agents.quotation import without_material
-from bot.agents.tools.recording import ERROR
+from bot.agents.tools.tool import ERROR
 
 LABEL_EN = "*(offline model: set OPENAI_API_KEY for a real one)*"
 LABEL_ZH = "*（离线模型：设置 OPENAI_API_KEY 后由真正的模型回答）*"
@@ -108,6 +108,7 @@ def situation_of(request: Request) -> Situation:
         match message["role"]:
             case "user":
                 people.append(text)
+                bot += [one.text for one in returned]
                 returned.clear()
             case "assistant":
                 bot.append(text)

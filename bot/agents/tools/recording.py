@@ -12,8 +12,6 @@ from bot.agents.tools.tool import Tool, ToolFailed
 from memory.errors import AccessDenied, StoreError, StoreUnavailable, WorkingMemoryTooLarge
 from memory.notes import NoteInvalid, NoteNotFound
 
-ERROR = "Error: "
-
 _LONGEST_RESULT = 24_000
 
 
@@ -43,11 +41,6 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any
     finally:
         record["ms"] = round((time.perf_counter() - started) * 1000)
     return result
-
-
-def as_error(message: str) -> str:
-    """What a model is told of a call that failed, so that it cannot be taken for a result."""
-    return message if message.startswith(ERROR) else f"{ERROR}{message}"
 
 
 def explained(error: StoreError) -> str:

@@ -22,6 +22,8 @@ from bot.agents.lenient_json import dumps
 if TYPE_CHECKING:
     from bot.agents.tools.deps import ToolDeps
 
+ERROR = "Error: "
+
 _ARGUMENT = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
@@ -90,6 +92,11 @@ class Toolbox:
 
 
 NO_TOOLS = Toolbox()
+
+
+def as_error(message: str) -> str:
+    """What a model is told of a call that failed, so that it cannot be taken for a result."""
+    return message if message.startswith(ERROR) else f"{ERROR}{message}"
 
 
 def tool(
