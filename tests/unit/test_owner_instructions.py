@@ -24,7 +24,7 @@ def test_a_start_with_more_than_a_quarter_of_the_budget_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("BOT_INSTRUCTIONS", "我们下周三讨论预算。" * 400)
-    with pytest.raises(SettingsError, match="BOT_INSTRUCTIONS costs about .* shorten it"):
+    with pytest.raises(SettingsError, match="BOT_INSTRUCTIONS costs about"):
         load()
     monkeypatch.setenv("HISTORY_TOKEN_BUDGET", "20000")
     assert load().bot_instructions
