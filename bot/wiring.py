@@ -15,7 +15,7 @@ from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.config import McpServer, load_servers
 from bot.agents.mcp.servers import McpServers
 from bot.agents.metering import Meter
-from bot.agents.models import models
+from bot.agents.models import Models
 from bot.agents.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.connections import open_rpc
@@ -55,6 +55,8 @@ async def open_services(settings: Settings, url: str, pool: Pool) -> AsyncIterat
         servers = load_servers(settings.mcp_config)
         mcp = await _mcp(stack, servers)
         meter = Meter()
+        models = Models(settings, meter)
+        stack.push_async_callback(models.close)
         embedder = build_embedder(settings)
         if embedder:
             stack.push_async_callback(embedder.close)
@@ -69,12 +71,12 @@ async def open_services(settings: Settings, url: str, pool: Pool) -> AsyncIterat
                 Stores(store, NoteStore(rpc), _recall(store, people, embedder)),
                 servers,
                 mcp,
-                meter,
+                models,
             ),
             rpc=rpc,
             meter=meter,
-            judge=build_judge(settings),
-            summarise=build_summariser(settings),
+            judge=build_judge(settings, models),
+            summarise=build_summariser(settings, models),
             embedder=embedder,
             perform=mcp.run_pending if mcp else None,
             queue=QueueOperations(url),
@@ -138,15 +140,14 @@ def _manager(
     stores: Stores,
     servers: Sequence[McpServer],
     mcp: McpServers | None,
-    meter: Meter,
+    models: Models,
 ) -> Manager:
-    named = models(settings, meter)
     return Manager(
-        named(settings.openai_model),
+        models.main(),
         stores=stores,
         specialists=specialists(settings, servers),
         mcp=mcp,
-        model_named=named,
+        model_named=models.named,
     )
 
 
