@@ -46,26 +46,34 @@ class ChatModel:
         return await self._ask(request, None)
 
     async def _streamed(self, request: Request, on_text: OnText) -> Response:
+        asked_for_usage = self._endpoint.reports_usage_of_streams
         try:
             return await self._ask(request, on_text)
         except StreamOptionsRefused:
-            if not self._endpoint.reports_usage_of_streams:
+            if not asked_for_usage:
                 raise
         self._endpoint.reports_usage_of_streams = False
         return await self._ask(request, on_text)
 
     async def _ask(self, request: Request, on_text: OnText | None) -> Response:
-        streamed = on_text is not None
         gathering = Gathering()
+        try:
+            await self._gather(request, gathering, on_text)
+        except StreamBroken:
+            if not gathering.complete:
+                raise
+        return gathering.response()
+
+    async def _gather(self, request: Request, gathering: Gathering, on_text: OnText | None) -> None:
+        streamed = on_text is not None
         body = self._body(request, streamed=streamed)
         async with await self._endpoint.posted(_PATH, body, stream=streamed) as response:
             if _has_events(response, streamed):
                 await _read_events(response, gathering, on_text)
-            else:
-                gathering.add(_parsed(await response.aread()))
-                if on_text and gathering.text:
-                    await on_text(gathering.text)
-        return gathering.response()
+                return
+            gathering.add(_parsed(await response.aread()))
+            if on_text and gathering.text:
+                await on_text(gathering.text)
 
     def _body(self, request: Request, *, streamed: bool) -> bytes:
         fields: dict[str, Any] = {"model": self._name, "messages": request.messages}
@@ -101,7 +109,8 @@ async def _read_events(
         if done:
             await _drained(chunks)
             return
-    if not _take(reader.close(), gathering) and not gathering.finish:
+    _take(reader.close(), gathering)
+    if not gathering.complete:
         raise StreamBroken("cut")
 
 
@@ -109,6 +118,7 @@ def _take(events: Iterable[bytes], gathering: Gathering) -> bool:
     """Adds events until the one that says that it was the last."""
     for data in events:
         if data.startswith(_DONE):
+            gathering.complete = True
             return True
         try:
             gathering.add(_parsed(data))

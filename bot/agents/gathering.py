@@ -30,7 +30,10 @@ class _Call:
 
 
 class Gathering:
-    """Takes the chunks of a stream, or one whole completion, and gives the response."""
+    """Takes the chunks of a stream, or one whole completion, and gives the response.
+
+    `complete`: its end was told, what comes after it no longer matters.
+    """
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -38,7 +41,8 @@ class Gathering:
         self._thoughts: dict[str, list[str]] = {}
         self._calls: list[_Call] = []
         self._usage: Mapping[str, Any] = {}
-        self.finish = ""
+        self._finish = ""
+        self.complete = False
 
     @property
     def text(self) -> str:
@@ -58,23 +62,24 @@ class Gathering:
         for choice in _dicts(sent.get("choices"))[:1]:
             if choice.get("error") or choice.get("finish_reason") == "error":
                 raise ModelFailed("provider_error")
-            self.finish = _str(choice.get("finish_reason")) or self.finish
+            self._finish = _str(choice.get("finish_reason")) or self._finish
             if isinstance(delta := choice.get("delta"), dict) and delta:
                 self._add(delta, whole=False)
             elif isinstance(message := choice.get("message"), dict):
                 self._add(message, whole=True)
+            self.complete = self.complete or bool(self._finish)
 
     def response(self) -> Response:
         """All of it. Raises `Declined`."""
         refusal = mended("".join(self._refusal)).strip()
-        if refusal or self.finish == "content_filter":
+        if refusal or self._finish == "content_filter":
             raise Declined(refusal)
         return Response(
             text=mended(self.text),
             calls=tuple(self._complete_calls()),
             input_tokens=self._tokens("prompt_tokens"),
             output_tokens=self._tokens("completion_tokens"),
-            cut_off=self.finish == "length",
+            cut_off=self._finish == "length",
             thoughts={field: mended("".join(parts)) for field, parts in self._thoughts.items()},
         )
 

@@ -186,12 +186,34 @@ async def test_a_stream_that_breaks_off_is_asked_for_again_as_a_whole(broken: Wi
         assert asked.streams() == [True, False]
 
 
+@pytest.mark.parametrize(
+    "complete",
+    [
+        Wire([events(*TEXT, done=False)], cut=True),
+        Wire([events(*TEXT[:2])], cut=True),
+        Wire([events(*TEXT, '{"usage": ')]),
+    ],
+    ids=["lost after finish_reason", "lost after [DONE]", "broken after finish_reason"],
+)
+async def test_a_stream_that_breaks_off_after_its_end_is_complete(complete: Wire) -> None:
+    async with asking(complete) as asked:
+        assert (await asked.streamed()).text == "The launch"
+        assert asked.streams() == [True]
+
+
 async def test_usage_is_not_asked_for_where_that_is_refused() -> None:
     refused = as_json({"error": {"message": "Unrecognized field: stream_options"}}, 400)
     async with asking(refused, Wire([events(*TEXT)]), Wire([events(*TEXT)])) as asked:
         for _ in range(2):
             assert (await asked.streamed()).text == "The launch"
         assert ["stream_options" in body for body in asked.endpoint.bodies] == [True, False, False]
+
+
+async def test_questions_at_once_all_learn_that_usage_is_not_asked_for() -> None:
+    refused = as_json({"error": {"message": "Unrecognized field: stream_options"}}, 400)
+    async with asking(*[refused] * 3, *[Wire([events(*TEXT)])] * 3) as asked:
+        answers = await asyncio.gather(*(asked.streamed() for _ in range(3)))
+    assert [answer.text for answer in answers] == ["The launch"] * 3
 
 
 async def test_an_endpoint_that_refuses_streams_for_another_reason_is_not_asked_again() -> None:
