@@ -76,7 +76,7 @@ NOBODY_THERE = "postgresql://bot:hush-hush@127.0.0.1:1/postgres"
         ({"DATA_DIR": "README.md"}, "DATA_DIR is 'README.md': nothing can be written there."),
         ({"DATA_DIR": "/proc/nothing"}, "DATA_DIR is '/proc/nothing': nothing can be written"),
         ({**APP, "DATABASE_URL": "http://hush-hush"}, "DATABASE_URL is not a connection string"),
-        ({**APP, "DATABASE_URL": NOBODY_THERE}, "the database of DATABASE_URL refuses the conn"),
+        ({**APP, "DATABASE_URL": NOBODY_THERE}, "the database refuses the connection: check"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -95,7 +95,7 @@ def test_what_is_missing_or_malformed_is_named_in_one_sentence(
 @pytest.mark.parametrize(
     ("environment", "sentence"),
     [
-        ({**APP, "DATABASE_URL": NOBODY_THERE}, "the database of DATABASE_URL refuses the conn"),
+        ({**APP, "DATABASE_URL": NOBODY_THERE}, "the database refuses the connection: check"),
         ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
         ({"DATA_DIR": "README.md"}, "DATA_DIR is 'README.md': nothing can be written there."),
     ],
