@@ -19,6 +19,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot import settings_rules as rules
 from bot.settings_rules import SettingsError as SettingsError
+from memory.tokens import estimate_tokens
 
 EXIT_STATUS = 2
 _SANDBOX_APP = "cli_sandbox_"
@@ -67,6 +68,7 @@ class Settings(BaseSettings):
     openai_vision: bool = False
     model_timeout_seconds: float = Field(45, gt=0, le=55)
     mcp_config: Path = Path("mcp.json")  # need not exist unless it is set
+    bot_instructions: str = ""  # of the owner, for manager and specialists
     specialists_dir: Path | None = None  # None: those that come with the bot
 
     history_messages: int = Field(10, ge=1, le=200)
@@ -120,6 +122,7 @@ def load(**overrides: object) -> Settings:
         raise SettingsError(f".env cannot be read ({type(exc).__name__}): write it anew.") from exc
     _require_form(settings)
     _require_memory(settings)
+    _require_room_for_instructions(settings)
     _require_embedding_endpoint(settings)
     if settings.embedded_database or not settings.feishu_app_id:
         _require_folder(settings.data_dir)
@@ -168,6 +171,16 @@ def _require_app(settings: Settings) -> None:
         }
     where = "it is in the Feishu developer console (Credentials, and Events & Callbacks)"
     rules.require(needed, where, given=_given())
+
+
+def _require_room_for_instructions(settings: Settings) -> None:
+    """They are sent whole in every request, so they may not crowd out what was said."""
+    cost, most = estimate_tokens(settings.bot_instructions), settings.history_token_budget // 4
+    if cost > most:
+        raise SettingsError(
+            f"BOT_INSTRUCTIONS costs about {cost} tokens, more than a quarter of "
+            f"HISTORY_TOKEN_BUDGET ({most}): shorten it, or raise the budget."
+        )
 
 
 def _require_memory(settings: Settings) -> None:

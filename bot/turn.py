@@ -23,6 +23,7 @@ from bot.commands.words import quietens
 from bot.feishu import markup
 from bot.feishu.events import MessageEvent, Recall
 from bot.mentions import ALL_NAMES, from_card
+from bot.queue.consumer import Lease
 from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
 from bot.reply.partial import showable
@@ -48,6 +49,7 @@ async def handle_message(
     *,
     reply_to: str = "",
     answering: Answering | None = None,
+    lease: Lease | None = None,
 ) -> None:
     """Answers one message, or stays silent. Raises what is worth another attempt.
 

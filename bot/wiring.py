@@ -15,7 +15,7 @@ from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.config import McpServer, load_servers
 from bot.agents.mcp.servers import McpServers
 from bot.agents.metering import Meter
-from bot.agents.models import models
+from bot.agents.models import Models
 from bot.agents.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.connections import open_rpc
@@ -32,7 +32,7 @@ from memory.away.breaker import BreakingRpc, CircuitBreaker
 from memory.away.rpc import LateRpc
 from memory.away.spool import Spool
 from memory.away.store import SpoolingStore
-from memory.backends.postgres import connection_pool
+from memory.backends.postgres import Pool, PostgresRpc
 from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
 from memory.recall.passages import render
@@ -44,17 +44,19 @@ log = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
-async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]:
-    """The services of a worker over the queue's database `url`."""
+async def open_services(settings: Settings, url: str, pool: Pool) -> AsyncIterator[Services]:
+    """The services of a worker over the queue's database `url`; they share `pool`."""
     async with contextlib.AsyncExitStack() as stack:
         feishu = FeishuClient(settings.domain, settings.feishu_app_id, settings.feishu_app_secret)
         stack.push_async_callback(feishu.close)
-        rpc, store = await _memory(settings, url)
+        rpc, store = await _memory(settings, url, pool)
         stack.push_async_callback(store.close)
         people = await _people(stack, settings, feishu, rpc)
         servers = load_servers(settings.mcp_config)
         mcp = await _mcp(stack, servers)
         meter = Meter()
+        models = Models(settings, meter)
+        stack.push_async_callback(models.close)
         embedder = build_embedder(settings)
         if embedder:
             stack.push_async_callback(embedder.close)
@@ -69,31 +71,30 @@ async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]
                 Stores(store, NoteStore(rpc), _recall(store, people, embedder)),
                 servers,
                 mcp,
-                meter,
+                models,
             ),
             rpc=rpc,
             meter=meter,
-            judge=build_judge(settings),
-            summarise=build_summariser(settings),
+            judge=build_judge(settings, models),
+            summarise=build_summariser(settings, models),
             embedder=embedder,
             perform=mcp.run_pending if mcp else None,
             queue=QueueOperations(url),
         )
 
 
-async def _memory(settings: Settings, url: str) -> tuple[Rpc, MemoryStore]:
+async def _memory(settings: Settings, url: str, pool: Pool) -> tuple[Rpc, MemoryStore]:
     """The memory. In Supabase it can be away while the queue is there: then turns are spooled."""
-    rpc = await open_rpc(settings, url)
     if not settings.supabase_url:
-        return rpc, MemoryStore(rpc)
+        direct = PostgresRpc(pool)
+        return direct, MemoryStore(direct)
+    rpc = await open_rpc(settings, url)
     if not settings.supabase_jwt_secret:
         log.warning(
             "memory.isolation_not_enforced",
             next_step="set SUPABASE_JWT_SECRET: without it the database no longer enforces "
             "isolation, only the filters of the SQL functions do",
         )
-    pool = connection_pool(url, size=4)
-    await pool.open()
     watch, spool = CountedMemory(), Spool(pool)
     guarded = BreakingRpc(rpc, CircuitBreaker(), watch=watch)
     return LateRpc(guarded, spool), SpoolingStore(guarded, spool, watch=watch)
@@ -139,15 +140,14 @@ def _manager(
     stores: Stores,
     servers: Sequence[McpServer],
     mcp: McpServers | None,
-    meter: Meter,
+    models: Models,
 ) -> Manager:
-    named = models(settings, meter)
     return Manager(
-        named(settings.openai_model),
+        models.main(),
         stores=stores,
         specialists=specialists(settings, servers),
         mcp=mcp,
-        model_named=named,
+        model_named=models.named,
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from memory.scope import AgentMemoryContext
 
@@ -22,6 +23,29 @@ class Rpc(Protocol):
 
     async def close(self) -> None:
         """Ends the connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL of the caller's own, for the owner of the connection; `%s` stands for a parameter."""
+
+    sql: str
+    params: tuple[object, ...] = ()
+
+
+@runtime_checkable
+class JoiningRpc(Protocol):
+    """A transport whose calls can take a statement of the caller's into their transaction."""
+
+    async def call_and(
+        self,
+        function: str,
+        params: Mapping[str, object],
+        context: AgentMemoryContext,
+        then: Statement,
+    ) -> tuple[Json, Json]:
+        """The results of the function and of `then`, which is not run as the person of `context`.
+        Both happen or neither. Raises `StoreError`."""
 
 
 async def call_as(rpc: Rpc, function: str, context: AgentMemoryContext, **params: object) -> Json:

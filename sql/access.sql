@@ -41,7 +41,10 @@ declare
   -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.
   of_the_owner constant text[] := '{
     public.enable_vectors,
-    feishu_bot.enqueue_event, feishu_bot.prune_inbox, feishu_bot.wake_waiting,
+    feishu_bot.enqueue_event, feishu_bot.prune_inbox,
+    feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.claim_jobs, feishu_bot.end_job,
+    feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.gone_workers, feishu_bot.take_over,
+    feishu_bot.work_round, feishu_bot.defer_tending,
     feishu_bot.free_queueing_lock, feishu_bot.is_job_of_person, feishu_bot.forget_in_queue,
     feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,
     feishu_bot.spool_open_turn, feishu_bot.spool_record_reply, feishu_bot.spool_mark_sent,

@@ -91,7 +91,7 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
     return build_prompt(
         opened,
         turn.question,
-        _scene(turn),
+        _scene(turn, services.settings.bot_instructions),
         context=turn.context,
         turn_id=turn.id,
         transcript=_transcript(turn),
@@ -155,13 +155,14 @@ def _sorry(turn: Turn, reason: str) -> Answer:
     return Answer(SORRY["zh" if has_han(turn.question) else "en"])
 
 
-def _scene(turn: Turn) -> Scene:
+def _scene(turn: Turn, owner: str) -> Scene:
     return Scene(
         bot_name=turn.bot.name,
         subject=turn.names.name(turn.context.user_id),
         names=turn.names.known,
         labelled=turn.in_group,
         now=datetime.now().astimezone(),
+        owner=owner,
     )
 
 

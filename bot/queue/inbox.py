@@ -13,11 +13,11 @@ import psycopg
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from bot.queue.jobs import EVENT_TASK
 from memory.backends.postgres import prepare_threshold
 from memory.migrations import SCHEMA
 
 QUEUE = "feishu"
-EVENT_TASK = "feishu.event"
 _ENQUEUE = f"select {SCHEMA}.enqueue_event(%s, %s, %s, %s, %s)"
 _SPOOLED = f"select {SCHEMA}.spool_state(0)"
 

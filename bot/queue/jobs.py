@@ -1,126 +1,80 @@
-"""The worker's side of the queue: Procrastinate jobs over the tables that the inbox writes.
+"""What a job is, and what becomes of one that did not succeed. Pure.
 
-Jobs of one `lock` run in order; a finished job is deleted, and with it the message text. A second
-kind of job tends a conversation after its turns: it has ids for arguments and no lock in common
-with them. Of a person's conversation one waits at most; its locks only bound how many run at once.
+A job is one event of Feishu, or a conversation to tend after its turns. Its `lock` names the
+conversation: jobs of one lock run in order. No attempt is the last while an answer is owed: what
+may get better by itself is tried for a day, with growing pauses. What does not is tried twice.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import procrastinate
-from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
-from procrastinate.jobs import Job
-
-from bot.queue.inbox import EVENT_TASK, QUEUE, QueueUnavailable
-from memory.backends.postgres import prepare_threshold
-from memory.migrations import SCHEMA
-from memory.scope import AgentMemoryContext
-
+EVENT_TASK = "feishu.event"
 TENDING_TASK = "feishu.tending"
-TENDING_AT_ONCE = 2  # in all workers; each has so many places besides those of its turns
-_TENDING_PRIORITY = -10
-_SEARCH_PATH = f"-c search_path={SCHEMA}"
 
-EventHandler = Callable[[dict[str, Any], int, int], Awaitable[None]]
-# (conversation_id, user_id, tenant_key, attempt)
-TendingHandler = Callable[[str, str, str, int], Awaitable[None]]
+_LONGEST_PAUSE_S = 120.0
+_PAUSE_BEHIND_S = 10.0
+_PATIENCE_S = 24 * 3600.0
+_ONCE = "failed_once"
 
 
-class MemoryAwaited(Exception):
-    """Can be done only when the memory is back: waited for, behind the others of its lock."""
+class Later(Exception):
+    """A failure that may pass by itself: an outage, a rate limit.
 
-
-class Backoff(procrastinate.BaseRetryStrategy):
-    """2, 4, 8 … 60 s between attempts; a worker that stops hands its job back at once.
-
-    After the last attempt the job stays in the queue as failed, for operators to see. What awaits
-    the memory is tried every 10 s for a day, and lets the later jobs of its lock go first.
+    `wait_s` is the least pause, in seconds. With `behind` the job lets the others of its lock go
+    first meanwhile.
     """
 
-    def __init__(self, *, attempts: int = 12, awaiting_attempts: int = 8640) -> None:
-        self._attempts = attempts
-        self._awaiting_attempts = awaiting_attempts
-
-    def get_retry_decision(
-        self, *, exception: BaseException, job: Job
-    ) -> procrastinate.RetryDecision | None:
-        if not isinstance(exception, Exception):  # cancelled because the worker stops
-            return procrastinate.RetryDecision(retry_at=datetime.now(UTC))
-        awaiting = isinstance(exception, MemoryAwaited)
-        if job.attempts + 1 >= (self._awaiting_attempts if awaiting else self._attempts):
-            return None
-        delay = min(2.0 ** min(job.attempts + 1, 6), 10.0 if awaiting else 60.0)
-        retry_after = getattr(exception, "retry_after_s", None) or 0.0
-        retry_at = datetime.now(UTC) + timedelta(seconds=max(delay, retry_after))
-        return procrastinate.RetryDecision(retry_at=retry_at, priority=-1 if awaiting else None)
+    def __init__(self, reason: str, *, wait_s: float = 0.0, behind: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.wait_s = wait_s
+        self.behind = behind
 
 
-def worker_app(database_url: str, handler: EventHandler, *, size: int) -> procrastinate.App:
-    """The worker's side: its one task hands (payload, received_ms, attempt) to `handler`."""
-    connector = procrastinate.PsycopgConnector(
-        conninfo=database_url,
-        min_size=1,
-        max_size=size,
-        kwargs={"options": _SEARCH_PATH, "prepare_threshold": prepare_threshold(database_url)},
-    )
-    app = procrastinate.App(connector=connector)
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job in a worker's hands. `attempt` counts from 1."""
 
-    @app.task(name=EVENT_TASK, queue=QUEUE, retry=Backoff(), pass_context=True)
-    async def event(
-        context: procrastinate.JobContext, payload: dict[str, Any], received_ms: int
-    ) -> None:
-        await handler(payload, received_ms, context.job.attempts + 1)
+    id: int
+    task: str
+    args: Mapping[str, Any]
+    lock: str | None
+    attempt: int
 
-    return app
+    @property
+    def received_ms(self) -> int:
+        """When the webhook got the event, ms since epoch; 0 for what is no event."""
+        return int(self.args.get("received_ms", 0))
 
 
-async def resume_stalled(app: procrastinate.App, *, heartbeat_s: float) -> int:
-    """Hands back the jobs of workers whose heartbeat is older than `heartbeat_s`."""
-    stalled = await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=heartbeat_s)
-    count = 0
-    for job in stalled:
-        await app.job_manager.retry_job(job, retry_at=datetime.now(UTC))
-        count += 1
-    return count
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The job is tried again after `pause_s`. `note` is kept with its arguments."""
+
+    pause_s: float
+    behind: bool = False
+    note: Mapping[str, Any] = field(default_factory=dict)
 
 
-async def prune(app: procrastinate.App, *, hours: int) -> None:
-    """Forgets idempotency keys older than `hours` (at least 24)."""
-    await app.connector.execute_query_async(f"select {SCHEMA}.prune_inbox(%(hours)s)", hours=hours)
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """The job stays in the table as failed, for operators to see and to try again."""
+
+    reason: str
 
 
-def add_tending(app: procrastinate.App, handler: TendingHandler) -> None:
-    """Makes the worker of `app` hand these jobs to `handler`."""
-
-    @app.task(name=TENDING_TASK, queue=QUEUE, retry=Backoff(), pass_context=True)
-    async def tend(
-        context: procrastinate.JobContext, conversation_id: str, user_id: str, tenant_key: str
-    ) -> None:
-        await handler(conversation_id, user_id, tenant_key, context.job.attempts + 1)
-
-
-async def defer_tending(app: procrastinate.App, context: AgentMemoryContext) -> None:
-    """Queues the job of a person's conversation unless one waits. Raises `QueueUnavailable`."""
-    whose = f"{context.conversation_id} {context.user_id}"
-    task = app.configure_task(
-        TENDING_TASK,
-        queue=QUEUE,
-        priority=_TENDING_PRIORITY,
-        lock=f"tending {zlib.crc32(whose.encode()) % TENDING_AT_ONCE}",
-        queueing_lock=f"tending {whose}",
-    )
-    try:
-        await task.defer_async(
-            conversation_id=context.conversation_id,
-            user_id=context.user_id,
-            tenant_key=context.tenant_key,
-        )
-    except AlreadyEnqueued:
-        return
-    except ConnectorException as exc:
-        raise QueueUnavailable(type(exc).__name__) from exc
+def after_failure(job: Job, failure: Exception, now_s: float) -> Again | Dead:
+    """What becomes of `job` after `failure`; `now_s` is seconds since epoch."""
+    if isinstance(failure, Later):
+        waited_s = now_s - job.received_ms / 1000 if job.received_ms else 0.0
+        if waited_s > _PATIENCE_S:
+            return Dead(failure.reason)
+        longest = _PAUSE_BEHIND_S if failure.behind else _LONGEST_PAUSE_S
+        pause_s = min(2.0 ** min(job.attempt, 10), longest)
+        return Again(max(pause_s, failure.wait_s), failure.behind)
+    if job.args.get(_ONCE):
+        return Dead(type(failure).__name__)
+    return Again(2.0, note={_ONCE: True})

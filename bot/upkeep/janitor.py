@@ -1,39 +1,38 @@
-"""What a worker puts in order while it works: jobs of workers that died, old keys, retention."""
+"""What a worker puts in order while it works: old keys, retention, and jobs that get no answer."""
 
 from __future__ import annotations
 
 import asyncio
 
-import procrastinate
 import structlog
 
-from bot.queue import jobs
+from bot.queue.inbox import QueueUnavailable
+from bot.queue.jobs import Job
+from bot.queue.table import JobTable
 from bot.services import Services
-from bot.telemetry import metrics
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.operations import Operations
 
 log = structlog.get_logger()
 
-HEARTBEAT_S = 4.0
-STALLED_AFTER_S = 14.0
+_EVERY_S = 3600.0
 _KEYS_KEPT_H = 48
-_ROUNDS_AN_HOUR = int(3600 / HEARTBEAT_S)
 
 
-async def keep_order(app: procrastinate.App, services: Services) -> None:
-    """Takes over jobs of workers that died; hourly, forgets old keys and what is past retention."""
-    rounds = 0
+async def keep_order(table: JobTable, services: Services) -> None:
+    """Once an hour, for as long as the worker works."""
     while True:
-        resumed = await jobs.resume_stalled(app, heartbeat_s=STALLED_AFTER_S)
-        if resumed:
-            metrics.STALLED.inc(resumed)
-            log.warning("worker.resumed_stalled", jobs=resumed)
-        if rounds % _ROUNDS_AN_HOUR == 0:
-            await jobs.prune(app, hours=_KEYS_KEPT_H)
-            await _apply_retention(services)
-        rounds += 1
-        await asyncio.sleep(HEARTBEAT_S)
+        try:
+            await table.prune(hours=_KEYS_KEPT_H)
+        except QueueUnavailable as exc:
+            log.warning("queue.not_pruned", error=str(exc))
+        await _apply_retention(services)
+        await asyncio.sleep(_EVERY_S)
+
+
+async def give_up(services: Services, job: Job, reason: str) -> None:
+    """A job gets no other attempt."""
+    log.error("job.given_up", job=job.id, task=job.task, attempt=job.attempt, reason=reason)
 
 
 async def _apply_retention(services: Services) -> None:

@@ -11,13 +11,14 @@ import traceback
 import structlog
 
 from bot.queue.inbox import QueueUnavailable
+from bot.queue.jobs import Later
 from bot.services import Services
 from bot.telemetry import metrics
 from bot.upkeep.embedding import embed_messages
 from bot.upkeep.folding import fold_history
 from memory.errors import StoreError
 from memory.models import OpenTurn
-from memory.scope import AgentMemoryContext, own_context
+from memory.scope import AgentMemoryContext
 
 log = structlog.get_logger()
 
@@ -35,20 +36,17 @@ async def tend_later(services: Services, context: AgentMemoryContext, opened: Op
         log.warning("tending.not_deferred", error=str(exc))
 
 
-async def handle_tending(
-    services: Services, conversation_id: str, user_id: str, tenant_key: str, attempt: int
-) -> None:
+async def handle_tending(services: Services, context: AgentMemoryContext, attempt: int) -> None:
     """One job. Raises what is worth another attempt; the last one is given up quietly."""
-    structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(conversation_id=conversation_id, attempt=attempt)
+    structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
     try:
-        await tend_conversation(services, own_context(conversation_id, user_id, tenant_key))
+        await tend_conversation(services, context)
     except Exception as exc:
         given_up = attempt >= TRIES
         metrics.TENDING.labels(outcome="given_up" if given_up else "failed").inc()
         log.warning("tending.failed", error=type(exc).__name__, given_up=given_up, **_cause(exc))
         if not given_up:
-            raise
+            raise Later(type(exc).__name__) from exc
     else:
         metrics.TENDING.labels(outcome="done").inc()
 

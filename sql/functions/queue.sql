@@ -16,48 +16,20 @@ as $$
   from fresh
 $$;
 
--- Forgets idempotency keys older than p_hours; Feishu's last retry comes after 7.1 hours.
+-- Forgets idempotency keys older than p_hours (Feishu's last retry comes after 7.1 hours), and workers
+-- that have gone without leaving a job.
 create or replace function feishu_bot.prune_inbox(p_hours integer) returns bigint
 language sql volatile security invoker set search_path = ''
 as $$
+  delete from feishu_bot.procrastinate_workers w
+  where w.last_heartbeat < now() - interval '1 hour'
+    and not exists (select from feishu_bot.procrastinate_jobs j where j.worker_id = w.id);
   with gone as (
     delete from feishu_bot.inbox
     where received_at < now() - make_interval(hours => greatest(p_hours, 24)) returning 1
   )
   select count(*) from gone
 $$;
-
--- A message that waits for the one before it in its conversation starts when that one ends.
--- The queue tells workers of new jobs only (Procrastinate 3.10, schema.sql); one that was held back
--- by its lock would be found at the next poll, seconds later.
-create or replace function feishu_bot.wake_waiting() returns trigger
-language plpgsql security invoker set search_path = ''
-as $$
-declare
-  v_waiting bigint;
-begin
-  select j.id into v_waiting
-  from feishu_bot.procrastinate_jobs j
-  where j.lock = old.lock and j.status = 'todo'
-    and (j.scheduled_at is null or j.scheduled_at <= now())
-  order by j.id limit 1;
-  if v_waiting is not null then
-    perform pg_notify(
-      'procrastinate_queue_v1#' || old.queue_name,
-      json_build_object('type', 'job_inserted', 'job_id', v_waiting)::text
-    );
-  end if;
-  return null;
-end
-$$;
-create or replace trigger wake_waiting_after_delete
-  after delete on feishu_bot.procrastinate_jobs
-  for each row when (old.status = 'doing' and old.lock is not null)
-  execute function feishu_bot.wake_waiting();
-create or replace trigger wake_waiting_after_end
-  after update of status on feishu_bot.procrastinate_jobs
-  for each row when (old.status = 'doing' and new.status <> 'doing' and old.lock is not null)
-  execute function feishu_bot.wake_waiting();
 
 -- A job that has begun stands no longer for those to come. It could not be tried again otherwise
 -- while another one waits with the same queueing lock: the queue's index allows one (Procrastinate

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import psycopg
 import pytest
-from pydantic_ai.models.test import TestModel
 
 from bot.agents.manager import Manager
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
@@ -31,6 +30,7 @@ from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
+from tests.support.models import Acting
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -375,7 +375,7 @@ def services(rpc: Rpc, sent: Sent, actions: Actions | None) -> Services:
         feishu=feishu,
         own_person=OwnPerson(feishu),
         people=People(feishu),
-        manager=Manager(TestModel(custom_output_text="from the model")),
+        manager=Manager(Acting(lambda _: "from the model")),
         rpc=rpc,
         perform=actions,
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from bot.queue_operations import QueueOperations
-from bot.simulation import inspect
-from memory.notes import NoteStore
-from memory.postgres import PostgresRpc
 
+from bot.edge.sandbox import inspect
+from bot.queue.operations import QueueOperations
+from memory.backends.postgres import PostgresRpc
+from memory.kept.notes import NoteStore
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange
 from tests.support.people import Group

@@ -12,7 +12,7 @@ from memory import migrations
 from tests.support.postgres import Server
 from tests.support.schema import KINDS, definitions, differences, lost, rows
 
-STORED = Path(__file__).parents[1] / "data" / "database_of_version_0.1.sql"
+STORED = Path(__file__).parents[2] / "data" / "database_of_version_0.1.sql"
 
 # For every kind of definition a change of exactly that kind.
 CHANGES = {
