@@ -7,7 +7,7 @@ a stored reply is never made again, and Feishu recognises a repeated send by its
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import structlog
@@ -17,11 +17,13 @@ from bot.answer import material
 from bot.answer.answering import answer as answer_question
 from bot.answer.answering import language
 from bot.answer.composing import compose
-from bot.answer.hearing import answered, listen
-from bot.answer.question import Turn, begin, people_of
+from bot.answer.hearing import before_answer, listen, opening_args
+from bot.answer.question import Turn, begin, knowing, people_of, told
 from bot.commands.words import quietens
 from bot.feishu import markup
 from bot.feishu.events import MessageEvent, Recall
+from bot.group.store import conversation_of
+from bot.group.transcript import MessageRecord
 from bot.mentions import ALL_NAMES, from_card
 from bot.queue.consumer import Lease
 from bot.reply.buttons import Reply, card_buttons
@@ -66,6 +68,7 @@ async def handle_message(
     turn = begin(services, event, heard, bot, received_ms, reply_to)
     with metrics.IN_FLIGHT.track_inprogress():
         opened = await _open(services, turn)
+        turn = knowing(turn, conversation_of(opened.conversation))
         reply = opened.reply
         stream = await _stream(services, turn, opened)
         if opened.state == "open":
@@ -76,7 +79,7 @@ async def handle_message(
             async with at_work:
                 answer = await (answering or answer_question)(services, turn, opened)
             reply = await _store(services, turn, answer)
-        outcome = await _deliver(services, turn, opened, reply, stream)
+        outcome = await _deliver(services, turn, opened, reply, stream, lease)
     _report(services, turn, opened, outcome)
     await tend_later(services, turn.context, opened)
 
@@ -96,13 +99,14 @@ def _unreadable_in_group(event: MessageEvent) -> bool:
 
 async def _open(services: Services, turn: Turn) -> OpenTurn:
     with stage("memory_load"):
-        return await services.store.open_turn(
+        return await services.store.begin_turn(
             turn.context,
             turn_id=turn.id,
             content=material.stored_text(turn.event, turn.question),
             actor_name=turn.names.name(turn.event.sender_open_id),
             history_limit=services.settings.history_messages,
             fold_after=services.settings.summary_after_messages,
+            **opening_args(services, turn.event, turn.heard),
         )
 
 
@@ -138,25 +142,25 @@ async def _deliver(
     opened: OpenTurn,
     reply: tuple[StoredCard, ...],
     stream: CardStream | None,
+    lease: Lease | None,
 ) -> str:
     """Sends what is pending, card by card; what was sent is what is marked sent."""
     if opened.state in _OVER or not reply:
         if stream:
             await stream.withdraw()
         return "duplicate" if opened.state == "sent" else "cancelled"
-    for card in reply:
-        if card.status != "pending":
-            continue
-        try:
-            sent = await _send(services, turn, card, stream)
-        except Undeliverable as exc:
-            await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
-            if stream:
-                await stream.closed()
-            return "failed"
-        await _mark(services, turn, card.chunk, sent)
-    if stream:
-        await stream.closed()
+    pending = [card for card in reply if card.status == "pending"]
+    async with before_answer(services, turn.event, turn.heard, turn.bot) as before:
+        for card in pending:
+            try:
+                sent = await _send(services, turn, card, stream)
+            except Undeliverable as exc:
+                await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
+                return "failed"
+            is_last = card is pending[-1]
+            await _mark(
+                services, turn, card.chunk, sent, await before(), lease if is_last else None
+            )
     return "sent"
 
 
@@ -183,22 +187,30 @@ async def _send(
         )
 
 
-async def _mark(services: Services, turn: Turn, chunk: int, sent: Delivered) -> None:
-    """Stores what was delivered, and tells the group's conversation of it."""
+async def _mark(
+    services: Services,
+    turn: Turn,
+    chunk: int,
+    sent: Delivered,
+    before: Sequence[MessageRecord],
+    lease: Lease | None,
+) -> None:
+    """Stores what was delivered, tells the group's conversation of it and ends the job: all of it
+    or nothing."""
+    spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
+    quiet = quietens(turn.question)
     with stage("memory_save"):
-        await services.store.mark_sent(
+        _, more = await services.store.mark_sent_and_tell(
             turn.context,
             turn_id=turn.id,
             chunk=chunk,
             content=sent.content,
             message_id=sent.message_id,
+            told=None if quiet else told(services, turn, before, spoken, sent.message_id),
+            then=lease.ending() if lease else None,
         )
-    if quietens(turn.question):
-        return
-    spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
-    await answered(
-        services, turn.event, turn.heard, bot=turn.bot, spoken=spoken, sent_id=sent.message_id
-    )
+    if lease and services.store.joins:
+        lease.ended(more)
 
 
 def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> None:
