@@ -16,7 +16,7 @@ from bot.agents.progress import Progress
 from bot.answer import material
 from bot.answer.answering import answer as answer_question
 from bot.answer.answering import language
-from bot.answer.composing import compose
+from bot.answer.composing import NOTHING, compose
 from bot.answer.hearing import answered, listen
 from bot.answer.question import Turn, begin, people_of
 from bot.commands.words import quietens
@@ -25,7 +25,7 @@ from bot.feishu.events import MessageEvent, Recall
 from bot.mentions import ALL_NAMES, from_card
 from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
-from bot.reply.partial import showable
+from bot.reply.partial import showable, status
 from bot.reply.streaming import CardStream, Opening, begin_stream
 from bot.reply.working import showing_work
 from bot.services import Services
@@ -73,7 +73,7 @@ async def handle_message(
                 at_work = showing_work(services.feishu, turn.reply_to)
             async with at_work:
                 answer = await (answering or answer_question)(services, turn, opened)
-            reply = await _store(services, turn, answer)
+            reply = await _store(services, turn, answer, NOTHING[language(turn, opened)])
         outcome = await _deliver(services, turn, opened, reply, stream)
     _report(services, turn, opened, outcome)
     await tend_later(services, turn.context, opened)
@@ -104,13 +104,17 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
         )
 
 
-async def _store(services: Services, turn: Turn, answer: Reply) -> tuple[StoredCard, ...]:
+async def _store(
+    services: Services, turn: Turn, answer: Reply, nothing: str
+) -> tuple[StoredCard, ...]:
     """Composes the exact card texts and stores them as pending, before anything is sent."""
     with stage("memory_save"):
         _, stored = await services.store.record_reply(
             turn.context,
             turn_id=turn.id,
-            cards=compose(services, turn, answer.text, auto_mention=answer.auto_mention),
+            cards=compose(
+                services, turn, answer.text, nothing=nothing, auto_mention=answer.auto_mention
+            ),
             tool_calls=answer.tool_calls,
             buttons=answer.buttons,
         )
@@ -124,7 +128,8 @@ async def _stream(services: Services, turn: Turn, opened: OpenTurn) -> CardStrea
     names = [*people, turn.bot.name, *ALL_NAMES]
 
     def render(progress: Progress) -> str:
-        return compose(services, turn, showable(progress, names, spoken))[0]
+        shown = showable(progress, names, spoken)
+        return compose(services, turn, shown, nothing=status(progress.tool, spoken))[0]
 
     opening = Opening(turn.context, turn.id, turn.target)
     return await begin_stream(services, opening, opened, render)

@@ -15,6 +15,7 @@ from bot.agents.specialists import Specialist
 from bot.agents.tool_context import without_context
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.recording import FixedTools, RecordedTools
+from bot.mentions import AutoMention
 
 RETRIES = 2
 _TASK = "Task: {task}\n\nThe person's message:\n{question}"
@@ -59,9 +60,9 @@ class Delegation:
         )
         return Tool(self.ask, name="ask_specialist", description=description, sequential=True)
 
-    def auto_mention(self, consulted: Sequence[str]) -> bool:
-        """Whether the sender is addressed: as the specialist asked last has it."""
-        return self._specialists[consulted[-1]].auto_mention if consulted else True
+    def auto_mention(self, consulted: Sequence[str]) -> AutoMention | None:
+        """Whom the answer addresses: as the specialist asked last has it; None: as usual."""
+        return self._specialists[consulted[-1]].auto_mention if consulted else None
 
     async def ask(self, ctx: RunContext[ToolDeps], name: str, task: str) -> str:
         """Hands `task` to the specialist `name`.

@@ -8,9 +8,7 @@ from pydantic_ai import RunContext, Tool
 from pydantic_ai.exceptions import ToolFailed
 
 from bot.agents.tools.deps import ToolDeps
-
-MOST_FOLLOW_UPS = 3
-_LONGEST = 120
+from bot.follow_ups import MOST_COLUMNS, questions_of
 
 
 def conversation_tools() -> list[Tool[ToolDeps]]:
@@ -23,10 +21,12 @@ async def suggest_follow_ups(ctx: RunContext[ToolDeps], questions: list[str]) ->
     Args:
         questions: Short questions in the person's language and voice.
     """
-    cleaned = dict.fromkeys(" ".join(question.split())[:_LONGEST] for question in questions)
-    ctx.deps.follow_ups[:] = [question for question in cleaned if question][:MOST_FOLLOW_UPS]
+    ctx.deps.follow_ups[:] = questions_of(questions)
     if not ctx.deps.follow_ups:
-        raise ToolFailed("No question was given.")
+        raise ToolFailed(
+            f"No question fits on a button: at most {MOST_COLUMNS} characters "
+            f"({MOST_COLUMNS // 2} Chinese ones), and no command."
+        )
     return (
         f"{len(ctx.deps.follow_ups)} follow-up questions will be shown as buttons. "
         "Do not write them into your answer."
