@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.agents.progress import Progress
 from bot.answer.composing import NOTHING, Voice, cards_of
 from bot.feishu import cards, markup
 from bot.feishu.splitting import MAX_MARKDOWN_BYTES, encoded_size
-from bot.mentions import MentionTemplate, Person, Roster, from_card
+from bot.mentions import ALL_NAMES, MentionTemplate, Person, Roster, from_card
+from bot.reply.partial import showable
 from sandbox.cards.card_check import at_ids, check_card, table_count
 
 ALICE = Person("ou_alice", "Alice")
@@ -131,6 +133,28 @@ def test_the_template_of_the_settings_is_in_the_card():
     voice = Voice(MEMO, BOB, VOICE.roster, template=MentionTemplate.parse("Hi {at}! "))
     assert one("hello", voice) == f"Hi {TAG}! hello"
     assert one("# T", voice) == f"Hi {TAG}!\n\n# T"
+
+
+STREAMED = [
+    "# Plan\n\n- a\n  - b\n\n@Alice look",
+    "```py\n@Alice\n```\n@Alice look",
+    "see `a\n@Alice b` and ``c ` d\n@Alice``\n\n@Alice",
+    "1. x\n   ```\n@Alice\n   ```\n2. y [a](https://x) [b](x:y) ![c](d)",
+    "> q\n> ```\n@Alice\n> ```\n\n| a |\n|---|\n| @Alice |",
+    "    @Alice\n    x\n\n~~~\n@Alice\n~~~\n@Alice",
+    "@Memo @Alice, done. &lt;at id=all> <font>x</font>",
+]
+
+
+@pytest.mark.parametrize("text", STREAMED)
+def test_no_frame_calls_anybody_whom_the_finished_card_does_not(text: str):
+    (final,) = sent(text)
+    names = ["Alice", "Bob", "Memo", *ALL_NAMES]
+    for end in range(1, len(text) + 1):
+        frame = one(showable(Progress(text[:end]), names, "en"))
+        assert set(at_ids(frame)) <= set(at_ids(final)), text[:end]
+    # A name at the very end waits for its other half until the answer is finished.
+    assert one(showable(Progress(f"{text}\n"), names, "en")) == final
 
 
 # More than a card takes
