@@ -144,7 +144,8 @@ def load(**overrides: object) -> Settings:
 def _first_sentence(exc: ValidationError) -> str:
     error = exc.errors(include_url=False)[0]
     name = ".".join(str(part) for part in error["loc"]).upper() or "the environment"
-    return f"{name} is not valid: {error['msg']} (got {error.get('input')!r}). See .env.example."
+    reason = error["msg"].removeprefix("Value error, ")
+    return f"{name} is not valid: {reason} (got {error.get('input')!r}). See .env.example."
 
 
 def _require_together(settings: Settings) -> None:
