@@ -31,6 +31,8 @@ _MARKS = re.compile(r"[*_`#>~\"'“”‘’「」]+")
 _TYPED_ITEM = re.compile(r"\s*(?:[•●▪◦‣]|\d{1,2}、|[①-⑳]|[❓❔👉➡️▶️]+)\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}")
+_ANNOUNCED = re.compile(r"([^:：]*[:：])(.+)")
+_QUESTION = re.compile(r"[^?？]+[?？]")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+")
 
 
@@ -82,16 +84,18 @@ def before_questions(partial: str) -> str:
     lines = partial.split("\n")
     for number in range(len(lines) - 1, max(len(lines) - _SCANNED_LINES, 0), -1):
         line = lines[number]
-        if _announces(line):
-            return "\n".join([*lines[:number], _last_sentence(line)[0]]).rstrip()
         is_last = number == len(lines) - 1
+        in_a_row = _ANNOUNCED.fullmatch(line) if is_last else None
+        words = in_a_row[1] if in_a_row else line
+        if _announces(words):
+            return "\n".join([*lines[:number], _last_sentence(words)[0]]).rstrip()
         if line.strip() and not (is_last or _is_item(line) or line.rstrip().endswith(("?", "？"))):
             break
     return partial
 
 
 def _listed(text: str, known: Collection[str]) -> Ending:
-    lines = text.rstrip().split("\n")
+    lines = _in_lines(text.rstrip().split("\n"))
     at, questions = _last_items(lines)
     lead = lines[at - 1] if at else ""
     head, tail = _last_sentence(lead)
@@ -104,6 +108,15 @@ def _listed(text: str, known: Collection[str]) -> Ending:
     if announced or tail.rstrip("*_ ").endswith((":", "：")):
         lines[at - 1] = head
     return Ending(_without_rule(lines[:at]), questions)
+
+
+def _in_lines(lines: list[str]) -> list[str]:
+    """`lines`, with the questions that stand right after their announcement on lines of their own."""
+    announced = _ANNOUNCED.fullmatch(lines[-1])
+    said = _plain(announced[2]) if announced else ""
+    if not announced or not _announces(announced[1]) or not said.endswith(("?", "？")):
+        return lines
+    return [*lines[:-1], announced[1], *_QUESTION.findall(said)]
 
 
 def _last_items(lines: list[str]) -> tuple[int, tuple[str, ...]]:

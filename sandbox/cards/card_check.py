@@ -1,7 +1,7 @@
 """Would Feishu take this card? Pure checks of card JSON 2.0.
 
-Limits: 30 KB, 200 elements and components, 5 tables (4 in one rich text), containers nested 5 deep, unique element
-ids that start with a letter and have at most 20 characters (open.feishu.cn,
+Limits: 30 KB, 200 elements and components, 5 tables (4 in one rich text), containers nested 5 deep,
+unique element ids that start with a letter and have at most 20 characters (open.feishu.cn,
 card-json-v2-structure; table component; codes from im-v1/message/reply "230099 sub-codes").
 An at-tag counts wherever it stands, also in code: whether clients notify from code is not
 documented, so the stand-in assumes the worse.

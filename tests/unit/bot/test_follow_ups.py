@@ -20,6 +20,8 @@ LISTS = [
     "Tell me if you want more:\n- Who comes?",
     "你还可以问：\n- Who comes?\n- Where is it?",
     "**猜你想问**\n1、Who comes?\n2、Where is it?",
+    "💡 **You might also ask:** Who comes? Where is it?",
+    "你还可以问：Who comes？Where is it？",
 ]
 
 
