@@ -111,7 +111,7 @@ def _listed(text: str, known: Collection[str]) -> Ending:
 
 
 def _in_lines(lines: list[str]) -> list[str]:
-    """`lines`, with the questions that stand right after their announcement on lines of their own."""
+    """`lines`, with questions right after the words that announce them on their own lines."""
     announced = _ANNOUNCED.fullmatch(lines[-1])
     said = _plain(announced[2]) if announced else ""
     if not announced or not _announces(announced[1]) or not said.endswith(("?", "？")):
