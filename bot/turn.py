@@ -16,10 +16,9 @@ from bot.agents.progress import Progress
 from bot.answer import material
 from bot.answer.answering import answer as answer_question
 from bot.answer.answering import language
-from bot.answer.composing import compose
+from bot.answer.composing import NOTHING, compose
 from bot.answer.hearing import before_answer, listen, opening_args
 from bot.answer.question import Turn, begin, knowing, people_of, told
-from bot.commands.words import quietens
 from bot.feishu import markup
 from bot.feishu.events import MessageEvent, Recall
 from bot.group.store import conversation_of
@@ -28,10 +27,11 @@ from bot.mentions import ALL_NAMES, from_card
 from bot.queue.consumer import Lease
 from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
-from bot.reply.partial import showable
+from bot.reply.partial import showable, status
 from bot.reply.streaming import CardStream, Opening, begin_stream
 from bot.reply.working import showing_work
 from bot.services import Services
+from bot.slash import quietens
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from bot.upkeep.tending import tend_later
@@ -78,7 +78,7 @@ async def handle_message(
                 at_work = showing_work(services.feishu, turn.reply_to)
             async with at_work:
                 answer = await (answering or answer_question)(services, turn, opened)
-            reply = await _store(services, turn, answer)
+            reply = await _store(services, turn, answer, NOTHING[language(turn, opened)])
         outcome = await _deliver(services, turn, opened, reply, stream, lease)
     _report(services, turn, opened, outcome)
     await tend_later(services, turn.context, opened)
@@ -110,13 +110,17 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
         )
 
 
-async def _store(services: Services, turn: Turn, answer: Reply) -> tuple[StoredCard, ...]:
+async def _store(
+    services: Services, turn: Turn, answer: Reply, nothing: str
+) -> tuple[StoredCard, ...]:
     """Composes the exact card texts and stores them as pending, before anything is sent."""
     with stage("memory_save"):
         _, stored = await services.store.record_reply(
             turn.context,
             turn_id=turn.id,
-            cards=compose(services, turn, answer.text, auto_mention=answer.auto_mention),
+            cards=compose(
+                services, turn, answer.text, nothing=nothing, auto_mention=answer.auto_mention
+            ),
             tool_calls=answer.tool_calls,
             buttons=answer.buttons,
         )
@@ -130,7 +134,8 @@ async def _stream(services: Services, turn: Turn, opened: OpenTurn) -> CardStrea
     names = [*people, turn.bot.name, *ALL_NAMES]
 
     def render(progress: Progress) -> str:
-        return compose(services, turn, showable(progress, names, spoken))[0]
+        shown = showable(progress, names, spoken)
+        return compose(services, turn, shown, nothing=status(progress.tool, spoken))[0]
 
     opening = Opening(turn.context, turn.id, turn.target)
     return await begin_stream(services, opening, opened, render)

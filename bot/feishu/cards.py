@@ -27,7 +27,6 @@ from bot.feishu.markup import (
 from bot.feishu.splitting import (
     MAX_MARKDOWN_BYTES,
     MAX_TABLES,
-    degrade,
     encoded_size,
     split_markdown,
 )
@@ -44,7 +43,6 @@ __all__ = [
     "card_bytes",
     "card_content",
     "card_markdown",
-    "degrade",
     "encoded_size",
     "entity_content",
     "escape",
