@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import structlog
 
-from bot.settings import Settings
+from bot.settings import Settings, SettingsError
 from memory import migrations
 from memory.backends import embedded
+from memory.errors import ServerRefused
 
 log = structlog.get_logger()
 
@@ -15,13 +16,20 @@ def database_url(settings: Settings) -> str:
     """The connection URL of queue and migrations.
 
     The embedded database is started and brought up to date; a configured one is only looked at:
-    `scripts/migrate` (the release step) changes it.
+    `scripts/migrate` (the release step) changes it. Raises `SettingsError`.
     """
     if settings.embedded_database:
-        url = embedded.start(settings.data_dir)
+        url = _embedded(settings)
         migrations.apply(url, report=lambda step: log.info("migrate", step=step))
         return url
     missing = migrations.pending(settings.database_url)
     if missing:
         log.error("database.outdated", missing=missing, next_step="run scripts/migrate")
     return settings.database_url
+
+
+def _embedded(settings: Settings) -> str:
+    try:
+        return embedded.start(settings.data_dir)
+    except ServerRefused as exc:
+        raise SettingsError(f"{exc}.") from exc

@@ -12,6 +12,8 @@ AuthUsersError
 ├── AuthUnavailable         Supabase Auth did not answer, or has trouble; try again later
 ├── AuthRefused             Supabase Auth refuses such requests; trying again changes nothing
 └── NotTheSamePerson        a user of that id or address is somebody else; nothing was changed
+
+ServerRefused               the embedded Postgres cannot run safely here; nothing was started
 """
 
 from __future__ import annotations
@@ -63,6 +65,10 @@ class AuthRefused(AuthUsersError):
 
 class NotTheSamePerson(AuthUsersError):
     """A user of that id or address is somebody else."""
+
+
+class ServerRefused(Exception):
+    """The embedded Postgres cannot run safely here; the message is one sentence for operators."""
 
 
 _BY_SQLSTATE: dict[str, type[StoreError]] = {

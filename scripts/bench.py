@@ -72,7 +72,6 @@ def main(arguments: list[str] | None = None) -> int:
     machine = describe_machine()
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        folder.chmod(0o755)  # the server of a root user runs as another user, who must get in
         try:
             figures, failed = asyncio.run(_measure(options, folder, console))
         finally:

@@ -15,6 +15,7 @@ import psycopg
 from bot.settings import EXIT_STATUS, SettingsError, load
 from memory import migrations
 from memory.backends import embedded
+from memory.errors import ServerRefused
 
 
 def main() -> int:
@@ -30,6 +31,10 @@ def main() -> int:
         return EXIT_STATUS
     try:
         url = settings.database_url or embedded.start(settings.data_dir)
+    except ServerRefused as exc:
+        print(exc, file=sys.stderr)
+        return EXIT_STATUS
+    try:
         if arguments.check:
             return _check(url)
         applied = migrations.apply(url, report=print)

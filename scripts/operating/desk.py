@@ -15,6 +15,7 @@ from bot.settings import Settings
 from memory import migrations
 from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.errors import ServerRefused
 from memory.kept.operations import Operations
 from memory.kept.people import PeopleStore
 from memory.store import MemoryStore, Rpc
@@ -78,6 +79,8 @@ def _database_url(settings: Settings) -> str:
             migrations.apply(url)
             return url
         missing = migrations.pending(settings.database_url)
+    except ServerRefused as exc:
+        raise NotConfigured(str(exc)) from exc
     except psycopg.Error as exc:
         raise NotConfigured(
             f"the database does not answer ({type(exc).__name__}): check DATABASE_URL, and that "
