@@ -5,6 +5,7 @@ from __future__ import annotations
 import structlog
 
 from bot.settings import Settings, SettingsError
+from bot.supervision import plan
 from memory import migrations
 from memory.backends import embedded
 from memory.errors import ServerRefused
@@ -30,6 +31,8 @@ def database_url(settings: Settings) -> str:
 
 def _embedded(settings: Settings) -> str:
     try:
+        if plan.has_database():
+            return embedded.find(settings.data_dir)
         return embedded.start(settings.data_dir)
     except ServerRefused as exc:
         raise SettingsError(f"{exc}.") from exc

@@ -18,6 +18,7 @@ from bot.agents.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.ending import ended
 from bot.feishu.client import FeishuClient
+from bot.feishu.pacing import Pace
 from bot.memory_access import open_rpc
 from bot.people.keeping import NameKeeper
 from bot.people.meeting import People
@@ -39,10 +40,18 @@ from memory.store import MemoryStore, Rpc
 
 
 @contextlib.asynccontextmanager
-async def open_services(settings: Settings, url: str) -> AsyncIterator[Services]:
-    """The services of a worker over the queue's database `url`."""
+async def open_services(
+    settings: Settings, url: str, pace: Pace | None = None
+) -> AsyncIterator[Services]:
+    """The services of a worker over the queue's database `url`, in step with others by `pace`."""
     async with contextlib.AsyncExitStack() as stack:
-        feishu = FeishuClient(settings.domain, settings.feishu_app_id, settings.feishu_app_secret)
+        feishu = FeishuClient(
+            settings.domain,
+            settings.feishu_app_id,
+            settings.feishu_app_secret,
+            pace=pace,
+            calls_per_second=settings.feishu_calls_per_second,
+        )
         stack.push_async_callback(feishu.close)
         rpc, store = await _memory(settings, url)
         stack.push_async_callback(store.close)

@@ -1,7 +1,7 @@
 """The worker: takes events from the queue and handles them, many at a time, in order per thread.
 
-`python -m bot.worker` runs it alone; `start_inline` runs it beside the web server. SIGTERM lets
-running turns finish for 7 seconds and hands the rest back.
+`python -m bot.worker` is one worker; with INLINE_WORKER=1 a supervisor runs WORKERS of them beside
+the web process. SIGTERM lets running turns finish for 7 seconds and hands the rest back.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 import traceback
 from dataclasses import replace
 from functools import partial
@@ -29,10 +28,12 @@ from bot.feishu.errors import FeishuFailure
 from bot.queue import background, jobs
 from bot.services import Services
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.supervision import plan
 from bot.telemetry import logs, metrics
 from bot.turn import handle_message, handle_recall
 from bot.upkeep.folding import handle_tending
 from bot.upkeep.left_cards import tend_left_cards
+from bot.upkeep.standing import Standing
 from bot.wiring import open_services
 from memory.away.store import SpoolingStore
 from memory.errors import StoreError, StoreUnavailable
@@ -91,10 +92,11 @@ async def _click(services: Services, action: events.CardAction, received_ms: int
 
 async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
     """Works until `stop` is set; a database that goes away is waited for."""
+    standing = Standing(settings)
     while not stop.is_set():
         try:
-            async with open_services(settings, url) as services:
-                await _work(settings, url, services, stop)
+            async with open_services(settings, url, standing.pace) as services:
+                await _work(settings, url, services, standing, stop)
         except Exception:
             log.exception("worker.interrupted", retry_in_s=_RESTART_S)
             with contextlib.suppress(TimeoutError):
@@ -102,7 +104,9 @@ async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
                     await stop.wait()
 
 
-async def _work(settings: Settings, url: str, services: Services, stop: asyncio.Event) -> None:
+async def _work(
+    settings: Settings, url: str, services: Services, standing: Standing, stop: asyncio.Event
+) -> None:
     async def handler(payload: dict[str, Any], received_ms: int, attempt: int) -> None:
         await handle_event(services, payload, received_ms, attempt)
 
@@ -128,6 +132,7 @@ async def _work(settings: Settings, url: str, services: Services, stop: asyncio.
         tending = [
             tasks.create_task(_tend(app, services)),
             tasks.create_task(tend_left_cards(services)),
+            tasks.create_task(standing.keep(app)),
         ]
         if isinstance(services.store, SpoolingStore):
             tending.append(tasks.create_task(services.store.drain_forever(stop)))
@@ -174,51 +179,31 @@ async def _apply_retention(services: Services) -> None:
         log.info("retention", days=days, deleted=deleted)
 
 
-class InlineWorker:
-    """The worker in a thread of the web process, with an event loop of its own."""
-
-    def __init__(self, settings: Settings, url: str) -> None:
-        self._settings = settings
-        self._url = url
-        self._loop = asyncio.new_event_loop()
-        self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Finishes or hands back running turns; returns within ten seconds."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(timeout=_GRACE_S + 1.5)
-
-    @property
-    def alive(self) -> bool:
-        return self._thread.is_alive()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(run(self._settings, self._url, self._stop))
-
-
 async def main(settings: Settings) -> None:
-    """The stand-alone worker, until SIGTERM or SIGINT."""
+    """One worker, until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, _hung_up)
     metrics.serve(settings.metrics_port)
     os.nice(_NICE)
     await run(settings, database_url(settings), stop)
 
 
+def _hung_up() -> None:
+    """A terminal that closes, or somebody who hopes for new settings: neither ends a turn."""
+    log.warning("worker.hung_up", next_step="start the worker anew to load code and settings")
+
+
 if __name__ == "__main__":
+    os.umask(0o077)
+    plan.tie_to_supervisor()
     try:
         configured = load()
         check_files(configured)
+        logs.configure(configured.log_level)
+        asyncio.run(main(configured))
     except SettingsError as exc:
         sys.stderr.write(f"{exc}\n")
         raise SystemExit(EXIT_STATUS) from exc
-    logs.configure(configured.log_level)
-    asyncio.run(main(configured))

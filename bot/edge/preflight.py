@@ -1,6 +1,7 @@
-"""Checks settings and operators' files, then prints what gunicorn has to know, as JSON.
+"""Checks settings and operators' files, then prints what those who start processes have to know.
 
-Run as a process of its own: gunicorn's master stays for good and should not keep what this loads.
+Run as a process of its own: a supervisor and gunicorn's master stay for good and should not keep
+what this loads.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 
 
 def server(settings: Settings) -> dict[str, object]:
-    """Gunicorn's settings that depend on ours."""
+    """What is run and how, as `bot.supervision.plan.Plan` reads it."""
     return {
         # A simulated group has no business on the network.
         "bind": f"{'127.0.0.1' if settings.sandbox else '0.0.0.0'}:{settings.port}",  # noqa: S104
-        # Inline worker and long connection belong to one process; the webhook may use both cores.
-        "workers": 1 if settings.runs_worker or settings.long_connection else 2,
+        # A long connection belongs to one process, and so does the simulated group; workers beside
+        # it leave the webhook no second core. Else it may use two.
+        "web": 1 if settings.runs_worker or settings.long_connection or settings.sandbox else 2,
+        "workers": settings.workers if settings.runs_worker else 0,
         "log_level": settings.log_level,
+        "data_dir": str(settings.data_dir.resolve()),
+        "embedded": settings.embedded_database,
     }
 
 

@@ -153,6 +153,16 @@ async def resume_stalled(app: procrastinate.App, *, heartbeat_s: float) -> int:
     return count
 
 
+async def workers_alive(app: procrastinate.App, *, heartbeat_s: float = 10.0) -> int:
+    """How many workers, on all machines, have beaten within `heartbeat_s`."""
+    row = await app.connector.execute_query_one_async(
+        "select count(*) as alive from procrastinate_workers"
+        " where last_heartbeat > now() - make_interval(secs => %(heartbeat_s)s)",
+        heartbeat_s=heartbeat_s,
+    )
+    return int(row["alive"])
+
+
 async def prune(app: procrastinate.App, *, hours: int) -> None:
     """Forgets idempotency keys older than `hours` (at least 24)."""
     await app.connector.execute_query_async(f"select {SCHEMA}.prune_inbox(%(hours)s)", hours=hours)

@@ -93,9 +93,14 @@ class Launch:
     log: Path
     user: Account
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Holds no secret of ours."""
+        return environment(os.environ)
+
     def options(self) -> dict[str, object]:
-        """Where, as whom, and in an environment that holds no secret of ours."""
-        return {"cwd": self.folder, "env": environment(os.environ), **self.user.options()}
+        """Where, and as whom."""
+        return {"cwd": self.folder, **self.user.options()}
 
     def open_log(self) -> IO[bytes]:
         """Where the server writes what an operator may want to know; nobody else reads it."""
@@ -110,6 +115,7 @@ class Launch:
                 stdout=out,
                 stderr=out,
                 start_new_session=True,
+                env=self.environment,
                 **self.options(),
             )
         return process
@@ -154,11 +160,13 @@ class Server:
 
     def is_last(self) -> bool:
         """Whether nobody else uses it; to be asked while `alone`."""
+        users = self._using or -1
         try:
-            fcntl.flock(self._using or -1, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        fcntl.flock(self._using or -1, fcntl.LOCK_SH)
+        finally:
+            fcntl.flock(users, fcntl.LOCK_SH)  # what fails to become exclusive is lost (flock(2))
         return True
 
     def leave(self) -> None:

@@ -33,6 +33,7 @@ class Setting:
             "PORT": str(port),
             "DATA_DIR": str(self.folder),
             "FEISHU_DOMAIN": self.platform.url,
+            "FEISHU_CALLS_PER_SECOND": "10000",  # the bot's speed is measured, not Feishu's limit
             "STREAM_REPLIES": "false",
             **more,
         }

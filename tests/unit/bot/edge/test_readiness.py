@@ -51,7 +51,7 @@ def checks(queue: Queue) -> Checks:
     settings = Settings(
         _env_file=None, feishu_app_id="cli_a", supabase_url="https://memory.example"
     )
-    return Checks(settings, queue, worker=None, now=lambda: SINCE + 60)  # type: ignore[arg-type]
+    return Checks(settings, queue, workers=None, now=lambda: SINCE + 60)  # type: ignore[arg-type]
 
 
 def test_with_everything_there_nothing_is_degraded(
