@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import atexit
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flask import Flask
 
 from bot import webhook
-from bot.database import database_url
+from bot.connections import database_url, open_rpc, require_migrated
 from bot.edge import health
 from bot.edge.beside import Beside
 from bot.edge.presses import Presses
-from bot.memory_access import open_rpc
-from bot.queue.jobs import Inbox
+from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
 from bot.supervision import plan
 from bot.supervision.board import Board
@@ -45,9 +45,15 @@ def create_app(settings: Settings | None = None) -> Flask:
     app = Flask(__name__, static_folder=None)
     if listener is None:
         webhook.register(app, edge)
-    board = Board(settings.data_dir) if settings.runs_worker else None
     health.register(
-        app, health.Checks(settings=settings, inbox=inbox, workers=board, connection=listener)
+        app,
+        health.Checks(
+            settings=settings,
+            inbox=inbox,
+            workers=Board(settings.data_dir) if settings.runs_worker else None,
+            connection=listener,
+            migrated=partial(require_migrated, url),
+        ),
     )
     if settings.sandbox:
         from bot.edge.sandbox import mount  # only where there is no real Feishu

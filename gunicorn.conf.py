@@ -15,6 +15,8 @@ if _plan.workers and not plan.supervised():
     os.environ[plan.PLAN] = _plan.dumped()
     os.execv(sys.executable, [sys.executable, "-m", "bot.supervision", *sys.argv[1:]])  # noqa: S606
 plan.tie_to_supervisor()
+if not plan.supervised():
+    _plan.say_remarks()
 
 bind = _plan.bind
 workers = _plan.web

@@ -72,7 +72,7 @@ async def _as_message(
     services: Services, action: CardAction, click: Click, press: Press
 ) -> MessageEvent:
     """The click as a message to the bot by whoever clicked, in the conversation of the card."""
-    bot = await services.identity.person()
+    bot = await services.own_person.look_up()
     root = "" if press.root_id == MAIN_ROOT else press.root_id
     if not root and press.chat_type == "group" and services.settings.reply_in_thread:
         root = click.message_id  # threads were switched on after the card was sent

@@ -22,6 +22,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from memory.text import one_line
+
 ADDRESSED_SENDER_TYPES = frozenset({"user", "bot"})
 ALL_NAMES = ("all", "everyone", "所有人")
 UNKNOWN_NAME = "someone"
@@ -103,7 +105,7 @@ class Person:
     is_bot: bool = False
 
     def __post_init__(self) -> None:
-        name = " ".join(self.name.split()) or f"user-{self.open_id[-6:]}"
+        name = one_line(self.name) or f"user-{self.open_id[-6:]}"
         object.__setattr__(self, "name", name)
 
     @property

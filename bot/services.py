@@ -15,16 +15,18 @@ from bot.agents.prompt import PendingAction
 from bot.agents.summariser import Summarise, extractive
 from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
+from bot.feishu.denials import Denials
 from bot.feishu.models import BotInfo
 from bot.mentions import Person
 from bot.people.meeting import People
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 
 
-class Identity:
+class OwnPerson:
     """Who the bot itself is; asked of Feishu once, by whoever needs it first."""
 
     def __init__(self, feishu: FeishuClient) -> None:
@@ -32,7 +34,7 @@ class Identity:
         self._known: BotInfo | None = None
         self._lock = asyncio.Lock()
 
-    async def person(self) -> Person:
+    async def look_up(self) -> Person:
         """The bot as open_id and name. Raises `FeishuFailure` while Feishu cannot be reached."""
         async with self._lock:
             self._known = self._known or await self._feishu.bot_info()
@@ -46,7 +48,7 @@ class Services:
     settings: Settings
     store: MemoryStore
     feishu: FeishuClient
-    identity: Identity
+    own_person: OwnPerson
     people: People
     manager: Manager
     rpc: Rpc
@@ -59,6 +61,5 @@ class Services:
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
     queue: QueueOperations | None = None
-    # monotonic seconds until which an API that was refused is not asked again
-    denials: dict[str, float] = field(default_factory=dict)
+    denials: Denials = field(default_factory=Denials)
     clock: Callable[[], float] = field(default=time.time)

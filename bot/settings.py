@@ -7,6 +7,8 @@ processes then exit with status 2. `.env` in the working directory is honoured.
 from __future__ import annotations
 
 import json
+import os
+import re
 import secrets
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +17,13 @@ from typing import Literal
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bot import settings_rules as rules
+from bot.settings_rules import SettingsError as SettingsError
+from memory.tokens import estimate_tokens
+
 EXIT_STATUS = 2
 _SANDBOX_APP = "cli_sandbox_"
-
-
-class SettingsError(Exception):
-    """A variable is missing or malformed; the message names it and what to do."""
+_ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=", re.MULTILINE)
 
 
 class Settings(BaseSettings):
@@ -67,6 +70,7 @@ class Settings(BaseSettings):
     openai_vision: bool = False
     model_timeout_seconds: float = Field(45, gt=0, le=55)
     mcp_config: Path = Path("mcp.json")  # need not exist unless it is set
+    bot_instructions: str = ""  # of the owner, for manager and specialists
     specialists_dir: Path | None = None  # None: those that come with the bot
 
     history_messages: int = Field(10, ge=1, le=200)
@@ -116,12 +120,29 @@ def load(**overrides: object) -> Settings:
         settings = Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as exc:
         raise SettingsError(_first_sentence(exc)) from exc
-    _require_auth(settings)
+    except (OSError, UnicodeDecodeError) as exc:
+        raise SettingsError(f".env cannot be read ({type(exc).__name__}): write it anew.") from exc
+    _require_form(settings)
+    _require_memory(settings)
+    _require_room_for_instructions(settings)
     _require_embedding_endpoint(settings)
+    if settings.embedded_database or not settings.feishu_app_id:
+        _require_folder(settings.data_dir)
     if not settings.feishu_app_id:
         return settings.model_copy(update=_sandbox_credentials(settings.data_dir))
-    _require_together(settings)
+    _require_app(settings)
     return settings
+
+
+def misspelt_names() -> dict[str, str]:
+    """Variables of the environment and of .env that nearly are ours, with what was meant."""
+    return rules.misspelt(_given(), Settings.model_fields)
+
+
+def _given() -> list[str]:
+    file = Path(".env")
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    return [*os.environ, *_ASSIGNED.findall(text)]
 
 
 def _first_sentence(exc: ValidationError) -> str:
@@ -130,7 +151,20 @@ def _first_sentence(exc: ValidationError) -> str:
     return f"{name} is not valid: {error['msg']} (got {error.get('input')!r}). See .env.example."
 
 
-def _require_together(settings: Settings) -> None:
+def _require_form(settings: Settings) -> None:
+    rules.require_database_url("DATABASE_URL", settings.database_url)
+    rules.require_url("SUPABASE_URL", settings.supabase_url, "https://PROJECT.supabase.co")
+    for name in ("openai_base_url", "embedding_base_url"):
+        rules.require_url(name.upper(), getattr(settings, name), "https://api.openai.com/v1")
+    if settings.feishu_domain:
+        rules.require_origin("FEISHU_DOMAIN", settings.domain, "https://open.feishu.cn")
+    for name in ("supabase_publishable_key", "supabase_secret_key"):
+        rules.require_header_value(name.upper(), getattr(settings, name))
+    for name in ("openai_api_key", "embedding_api_key"):
+        rules.require_header_value(name.upper(), getattr(settings, name))
+
+
+def _require_app(settings: Settings) -> None:
     needed = {"FEISHU_APP_SECRET": settings.feishu_app_secret}
     if not settings.long_connection:
         needed |= {
@@ -138,26 +172,30 @@ def _require_together(settings: Settings) -> None:
             "FEISHU_VERIFICATION_TOKEN": settings.feishu_verification_token,
         }
     where = "it is in the Feishu developer console (Credentials, and Events & Callbacks)"
-    if settings.supabase_url:
-        if not settings.supabase_url.startswith(("https://", "http://")):
-            raise SettingsError("SUPABASE_URL must start with https:// (Project Settings, API).")
-        needed_keys = {
-            "SUPABASE_PUBLISHABLE_KEY": settings.supabase_publishable_key,
-            "SUPABASE_SECRET_KEY": settings.supabase_secret_key,
-        }
-        _require(needed_keys, "it is in the Supabase dashboard (Project Settings, API keys)")
-    _require(needed, where)
-    if not settings.domain.startswith(("https://", "http://127.0.0.1", "http://localhost")):
-        raise SettingsError("FEISHU_DOMAIN must be an https:// origin, or http:// on this machine.")
+    rules.require(needed, where, given=_given())
 
 
-def _require_auth(settings: Settings) -> None:
+def _require_room_for_instructions(settings: Settings) -> None:
+    """They are sent whole in every request, so they may not crowd out what was said."""
+    cost, most = estimate_tokens(settings.bot_instructions), settings.history_token_budget // 4
+    if cost > most:
+        raise SettingsError(
+            f"BOT_INSTRUCTIONS costs about {cost} tokens, more than a quarter of "
+            f"HISTORY_TOKEN_BUDGET ({most}): shorten it, or raise the budget."
+        )
+
+
+def _require_memory(settings: Settings) -> None:
+    url, secret = settings.supabase_url, settings.supabase_secret_key
     if settings.supabase_auth_users:
-        needed = {
-            "SUPABASE_URL": settings.supabase_url,
-            "SUPABASE_SECRET_KEY": settings.supabase_secret_key,
-        }
-        _require(needed, "SUPABASE_AUTH_USERS makes users in your Supabase project and needs it")
+        where = "SUPABASE_AUTH_USERS makes users in your Supabase project and needs it"
+        needed = {"SUPABASE_URL": url, "SUPABASE_SECRET_KEY": secret}
+        rules.require(needed, where, given=_given())
+    if url:
+        where = "it is in the Supabase dashboard (Project Settings, API keys)"
+        publishable = settings.supabase_publishable_key
+        needed = {"SUPABASE_PUBLISHABLE_KEY": publishable, "SUPABASE_SECRET_KEY": secret}
+        rules.require(needed, where, given=_given())
 
 
 def _require_embedding_endpoint(settings: Settings) -> None:
@@ -168,25 +206,39 @@ def _require_embedding_endpoint(settings: Settings) -> None:
         )
 
 
-def _require(needed: dict[str, str], where: str) -> None:
-    for name, value in needed.items():
-        if not value:
-            raise SettingsError(f"{name} is not set: {where}. See .env.example.")
+def _require_folder(folder: Path) -> None:
+    """Looks without writing: whether the folder, or the nearest one that is there, takes files."""
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise SettingsError(_unwritable(folder))
+
+
+def _unwritable(folder: Path) -> str:
+    return f"DATA_DIR is {str(folder)!r}: nothing can be written there. Choose another folder."
 
 
 def _sandbox_credentials(data_dir: Path) -> dict[str, str]:
     """Credentials of the simulated app, made once per `DATA_DIR` so that all processes agree."""
     file = data_dir / "sandbox.json"
-    if not file.exists():
-        data_dir.mkdir(parents=True, exist_ok=True)
-        made = {
-            "feishu_app_id": _SANDBOX_APP + secrets.token_hex(6),
-            "feishu_app_secret": secrets.token_urlsafe(24),
-            "feishu_encrypt_key": secrets.token_urlsafe(24),
-            "feishu_verification_token": secrets.token_urlsafe(24),
-        }
-        with file.open("x", encoding="utf-8") as out:
-            json.dump(made, out)
-        file.chmod(0o600)
-    credentials: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        if not file.exists():
+            _make_credentials(file)
+        credentials: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as exc:
+        raise SettingsError(_unwritable(data_dir)) from exc
+    except ValueError as exc:
+        raise SettingsError(f"{file} is damaged: delete it, and it is made anew.") from exc
     return credentials
+
+
+def _make_credentials(file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    made = {
+        "feishu_app_id": _SANDBOX_APP + secrets.token_hex(6),
+        "feishu_app_secret": secrets.token_urlsafe(24),
+        "feishu_encrypt_key": secrets.token_urlsafe(24),
+        "feishu_verification_token": secrets.token_urlsafe(24),
+    }
+    with file.open("x", encoding="utf-8") as out:
+        json.dump(made, out)
+    file.chmod(0o600)

@@ -23,6 +23,7 @@ from bot.commands.words import quietens
 from bot.feishu import markup
 from bot.feishu.events import MessageEvent, Recall
 from bot.mentions import ALL_NAMES, from_card
+from bot.queue.consumer import Lease
 from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
 from bot.reply.partial import showable
@@ -31,7 +32,7 @@ from bot.reply.working import showing_work
 from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
-from bot.upkeep.folding import tend_later
+from bot.upkeep.tending import tend_later
 from memory.models import OpenTurn, StoredCard
 
 log = structlog.get_logger()
@@ -48,6 +49,7 @@ async def handle_message(
     *,
     reply_to: str = "",
     answering: Answering | None = None,
+    lease: Lease | None = None,
 ) -> None:
     """Answers one message, or stays silent. Raises what is worth another attempt.
 
@@ -55,7 +57,7 @@ async def handle_message(
     `answering` what takes the place of commands and model, if anything.
     """
     timing.begin()
-    bot = await services.identity.person()
+    bot = await services.own_person.look_up()
     await services.people.meet(event, bot).look_up([event.sender_open_id])
     heard = await listen(services, event, bot)
     if not heard.decision.respond or _unreadable_in_group(event):
@@ -97,7 +99,7 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
         return await services.store.open_turn(
             turn.context,
             turn_id=turn.id,
-            content=material.kept(turn.event, turn.question),
+            content=material.stored_text(turn.event, turn.question),
             actor_name=turn.names.name(turn.event.sender_open_id),
             history_limit=services.settings.history_messages,
             fold_after=services.settings.summary_after_messages,

@@ -19,7 +19,7 @@ from werkzeug.datastructures import Headers
 from bot.edge.intake import Intake
 from bot.edge.presses import Presses
 from bot.feishu import crypto, events
-from bot.queue.jobs import Inbox, QueueUnavailable
+from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.telemetry import metrics
 
 log = structlog.get_logger()

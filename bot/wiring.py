@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
+import structlog
+
 from bot.agents.embedder import Embedder, build_embedder, find
 from bot.agents.files import specialists
 from bot.agents.judge import build_judge
@@ -13,17 +15,17 @@ from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.config import McpServer, load_servers
 from bot.agents.mcp.servers import McpServers
 from bot.agents.metering import Meter
-from bot.agents.models import models
+from bot.agents.models import Models
 from bot.agents.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
+from bot.connections import open_rpc
 from bot.ending import ended
 from bot.feishu.client import FeishuClient
 from bot.feishu.pacing import Pace
-from bot.memory_access import open_rpc
 from bot.people.keeping import NameKeeper
 from bot.people.meeting import People
 from bot.queue.operations import QueueOperations
-from bot.services import Identity, Services
+from bot.services import OwnPerson, Services
 from bot.settings import Settings
 from bot.telemetry.memory import CountedMemory
 from memory.accounts.linking import Linker
@@ -31,19 +33,25 @@ from memory.away.breaker import BreakingRpc, CircuitBreaker
 from memory.away.rpc import LateRpc
 from memory.away.spool import Spool
 from memory.away.store import SpoolingStore
-from memory.backends.postgres import connection_pool
+from memory.backends.postgres import Pool, PostgresRpc
 from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
 from memory.recall.passages import render
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
+
+log = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
 async def open_services(
-    settings: Settings, url: str, pace: Pace | None = None
+    settings: Settings, url: str, pool: Pool, pace: Pace
 ) -> AsyncIterator[Services]:
-    """The services of a worker over the queue's database `url`, in step with others by `pace`."""
+    """The services of a worker over the queue's database `url`; they share `pool`.
+
+    `pace` is what this worker shares of Feishu's limits with the others.
+    """
     async with contextlib.AsyncExitStack() as stack:
         feishu = FeishuClient(
             settings.domain,
@@ -53,12 +61,14 @@ async def open_services(
             calls_per_second=settings.feishu_calls_per_second,
         )
         stack.push_async_callback(feishu.close)
-        rpc, store = await _memory(settings, url)
+        rpc, store = await _memory(settings, url, pool)
         stack.push_async_callback(store.close)
         people = await _people(stack, settings, feishu, rpc)
         servers = load_servers(settings.mcp_config)
         mcp = await _mcp(stack, servers)
         meter = Meter()
+        models = Models(settings, meter)
+        stack.push_async_callback(models.close)
         embedder = build_embedder(settings)
         if embedder:
             stack.push_async_callback(embedder.close)
@@ -66,32 +76,37 @@ async def open_services(
             settings=settings,
             store=store,
             feishu=feishu,
-            identity=Identity(feishu),
+            own_person=OwnPerson(feishu),
             people=people,
             manager=_manager(
                 settings,
                 Stores(store, NoteStore(rpc), _recall(store, people, embedder)),
                 servers,
                 mcp,
-                meter,
+                models,
             ),
             rpc=rpc,
             meter=meter,
-            judge=build_judge(settings),
-            summarise=build_summariser(settings),
+            judge=build_judge(settings, models),
+            summarise=build_summariser(settings, models),
             embedder=embedder,
             perform=mcp.run_pending if mcp else None,
             queue=QueueOperations(url),
         )
 
 
-async def _memory(settings: Settings, url: str) -> tuple[Rpc, MemoryStore]:
+async def _memory(settings: Settings, url: str, pool: Pool) -> tuple[Rpc, MemoryStore]:
     """The memory. In Supabase it can be away while the queue is there: then turns are spooled."""
-    rpc = await open_rpc(settings, url)
     if not settings.supabase_url:
-        return rpc, MemoryStore(rpc)
-    pool = connection_pool(url, size=4)
-    await pool.open()
+        direct = PostgresRpc(pool)
+        return direct, MemoryStore(direct)
+    rpc = await open_rpc(settings, url)
+    if not settings.supabase_jwt_secret:
+        log.warning(
+            "memory.isolation_not_enforced",
+            next_step="set SUPABASE_JWT_SECRET: without it the database no longer enforces "
+            "isolation, only the filters of the SQL functions do",
+        )
     watch, spool = CountedMemory(), Spool(pool)
     guarded = BreakingRpc(rpc, CircuitBreaker(), watch=watch)
     return LateRpc(guarded, spool), SpoolingStore(guarded, spool, watch=watch)
@@ -137,15 +152,14 @@ def _manager(
     stores: Stores,
     servers: Sequence[McpServer],
     mcp: McpServers | None,
-    meter: Meter,
+    models: Models,
 ) -> Manager:
-    named = models(settings, meter)
     return Manager(
-        named(settings.openai_model),
+        models.main(),
         stores=stores,
         specialists=specialists(settings, servers),
         mcp=mcp,
-        model_named=named,
+        model_named=models.named,
     )
 
 

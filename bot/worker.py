@@ -10,74 +10,88 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-import procrastinate
 import structlog
 
 from bot.agents.files import check_files
 from bot.clicks import handle_click
-from bot.database import database_url
+from bot.connections import database_url, require_migrated
 from bot.ending import ended
 from bot.feishu import events
-from bot.feishu.errors import FeishuFailure
-from bot.queue import background, jobs
+from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
+from bot.interruptions import Interruptions
+from bot.queue.consumer import Consumer, Handlers, Lease
+from bot.queue.jobs import EVENT_TASK, TENDING_TASK, Later
+from bot.queue.table import TENDING_AT_ONCE, JobTable
 from bot.services import Services
-from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.settings import Settings, load
+from bot.starting import look_at_database, look_at_names, one_sentence, require_port, say
 from bot.supervision import plan
 from bot.telemetry import logs, metrics
 from bot.turn import handle_message, handle_recall
-from bot.upkeep.folding import handle_tending
+from bot.upkeep.janitor import give_up, keep_order
 from bot.upkeep.left_cards import tend_left_cards
 from bot.upkeep.standing import Standing
+from bot.upkeep.tending import handle_tending
 from bot.wiring import open_services
 from memory.away.store import SpoolingStore
+from memory.backends.postgres import Pool, connection_pool
 from memory.errors import StoreError, StoreUnavailable
-from memory.kept.operations import Operations
+from memory.scope import own_context
 
 log = structlog.get_logger()
 
 _GRACE_S = 7.0
 _NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
-_HEARTBEAT_S = 4.0
-_STALLED_AFTER_S = 14.0
-_RESTART_S = 2.0
-_KEYS_KEPT_H = 48
-_ROUNDS_AN_HOUR = int(3600 / _HEARTBEAT_S)
+_CONNECTIONS = 5  # with the session of the queue six; more waiting turns share them
 
 
-async def handle_event(
-    services: Services, payload: dict[str, Any], received_ms: int, attempt: int
-) -> None:
-    """One job. A failure is logged by kind, without text, and raised so that the queue retries."""
+async def handle_job(services: Services, lease: Lease) -> None:
+    """One job. What may pass by itself is raised as `Later`; a failure is logged by kind."""
+    job = lease.job
     structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(attempt=attempt)
+    structlog.contextvars.bind_contextvars(attempt=job.attempt)
     try:
-        envelope = events.parse_envelope(payload)
-        if envelope.event_type == events.MESSAGE_RECEIVED:
-            await handle_message(services, events.parse_message(envelope), received_ms)
-        elif envelope.event_type == events.MESSAGE_RECALLED:
-            await handle_recall(services, events.parse_recall(envelope))
-        elif envelope.event_type == events.CARD_ACTION:
-            await _click(services, events.parse_card_action(envelope), received_ms)
-    except events.MalformedEvent as exc:
-        log.warning("event.malformed", reason=str(exc))
-    except jobs.MemoryAwaited:
+        if job.task == EVENT_TASK:
+            await handle_event(services, lease)
+        elif job.task == TENDING_TASK:
+            args = job.args
+            context = own_context(args["conversation_id"], args["user_id"], args["tenant_key"])
+            await handle_tending(services, context, job.attempt)
+    except Later:
         raise
     except (StoreError, FeishuFailure) as exc:
         if isinstance(exc, StoreError):
             metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
         log.error("job.failed", error=type(exc).__name__, code=getattr(exc, "code", None))
+        if passes_by_itself(exc):
+            raise Later(type(exc).__name__, wait_s=retry_after_s(exc)) from exc
         raise
     except Exception as exc:
         # The frames only: the message of an unforeseen exception may hold people's words.
         stack = "".join(traceback.format_tb(exc.__traceback__))
         log.error("job.failed", error=type(exc).__name__, stack=stack)
         raise
+
+
+async def handle_event(services: Services, lease: Lease) -> None:
+    """One event of Feishu, parsed here and nowhere before."""
+    payload, received_ms = lease.job.args["payload"], lease.job.received_ms
+    try:
+        envelope = events.parse_envelope(payload)
+        if envelope.event_type == events.MESSAGE_RECEIVED:
+            message = events.parse_message(envelope)
+            await handle_message(services, message, received_ms, lease=lease)
+        elif envelope.event_type == events.MESSAGE_RECALLED:
+            await handle_recall(services, events.parse_recall(envelope))
+        elif envelope.event_type == events.CARD_ACTION:
+            await _click(services, events.parse_card_action(envelope), received_ms)
+    except events.MalformedEvent as exc:
+        log.warning("event.malformed", reason=str(exc))
 
 
 async def _click(services: Services, action: events.CardAction, received_ms: int) -> None:
@@ -87,96 +101,77 @@ async def _click(services: Services, action: events.CardAction, received_ms: int
     except StoreUnavailable as exc:
         metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
         log.warning("click.waits", error=type(exc).__name__, code=exc.code)
-        raise jobs.MemoryAwaited("the memory is away") from exc
+        raise Later("the memory is away", behind=True) from exc
+
+
+def passes_by_itself(failure: StoreError | FeishuFailure) -> bool:
+    """Whether trying again later can help: nobody answered, or asked for patience."""
+    if isinstance(failure, FeishuError):
+        return failure.action in (
+            Action.RETRY,
+            Action.IN_FLIGHT,
+            Action.ALERT,
+            Action.REFRESH_TOKEN,
+        )
+    return isinstance(failure, StoreUnavailable | Unreachable)
+
+
+def retry_after_s(failure: Exception) -> float:
+    """What the other side asked to wait, in seconds."""
+    return getattr(failure, "retry_after_s", None) or 0.0
 
 
 async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
-    """Works until `stop` is set; a database that goes away is waited for."""
+    """Works until `stop` is set; a database that goes away, or is not migrated, is waited for."""
+    interruptions = Interruptions()
     standing = Standing(settings)
     while not stop.is_set():
         try:
-            async with open_services(settings, url, standing.pace) as services:
-                await _work(settings, url, services, standing, stop)
-        except Exception:
-            log.exception("worker.interrupted", retry_in_s=_RESTART_S)
+            await asyncio.to_thread(require_migrated, url)
+            async with (
+                connection_pool(url, size=_CONNECTIONS) as pool,
+                open_services(settings, url, pool, standing.pace) as services,
+            ):
+                await _work(settings, url, pool, services, standing, stop, interruptions.works)
+        except Exception as exc:  # noqa: BLE001 (said by `Interruptions`, whatever it is)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_RESTART_S):
+                async with asyncio.timeout(interruptions.happened(exc)):
                     await stop.wait()
 
 
 async def _work(
-    settings: Settings, url: str, services: Services, standing: Standing, stop: asyncio.Event
+    settings: Settings,
+    url: str,
+    pool: Pool,
+    services: Services,
+    standing: Standing,
+    stop: asyncio.Event,
+    begins: Callable[[], None],
 ) -> None:
-    async def handler(payload: dict[str, Any], received_ms: int, attempt: int) -> None:
-        await handle_event(services, payload, received_ms, attempt)
-
-    async def tend(conversation_id: str, user_id: str, tenant_key: str, attempt: int) -> None:
-        await handle_tending(services, conversation_id, user_id, tenant_key, attempt)
-
-    app = jobs.worker_app(url, handler, size=min(4 + settings.worker_concurrency // 4, 12))
-    background.add_tending(app, tend)
-    services = replace(services, defer_tending=partial(background.defer_tending, app))
-    async with app.open_async(), asyncio.TaskGroup() as tasks:
-        working = tasks.create_task(
-            app.run_worker_async(
-                queues=[jobs.QUEUE],
-                concurrency=settings.worker_concurrency + background.AT_ONCE,
-                install_signal_handlers=False,
-                shutdown_graceful_timeout=_GRACE_S,
-                update_heartbeat_interval=_HEARTBEAT_S,
-                stalled_worker_timeout=_STALLED_AFTER_S,
-                fetch_job_polling_interval=2.0,
-                delete_jobs="successful",
-            )
-        )
-        tending = [
-            tasks.create_task(_tend(app, services)),
-            tasks.create_task(tend_left_cards(services)),
-            tasks.create_task(standing.keep(app)),
-        ]
-        if isinstance(services.store, SpoolingStore):
-            tending.append(tasks.create_task(services.store.drain_forever(stop)))
-        log.info("worker.started", concurrency=settings.worker_concurrency)
-        await _first(working, stop.wait())
-        working.cancel()
+    table = JobTable(pool)
+    services = replace(services, defer_tending=table.defer_tending)
+    handlers = Handlers(
+        handle=partial(handle_job, services),
+        give_up=partial(give_up, services),
+        took_over=metrics.STALLED.inc,
+        counted=standing.share_with,
+    )
+    places = settings.worker_concurrency + TENDING_AT_ONCE
+    consumer = Consumer(table, url, handlers, concurrency=places, grace_s=_GRACE_S)
+    tending = [
+        asyncio.create_task(keep_order(table, services)),
+        asyncio.create_task(tend_left_cards(services)),
+        asyncio.create_task(standing.keep()),
+    ]
+    if isinstance(services.store, SpoolingStore):
+        tending.append(asyncio.create_task(services.store.drain_forever(stop)))
+    log.info("worker.started", concurrency=settings.worker_concurrency)
+    begins()
+    try:
+        await consumer.work(stop)
+    finally:
         await ended(tending)
     log.info("worker.stopped")
-
-
-async def _first(working: asyncio.Task[None], stopped: Any) -> None:
-    waiter = asyncio.ensure_future(stopped)
-    await asyncio.wait({working, waiter}, return_when=asyncio.FIRST_COMPLETED)
-    waiter.cancel()
-    if working.done():
-        working.result()
-        raise ConnectionError("the queue's worker ended by itself")
-
-
-async def _tend(app: procrastinate.App, services: Services) -> None:
-    """Takes over jobs of workers that died; hourly, forgets old keys and what is past retention."""
-    rounds = 0
-    while True:
-        resumed = await jobs.resume_stalled(app, heartbeat_s=_STALLED_AFTER_S)
-        if resumed:
-            metrics.STALLED.inc(resumed)
-            log.warning("worker.resumed_stalled", jobs=resumed)
-        if rounds % _ROUNDS_AN_HOUR == 0:
-            await jobs.prune(app, hours=_KEYS_KEPT_H)
-            await _apply_retention(services)
-        rounds += 1
-        await asyncio.sleep(_HEARTBEAT_S)
-
-
-async def _apply_retention(services: Services) -> None:
-    days = services.settings.retention_days
-    if not days:
-        return
-    try:
-        deleted = await Operations(services.rpc).apply_retention(days)
-    except StoreError as exc:
-        log.warning("retention.postponed", error=type(exc).__name__)
-    else:
-        log.info("retention", days=days, deleted=deleted)
 
 
 async def main(settings: Settings) -> None:
@@ -188,7 +183,9 @@ async def main(settings: Settings) -> None:
     loop.add_signal_handler(signal.SIGHUP, _hung_up)
     metrics.serve(settings.metrics_port)
     os.nice(_NICE)
-    await run(settings, database_url(settings), stop)
+    with one_sentence():
+        url = database_url(settings)
+    await run(settings, url, stop)
 
 
 def _hung_up() -> None:
@@ -199,11 +196,12 @@ def _hung_up() -> None:
 if __name__ == "__main__":
     os.umask(0o077)
     plan.tie_to_supervisor()
-    try:
+    remarks = [] if plan.supervised() else look_at_names()
+    with one_sentence():
         configured = load()
         check_files(configured)
-        logs.configure(configured.log_level)
-        asyncio.run(main(configured))
-    except SettingsError as exc:
-        sys.stderr.write(f"{exc}\n")
-        raise SystemExit(EXIT_STATUS) from exc
+        require_port("METRICS_PORT", configured.metrics_port, host="127.0.0.1")
+        remarks += [] if plan.supervised() else look_at_database(configured)
+    logs.configure(configured.log_level)
+    say(remarks)
+    asyncio.run(main(configured))

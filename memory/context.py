@@ -7,7 +7,10 @@ first; texts lose whole lines: the transcript its oldest, every other text its l
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import accumulate, takewhile
 from typing import Literal
 
@@ -23,12 +26,26 @@ _UNCALIBRATED = Calibration()
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """A tool call of an earlier turn and its result, as they are sent; `arguments` is JSON."""
+
+    id: str
+    name: str
+    arguments: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One earlier message; `author` is the name it is shown with, if any."""
+    """One earlier message; `author` is the name it is shown with, if any.
+
+    `exchanges` are what the tools did before an assistant's message.
+    """
 
     role: Literal["user", "assistant"]
     content: str
     author: str | None = None
+    exchanges: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +114,7 @@ def assemble(
     room = calibration.affordable(budget_tokens) - question_cost
     free = max(0, room)
     texts: dict[str, str] = {}
-    texts["system"], cost = _shorten(sections.system, free)
+    texts["system"], cost = _shorten(sections.system, free, price=_rules_cost)
     free -= cost
     grants = _grants(sections, free, shares)
     for name in _SHARING_TEXTS:
@@ -144,12 +161,30 @@ def _text_cost(text: str) -> int:
     return estimate_tokens(text) + SECTION_OVERHEAD if text else 0
 
 
+def _rules_cost(text: str) -> int:
+    """Line by line, never less: most lines of the rules are the same in every turn."""
+    cost = math.ceil(sum(map(_line_cost, text.splitlines(keepends=True))))
+    return cost + SECTION_OVERHEAD if text else 0
+
+
+@lru_cache(maxsize=512)
+def _line_cost(line: str) -> float:
+    return token_cost(line)
+
+
+def exchange_cost(exchange: Exchange) -> int:
+    """What a call and its result cost, as two messages."""
+    call = estimate_tokens(f"{exchange.name} {exchange.arguments}")
+    return call + estimate_tokens(exchange.result) + 2 * MESSAGE_OVERHEAD
+
+
 def _message_costs(history: tuple[Message, ...], room: int) -> list[int]:
     """Costs of the newest messages, newest first, ending with the first that exceeds `room`."""
     costs: list[int] = []
     for message in reversed(history):
         author = estimate_tokens(message.author) + 1 if message.author else 0
-        costs.append(estimate_tokens(message.content) + author + MESSAGE_OVERHEAD)
+        exchanges = sum(map(exchange_cost, message.exchanges))
+        costs.append(estimate_tokens(message.content) + author + exchanges + MESSAGE_OVERHEAD)
         room -= costs[-1]
         if room < 0:
             break
@@ -163,9 +198,15 @@ def _newest(history: tuple[Message, ...], room: int) -> tuple[tuple[Message, ...
     return history[len(history) - len(costs) :], sum(costs)
 
 
-def _shorten(text: str, room: int, *, newest_last: bool = False) -> tuple[str, int]:
+def _shorten(
+    text: str,
+    room: int,
+    *,
+    newest_last: bool = False,
+    price: Callable[[str], int] = _text_cost,
+) -> tuple[str, int]:
     """The lines of `text` that fit into `room`, marked where some are missing, and their cost."""
-    cost = _text_cost(text)
+    cost = price(text)
     if cost <= room:
         return text, cost
     limit = room - SECTION_OVERHEAD - _OMISSION_COST
@@ -173,7 +214,7 @@ def _shorten(text: str, room: int, *, newest_last: bool = False) -> tuple[str, i
     if not kept:
         return "", 0
     shortened = f"{OMISSION}\n{kept}" if newest_last else f"{kept}\n{OMISSION}"
-    return shortened, _text_cost(shortened)
+    return shortened, price(shortened)
 
 
 def _lines_within(text: str, limit: int, *, newest_last: bool) -> str:

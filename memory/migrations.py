@@ -1,4 +1,8 @@
-"""Applies the numbered files of `sql/`, forward only, once, whoever runs it and how often.
+"""Applies `sql/`, forward only, whoever runs it and how often.
+
+The numbered files make tables, indexes and policies, each once. `functions/` and `access.sql` are
+applied as a whole whenever they differ from what the ledger says the database has. `backfills/`
+run after them, each once: they may call functions, the numbered files may not.
 
 The queue's tables are the library's own; they are created and upgraded from the files that ship
 with it, under the same lock and in the same ledger.
@@ -6,7 +10,9 @@ with it, under the same lock and in the same ledger.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +20,8 @@ import psycopg
 from psycopg import sql
 
 SCHEMA = "feishu_bot"
+FOLDER = Path(__file__).parent.parent / "sql"
+_CONNECT_S = 5
 _LOCK_KEY = 0x6665697368752D31  # "feishu-1": any constant that no other program uses
 
 _LEDGER = f"""
@@ -26,6 +34,9 @@ alter table {SCHEMA}.migrations enable row level security;
 """
 _RECORD = sql.SQL("insert into {}.migrations (name) values (%s)").format(sql.Identifier(SCHEMA))
 _RECORDED = sql.SQL("select name from {}.migrations").format(sql.Identifier(SCHEMA))
+_FORGET_FUNCTIONS = sql.SQL("delete from {}.migrations where name like 'functions %%'").format(
+    sql.Identifier(SCHEMA)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,47 +48,92 @@ class Migration:
     search_path: str = "public"
 
 
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """`functions/` and `access.sql`: files (name, SQL) in order, applied together or not at all."""
+
+    files: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        """Its name in the ledger: `functions` and the digest of what the files say."""
+        digest = hashlib.sha256("\0".join(part for file in self.files for part in file).encode())
+        return f"functions {digest.hexdigest()[:16]}"
+
+
+Step = Migration | Functions
+
+
 class MigrationFailed(Exception):
-    """A file was refused by the database; everything of that file was rolled back."""
+    """A file was refused by the database; everything of its step was rolled back."""
 
 
 def apply(
     database_url: str,
     *,
-    folder: Path | None = None,
+    folder: Path = FOLDER,
     report: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
     """Brings the database up to date and returns the names of what was applied now."""
-    steps = [*_queue_steps(), *read_folder(folder or Path(__file__).parent.parent / "sql")]
+    steps = [*_queue_steps(), *read_folder(folder)]
     applied: list[str] = []
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("select pg_advisory_lock(%s)", [_LOCK_KEY])
         connection.execute(_LEDGER)
-        done = _applied(connection)
-        for step in _pending(steps, done):
-            if step.sql:
+        for step in _pending(steps, _applied(connection)):
+            if isinstance(step, Functions) or step.sql:
                 report(f"applying {step.name}")
             _apply_step(connection, step)
             applied.append(step.name)
+        if reason := _enable_vectors(connection):
+            report(f"recall goes by words alone: {reason}")
     return applied
 
 
-def pending(database_url: str, *, folder: Path | None = None) -> list[str]:
-    """Names of the files of `sql/` that this database does not have yet."""
-    files = read_folder(folder or Path(__file__).parent.parent / "sql")
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        row = connection.execute("select to_regclass(%s)", [f"{SCHEMA}.migrations"]).fetchone()
-        done = _applied(connection) if row and row[0] else set()
-    return [step.name for step in files if step.name not in done]
+def pending(database_url: str, *, folder: Path = FOLDER) -> list[str]:
+    """Names of the steps of `sql/` that this database does not have yet."""
+    with psycopg.connect(database_url, autocommit=True, connect_timeout=_CONNECT_S) as connection:
+        done = _recorded(connection)
+    return [step.name for step in read_folder(folder) if step.name not in done]
 
 
-def read_folder(folder: Path) -> list[Migration]:
-    """The numbered files in order. Raises `ValueError` when two files have one number."""
+def ahead(database_url: str, *, folder: Path = FOLDER) -> list[str]:
+    """Names of the files that a newer version than `folder` has applied to this database."""
+    with psycopg.connect(database_url, autocommit=True, connect_timeout=_CONNECT_S) as connection:
+        done = _recorded(connection)
+    known = {step.name for step in read_folder(folder)}
+    return sorted(
+        name
+        for name in done - known
+        if name.endswith(".sql") and not name.startswith("procrastinate/")
+    )
+
+
+def read_folder(folder: Path = FOLDER) -> list[Step]:
+    """What stands in `folder`, in the order in which it is applied. Raises `ValueError` when two
+    files have one number."""
+    functions = read_functions(folder)
+    return [
+        *_numbered(folder),
+        *([functions] if functions.files else []),
+        *_numbered(folder / "backfills", "backfills/"),
+    ]
+
+
+def read_functions(folder: Path = FOLDER) -> Functions:
+    """The definitions in the order of their files' names, after them who may call what."""
+    files = [*sorted((folder / "functions").glob("*.sql")), *folder.glob("access.sql")]
+    named = (file.relative_to(folder).as_posix() for file in files)
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    return Functions(tuple(zip(named, texts, strict=True)))
+
+
+def _numbered(folder: Path, prefix: str = "") -> list[Migration]:
     files = sorted(folder.glob("[0-9]*.sql"))
     numbers = [file.name.split("_")[0] for file in files]
     if len(set(numbers)) != len(numbers):
         raise ValueError(f"two migrations share a number in {folder}: rename one of them")
-    return [Migration(file.name, file.read_text(encoding="utf-8")) for file in files]
+    return [Migration(prefix + file.name, file.read_text(encoding="utf-8")) for file in files]
 
 
 def _queue_steps() -> Iterator[Migration]:
@@ -89,7 +145,7 @@ def _queue_steps() -> Iterator[Migration]:
         yield Migration(f"procrastinate/{file.name}", file.read_text(encoding="utf-8"), SCHEMA)
 
 
-def _pending(steps: list[Migration], done: set[str]) -> Iterator[Migration]:
+def _pending(steps: list[Step], done: set[str]) -> Iterator[Step]:
     # A fresh schema already contains every change the library shipped before it.
     fresh = "procrastinate" not in done
     for step in steps:
@@ -101,15 +157,51 @@ def _pending(steps: list[Migration], done: set[str]) -> Iterator[Migration]:
             yield step
 
 
-def _apply_step(connection: psycopg.Connection, step: Migration) -> None:
+def _apply_step(connection: psycopg.Connection, step: Step) -> None:
+    with _named(step.name), connection.transaction():
+        if isinstance(step, Functions):
+            _define(connection, step)
+            connection.execute(_FORGET_FUNCTIONS)
+        elif step.sql:
+            _execute(connection, step.name, step.sql, step.search_path)
+        connection.execute(_RECORD, [step.name])
+
+
+def _define(connection: psycopg.Connection, functions: Functions) -> None:
+    """Twice: they call each other, so their bodies can be checked only when all are there."""
+    for check in ("off", "on"):
+        connection.execute(f"set local check_function_bodies = {check}".encode())
+        for name, text in functions.files:
+            _execute(connection, name, text, "public")
+
+
+def _execute(connection: psycopg.Connection, name: str, text: str, search_path: str) -> None:
+    with _named(name):
+        connection.execute(f"set local search_path = {search_path}".encode())
+        connection.execute(text.encode())
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
     try:
-        with connection.transaction():
-            connection.execute(f"set local search_path = {step.search_path}".encode())
-            if step.sql:
-                connection.execute(step.sql.encode())
-            connection.execute(_RECORD, [step.name])
+        yield
     except psycopg.Error as exc:
-        raise MigrationFailed(f"{step.name}: {exc}") from exc
+        raise MigrationFailed(f"{name}: {exc}") from exc
+
+
+def _enable_vectors(connection: psycopg.Connection) -> str:
+    """Why there are no vectors, '' when there are. pgvector may have come since the last run."""
+    if connection.execute("select to_regproc('public.enable_vectors')").fetchone() == (None,):
+        return ""
+    with _named("enable_vectors"):
+        row = connection.execute("select public.enable_vectors()").fetchone()
+    return str(row[0]) if row else ""
+
+
+def _recorded(connection: psycopg.Connection) -> set[str]:
+    """What the ledger says, nothing when there is none yet."""
+    row = connection.execute("select to_regclass(%s)", [f"{SCHEMA}.migrations"]).fetchone()
+    return _applied(connection) if row and row[0] else set()
 
 
 def _applied(connection: psycopg.Connection) -> set[str]:

@@ -6,6 +6,7 @@ The subject is whose memory a turn uses, the actor is who wrote the message.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAIN_ROOT = "main"
@@ -27,6 +28,14 @@ class AgentMemoryContext:
     def speaks_for_self(self) -> bool:
         """Whether the sender is the subject; only then is memory across chats reachable."""
         return self.user_id == self.actor_id
+
+    def identity(self) -> dict[str, str]:
+        """The arguments by which the SQL functions are told thread, subject and sender."""
+        return {
+            "p_conversation_id": self.conversation_id,
+            "p_user_id": self.user_id,
+            "p_actor_id": self.actor_id,
+        }
 
     def claims(self) -> dict[str, str]:
         """The claims of this turn's token; the policies in `sql/` read exactly these."""
@@ -71,6 +80,18 @@ def memory_context(
         user_id=subject,
         actor_id=actor,
         tenant_key=tenant_key,
+    )
+
+
+def context_of_row(row: Mapping[str, str]) -> AgentMemoryContext:
+    """The context of a stored row: its columns `chat_id`, `user_id`, `actor_id`, `tenant_key`, and
+    `root_id` or `conversation_id`."""
+    return memory_context(
+        chat_id=row["chat_id"],
+        root=row["root_id"] if "root_id" in row else row["conversation_id"].split(":", 2)[-1],
+        subject=row["user_id"],
+        actor=row["actor_id"],
+        tenant_key=row["tenant_key"],
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from memory.kept.buttons import NewButton
 from memory.models import (
@@ -24,21 +24,8 @@ from memory.models import (
     WorkingMemory,
 )
 from memory.recall.passages import Likeness, Passage, RecallScope, passages, recall_params
+from memory.rpc import Json, Rpc, call_as
 from memory.scope import AgentMemoryContext
-
-Json = Any
-
-
-class Rpc(Protocol):
-    """Calls one SQL function. `context` is whose token is used; None is the operator."""
-
-    async def call(
-        self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
-    ) -> Json:
-        """The function's JSON result. Raises `StoreError`."""
-
-    async def close(self) -> None:
-        """Ends the connections."""
 
 
 class MemoryStore:
@@ -249,12 +236,7 @@ class MemoryStore:
         return tuple(await self._rpc.call("list_messages", params, None))
 
     async def _call(self, function: str, context: AgentMemoryContext, **params: object) -> Json:
-        identity = {
-            "p_conversation_id": context.conversation_id,
-            "p_user_id": context.user_id,
-            "p_actor_id": context.actor_id,
-        }
-        return await self._rpc.call(function, identity | params, context)
+        return await call_as(self._rpc, function, context, **params)
 
 
 def _filters(

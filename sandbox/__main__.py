@@ -55,9 +55,13 @@ def config_from(options: argparse.Namespace) -> SandboxConfig:
 def main(arguments: list[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT."""
     options = parser().parse_args(arguments)
-    app = create_sandbox(config_from(options))
+    try:
+        app = create_sandbox(config_from(options))
+        server = SandboxServer(app, options.port, sys.stderr)
+    except (OSError, OverflowError) as exc:
+        sys.stderr.write(_unstartable(options, exc))
+        return 2
     platform: Platform = app.extensions["sandbox"]
-    server = SandboxServer(app, options.port, sys.stderr)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -69,6 +73,12 @@ def main(arguments: list[str] | None = None) -> int:
     server.shutdown()
     server.server_close()
     return 0
+
+
+def _unstartable(options: argparse.Namespace, exc: OSError | OverflowError) -> str:
+    if isinstance(exc, OSError) and exc.filename:
+        return f"--journal is {options.journal}: nothing can be kept there ({exc.strerror}).\n"
+    return f"--port is {options.port}, where nothing can listen: choose another number.\n"
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from memory import migrations
 from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.recall.passages import Likeness, passages, recall_params
+from memory.rpc import call_as
 from memory.scope import AgentMemoryContext, memory_context
 from scripts.measuring.processes import postmaster, stop_server
 from scripts.measuring.recall_corpora import Corpus, Turn, load_locomo, load_memory_bank
@@ -224,7 +225,7 @@ async def evaluate(
         if not with_dates:
             params |= {"p_spans": "[]"}
         started = time.perf_counter()
-        rows = await rpc.call("recall", _identified(who, params), who)
+        rows = await call_as(rpc, "recall", who, **params)
         times.append((time.perf_counter() - started) * 1000)
         hits = [passage.turn_id for passage in passages(rows)]
         evidence = {_turn_id(who, turn) for turn in question.evidence}
@@ -235,15 +236,6 @@ async def evaluate(
     shares = {k: total / asked for k, total in found.items()}
     weight = next((one.weight for one in likenesses.values()), 0.0)
     return Report(corpus.name, asked, with_dates, shares, latency(times), weight)
-
-
-def _identified(who: AgentMemoryContext, params: dict[str, object]) -> dict[str, object]:
-    identity = {
-        "p_conversation_id": who.conversation_id,
-        "p_user_id": who.user_id,
-        "p_actor_id": who.actor_id,
-    }
-    return identity | params
 
 
 def _scale(server: str, messages: int) -> list[Scale]:

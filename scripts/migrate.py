@@ -12,10 +12,10 @@ import sys
 
 import psycopg
 
-from bot.settings import EXIT_STATUS, SettingsError, load
+from bot.connections import check_database, running_database
+from bot.settings import load
+from bot.starting import one_sentence
 from memory import migrations
-from memory.backends import embedded
-from memory.errors import ServerRefused
 
 
 def main() -> int:
@@ -24,34 +24,19 @@ def main() -> int:
     )
     parser.add_argument("--check", action="store_true", help="only say what is missing")
     arguments = parser.parse_args()
-    try:
+    with one_sentence():
         settings = load()
-    except SettingsError as exc:
-        print(exc, file=sys.stderr)
-        return EXIT_STATUS
-    try:
-        url = settings.database_url or embedded.start(settings.data_dir)
-    except ServerRefused as exc:
-        print(exc, file=sys.stderr)
-        return EXIT_STATUS
+        check_database(settings)
+        url = running_database(settings)
     try:
         if arguments.check:
             return _check(url)
         applied = migrations.apply(url, report=print)
-        _enable_vectors(url)
     except (psycopg.OperationalError, migrations.MigrationFailed) as exc:
-        print(f"migrate: {exc}\nCheck DATABASE_URL and that the server is up.", file=sys.stderr)
+        print(f"migrate: {exc}", file=sys.stderr)
         return 1
     print(f"up to date ({len(applied)} applied now)")
     return 0
-
-
-def _enable_vectors(url: str) -> None:
-    """pgvector may have come since the file that wanted it was applied."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        row = connection.execute("select public.enable_vectors()").fetchone()
-    if row and row[0]:
-        print(f"recall goes by words alone: {row[0]}")
 
 
 def _check(url: str) -> int:

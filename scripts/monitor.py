@@ -29,7 +29,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from bot.queue.jobs import QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from bot.queue.operations import QueueDepth
 from bot.settings import load
 from memory.errors import StoreError
@@ -81,7 +81,7 @@ class Monitor:
         try:
             recent = await self._desk.operations.recent(seconds=self._window_s)
         except StoreError as exc:
-            away.append(f"database: the memory's does not answer ({exc})")
+            away.append(f"memory: {exc}")
         found = alarms(report, _backlog(queue, recent), self._limits)
         return Picture(report, queue, recent, [*found, *away])
 

@@ -34,6 +34,3 @@ create function public.claim(name text) returns text
 language sql stable security invoker
 -- a body in this form is resolved once, here, so it needs no search path and can be inlined
 return nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> name;
-
-revoke execute on function public.claim(text) from public, anon;
-grant execute on function public.claim(text) to authenticated, service_role;

@@ -82,56 +82,89 @@ create table public.agent_working_memory (
 create index agent_working_memory_chat_idx
   on public.agent_working_memory (conversation_id) where scope = 'chat';
 
--- Working memory goes with its conversation, which it may precede.
-create function public.drop_working_memory_of_chat() returns trigger
-language plpgsql security invoker set search_path = ''
-as $$
-begin
-  delete from public.agent_working_memory
-  where conversation_id = old.id and user_id = old.user_id and scope = 'chat';
-  return old;
-end
-$$;
-create trigger agent_chats_drop_working_memory after delete on public.agent_chats
-  for each row execute function public.drop_working_memory_of_chat();
-
 alter table public.agent_chats enable row level security;
 alter table public.agent_turns enable row level security;
 alter table public.agent_messages enable row level security;
 alter table public.agent_working_memory enable row level security;
 
 -- The same rule on the three tables that belong to a chat; one policy per operation.
-do $$
-declare
-  reachable constant text := $rule$
+create policy agent_chats_select on public.agent_chats for select to authenticated using (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_chats_insert on public.agent_chats for insert to authenticated with check (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_chats_update on public.agent_chats for update to authenticated using (
     user_id = (select public.claim('sub'))
     and tenant_key = coalesce((select public.claim('tenant_key')), '')
     and (chat_id = (select public.claim('chat_id'))
          or user_id = (select public.claim('actor')))
-  $rule$;
-  mine constant text := $rule$
+) with check (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_chats_delete on public.agent_chats for delete to authenticated using (
     user_id = (select public.claim('sub'))
     and user_id = (select public.claim('actor'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+
+create policy agent_turns_select on public.agent_turns for select to authenticated using (
+    user_id = (select public.claim('sub'))
     and tenant_key = coalesce((select public.claim('tenant_key')), '')
-  $rule$;
-  written_by_actor constant text := $rule$
-    (actor_id is null or actor_id = (select public.claim('actor')))
-  $rule$;
-  t text;
-begin
-  foreach t in array array['agent_chats', 'agent_turns', 'agent_messages'] loop
-    execute format('create policy %I on public.%I for select to authenticated using (%s)',
-                   t || '_select', t, reachable);
-    execute format('create policy %I on public.%I for insert to authenticated with check (%s)',
-                   t || '_insert', t,
-                   reachable || case when t = 'agent_chats' then '' else ' and ' || written_by_actor end);
-    execute format('create policy %I on public.%I for update to authenticated using (%s) with check (%s)',
-                   t || '_update', t, reachable, reachable);
-    execute format('create policy %I on public.%I for delete to authenticated using (%s)',
-                   t || '_delete', t, mine);
-  end loop;
-end
-$$;
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_turns_insert on public.agent_turns for insert to authenticated with check (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor')))
+    and (actor_id is null or actor_id = (select public.claim('actor'))));
+create policy agent_turns_update on public.agent_turns for update to authenticated using (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor')))
+) with check (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_turns_delete on public.agent_turns for delete to authenticated using (
+    user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+
+create policy agent_messages_select on public.agent_messages for select to authenticated using (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_messages_insert on public.agent_messages
+  for insert to authenticated with check (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor')))
+    and (actor_id is null or actor_id = (select public.claim('actor'))));
+create policy agent_messages_update on public.agent_messages for update to authenticated using (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor')))
+) with check (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_messages_delete on public.agent_messages for delete to authenticated using (
+    user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
 
 -- Working memory of a conversation follows the conversation; that of a person needs the person.
 create policy agent_working_memory_select on public.agent_working_memory
@@ -162,5 +195,3 @@ revoke all on public.agent_chats, public.agent_turns, public.agent_messages,
   public.agent_working_memory from anon;
 grant select, insert, update, delete on public.agent_chats, public.agent_turns,
   public.agent_messages, public.agent_working_memory to authenticated, service_role;
-revoke execute on function public.drop_working_memory_of_chat() from public, anon;
-grant execute on function public.drop_working_memory_of_chat() to authenticated, service_role;

@@ -1,53 +1,4 @@
--- Purpose: finds what was said earlier: BM25 over turns and their neighbours, scoped before it ranks.
---
--- A turn (question and answer) is one document. Its tokens stand in agent_turn_terms, written by a
--- trigger in the transaction that stores the message, and derived: they go when the turn goes.
--- recall_tokens is the only place that cuts text into tokens, for what is stored and what is asked.
-
--- One token for the forms of an English word: hike, hikes, hiked and hiking are "hik".
-create function public.recall_stem(p_word text) returns text
-language sql immutable parallel safe security invoker set search_path = ''
-as $$
-  select regexp_replace(
-    coalesce(substring(p_word from '^([a-z]{3,}?)(?:ie|e|y|i)?(?:ing|ed|s)?$'), p_word),
-    '(..)(.)\2$', '\1\2')
-$$;
-
--- Tokens of a text in order. Latin words and numbers: lower case, stemmed, without the few words
--- that every sentence has. Chinese, Japanese and Korean: pairs of neighbouring characters, with
--- pronouns, particles and question words as the gaps between.
--- Reads the first 30,000 characters; a token has at most 40.
-create function public.recall_tokens(p_text text) returns text[]
-language sql immutable parallel safe security invoker set search_path = ''
-as $$
-  with runs as materialized (
-    select run[1] as cjk, run[2] as word, place
-    from regexp_matches(
-      regexp_replace(lower(normalize(left(p_text, 30000), nfkc)),
-        '[为為]?什[么麼]|哪[些个個里裡家位]?|怎[么麼]|多少|[的了吗嗎呢吧啊么麼我你您他她它们們]', ' ', 'g'),
-      '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)'
-      '|([0-9a-z\u00c0-\u02af\u0370-\u0fff]+)', 'g') with ordinality r(run, place)
-  ),
-  tokens as (
-    select place, n, substr(cjk, n, 2) as token
-    from runs, generate_series(1, greatest(char_length(cjk) - 1, 1)) n
-    where cjk is not null
-    union all
-    select place, 0, left(public.recall_stem(word), 40)
-    from runs
-    where word <> all ('{a,an,the,and,or,of,to,in,on,at,for,from,with,by,as,is,are,was,were,be,been,
-      do,does,did,has,have,had,what,when,where,who,whose,which,why,how,that,this,it,its,s,t}')
-  )
-  select coalesce(array_agg(token order by place, n), '{}') from tokens
-$$;
-
--- Tokens with their positions, hence their counts.
-create function public.recall_terms(p_tokens text[]) returns tsvector
-language sql immutable parallel safe security invoker set search_path = ''
-as $$
-  select coalesce(string_agg(token || ':' || n, ' '), '')::tsvector
-  from unnest(p_tokens) with ordinality t(token, n)
-$$;
+-- Purpose: what recall searches: the tokens of every turn, derived from its messages.
 
 create table public.agent_turn_terms (
   turn_id text primary key references public.agent_turns (id) on delete cascade,
@@ -67,25 +18,32 @@ create index agent_turn_terms_user_idx on public.agent_turn_terms (user_id, chat
 alter table public.agent_turn_terms enable row level security;
 
 -- Reachable as the messages are (0002); derived rows come and go with what they are derived from.
-do $$
-declare
-  reachable constant text := $rule$
+create policy agent_turn_terms_select on public.agent_turn_terms for select to authenticated using (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_turn_terms_insert on public.agent_turn_terms
+  for insert to authenticated with check (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_turn_terms_update on public.agent_turn_terms for update to authenticated using (
     user_id = (select public.claim('sub'))
     and tenant_key = coalesce((select public.claim('tenant_key')), '')
     and (chat_id = (select public.claim('chat_id'))
          or user_id = (select public.claim('actor')))
-  $rule$;
-begin
-  execute format('create policy agent_turn_terms_select on public.agent_turn_terms
-                  for select to authenticated using (%s)', reachable);
-  execute format('create policy agent_turn_terms_insert on public.agent_turn_terms
-                  for insert to authenticated with check (%s)', reachable);
-  execute format('create policy agent_turn_terms_update on public.agent_turn_terms
-                  for update to authenticated using (%s) with check (%s)', reachable, reachable);
-  execute format('create policy agent_turn_terms_delete on public.agent_turn_terms
-                  for delete to authenticated using (%s)', reachable);
-end
-$$;
+) with check (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_turn_terms_delete on public.agent_turn_terms for delete to authenticated using (
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
 revoke all on public.agent_turn_terms from anon;
 grant select, insert, update, delete on public.agent_turn_terms to authenticated, service_role;
 
@@ -98,197 +56,3 @@ where status <> 'failed'
 group by turn_id, conversation_id, user_id, tenant_key, chat_id;
 revoke all on public.agent_turn_texts from anon;
 grant select on public.agent_turn_texts to authenticated, service_role;
-
-create function public.index_turn() returns trigger
-language plpgsql security invoker set search_path = ''
-as $$
-declare
-  v_turn_id text := coalesce(new.turn_id, old.turn_id);
-begin
-  -- a question is indexed with its answer: once a turn, and never the question being asked
-  if tg_op = 'INSERT' and new.role = 'user'
-     and exists (select from public.agent_turns t where t.id = v_turn_id and t.state = 'open') then
-    return null;
-  end if;
-  insert into public.agent_turn_terms
-  select t.turn_id, t.conversation_id, t.user_id, t.tenant_key, t.chat_id, t.first_id, t.asked_at,
-         cardinality(k.tokens), public.recall_terms(k.tokens)
-  from public.agent_turn_texts t, public.recall_tokens(t.content) k(tokens)
-  where t.turn_id = v_turn_id
-  on conflict (turn_id) do update
-    set first_id = excluded.first_id, asked_at = excluded.asked_at,
-        length = excluded.length, terms = excluded.terms;
-  if not found then
-    delete from public.agent_turn_terms where turn_id = v_turn_id;
-  end if;
-  return null;
-end
-$$;
-create trigger agent_messages_index_insert after insert on public.agent_messages
-  for each row execute function public.index_turn();
-create trigger agent_messages_index_update after update of content, status on public.agent_messages
-  for each row
-  when (old.content <> new.content or (old.status = 'failed') <> (new.status = 'failed'))
-  execute function public.index_turn();
-create trigger agent_messages_index_delete after delete on public.agent_messages
-  for each row execute function public.index_turn();
-
-insert into public.agent_turn_terms
-select t.turn_id, t.conversation_id, t.user_id, t.tenant_key, t.chat_id, t.first_id, t.asked_at,
-       cardinality(k.tokens), public.recall_terms(k.tokens)
-from public.agent_turn_texts t, public.recall_tokens(t.content) k(tokens);
-
--- The p_k best turns for p_query, best first.
--- p_scope: 'thread' is this conversation, 'chat' the person's conversations of this chat,
--- 'everywhere' all of theirs. Of this conversation only what came before p_before_id.
--- p_spans: JSON array of [from, to) pairs of times in order of preference; the first that holds a
--- turn is meant. p_boost: what being said in it is worth, in units of the best text score
--- (1: turns of that time come first; 0: times are ignored).
-create function public.recall(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
-  p_query text, p_scope text, p_k integer,
-  p_spans text default '[]', p_boost double precision default 1, p_before_id bigint default null
-) returns jsonb
-language plpgsql stable security invoker set search_path = ''
--- the planner guesses one row where there are thousands, and would join them row by row; up to
--- Postgres 17 avoiding that counts as cost, which would start the just-in-time compiler
-set enable_nestloop = off
-set jit = off
-as $$
-declare
-  v_terms constant text[] := array(
-    select distinct unnest(public.recall_tokens(left(p_query, 500))));
-  v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
-  -- BM25's constants; b is small because neighbours already even the lengths out
-  k1 constant double precision := 1.2;
-  b constant double precision := 0.3;
-  half constant double precision := 0.5;
-begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  if p_scope not in ('thread', 'chat', 'everywhere') then
-    raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = '22023';
-  end if;
-  if p_scope = 'everywhere' and p_user_id <> p_actor_id then
-    raise exception 'only the person can search what they said everywhere' using errcode = '42501';
-  end if;
-
-  return (
-    with scoped as materialized (
-      select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length, t.terms
-      from public.agent_turn_terms t
-      where p_scope = 'thread' and t.conversation_id = p_conversation_id
-        and t.user_id = p_user_id and t.tenant_key = p_tenant_key and t.first_id < v_before
-      union all
-      select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length, t.terms
-      from public.agent_turn_terms t
-      where p_scope <> 'thread' and t.user_id = p_user_id and t.tenant_key = p_tenant_key
-        and (p_scope = 'everywhere' or t.chat_id = p_chat_id)
-        and (t.conversation_id <> p_conversation_id or t.first_id < v_before)
-    ),
-    -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
-    -- after. A gap in place keeps the neighbours of different conversations apart.
-    turns as materialized (
-      select first_id, turn_id, asked_at,
-        1000000 * dense_rank() over (order by conversation_id) + row_number() over around as place,
-        (sum(length) over around)::double precision as length,
-        lag(turn_id) over around as before, lead(turn_id) over around as after
-      from scoped
-      window around as (partition by conversation_id order by first_id
-                        rows between 2 preceding and 2 following)
-    ),
-    whole as materialized (
-      select count(*)::double precision as n, avg(length) as length from turns
-    ),
-    -- setweight marks the query's lexemes, ts_filter drops the others: one pass over each turn
-    found as materialized (
-      select s.first_id, array_position(v_terms, u.lexeme) as term, cardinality(u.positions) as tf
-      from scoped s, unnest(ts_filter(setweight(s.terms, 'A', v_terms), '{a}')) u
-    ),
-    -- what stands in every other turn tells nothing, and would be most of the work
-    telling as (
-      select term from found group by term
-      having count(*) <= greatest(10, (select n / 2 from whole))
-    ),
-    spread as (
-      select f.term, t.place + n.distance as place, sum(f.tf * n.weight) as tf
-      from found f
-      join telling using (term)
-      join turns t using (first_id)
-      cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
-        n (distance, weight)
-      group by 1, 2
-    ),
-    weighed as (
-      select t.first_id, s.tf, t.length,
-             (count(*) over (partition by s.term))::double precision as df
-      from spread s join turns t using (place)
-    ),
-    scores as materialized (
-      select first_id, sum(
-        ln(1 + ((select n from whole) - df + half) / (df + half))
-        * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / (select length from whole)))) as score
-      from weighed group by first_id
-    ),
-    span as materialized (
-      select since, until
-      from jsonb_array_elements(p_spans::jsonb) with ordinality p(pair, preference),
-        lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s(since, until)
-      where exists (select from turns t where t.asked_at >= since and t.asked_at < until)
-      order by preference limit 1
-    ),
-    best as (
-      select first_id, sum(score) as score
-      from (
-        select first_id, score from scores
-        union all
-        select t.first_id, p_boost * coalesce((select max(score) from scores), 1)
-        from turns t join span d on t.asked_at >= d.since and t.asked_at < d.until
-        where p_boost > 0
-      ) s
-      group by first_id order by score desc, first_id desc limit p_k
-    ),
-    ranked as materialized (
-      select t.*, best.score from best join turns t using (first_id)
-    ),
-    said as (
-      select m.turn_id,
-        string_agg(m.content, e'\n\n' order by m.chunk) filter (where m.role = 'user') as question,
-        string_agg(m.content, e'\n\n' order by m.chunk) filter (where m.role = 'assistant') as answer
-      from public.agent_messages m
-      where m.status <> 'failed' and m.turn_id = any (array(
-        select unnest(array[r.turn_id, r.before, r.after]) from ranked r))
-      group by m.turn_id
-    )
-    select coalesce(jsonb_agg(jsonb_build_object(
-      'turn_id', r.turn_id, 'asked_at', r.asked_at, 'score', round(r.score::numeric, 4),
-      'question', s.question, 'answer', s.answer,
-      'before', concat_ws(e'\n', before.question, before.answer),
-      'after', concat_ws(e'\n', after.question, after.answer)
-    ) || (
-      select jsonb_build_object(
-        'message_id', q.id, 'conversation_id', q.conversation_id, 'chat_id', q.chat_id,
-        'actor_id', q.actor_id, 'actor_name', q.actor_name)
-      from public.agent_messages q where q.id = r.first_id
-    ) order by r.score desc, r.first_id desc), '[]')
-    from ranked r
-    join said s using (turn_id)
-    left join said before on before.turn_id = r.before
-    left join said after on after.turn_id = r.after
-  );
-end
-$$;
-
-do $$
-declare
-  f regprocedure;
-begin
-  for f in
-    select p.oid::regprocedure from pg_proc p
-    where p.pronamespace = 'public'::regnamespace and p.proname in (
-      'recall_stem', 'recall_tokens', 'recall_terms', 'index_turn', 'recall')
-  loop
-    execute format('revoke execute on function %s from public, anon', f);
-    execute format('grant execute on function %s to authenticated, service_role', f);
-  end loop;
-end
-$$;

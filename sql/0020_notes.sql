@@ -2,7 +2,6 @@
 --
 -- A note is reachable by its owner speaking for themselves (sub = actor), and readable in the chat
 -- it was explicitly shared with. The registry of a conversation belongs to the same person.
--- Errors: PT404 no such note, PT422 a value that cannot be stored (PostgREST: PT and an HTTP status).
 
 create table public.agent_notes (
   id text primary key,                    -- note_ and ten base32 characters
@@ -40,389 +39,51 @@ alter table public.agent_notes enable row level security;
 alter table public.agent_note_uses enable row level security;
 
 -- One policy per operation; only reading knows sharing.
-do $$
-declare
-  mine constant text := $rule$
+create policy agent_notes_select on public.agent_notes for select to authenticated using (
+    (user_id = (select public.claim('sub'))
+     and user_id = (select public.claim('actor'))
+     and tenant_key = coalesce((select public.claim('tenant_key')), ''))
+    or (shared_chat_id = (select public.claim('chat_id'))
+        and tenant_key = coalesce((select public.claim('tenant_key')), '')));
+create policy agent_notes_insert on public.agent_notes for insert to authenticated with check (
+    user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy agent_notes_update on public.agent_notes for update to authenticated using (
     user_id = (select public.claim('sub'))
     and user_id = (select public.claim('actor'))
     and tenant_key = coalesce((select public.claim('tenant_key')), '')
-  $rule$;
-  shared_here constant text := $rule$
-    shared_chat_id = (select public.claim('chat_id'))
+) with check (
+    user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy agent_notes_delete on public.agent_notes for delete to authenticated using (
+    user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+
+create policy agent_note_uses_select on public.agent_note_uses for select to authenticated using (
+    user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy agent_note_uses_insert on public.agent_note_uses
+  for insert to authenticated with check (
+    user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy agent_note_uses_update on public.agent_note_uses for update to authenticated using (
+    user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor'))
     and tenant_key = coalesce((select public.claim('tenant_key')), '')
-  $rule$;
-  t text;
-begin
-  foreach t in array array['agent_notes', 'agent_note_uses'] loop
-    execute format('create policy %I on public.%I for select to authenticated using (%s)',
-                   t || '_select', t,
-                   case t when 'agent_notes' then format('(%s) or (%s)', mine, shared_here)
-                          else mine end);
-    execute format('create policy %I on public.%I for insert to authenticated with check (%s)',
-                   t || '_insert', t, mine);
-    execute format('create policy %I on public.%I for update to authenticated using (%s) with check (%s)',
-                   t || '_update', t, mine, mine);
-    execute format('create policy %I on public.%I for delete to authenticated using (%s)',
-                   t || '_delete', t, mine);
-  end loop;
-end
-$$;
+) with check (
+    user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy agent_note_uses_delete on public.agent_note_uses for delete to authenticated using (
+    user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
 
 revoke all on public.agent_notes, public.agent_note_uses from anon;
 grant select, insert, update, delete on public.agent_notes, public.agent_note_uses
   to authenticated, service_role;
-
--- Fails closed: an identity is given, and it is the person's own.
-create function public.require_own_notes(p_user_id text, p_actor_id text, p_conversation_id text)
-returns void
-language plpgsql immutable security invoker set search_path = ''
-as $$
-begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  if p_user_id <> p_actor_id then
-    raise exception 'notes are reached only by the person they belong to' using errcode = '42501';
-  end if;
-end
-$$;
-
--- A title without line breaks, 1 to 200 characters.
-create function public.note_title(p_title text) returns text
-language plpgsql immutable security invoker set search_path = ''
-as $$
-declare
-  v_title text := btrim(regexp_replace(coalesce(p_title, ''), '\s+', ' ', 'g'));
-begin
-  if v_title = '' then
-    raise exception 'the title is empty: give a title of 1 to 200 characters'
-      using errcode = 'PT422';
-  elsif length(v_title) > 200 then
-    raise exception 'the title has % characters, at most 200 are kept: shorten it', length(v_title)
-      using errcode = 'PT422';
-  end if;
-  return v_title;
-end
-$$;
-
-create function public.note_body(p_body text) returns text
-language plpgsql immutable security invoker set search_path = ''
-as $$
-begin
-  if length(p_body) > 20000 then
-    raise exception 'the body has % characters, at most 20000 are kept: shorten or split it',
-      length(p_body) using errcode = 'PT422';
-  end if;
-  return coalesce(p_body, '');
-end
-$$;
-
--- Tags as they are kept: trimmed, without #, each once whatever its case, the first spelling wins.
--- p_tags: JSON array of strings.
-create function public.note_tags(p_tags text) returns text[]
-language plpgsql immutable security invoker set search_path = ''
-as $$
-declare
-  v_tags text[];
-begin
-  select coalesce(array_agg(tag order by place), '{}') into v_tags
-  from (
-    select distinct on (lower(tag)) tag, place
-    from (
-      select btrim(regexp_replace(t.value, '\s+', ' ', 'g'), ' #') as tag, t.ordinality as place
-      from jsonb_array_elements_text(coalesce(p_tags, '[]')::jsonb) with ordinality t
-    ) cleaned
-    where tag <> ''
-    order by lower(tag), place
-  ) once;
-  if exists (select from unnest(v_tags) t where length(t) > 40) then
-    raise exception 'a tag has more than 40 characters: use shorter tags' using errcode = 'PT422';
-  end if;
-  return v_tags;
-end
-$$;
-
-create function public.require_tag_count(p_tags text[]) returns text[]
-language plpgsql immutable security invoker set search_path = ''
-as $$
-begin
-  if cardinality(p_tags) > 20 then
-    raise exception 'the note would have % tags, at most 20 are kept: remove some first',
-      cardinality(p_tags) using errcode = 'PT422';
-  end if;
-  return p_tags;
-end
-$$;
-
-create function public.note_json(n public.agent_notes) returns jsonb
-language sql stable security invoker set search_path = ''
-as $$
-  select jsonb_build_object(
-    'id', n.id, 'user_id', n.user_id, 'title', n.title, 'body', n.body, 'tags', to_jsonb(n.tags),
-    'shared_chat_id', n.shared_chat_id, 'created_at', n.created_at, 'updated_at', n.updated_at)
-$$;
-
--- Enters notes into the registry of a conversation that exists. Being listed is no use of a note.
-create function public.touch_notes(
-  p_conversation_id text, p_user_id text, p_tenant_key text, p_note_ids text[], p_action text
-) returns void
-language sql volatile security invoker set search_path = ''
-as $$
-  insert into public.agent_note_uses as u
-    (conversation_id, user_id, tenant_key, note_id, last_action, last_used_at)
-  select c.id, c.user_id, p_tenant_key, t.note_id, p_action,
-         case when p_action <> 'listed' then clock_timestamp() end
-  from unnest(p_note_ids) with ordinality t (note_id, place)
-  join public.agent_chats c on c.id = p_conversation_id and c.user_id = p_user_id
-  order by t.place
-  on conflict (conversation_id, user_id, note_id) do update
-    set last_action = excluded.last_action, last_used_at = excluded.last_used_at
-    where excluded.last_used_at is not null
-$$;
-
--- Creates a note. The same p_note_id again returns the note as it is: a repeated turn makes no copy.
-create function public.create_note(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_note_id text, p_title text, p_body text, p_tags text
-) returns jsonb
-language plpgsql security invoker set search_path = ''
-as $$
-declare
-  v_note public.agent_notes;
-begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
-  insert into public.agent_notes (id, user_id, tenant_key, chat_id, conversation_id, title, body, tags)
-  values (p_note_id, p_user_id, p_tenant_key, p_chat_id, p_conversation_id,
-          public.note_title(p_title), public.note_body(p_body),
-          public.require_tag_count(public.note_tags(p_tags)))
-  on conflict (id) do nothing;
-  select * into v_note from public.agent_notes n
-  where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key;
-  if v_note.id is null then
-    raise exception 'this note id belongs to somebody else' using errcode = '42501';
-  end if;
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_note.id], 'created');
-  return public.note_json(v_note);
-end
-$$;
-
-create function public.get_note(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_note_id text
-) returns jsonb
-language plpgsql security invoker set search_path = ''
-as $$
-declare
-  v_note public.agent_notes;
-begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
-  select * into v_note from public.agent_notes n
-  where n.id = p_note_id and n.tenant_key = p_tenant_key
-    and (n.user_id = p_user_id or n.shared_chat_id = p_chat_id);
-  if v_note.id is null then
-    raise exception 'no note has this id' using errcode = 'PT404';
-  end if;
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_note.id], 'read');
-  return public.note_json(v_note);
-end
-$$;
-
--- The newest p_limit notes (all of p_tags when given), oldest of them first.
-create function public.list_notes(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_tags text, p_limit integer
-) returns jsonb
-language plpgsql security invoker set search_path = ''
-as $$
-declare
-  v_tags text[] := public.note_tags(p_tags);
-  v_notes jsonb;
-  v_ids text[];
-begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
-  select coalesce(jsonb_agg(public.note_json(l) order by l.created_at, l.id), '[]'),
-         array_agg(l.id order by l.created_at, l.id)
-  into v_notes, v_ids
-  from (
-    select * from public.agent_notes n
-    where n.tenant_key = p_tenant_key
-      and (n.user_id = p_user_id or n.shared_chat_id = p_chat_id)
-      and not exists (select from unnest(v_tags) w
-                      where lower(w) not in (select lower(t) from unnest(n.tags) t))
-    order by n.created_at desc, n.id desc
-    limit least(greatest(p_limit, 1), 200)
-  ) l;
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, v_ids, 'listed');
-  return v_notes;
-end
-$$;
-
--- Notes that contain any of p_terms (JSON array of lower-case strings), best first: a term in the
--- title or among the tags counts three times as much as one in the body.
-create function public.search_notes(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_terms text, p_limit integer
-) returns jsonb
-language plpgsql security invoker set search_path = ''
-as $$
-declare
-  v_notes jsonb;
-  v_ids text[];
-begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
-  select coalesce(jsonb_agg(public.note_json(f.note) order by f.score desc, (f.note).updated_at desc), '[]'),
-         array_agg((f.note).id order by f.score desc, (f.note).updated_at desc)
-  into v_notes, v_ids
-  from (
-    select n as note, sum(
-      3 * (position(t.value in lower(n.title)) > 0)::integer
-      + 3 * (position(t.value in lower(array_to_string(n.tags, ' '))) > 0)::integer
-      + (position(t.value in lower(n.body)) > 0)::integer) as score
-    from public.agent_notes n, jsonb_array_elements_text(p_terms::jsonb) t
-    where n.tenant_key = p_tenant_key
-      and (n.user_id = p_user_id or n.shared_chat_id = p_chat_id)
-    group by n.id
-    order by score desc, n.updated_at desc
-    limit least(greatest(p_limit, 1), 50)
-  ) f
-  where f.score > 0;
-  -- the one note that was found is the one people go on to speak of
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, v_ids,
-                             case when cardinality(v_ids) = 1 then 'found' else 'listed' end);
-  return v_notes;
-end
-$$;
-
--- Changes what is given (null: unchanged) and says what has changed. Tags compare without case.
-create function public.update_note(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_note_id text, p_title text, p_body text, p_add_tags text, p_remove_tags text
-) returns jsonb
-language plpgsql security invoker set search_path = ''
-as $$
-declare
-  v_old public.agent_notes;
-  v_new public.agent_notes;
-  v_add text[] := public.note_tags(p_add_tags);
-  v_remove text[] := public.note_tags(p_remove_tags);
-  v_kept text[];
-  v_added text[];
-begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
-  select * into v_old from public.agent_notes n
-  where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key
-  for update;
-  if v_old.id is null then
-    raise exception 'no note of this person has this id' using errcode = 'PT404';
-  end if;
-
-  select coalesce(array_agg(t.tag order by t.place), '{}') into v_kept
-  from unnest(v_old.tags) with ordinality t (tag, place)
-  where lower(t.tag) not in (select lower(r) from unnest(v_remove) r);
-  select coalesce(array_agg(t.tag order by t.place), '{}') into v_added
-  from unnest(v_add) with ordinality t (tag, place)
-  where lower(t.tag) not in (select lower(k) from unnest(v_kept) k);
-
-  update public.agent_notes n set
-    title = case when p_title is null then n.title else public.note_title(p_title) end,
-    body = case when p_body is null then n.body else public.note_body(p_body) end,
-    tags = public.require_tag_count(v_kept || v_added),
-    updated_at = now()
-  where n.id = v_old.id
-  returning * into v_new;
-
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_new.id], 'updated');
-  return jsonb_build_object(
-    'note', public.note_json(v_new),
-    'old_title', v_old.title,
-    'body_changed', v_new.body <> v_old.body,
-    'added', (select coalesce(jsonb_agg(a), '[]') from unnest(v_added) a
-              where lower(a) not in (select lower(o) from unnest(v_old.tags) o)),
-    'removed', (select coalesce(jsonb_agg(o), '[]') from unnest(v_old.tags) o
-                where lower(o) not in (select lower(t) from unnest(v_new.tags) t)));
-end
-$$;
-
--- Deletes a note for good and returns it as it was.
-create function public.delete_note(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_note_id text
-) returns jsonb
-language plpgsql security invoker set search_path = ''
-as $$
-declare
-  v_note public.agent_notes;
-begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
-  delete from public.agent_notes n
-  where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key
-  returning * into v_note;
-  if v_note.id is null then
-    raise exception 'no note of this person has this id' using errcode = 'PT404';
-  end if;
-  return public.note_json(v_note);
-end
-$$;
-
--- Lets everyone in the conversation's chat read the note, or nobody but its owner again.
-create function public.share_note(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_note_id text, p_share boolean
-) returns jsonb
-language plpgsql security invoker set search_path = ''
-as $$
-declare
-  v_note public.agent_notes;
-begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
-  update public.agent_notes n
-  set shared_chat_id = case when p_share then p_chat_id end, updated_at = now()
-  where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key
-  returning * into v_note;
-  if v_note.id is null then
-    raise exception 'no note of this person has this id' using errcode = 'PT404';
-  end if;
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_note.id],
-                             case when p_share then 'shared' else 'unshared' end);
-  return public.note_json(v_note);
-end
-$$;
-
--- The notes this conversation has worked with, in order of creation or first touch; recency 1 is
--- the note used last, null one that was only listed. Of many, the first ten and the last forty used.
--- Empty unless the person speaks for themselves.
-create function public.note_registry(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text
-) returns jsonb
-language sql stable security invoker set search_path = ''
-as $$
-  select coalesce(jsonb_agg(to_jsonb(r) order by r.ordinal), '[]')
-  from (
-    select u.note_id as id, n.title, to_jsonb(n.tags) as tags, u.last_action, u.last_used_at,
-           row_number() over (order by u.ordinal) as ordinal,
-           case when u.last_used_at is not null then
-             row_number() over (order by u.last_used_at desc nulls last, u.ordinal desc) end as recency,
-           row_number() over (order by u.last_used_at desc nulls last, u.ordinal desc) as rank
-    from public.agent_note_uses u
-    join public.agent_notes n on n.id = u.note_id
-    where u.conversation_id = p_conversation_id and u.user_id = p_user_id
-      and u.tenant_key = p_tenant_key and p_user_id = p_actor_id
-      and n.tenant_key = p_tenant_key
-      and (n.user_id = p_user_id or n.shared_chat_id = p_chat_id)
-  ) r
-  where r.ordinal <= 10 or r.rank <= 40
-$$;
-
-do $$
-declare
-  f regprocedure;
-begin
-  for f in
-    select p.oid::regprocedure from pg_proc p
-    where p.pronamespace = 'public'::regnamespace and p.proname in (
-      'require_own_notes', 'note_title', 'note_body', 'note_tags', 'require_tag_count', 'note_json',
-      'touch_notes', 'create_note', 'get_note', 'list_notes', 'search_notes', 'update_note',
-      'delete_note', 'share_note', 'note_registry')
-  loop
-    execute format('revoke execute on function %s from public, anon', f);
-    execute format('grant execute on function %s to authenticated, service_role', f);
-  end loop;
-end
-$$;

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pydantic_ai import Agent, RunContext, Tool
-from pydantic_ai.exceptions import AgentRunError, RunCancelled, ToolFailed, UsageLimitExceeded
-from pydantic_ai.models import Model
-from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
-from pydantic_ai.usage import UsageLimits
-
-from bot.agents.prompt import specialist_instructions
+from bot.agents.calling import Hands
+from bot.agents.loop import run
+from bot.agents.model import Declined, Model, ModelFailed
+from bot.agents.requesting import specialist_messages
+from bot.agents.sentences import with_end_marked
 from bot.agents.specialists import Specialist
-from bot.agents.tool_context import without_context
+from bot.agents.toolkit import Toolkit
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.recording import FixedTools, RecordedTools
+from bot.agents.tools.tool import FinalAnswer, Tool, ToolFailed, tool
 
-RETRIES = 2
-_TASK = "Task: {task}\n\nThe person's message:\n{question}"
+_ABOUT = (
+    "Hand a task to a specialist, who sees this conversation, memory and transcript too. "
+    "The specialists:\n"
+)
 
 
 class Delegation:
@@ -32,75 +32,56 @@ class Delegation:
         *,
         model: Model,
         model_named: Callable[[str], Model] | None,
-        tools: Sequence[Tool[ToolDeps]],
-        mcp: AbstractToolset[ToolDeps] | None,
-        limits: UsageLimits,
+        tools: Sequence[Tool],
     ) -> None:
-        self._limits = limits
         self._specialists = {one.name: one for one in specialists}
-        self._agents = {
-            one.name: agent(
-                one.name,
-                model_named(one.model) if one.model and model_named else model,
-                [tool for tool in tools if one.may_use(tool.name)],
-                mcp and mcp.filtered(lambda _, tool, one=one: one.may_use(tool.name)),  # type: ignore[misc]
-            )
+        self._tools = {one.name: Toolkit(tools, allowed=one.may_use) for one in specialists}
+        self._models = {
+            one.name: model_named(one.model) if one.model and model_named else model
             for one in specialists
         }
 
-    def tool(self) -> Tool[ToolDeps]:
+    def tool(self) -> Tool:
         """`ask_specialist`; its description lists who there is."""
         listing = "\n".join(
             f"- {one.name}: {one.description}" for one in self._specialists.values()
         )
-        description = (
-            "Hand a task to a specialist, who sees this conversation, memory and transcript too. "
-            f"Pass the answer on as it is. The specialists:\n{listing}"
-        )
-        return Tool(self.ask, name="ask_specialist", description=description, sequential=True)
+        return tool(self.ask, name="ask_specialist", description=_ABOUT + listing, sequential=True)
 
     def auto_mention(self, consulted: Sequence[str]) -> bool:
         """Whether the sender is addressed: as the specialist asked last has it."""
         return self._specialists[consulted[-1]].auto_mention if consulted else True
 
-    async def ask(self, ctx: RunContext[ToolDeps], name: str, task: str) -> str:
+    async def ask(
+        self, deps: ToolDeps, name: str, task: str, answers_the_person: bool = True
+    ) -> str:
         """Hands `task` to the specialist `name`.
 
         Args:
             name: One of the specialists' names.
             task: What to do, complete and in the person's language.
+            answers_the_person: True gives the specialist's answer to the person as it is and ends
+                your turn. False gives it to you, when there is more to do with it.
         """
-        if name not in self._agents:
-            raise ToolFailed(f"There is no specialist {name!r}; ask {', '.join(self._agents)}.")
-        prompt = ctx.deps.prompt
+        if name not in self._specialists:
+            known = ", ".join(self._specialists)
+            raise ToolFailed(f"There is no specialist {name!r}; ask {known}.")
+        tools = self._tools[name].with_outside(deps.outside)
+        own = self._specialists[name].instructions
         try:
-            result = await self._agents[name].run(
-                _TASK.format(task=task, question=prompt.question),
-                message_history=ctx.deps.history,
-                instructions=specialist_instructions(self._specialists[name].instructions, prompt),
-                deps=ctx.deps,
-                usage=ctx.usage,
-                usage_limits=self._limits,
-                infer_name=False,
+            said = await run(
+                self._models[name],
+                specialist_messages(own, task, deps.prompt, with_tools=bool(tools)),
+                spent=deps.spent,
+                hands=Hands(tools, deps),
+                on_progress=deps.on_progress if answers_the_person else None,
             )
-        except (UsageLimitExceeded, RunCancelled):
-            raise
-        except AgentRunError as exc:
+        except Declined as exc:
+            raise ToolFailed(f"The specialist {name} declined to do this. Say so.") from exc
+        except ModelFailed as exc:
             raise ToolFailed(
                 f"The specialist {name} could not be reached. Answer yourself as well as you can."
             ) from exc
-        ctx.deps.consulted.append(name)
-        return without_context(result.output)
-
-
-def agent(
-    name: str,
-    model: Model,
-    tools: Sequence[Tool[ToolDeps]],
-    mcp: AbstractToolset[ToolDeps] | None,
-) -> Agent[ToolDeps, str]:
-    """An agent whose every tool call is recorded."""
-    toolsets: list[AbstractToolset[ToolDeps]] = [FixedTools(FunctionToolset(tools))]
-    if mcp is not None:
-        toolsets.append(RecordedTools(mcp))
-    return Agent(model, deps_type=ToolDeps, name=name, toolsets=toolsets, retries=RETRIES)
+        deps.consulted.append(name)
+        text = with_end_marked(said.text, deps.prompt.question) if said.cut_off else said.text
+        return FinalAnswer(text) if answers_the_person else text

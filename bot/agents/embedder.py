@@ -8,34 +8,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import structlog
-from openai import (
-    APIConnectionError,
-    APIStatusError,
-    APITimeoutError,
-    AsyncOpenAI,
-    BadRequestError,
-    Omit,
-    OpenAIError,
-    omit,
-)
 
+from bot.agents.endpoint import Endpoint
+from bot.agents.lenient_json import dumps, loads
+from bot.agents.model import Declined, ModelFailed
 from bot.settings import Settings
 from bot.telemetry import metrics
-from memory.kept.embeddings import EmbeddingStore, Unembedded, Vector, as_text, bare
+from memory.kept.embeddings import Vector, as_text, bare
 from memory.recall.passages import Likeness, Passage, RecallScope
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 
 log = structlog.get_logger()
 
 QUESTION_WITHIN_S = 1.0
 _BATCH_WITHIN_S = 30.0
-_BATCH = 64
-# A job of the background looks at so many of a conversation's newest messages, and embeds so many.
-_RECENT = 1000
-_MOST_A_JOB = 512
+_PATH = "/embeddings"
 
 
 class EmbeddingFailed(Exception):
@@ -55,23 +46,24 @@ class Embedder:
 
     def __init__(
         self,
-        client: AsyncOpenAI,
+        endpoint: Endpoint,
         model: str,
         *,
         dimensions: int = 0,
         weight: float = 0.2,
         question_within_s: float = QUESTION_WITHIN_S,
     ) -> None:
-        self._client = client
-        self._model = model
-        self._dimensions: int | Omit = dimensions or omit
+        self._endpoint = endpoint
+        self._asked: dict[str, Any] = {"model": model, "encoding_format": "float"}
+        if dimensions:
+            self._asked["dimensions"] = dimensions
         self._question_within_s = question_within_s
         self.weight = weight
         # Vectors of different lengths do not compare, so they count as different models.
         self.name = f"{model}/{dimensions}" if dimensions else model
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._endpoint.close()
 
     async def of_messages(self, texts: Sequence[str]) -> list[Vector]:
         """The vectors of at most 64 texts, none of them empty, in their order.
@@ -95,34 +87,36 @@ class Embedder:
         return None
 
     async def _ask(self, of: str, texts: Sequence[str], within_s: float) -> list[Vector]:
+        body = dumps({**self._asked, "input": list(texts)})
         try:
             with metrics.EMBEDDING_SECONDS.labels(of=of).time():
                 async with asyncio.timeout(within_s):
-                    answer = await self._client.embeddings.create(
-                        model=self._model,
-                        input=list(texts),
-                        # The SDK's default, base64, is not understood everywhere.
-                        encoding_format="float",
-                        dimensions=self._dimensions,
-                    )
-        except (OpenAIError, TimeoutError, ValueError) as exc:
+                    async with await self._endpoint.posted(_PATH, body) as response:
+                        answer = loads(await response.aread())
+        except (ModelFailed, Declined, TimeoutError, ValueError) as exc:
             raise _translated(exc) from exc
-        # Some servers answer with an error and status 200; the SDK then finds no data.
-        given = sorted(answer.data or (), key=lambda one: one.index)
-        if len(given) != len(texts):
+        vectors = _vectors(answer)
+        if len(vectors) != len(texts):
             raise _failed("incomplete")
-        return [one.embedding for one in given]
+        return vectors
+
+
+def _vectors(answer: Any) -> list[Vector]:
+    """The vectors in their order; some servers answer with an error and status 200."""
+    given = (answer.get("data") if isinstance(answer, dict) else None) or ()
+    try:
+        return [one["embedding"] for one in sorted(given, key=lambda one: one["index"])]
+    except (KeyError, TypeError) as exc:
+        raise _failed("malformed") from exc
 
 
 def _translated(exc: Exception) -> EmbeddingFailed:
-    if isinstance(exc, BadRequestError):
+    if not isinstance(exc, ModelFailed):
+        return _failed("timeout" if isinstance(exc, TimeoutError) else "malformed")
+    if exc.reason == "status_400":
         metrics.EMBEDDING_FAILURES.labels(reason="refused").inc()
         return TextRefused("refused")
-    if isinstance(exc, APIStatusError):
-        return _failed(f"status_{exc.status_code}")
-    if isinstance(exc, TimeoutError | APITimeoutError):
-        return _failed("timeout")
-    return _failed("connection" if isinstance(exc, APIConnectionError) else "malformed")
+    return _failed(exc.reason)
 
 
 def _failed(reason: str) -> EmbeddingFailed:
@@ -138,14 +132,14 @@ def build_embedder(settings: Settings) -> Embedder | None:
     key = settings.embedding_api_key or (
         "" if settings.embedding_base_url else settings.openai_api_key
     )
-    client = AsyncOpenAI(
-        api_key=key or "none",
-        base_url=settings.embedding_base_url or settings.openai_base_url or None,
-        max_retries=0,
-        timeout=_BATCH_WITHIN_S,
+    endpoint = Endpoint(
+        key or "none",
+        settings.embedding_base_url or settings.openai_base_url,
+        timeout_s=_BATCH_WITHIN_S,
+        retries=0,
     )
     return Embedder(
-        client,
+        endpoint,
         settings.embedding_model,
         dimensions=settings.embedding_dimensions,
         weight=settings.recall_vector_weight,
@@ -167,49 +161,3 @@ async def find(
     return await store.find(
         context, query, scope=scope, k=k, before_id=before_id, likeness=likeness
     )
-
-
-async def embed_new(
-    rpc: Rpc,
-    embedder: Embedder,
-    context: AgentMemoryContext,
-    *,
-    most: int = _MOST_A_JOB,
-    recent: int | None = _RECENT,
-) -> int:
-    """Embeds messages of the conversation that have no embedding, newest first; returns how many.
-
-    At most `most`, among the `recent` newest. Raises `EmbeddingFailed` and `StoreError`.
-    """
-    store = EmbeddingStore(rpc)
-    done = 0
-    while done < most:
-        limit = min(_BATCH, most - done)
-        messages = await store.missing(context, embedder.name, limit=limit, recent=recent)
-        if messages is None:
-            log.warning("embedding.no_vectors", next_step="run scripts/migrate: it says why")
-        if not messages:
-            break
-        saved = await store.save(context, embedder.name, await _embedded(embedder, messages))
-        if not saved:
-            break  # what is left is refused, or has just gone
-        done += saved
-    return done
-
-
-async def _embedded(
-    embedder: Embedder, messages: Sequence[Unembedded]
-) -> list[tuple[Unembedded, Vector]]:
-    """Each message with its vector, without those that the endpoint does not take."""
-    try:
-        vectors = await embedder.of_messages([bare(message.content) for message in messages])
-    except TextRefused:
-        if len(messages) == 1:
-            log.warning("embedding.refused", id=messages[0].id)
-            return []
-        half = len(messages) // 2
-        return [
-            *await _embedded(embedder, messages[:half]),
-            *await _embedded(embedder, messages[half:]),
-        ]
-    return [pair for pair in zip(messages, vectors, strict=True) if any(pair[1])]

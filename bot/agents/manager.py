@@ -1,59 +1,38 @@
 """The manager: turns what is known about a conversation into one reply, with tools and specialists.
 
-The agent loop is PydanticAI's; which tools there are, and what a failure or limit means, is here.
-Agents are built once; everything that differs between turns is in the prompt and the tools' deps.
+The loop is in `loop`; which tools there are, and what a failure or limit means, is here. Everything
+that differs between turns is in the prompt and the tools' deps.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from pydantic_ai import Agent, Tool
-from pydantic_ai.exceptions import AgentRunError, UnexpectedModelBehavior, UsageLimitExceeded
-from pydantic_ai.messages import (
-    BinaryContent,
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    TextPart,
-    UserContent,
-    UserPromptPart,
-)
-from pydantic_ai.models import Model
-from pydantic_ai.toolsets import AbstractToolset
-from pydantic_ai.usage import RunUsage, UsageLimits
-
-from bot.agents.delegation import RETRIES, Delegation, agent
-from bot.agents.progress import Handler, OnProgress, Progress, reporting, without_thoughts
-from bot.agents.prompt import (
-    Answer,
-    ModelUnavailable,
-    Prompt,
-    is_chinese,
-    manager_instructions,
-)
+from bot.agents.calling import Hands
+from bot.agents.delegation import Delegation
+from bot.agents.limits import LimitReached, Limits, Spent
+from bot.agents.loop import Said, run
+from bot.agents.model import Declined, Model, ModelFailed
+from bot.agents.progress import OnProgress
+from bot.agents.prompt import Answer, ModelUnavailable, Prompt
+from bot.agents.requesting import manager_messages
+from bot.agents.sentences import cut_short, declined, with_end_marked
 from bot.agents.specialists import Specialist
-from bot.agents.tool_context import without_context
+from bot.agents.toolkit import Toolkit
 from bot.agents.tools.conversation import conversation_tools
 from bot.agents.tools.deps import Recall, ToolDeps
 from bot.agents.tools.memory import memory_tools
 from bot.agents.tools.notes import note_tools
-from bot.agents.tools.recording import clean_text
-from memory.context import Message
+from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox
 from memory.kept.notes import NoteStore
 from memory.store import MemoryStore
 
 __all__ = ["Answer", "Manager", "ModelUnavailable", "Prompt", "Stores", "tool_names"]
 
-LIMITS = UsageLimits(request_limit=12, tool_calls_limit=20, total_tokens_limit=120_000)
-
-CUT_SHORT = {
-    "zh": "这次我没能在限定的步骤或时间内完成回答，请把问题拆小一点再问一次。",
-    "en": "I could not finish this answer within my limits. Please ask again, in smaller steps.",
-}
-_DONE = {"zh": "已经完成的操作：", "en": "Done so far: "}
+LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +42,24 @@ class Stores:
     memory: MemoryStore
     notes: NoteStore
     recall: Recall | None = None
+
+
+class Outside(Protocol):
+    """Where tools come from that are not always there."""
+
+    def tools(self) -> Toolbox:
+        """The tools there are now; the same box as before unless they have changed."""
+        ...
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One question on its way; `deps` None: there are no tools."""
+
+    prompt: Prompt
+    spent: Spent
+    deps: ToolDeps | None
+    on_progress: OnProgress | None
 
 
 def tool_names() -> frozenset[str]:
@@ -83,24 +80,20 @@ class Manager:
         *,
         stores: Stores | None = None,
         specialists: Sequence[Specialist] = (),
-        mcp: AbstractToolset[ToolDeps] | None = None,
+        mcp: Outside | None = None,
         model_named: Callable[[str], Model] | None = None,
-        limits: UsageLimits = LIMITS,
+        limits: Limits = LIMITS,
     ) -> None:
+        self._model = model
         self._stores = stores
         self._limits = limits
-        self._plain: Agent[None, str] = Agent(model, name="manager", retries=RETRIES)
+        self._mcp = mcp
         tools = _tools(with_recall=bool(stores and stores.recall))
         self._delegation = Delegation(
-            specialists,
-            model=model,
-            model_named=model_named,
-            tools=tools,
-            mcp=mcp,
-            limits=limits,
+            specialists, model=model, model_named=model_named, tools=tools
         )
         asking = [self._delegation.tool()] if specialists else []
-        self._equipped = agent("manager", model, [*tools, *asking], mcp)
+        self._tools = Toolkit([*tools, *asking])
 
     async def answer(
         self, prompt: Prompt, *, timeout_s: float, on_progress: OnProgress | None = None
@@ -108,136 +101,69 @@ class Manager:
         """The reply to `prompt`. Raises `ModelUnavailable` after `timeout_s` at the latest.
 
         When a limit is hit, or the model fails after tools have worked, the reply says so honestly
-        and keeps the tool calls. With `on_progress` the model streams and each step is reported.
+        and keeps the tool calls; also when the model declines. With `on_progress` the model streams
+        and each step is reported.
         """
-        deps = self._deps(prompt)
-        usage = RunUsage()
+        turn = self._turn(prompt, on_progress)
         try:
             async with asyncio.timeout(timeout_s):
-                text = _said(await self._either_way(prompt, deps, usage, on_progress))
-        except (TimeoutError, AgentRunError) as exc:
-            reason = "timeout" if isinstance(exc, TimeoutError) else type(exc).__name__
-            if not isinstance(exc, UsageLimitExceeded) and not (deps and deps.calls):
+                said = await self._run(turn)
+        except Declined as exc:
+            return self._answer(declined(prompt.question, str(exc)), turn, cut_short="declined")
+        except (TimeoutError, ModelFailed, LimitReached) as exc:
+            reason = "timeout" if isinstance(exc, TimeoutError) else exc.reason
+            calls = turn.deps.calls if turn.deps else []
+            if not isinstance(exc, LimitReached) and not calls:
                 raise ModelUnavailable(reason) from exc
-            return self._answer(_cut_short(prompt, deps), deps, usage, cut_short=reason)
-        return self._answer(text, deps, usage)
+            return self._answer(cut_short(prompt.question, calls), turn, cut_short=reason)
+        text = with_end_marked(said.text, prompt.question) if said.cut_off else said.text
+        return self._answer(text, turn, cut_short="length" if said.cut_off else "")
 
-    async def _either_way(
-        self,
-        prompt: Prompt,
-        deps: ToolDeps | None,
-        usage: RunUsage,
-        on_progress: OnProgress | None,
-    ) -> str:
-        """The text, streamed if wanted; a stream that broke off is asked for again as a whole."""
-        if on_progress is None:
-            return await self._run(prompt, deps, usage)
-        begun = False
-
-        async def report(progress: Progress) -> None:
-            nonlocal begun
-            begun = True
-            await on_progress(progress)
-
-        try:
-            return await self._run(prompt, deps, usage, reporting(report))
-        except UsageLimitExceeded:
-            raise
-        except AgentRunError:
-            if not begun or (deps and deps.calls):
-                raise
-        return await self._run(prompt, deps, usage)
-
-    async def _run(
-        self,
-        prompt: Prompt,
-        deps: ToolDeps | None,
-        usage: RunUsage,
-        handler: Handler | None = None,
-    ) -> str:
-        instructions = manager_instructions(prompt, with_tools=deps is not None)
-        history = [_model_message(message) for message in prompt.history]
-        if deps is None:
-            plain = await self._plain.run(
-                _asked(prompt),
-                message_history=history,
-                instructions=instructions,
-                usage=usage,
-                usage_limits=self._limits,
-                event_stream_handler=handler,
-                infer_name=False,
-            )
-            return plain.output
-        deps.history = history
-        equipped = await self._equipped.run(
-            _asked(prompt),
-            message_history=history,
-            instructions=instructions,
-            deps=deps,
-            usage=usage,
-            usage_limits=self._limits,
-            event_stream_handler=handler,
-            infer_name=False,
+    async def _run(self, turn: _Turn) -> Said:
+        deps = turn.deps
+        return await run(
+            self._model,
+            manager_messages(turn.prompt, with_tools=deps is not None),
+            spent=turn.spent,
+            hands=Hands(self._tools.with_outside(deps.outside), deps) if deps else None,
+            on_progress=turn.on_progress,
         )
-        return equipped.output
 
-    def _deps(self, prompt: Prompt) -> ToolDeps | None:
+    def _turn(self, prompt: Prompt, on_progress: OnProgress | None) -> _Turn:
+        spent = Spent(self._limits)
         if self._stores is None or prompt.context is None:
-            return None
-        return ToolDeps(
+            return _Turn(prompt, spent, None, on_progress)
+        deps = ToolDeps(
             context=prompt.context,
             notes=self._stores.notes,
             store=self._stores.memory,
             prompt=prompt,
             recall=self._stores.recall,
+            outside=self._mcp.tools() if self._mcp else NO_TOOLS,
+            spent=spent,
+            on_progress=on_progress,
         )
+        return _Turn(prompt, spent, deps, on_progress)
 
-    def _answer(
-        self, text: str, deps: ToolDeps | None, usage: RunUsage, *, cut_short: str = ""
-    ) -> Answer:
-        consulted = tuple(deps.consulted) if deps else ()
-        return Answer(
+    def _answer(self, text: str, turn: _Turn, *, cut_short: str = "") -> Answer:
+        deps, tokens = turn.deps, turn.spent
+        answer = Answer(
             text=text,
-            tool_calls=tuple(deps.calls) if deps else (),
-            input_tokens=usage.input_tokens or 0,
-            output_tokens=usage.output_tokens or 0,
-            follow_ups=tuple(deps.follow_ups) if deps else (),
-            pending_actions=tuple(deps.pending) if deps else (),
-            specialists=consulted,
-            auto_mention=self._delegation.auto_mention(consulted),
+            input_tokens=tokens.input_tokens,
+            output_tokens=tokens.output_tokens,
             cut_short=cut_short,
         )
+        if deps is None:
+            return answer
+        return replace(
+            answer,
+            tool_calls=tuple(deps.calls),
+            follow_ups=tuple(deps.follow_ups),
+            pending_actions=tuple(deps.pending),
+            specialists=tuple(deps.consulted),
+            auto_mention=self._delegation.auto_mention(deps.consulted),
+        )
 
 
-def _tools(*, with_recall: bool) -> list[Tool[ToolDeps]]:
+def _tools(*, with_recall: bool) -> list[Tool]:
     return [*note_tools(), *memory_tools(with_recall=with_recall), *conversation_tools()]
-
-
-def _asked(prompt: Prompt) -> str | list[UserContent]:
-    """The question, with the images that came with it."""
-    if not prompt.images:
-        return prompt.question
-    seen = [BinaryContent(image.data, media_type=image.media_type) for image in prompt.images]
-    return [prompt.question, *seen]
-
-
-def _said(output: str) -> str:
-    """What of the model's output is an answer. Raises `AgentRunError` when nothing is."""
-    text = clean_text(without_context(without_thoughts(output)))
-    if not text.strip():
-        raise UnexpectedModelBehavior("the model thought and said nothing")
-    return text
-
-
-def _cut_short(prompt: Prompt, deps: ToolDeps | None) -> str:
-    """An honest sentence in the question's language, with the names of the steps that were done."""
-    language = "zh" if is_chinese(prompt.question) else "en"
-    done = [call["name"] for call in deps.calls if call["ok"]] if deps else []
-    steps = f"\n\n{_DONE[language]}{', '.join(dict.fromkeys(done))}" if done else ""
-    return CUT_SHORT[language] + steps
-
-
-def _model_message(message: Message) -> ModelMessage:
-    if message.role == "assistant":
-        return ModelResponse(parts=[TextPart(message.content)])
-    return ModelRequest(parts=[UserPromptPart(message.content)])

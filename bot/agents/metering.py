@@ -6,25 +6,10 @@ schemas of its tools is learned from the `usage` that comes with each response.
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Sequence
 
-from pydantic_ai import RunContext
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    UserPromptPart,
-)
-from pydantic_ai.models import ModelRequestParameters, StreamedResponse
-from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import ToolDefinition
-
-from bot.agents.completions import PlainChatModel
+from bot.agents.model import Message, Model, OnText, Request, Response
+from bot.agents.tools.tool import Toolbox
 from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from memory.tokens import Calibration, estimate_tokens
 
@@ -46,87 +31,44 @@ class Meter:
         self._requests += 1
         return self._requests <= _LEARNING or self._requests % _SAMPLE == 0
 
-    def observe(
-        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], reported: int
-    ) -> None:
+    def observe(self, request: Request, reported: int) -> None:
         """Learns from a request and its reported prompt tokens. Requests with images, whose cost
         no text tells, change nothing."""
-        estimated = _estimated(messages)
+        estimated = _estimated(request.messages)
         if estimated is not None:
-            self.calibration = self.calibration.observe(estimated + self._cost(tools), reported)
+            cost = estimated + self._cost(request.tools)
+            self.calibration = self.calibration.observe(cost, reported)
 
-    def _cost(self, tools: Sequence[ToolDefinition]) -> int:
-        names = tuple(tool.name for tool in tools)
+    def _cost(self, tools: Toolbox) -> int:
+        names = tuple(tools)
         if names not in self._tools:
-            self._tools[names] = sum(map(_schema_cost, tools))
+            self._tools[names] = estimate_tokens(tools.json.decode()) if names else 0
         return self._tools[names]
 
 
-class MeteredChatModel(PlainChatModel):
-    """A Chat Completions model that tells its `meter` what requests were reported to cost."""
+class MeteredModel:
+    """A model that tells `meter` what its requests were reported to cost."""
 
-    def __init__(self, name: str, *, provider: Any, meter: Meter) -> None:
-        super().__init__(name, provider=provider)
+    def __init__(self, model: Model, meter: Meter) -> None:
+        self._model = model
         self._meter = meter
 
-    async def request(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-    ) -> ModelResponse:
-        response = await super().request(messages, model_settings, model_request_parameters)
+    async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
+        response = await self._model.respond(request, on_text)
         if self._meter.wants():
-            reported = response.usage.input_tokens
-            self._meter.observe(messages, model_request_parameters.function_tools, reported)
+            self._meter.observe(request, response.input_tokens)
         return response
 
-    @asynccontextmanager
-    async def request_stream(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-        run_context: RunContext[Any] | None = None,
-    ) -> AsyncGenerator[StreamedResponse]:
-        async with super().request_stream(
-            messages, model_settings, model_request_parameters, run_context
-        ) as response:
-            yield response
-            if self._meter.wants():
-                reported = response.usage.input_tokens
-                self._meter.observe(messages, model_request_parameters.function_tools, reported)
 
-
-def _estimated(messages: Sequence[ModelMessage]) -> int | None:
+def _estimated(messages: Sequence[Message]) -> int | None:
     """Our estimate of what the messages cost; None when there is more than text in them."""
     cost = REPLY_OVERHEAD
-    instructions = ""
     for message in messages:
-        if message.kind == "request":
-            instructions = message.instructions or instructions
-        for part in message.parts:
-            text = _text(part)
-            if text is None:
-                return None
-            cost += estimate_tokens(text) + MESSAGE_OVERHEAD
-    return cost + (estimate_tokens(instructions) + MESSAGE_OVERHEAD if instructions else 0)
-
-
-def _text(part: object) -> str | None:
-    match part:
-        case UserPromptPart(content=str(text)) | TextPart(content=text):
-            return text
-        case UserPromptPart():
+        content = message.get("content") or ""
+        if not isinstance(content, str):
             return None
-        case ThinkingPart():
-            return ""
-        case ToolCallPart():
-            return f"{part.tool_name} {part.args_as_json_str()}"
-    render = getattr(part, "model_response_str", None)
-    return render() if render else str(getattr(part, "content", ""))
-
-
-def _schema_cost(tool: ToolDefinition) -> int:
-    schema = {"description": tool.description, "parameters": tool.parameters_json_schema}
-    return estimate_tokens(f"{tool.name} {json.dumps(schema, ensure_ascii=False)}")
+        functions = [call["function"] for call in message.get("tool_calls", ())]
+        called = (f"{one['name']} {one['arguments']}" for one in functions)
+        texts = [text for text in (content, *called) if text]
+        cost += sum(estimate_tokens(text) + MESSAGE_OVERHEAD for text in texts)
+    return cost

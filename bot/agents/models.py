@@ -2,53 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
-from pydantic_ai.models import Model
-from pydantic_ai.models.fallback import FallbackModel
-from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
-
-from bot.agents.completions import PlainChatModel, PlainOpenAI
-from bot.agents.metering import Meter, MeteredChatModel
-from bot.agents.offline.model import offline_model
+from bot.agents.chat import ChatModel
+from bot.agents.endpoint import Endpoint
+from bot.agents.fallback import Fallback
+from bot.agents.metering import Meter, MeteredModel
+from bot.agents.model import Model
+from bot.agents.offline.model import OfflineModel
 from bot.settings import Settings
 
-_RETRIES = 2
 
+class Models:
+    """The models of the configured endpoint, over one shared client; `await close()` at the end.
 
-def build_model(settings: Settings) -> Model:
-    """The model of the settings; with a fallback it gets at most half of the time."""
-    return models(settings)(settings.openai_model)
-
-
-def models(settings: Settings, meter: Meter | None = None) -> Callable[[str], Model]:
-    """Gives the model of a name at the configured endpoint, over one shared client.
-
-    The fallback model stands behind each. Without a key every name is the offline model. `meter`
-    learns from what the main model reports.
+    With a fallback model the first one gets at most half of the time. Without a key every name is
+    the offline model. `meter` learns from what the main model reports.
     """
-    if not settings.openai_api_key:
-        offline = offline_model()
-        return lambda _: offline
-    share = 0.5 if settings.openai_fallback_model else 1.0
-    client = PlainOpenAI(
-        api_key=settings.openai_api_key,
-        base_url=settings.openai_base_url or None,
-        timeout=settings.model_timeout_seconds * share,
-        max_retries=_RETRIES,
-    )
-    provider = OpenAICompatibleProvider("openai-compatible", openai_client=client)
 
-    def named(name: str) -> Model:
-        first = (
-            MeteredChatModel(name, provider=provider, meter=meter)
-            if meter and name == settings.openai_model
-            else PlainChatModel(name, provider=provider)
+    def __init__(self, settings: Settings, meter: Meter | None = None) -> None:
+        self._settings = settings
+        self._meter = meter
+        share = 0.5 if settings.openai_fallback_model else 1.0
+        self._timeout_s = settings.model_timeout_seconds * share
+        self._endpoint = Endpoint(
+            settings.openai_api_key, settings.openai_base_url, timeout_s=self._timeout_s
         )
-        if not settings.openai_fallback_model:
-            return first
-        second = PlainChatModel(settings.openai_fallback_model, provider=provider)
-        return FallbackModel(first, second, fallback_on=(ModelAPIError, UnexpectedModelBehavior))
 
-    return named
+    def main(self) -> Model:
+        """The model of the settings."""
+        return self.named(self._settings.openai_model)
+
+    def named(self, name: str) -> Model:
+        """The model `name`, with the fallback model behind it."""
+        if not self._settings.openai_api_key:
+            return OfflineModel()
+        first: Model = ChatModel(self._endpoint, name)
+        if self._meter and name == self._settings.openai_model:
+            first = MeteredModel(first, self._meter)
+        if not self._settings.openai_fallback_model:
+            return first
+        second = ChatModel(self._endpoint, self._settings.openai_fallback_model)
+        return Fallback(first, second, within_s=self._timeout_s)
+
+    async def close(self) -> None:
+        await self._endpoint.close()

@@ -5,19 +5,8 @@ Endpoints mark thoughts as parts of their own, or put them in `<think>` tags bef
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
-
-from pydantic_ai import RunContext
-from pydantic_ai.messages import (
-    AgentStreamEvent,
-    FunctionToolCallEvent,
-    PartDeltaEvent,
-    PartStartEvent,
-    TextPart,
-    TextPartDelta,
-)
 
 from bot.agents.tool_context import without_context
 
@@ -33,7 +22,6 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], Awaitable[None]]
-Handler = Callable[[RunContext[Any], AsyncIterable[AgentStreamEvent]], Awaitable[None]]
 
 
 def without_thoughts(text: str) -> str:
@@ -48,27 +36,3 @@ def said_so_far(parts: Iterable[str]) -> str:
     """What of an unfinished response can be shown already: not the beginning of a think tag."""
     text = without_context(without_thoughts("".join(parts)))
     return "" if _OPEN.startswith(text.strip()) else text
-
-
-def reporting(on_progress: OnProgress) -> Handler:
-    """A PydanticAI event handler that reports text and tools, response by response.
-
-    The text of a response that goes on to call tools is dropped, as it is in the final answer.
-    """
-
-    async def report(_: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
-        parts: dict[int, str] = {}
-        async for event in events:
-            match event:
-                case PartStartEvent(index=index, part=TextPart(content=content)):
-                    parts[index] = content
-                case PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=more)):
-                    parts[index] = parts.get(index, "") + more
-                case FunctionToolCallEvent(part=call):
-                    await on_progress(Progress(tool=call.tool_name))
-                    continue
-                case _:
-                    continue
-            await on_progress(Progress(text=said_so_far(parts.values())))
-
-    return report

@@ -18,6 +18,8 @@ SUMMARY = "Summary of this thread before the messages below (made from them, no 
 SHORTENED = "not every key fits here; read_working_memory gives all of them."
 REGISTRY = "Note registry (the notes of this conversation, in order of creation):"
 
+OWNER = "Instructions of the owner of this bot, who comes before everybody in the chat:"
+
 MEMORY_AWAY = (
     "It cannot be reached at the moment, so you see only this message: say so when the question"
     " depends on anything earlier, and do not guess. What is said now is kept and will be there"
@@ -38,9 +40,9 @@ question, directly and briefly, in Markdown (headings, lists, code and small tab
 
 TOOL_RULES = """\
 Working with tools:
-- Remember ids. Earlier answers may end in a block "[Tool context: …]" with the tools used, their
-  results and references. It is context for you: use its ids, never write such a block or an id
-  into an answer unless somebody asks for the id.
+- Remember ids. Your recent tool calls stand in the conversation with results and references;
+  older answers end in a block "[Tool context: …]" with the same. It is context for you: use its
+  ids, never write such a block or an id into an answer unless somebody asks for the id.
 - Keep track of recent actions. The note registry lists the notes of this conversation even when
   the messages about them are no longer shown; it is newer than any tool context.
 - "that note", "the note", "it" (那条笔记, 它) mean the most recently used note (recency 1);
@@ -86,6 +88,8 @@ class Prompt:
 
     `images` came with the question; only models that see are given any.
 
+    `owner` are the instructions of the bot's owner.
+
     `context` is whose memory the tools work on; without it the model gets no tools. `registry`
     (`tool_context.registry_table`), `transcript`, `recalled` and `summary` are rendered texts.
     """
@@ -105,6 +109,7 @@ class Prompt:
     summary: str = ""
     memory_away: bool = False
     images: tuple[Image, ...] = ()
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +150,18 @@ class Answer:
 
 
 def manager_rules(
-    bot_name: str, subject: str, now: datetime, *, with_tools: bool, memory_away: bool
+    bot_name: str,
+    subject: str,
+    now: datetime,
+    *,
+    with_tools: bool,
+    memory_away: bool,
+    owner: str = "",
 ) -> str:
     """What the manager is told in every turn, whatever there is to remember."""
     rules = RULES.format(bot_name=one_line(bot_name), subject=one_line(subject))
-    told = (rules, TOOL_RULES if with_tools else "", _circumstances(now, memory_away))
+    tools = TOOL_RULES if with_tools else ""
+    told = (rules, tools, _by_the_owner(owner), _circumstances(now, memory_away))
     return "\n\n".join(part for part in told if part)
 
 
@@ -161,6 +173,7 @@ def manager_instructions(prompt: Prompt, *, with_tools: bool) -> str:
         prompt.now,
         with_tools=with_tools,
         memory_away=prompt.memory_away,
+        owner=prompt.owner,
     )
     return "\n\n".join(part for part in (rules, knowledge(prompt)) if part)
 
@@ -170,7 +183,8 @@ def specialist_instructions(own: str, prompt: Prompt) -> str:
     rules = SPECIALIST_RULES.format(
         bot_name=one_line(prompt.bot_name), subject=one_line(prompt.subject)
     )
-    parts = (own, rules, _circumstances(prompt.now, prompt.memory_away), knowledge(prompt))
+    circumstances = _circumstances(prompt.now, prompt.memory_away)
+    parts = (own, rules, _by_the_owner(prompt.owner), circumstances, knowledge(prompt))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -186,6 +200,10 @@ def knowledge(prompt: Prompt) -> str:
         ("Earlier messages that may matter for the question:", prompt.recalled),
         ("What was said in this chat just now (author: text, oldest first):", prompt.transcript),
     )
+
+
+def _by_the_owner(instructions: str) -> str:
+    return _titled((OWNER, instructions.strip()))
 
 
 def _circumstances(now: datetime, memory_away: bool) -> str:

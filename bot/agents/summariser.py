@@ -9,14 +9,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
-from pydantic_ai import Agent
-from pydantic_ai.exceptions import AgentRunError
-from pydantic_ai.models import Model
-from pydantic_ai.settings import ModelSettings
 
-from bot.agents.models import build_model
+from bot.agents.model import Declined, Model, ModelFailed, Request
+from bot.agents.models import Models
 from bot.agents.progress import without_thoughts
 from bot.agents.quotation import quoted
+from bot.agents.requesting import plain_messages
 from bot.settings import Settings
 from bot.telemetry import metrics
 from memory.summary.extraction import extract
@@ -43,12 +41,11 @@ shown. Write the next version from the summary so far and the messages that foll
 Answer with the summary only."""
 
 
-def build_summariser(settings: Settings) -> Summarise:
+def build_summariser(settings: Settings, models: Models) -> Summarise:
     """The summariser of the settings."""
     if not settings.openai_api_key:
         return extractive
-    name = settings.summary_model or settings.openai_model
-    return model_summariser(build_model(settings.model_copy(update={"openai_model": name})))
+    return model_summariser(models.named(settings.summary_model or settings.openai_model))
 
 
 async def extractive(earlier: str, lines: Sequence[Line]) -> str:
@@ -59,20 +56,15 @@ async def extractive(earlier: str, lines: Sequence[Line]) -> str:
 
 def model_summariser(model: Model, *, time_limit_s: float = TIME_LIMIT_S) -> Summarise:
     """Asks `model`; after a failure, or `time_limit_s` (s), the rules take its place."""
-    agent: Agent[None, str] = Agent(
-        model,
-        output_type=str,
-        name="summary",
-        instructions=_INSTRUCTIONS,
-        model_settings=ModelSettings(max_tokens=_MOST_TOKENS, temperature=0),
-    )
 
     async def summarise(earlier: str, lines: Sequence[Line]) -> str:
+        messages = plain_messages(_INSTRUCTIONS, asked(earlier, lines))
+        request = Request(messages, max_tokens=_MOST_TOKENS, temperature=0)
         try:
             async with asyncio.timeout(time_limit_s):
-                run = await agent.run(asked(earlier, lines), infer_name=False)
-            text = without_thoughts(run.output).strip()
-        except (TimeoutError, AgentRunError) as exc:
+                response = await model.respond(request)
+            text = without_thoughts(response.text).strip()
+        except (TimeoutError, ModelFailed, Declined) as exc:
             log.warning("summary.model_failed", error=type(exc).__name__)
             text = ""
         if not text:

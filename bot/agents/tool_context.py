@@ -1,15 +1,19 @@
-"""What earlier tool calls did, as a block under the message they belong to. Pure.
+"""What earlier tool calls did, as a model is given it. Pure.
 
-The stored message stays the text of the card; the block exists only in what a model is given.
+Those of recent answers are real pairs of call and result, which no model imitates; those of older
+ones are a block under the message they belong to. The stored message stays the text of the card.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from bot.agents.tools.tool import as_error
+from memory.context import Exchange
 from memory.kept.notes import RegisteredNote
 
 HEADING = "[Tool context: what the tools did for this reply. Not part of the reply.]"
@@ -17,6 +21,8 @@ NOTE_COLUMNS = "| no. | title | ID | tags | last action | recency (1 = used last
 
 _LONGEST_ARGUMENTS = 600
 _LONGEST_RESULT = 800
+_LONGEST_PAIRED = 2000
+_LONGEST_ARGUMENT = 200
 _MOST_CALLS = 20
 _REFERENCE = re.compile(r"\(ID:\s*([^()\s]{1,120})\)|\"id\"\s*:\s*\"([^\"\s]{1,120})\"")
 _MARK = HEADING.split(":", 1)[0]
@@ -41,6 +47,15 @@ def enrich(content: str, tool_calls: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def exchanges(message_id: int, tool_calls: Sequence[Mapping[str, Any]]) -> tuple[Exchange, ...]:
+    """The calls of the stored message as pairs, always the same for the same message.
+
+    Long arguments and results are cut; below each result stand the ids that were picked out of it.
+    """
+    calls = enumerate(tool_calls[:_MOST_CALLS])
+    return tuple(_paired(f"{message_id}-{number}", call) for number, call in calls)
+
+
 def references(result: object) -> list[str]:
     """The ids in a tool's result, each once, in order."""
     found = _REFERENCE.finditer(result if isinstance(result, str) else _json(result))
@@ -58,6 +73,28 @@ def registry_table(entries: Iterable[RegisteredNote]) -> str:
     if not rows:
         return ""
     return "\n".join([NOTE_COLUMNS, "|---|---|---|---|---|---|", *rows])
+
+
+def _paired(key: str, call: Mapping[str, Any]) -> Exchange:
+    result = call.get("result")
+    text = result if isinstance(result, str) else _json(result)
+    cut = text if len(text) <= _LONGEST_PAIRED else f"{text[:_LONGEST_PAIRED]} … (cut)"
+    told = cut if call.get("ok") else as_error(cut)
+    ids = _referenced(references(result))
+    return Exchange(
+        # Nine letters and digits is what every endpoint takes as an id (Mistral, no other form).
+        id=hashlib.blake2b(key.encode(), digest_size=5).hexdigest()[:9],
+        name=str(call.get("name") or ""),
+        arguments=_arguments(call.get("arguments") or {}),
+        result=f"{told}\n{ids}" if ids else told,
+    )
+
+
+def _arguments(given: Mapping[str, Any]) -> str:
+    """The arguments as JSON; where they are long, long values are cut."""
+    if len(whole := _json(given)) <= _LONGEST_PAIRED:
+        return whole
+    return _json({key: _line(_json(value), _LONGEST_ARGUMENT) for key, value in given.items()})
 
 
 def _described(number: int, call: Mapping[str, Any]) -> list[str]:

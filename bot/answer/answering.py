@@ -16,14 +16,15 @@ from bot.commands.doing import Asked, answer_command
 from bot.commands.words import parse
 from bot.group.decisions import Reason
 from bot.group.transcript import transcript
-from bot.languages import Language, has_chinese, language_of
+from bot.languages import Language, language_of
 from bot.reply.buttons import Reply, reply_of
 from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn
 from memory.recall.passages import RecallScope, needs_recall, render
+from memory.text import has_han
 from memory.tokens import estimate_tokens
 
 log = structlog.get_logger()
@@ -90,7 +91,7 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
     return build_prompt(
         opened,
         turn.question,
-        _scene(turn),
+        _scene(turn, services.settings.bot_instructions),
         context=turn.context,
         turn_id=turn.id,
         transcript=_transcript(turn),
@@ -142,7 +143,8 @@ async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
                 before_id=oldest,
             )
     except StoreError as exc:
-        log.warning("recall.unavailable", turn_id=turn.id, error=type(exc).__name__)
+        event = "recall.unavailable" if isinstance(exc, StoreUnavailable) else "recall.refused"
+        log.warning(event, turn_id=turn.id, error=type(exc).__name__, code=exc.code)
         return ""
     return render(found, names=turn.names.known)
 
@@ -150,16 +152,17 @@ async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
 def _sorry(turn: Turn, reason: str) -> Answer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
     log.error("model.unavailable", turn_id=turn.id, reason=reason)
-    return Answer(SORRY["zh" if has_chinese(turn.question) else "en"])
+    return Answer(SORRY["zh" if has_han(turn.question) else "en"])
 
 
-def _scene(turn: Turn) -> Scene:
+def _scene(turn: Turn, owner: str) -> Scene:
     return Scene(
         bot_name=turn.bot.name,
         subject=turn.names.name(turn.context.user_id),
         names=turn.names.known,
         labelled=turn.in_group,
         now=datetime.now().astimezone(),
+        owner=owner,
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from dataclasses import dataclass, replace
 
 import structlog
@@ -34,7 +33,6 @@ log = structlog.get_logger()
 _RECENT = 20
 _RECENT_S = 3600
 _LOOK_BACK_TIMEOUT_S = 2.0
-_DENIED_S = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ async def recent_messages(
     services: Services, event: MessageEvent, bot: Person
 ) -> tuple[MessageRecord, ...]:
     """What was said in the chat lately, from Feishu's list where the scope allows, oldest first."""
-    if time.monotonic() < services.denials.get("list_messages", 0.0):
+    if services.denials.stands("list_messages"):
         return ()
     in_thread = bool(event.thread_id)
     now = int(services.clock())
@@ -104,7 +102,7 @@ async def recent_messages(
             )
     except (TimeoutError, FeishuFailure) as exc:
         if isinstance(exc, FeishuError):
-            services.denials["list_messages"] = time.monotonic() + _DENIED_S
+            services.denials.note("list_messages")
         log.info("recent_messages.unavailable", error=type(exc).__name__)
         return ()
     names = services.people.of(event.tenant_key)

@@ -9,7 +9,6 @@ question from being answered.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,6 @@ import structlog
 
 from bot.agents.prompt import Image, one_line
 from bot.agents.quotation import quotation, remark
-from bot.answer.pictures import MOST_BYTES, MOST_IMAGES, media_type
 from bot.feishu import markup
 from bot.feishu.content import Attachment
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
@@ -28,18 +26,25 @@ from bot.group.transcript import MessageRecord
 from bot.mentions import Person, from_card
 from bot.people.names import Names
 from bot.services import Services
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from memory.models import StoredMessage
 from memory.scope import AgentMemoryContext
 
 log = structlog.get_logger()
 
 QUOTING = "[quoting another message]"
+MOST_IMAGES = 4
+MOST_BYTES = 10_000_000
+_BEGINNINGS = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
 
 _WITHIN_S = 3.0
 _QUOTE_WITHIN_S = 1.5
 _DENIAL = "get_message"
-_DENIED_S = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class _Quoted:
     attachments: tuple[Attachment, ...] = ()
 
 
-def kept(event: MessageEvent, question: str) -> str:
+def stored_text(event: MessageEvent, question: str) -> str:
     """What is stored of the question."""
     return f"{question}\n{QUOTING}" if _quotes(event) else question
 
@@ -118,9 +123,11 @@ async def _own(
 ) -> StoredMessage | None:
     try:
         return await services.store.said(context, message_id)
+    except StoreUnavailable as exc:
+        log.warning("incoming.memory_away", error=type(exc).__name__, code=exc.code)
     except StoreError as exc:
-        log.warning("incoming.memory_away", error=type(exc).__name__)
-        return None
+        log.error("incoming.quote_refused", error=type(exc).__name__, code=exc.code)
+    return None
 
 
 def _from_memory(names: Names, own: StoredMessage) -> _Quoted:
@@ -158,14 +165,14 @@ async def _forwarded(services: Services, source: Source) -> str:
 
 
 async def _fetched(services: Services, message_id: str) -> list[RawMessage]:
-    if time.monotonic() < services.denials.get(_DENIAL, 0.0):
+    if services.denials.stands(_DENIAL):
         return []
     try:
         async with asyncio.timeout(_QUOTE_WITHIN_S):
             return await services.feishu.get_message(message_id, user_card_content=True)
     except (TimeoutError, FeishuFailure) as exc:
         if isinstance(exc, FeishuError) and exc.action is Action.ALERT:
-            services.denials[_DENIAL] = time.monotonic() + _DENIED_S
+            services.denials.note(_DENIAL)
         log.info("incoming.message_unavailable", error=type(exc).__name__)
         return []
 
@@ -218,3 +225,10 @@ def _label(author: str, *, ours: bool = False) -> str:
 def _quotes(event: MessageEvent) -> bool:
     """Whether the person picked the message out; in a thread every message hangs under its root."""
     return bool(event.parent_id) and not event.thread_id
+
+
+def media_type(data: bytes) -> str:
+    """The type as the first bytes tell it; "" for what is no picture that models take."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _BEGINNINGS.items() if data.startswith(start)), "")

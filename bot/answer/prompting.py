@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from bot.agents.prompt import Image, Prompt, manager_rules
 from bot.agents.quotation import quoted, with_material
-from bot.agents.tool_context import enrich, registry_table
+from bot.agents.tool_context import enrich, exchanges, registry_table
 from bot.feishu import markup
 from bot.mentions import from_card
-from memory.context import Message, Sections, assemble
+from memory.context import Message, Sections, assemble, exchange_cost
 from memory.kept.notes import registered_notes
 from memory.models import OpenTurn, StoredMessage, WorkingMemory
 from memory.scope import AgentMemoryContext
 from memory.tokens import Calibration
 
+# So many answers, the newest ones, are told with the tool calls that led to them as real pairs.
+_PAIRED_ANSWERS = 3
+_PAIRED_SHARE = 1 / 3
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Who speaks where: `names` is open_id → name; `labelled` writes authors in front of lines."""
+    """Who speaks where: `names` is open_id → name; `labelled` writes authors in front of lines.
+
+    `owner` are the owner's own instructions.
+    """
 
     bot_name: str
     subject: str
     names: Mapping[str, str]
     labelled: bool
     now: datetime
+    owner: str = ""
 
 
 def build_prompt(
@@ -54,7 +62,7 @@ def build_prompt(
 
     While the memory is away the prompt has no `context`: then no tool can claim to remember.
     """
-    told = [tell(message, scene) for message in opened.history]
+    told = tell_all(opened.history, scene, room=int(budget_tokens * _PAIRED_SHARE))
     sections = Sections(
         question=with_material(material, told[-1].content if told else question),
         system=_rules(scene, away=opened.degraded),
@@ -70,7 +78,7 @@ def build_prompt(
     return Prompt(
         bot_name=scene.bot_name,
         question=fitted.question,
-        history=fitted.history,
+        history=_from_a_person(fitted.history),
         subject=scene.subject,
         working_memory=memory,
         working_memory_cut=memory != opened.working_memory,
@@ -83,12 +91,18 @@ def build_prompt(
         turn_id=turn_id,
         memory_away=opened.degraded,
         images=images,
+        owner=scene.owner,
     )
 
 
 def _rules(scene: Scene, *, away: bool) -> str:
     return manager_rules(
-        scene.bot_name, scene.subject, scene.now, with_tools=not away, memory_away=away
+        scene.bot_name,
+        scene.subject,
+        scene.now,
+        with_tools=not away,
+        memory_away=away,
+        owner=scene.owner,
     )
 
 
@@ -100,15 +114,38 @@ def _fitted(sections: Sections, budget_tokens: int, calibration: Calibration) ->
     return assembly.sections
 
 
-def tell(message: StoredMessage, scene: Scene) -> Message:
+def tell_all(messages: Sequence[StoredMessage], scene: Scene, *, room: int) -> list[Message]:
+    """The thread as a model reads it. The tool calls of the newest answers that have some are real
+    pairs of call and result, as far as they cost at most `room`; older ones are a block of text."""
+    told: list[Message] = []
+    left = _PAIRED_ANSWERS
+    for message in reversed(messages):
+        paired = tell(message, scene, paired=True) if message.tool_calls and left > 0 else None
+        if paired:
+            left -= 1
+            room -= sum(map(exchange_cost, paired.exchanges))
+        told.append(paired if paired and room >= 0 else tell(message, scene))
+    return told[::-1]
+
+
+def tell(message: StoredMessage, scene: Scene, *, paired: bool = False) -> Message:
     """A stored message as the model reads it: at-tags as names, people labelled in groups."""
     if message.role == "assistant":
         text = from_card(message.content, scene.names, unescape=markup.unescape)
+        if paired:
+            return Message("assistant", text, exchanges=exchanges(message.id, message.tool_calls))
         return Message("assistant", enrich(text, message.tool_calls))
     if not scene.labelled:
         return Message("user", message.content)
     author = message.actor_name or scene.names.get(message.actor_id or "", "someone")
     return Message("user", f"{' '.join(author.split())}: {message.content}", author=author)
+
+
+def _from_a_person(history: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The window from the first message of a person on: an answer without its question misleads,
+    and some endpoints refuse it."""
+    people = (place for place, message in enumerate(history) if message.role == "user")
+    return history[next(people, len(history)) :]
 
 
 def _memory_lines(memory: WorkingMemory) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from bot.languages import Language
 from memory.kept.notes import Note
 from memory.models import Overview, WorkingMemory
+from memory.text import one_line
 
 _VALUE_CHARS = 200
 _MESSAGE_CHARS = 120
@@ -231,5 +232,5 @@ def _value(value: Any) -> str:
 
 def _one_line(text: str, limit: int) -> str:
     """`text` on one line, without marks that would open code in the card."""
-    line = " ".join(text.split()).replace("`", "'")
+    line = one_line(text).replace("`", "'")
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -7,21 +7,26 @@ on taking events. `/readyz` then says 200 with `degraded`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
+import psycopg
 import requests
 from flask import Flask, Response, jsonify
 
-from bot.queue.jobs import Inbox, QueueUnavailable, Spooled
+from bot.queue.inbox import Inbox, QueueUnavailable, Spooled
 from bot.settings import Settings
 from bot.telemetry import metrics
+from memory.away.probe import PROBE
+from memory.backends.refusals import refusal
+from memory.errors import KeyRefused, NotMigrated
 
 _TIMEOUT_S = 3.0
 _REMEMBERED_S = 10.0
+_STATUS_PAGE = "; look at Supabase's status page"
 
 
 class Workers(Protocol):
@@ -63,7 +68,7 @@ class Readiness:
 class Checks:
     """The dependencies of this process. Results of outside calls are kept for ten seconds.
 
-    `now` is seconds since epoch.
+    `now` is seconds since epoch, `migrated` raises `NotMigrated`.
     """
 
     settings: Settings
@@ -72,6 +77,7 @@ class Checks:
     connection: Connection | None = None
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
+    migrated: Callable[[], None] = lambda: None
     _kept: dict[str, tuple[float, str]] = field(default_factory=dict)
     _degraded: set[str] = field(default_factory=set)
     _away_since: float | None = None
@@ -115,6 +121,12 @@ class Checks:
             self.inbox.ping()
         except QueueUnavailable as exc:
             raise NotReady(f"the queue's database does not answer ({exc})") from exc
+        try:
+            self.migrated()
+        except NotMigrated as exc:
+            raise NotReady(str(exc)) from exc
+        except psycopg.Error as exc:
+            raise NotReady(f"the queue's database does not answer ({type(exc).__name__})") from exc
 
     def _worker(self, workers: Workers, slot: int) -> None:
         """One that is missing is done without, as long as another works."""
@@ -135,7 +147,7 @@ class Checks:
             {"app_id": self.settings.feishu_app_id, "app_secret": self.settings.feishu_app_secret},
             {},
         )
-        code = answer.get("code")
+        code = _json(answer).get("code")
         if code != 0:
             raise NotReady(f"Feishu refuses the app's credentials (code {code})")
 
@@ -153,7 +165,7 @@ class Checks:
             since = min(filter(None, (self._away_since, spooled.since)))
             raise Degraded(
                 f"away since {_time(since)} ({failure}); {spooled.turns} turns wait to be written; "
-                "people are answered without history: look at Supabase's status page"
+                "people are answered without history"
             )
         if spooled.refused:
             raise Degraded(
@@ -179,12 +191,23 @@ class Checks:
             raise NotReady(f"the queue's database does not answer ({exc})") from exc
 
     def _supabase(self) -> None:
-        filters = dict.fromkeys(("p_chat_id", "p_conversation_id", "p_user_id", "p_since"))
-        _post(
-            f"{self.settings.supabase_url.rstrip('/')}/rest/v1/rpc/list_conversations",
-            {**filters, "p_limit": 0},
-            {"apikey": self.settings.supabase_secret_key},
+        from memory.backends.credentials import Credentials  # signs; only for who uses Supabase
+
+        settings = self.settings
+        credentials = Credentials(
+            settings.supabase_publishable_key,
+            settings.supabase_secret_key,
+            settings.supabase_jwt_secret or None,
         )
+        for function, params, context in PROBE:
+            headers = credentials.headers(context)
+            url = f"{settings.supabase_url.rstrip('/')}/rest/v1/rpc/{function}"
+            answer = _post(url, params, headers)
+            if not answer.ok:
+                named = credentials.named(headers)
+                problem = refusal(function, answer.status_code, answer.content, named)
+                status_page = "" if isinstance(problem, KeyRefused | NotMigrated) else _STATUS_PAGE
+                raise NotReady(f"{problem}{status_page}")
 
 
 def _time(since: float | None) -> str:
@@ -192,14 +215,24 @@ def _time(since: float | None) -> str:
     return datetime.fromtimestamp(since or 0, UTC).isoformat(timespec="seconds")
 
 
-def _post(url: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+def _post(url: str, body: Mapping[str, object], headers: Mapping[str, str]) -> requests.Response:
     try:
-        answer = requests.post(url, json=body, headers=headers, timeout=_TIMEOUT_S)
+        return requests.post(url, json=body, headers=headers, timeout=_TIMEOUT_S)
+    except requests.RequestException as exc:
+        raise _silent(url, exc) from exc
+
+
+def _json(answer: requests.Response) -> dict[str, Any]:
+    try:
         answer.raise_for_status()
         found = answer.json()
     except (requests.RequestException, ValueError) as exc:
-        raise NotReady(f"{url.split('/')[2]} does not answer ({type(exc).__name__})") from exc
+        raise _silent(answer.url, exc) from exc
     return found if isinstance(found, dict) else {}
+
+
+def _silent(url: str, exc: Exception) -> NotReady:
+    return NotReady(f"{url.split('/')[2]} does not answer ({type(exc).__name__})")
 
 
 def register(app: Flask, checks: Checks) -> None:

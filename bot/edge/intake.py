@@ -15,7 +15,7 @@ import structlog
 
 from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu import events
-from bot.queue.jobs import Inbox, QueueUnavailable
+from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.reply.buttons import Toast, click_of, toast
 from memory.scope import conversation_id, thread_root
 

@@ -22,7 +22,7 @@ from bot.feishu import events
 from bot.feishu.connection.long_connection import LongConnection
 from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack
 from bot.feishu.transport import Transport
-from bot.queue.jobs import QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from bot.settings import Settings
 from bot.telemetry import metrics
 

@@ -1,23 +1,28 @@
-"""Checks settings and operators' files, then prints what those who start processes have to know.
+"""Checks whatever can be wrong at the start, then prints what is to be run and how, as JSON.
 
-Run as a process of its own: a supervisor and gunicorn's master stay for good and should not keep
-what this loads.
+Run as a process of its own: supervisor and gunicorn's master stay for good and should not keep what
+this loads. With `--running` the port is not looked at, for it is ours.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+from dataclasses import asdict
 
 from bot.agents.files import check_files
-from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.settings import Settings, load
+from bot.starting import look_at_database, look_at_names, one_sentence, require_port
+
+# Gunicorn sets the one before it reads its settings again; systemd the other, with the socket.
+_LISTENING = ("SERVER_SOFTWARE", "LISTEN_FDS")
 
 
 def server(settings: Settings) -> dict[str, object]:
     """What is run and how, as `bot.supervision.plan.Plan` reads it."""
     return {
-        # A simulated group has no business on the network.
-        "bind": f"{'127.0.0.1' if settings.sandbox else '0.0.0.0'}:{settings.port}",  # noqa: S104
+        "bind": f"{_host(settings)}:{settings.port}",
         # A long connection belongs to one process, and so does the simulated group; workers beside
         # it leave the webhook no second core. Else it may use two.
         "web": 1 if settings.runs_worker or settings.long_connection or settings.sandbox else 2,
@@ -30,15 +35,22 @@ def server(settings: Settings) -> dict[str, object]:
 
 def main() -> int:
     """Status 2 and one sentence on stderr when something is wrong."""
-    try:
+    remarks = look_at_names()
+    with one_sentence():
         settings = load()
         if settings.runs_worker:
             check_files(settings)
-    except SettingsError as exc:
-        sys.stderr.write(f"{exc}\n")
-        return EXIT_STATUS
-    sys.stdout.write(json.dumps(server(settings)))
+        if "--running" not in sys.argv and not any(name in os.environ for name in _LISTENING):
+            require_port("PORT", settings.port, host=_host(settings))
+            remarks += look_at_database(settings)
+    answer = {**server(settings), "remarks": [asdict(remark) for remark in remarks]}
+    sys.stdout.write(json.dumps(answer))
     return 0
+
+
+def _host(settings: Settings) -> str:
+    # A simulated group has no business on the network.
+    return "127.0.0.1" if settings.sandbox else "0.0.0.0"  # noqa: S104
 
 
 if __name__ == "__main__":

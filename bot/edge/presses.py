@@ -23,7 +23,7 @@ from typing import Any
 
 from memory.errors import StoreError
 from memory.kept.buttons import ButtonStore, Click, Press
-from memory.store import Rpc
+from memory.rpc import Rpc
 
 _LIMIT_S = 1.0
 _CLOSE_S = 3.0

@@ -45,29 +45,12 @@ def _with_prefix(application: Any, prefix: str) -> Any:
     return call
 
 
-_SECTIONS = {
-    "Working memory": """
-        select user_id, content::text from public.agent_working_memory
-        where content <> '{}' and (chat_id = %(chat)s or scope = 'user') order by updated_at desc
-    """,
-    "Notes": """
-        select user_id, title || coalesce(' #' || nullif(array_to_string(tags, ' #'), ''), '')
-        from public.agent_notes n where user_id in (
-          select user_id from public.agent_chats where chat_id = %(chat)s)
-        order by updated_at desc limit 20
-    """,
-    "Summaries of long threads": """
-        select user_id, content from public.agent_summaries where chat_id = %(chat)s
-        order by updated_at desc limit 5
-    """,
-    "Why it spoke or kept silent": """
-        select actor_id, case when respond then 'answered: ' else 'silent: ' end || reason
-        from public.agent_decisions where chat_id = %(chat)s order by id desc limit 12
-    """,
-    "What it keeps, and whose memory it is": """
-        select user_id, case when role = 'user' then '← ' else '→ ' end || content
-        from public.agent_messages where chat_id = %(chat)s order by id desc limit 30
-    """,
+_TITLES = {
+    "working_memory": "Working memory",
+    "notes": "Notes",
+    "summaries": "Summaries of long threads",
+    "decisions": "Why it spoke or kept silent",
+    "messages": "What it keeps, and whose memory it is",
 }
 
 
@@ -76,12 +59,6 @@ def inspect(url: str, chat_id: str) -> dict[str, Any]:
     with psycopg.connect(
         url, autocommit=True, prepare_threshold=prepare_threshold(url)
     ) as connection:
-        return {
-            "sections": [
-                {
-                    "title": title,
-                    "rows": [list(row) for row in connection.execute(query, {"chat": chat_id})],
-                }
-                for title, query in _SECTIONS.items()
-            ]
-        }
+        row = connection.execute("select public.inspect_chat(%s)", [chat_id]).fetchone()
+    found: dict[str, Any] = row[0] if row else {}
+    return {"sections": [{"title": title, "rows": found[key]} for key, title in _TITLES.items()]}

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory.text import storable
+
 MENTION_KEY = re.compile(r"@_(?:user_[0-9]+|all)(?![A-Za-z0-9_])")
 ALL_KEY = "@_all"
 
@@ -53,7 +55,7 @@ def as_text(value: object) -> str:
     """`value` when it is text, else ""; without what UTF-8 or Postgres cannot hold."""
     if not isinstance(value, str):
         return ""
-    return value.encode("utf-8", "replace").decode().replace("\x00", "")
+    return storable(value)
 
 
 def as_dict(value: object) -> dict[str, Any]:

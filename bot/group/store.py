@@ -9,8 +9,8 @@ from typing import Any
 
 from bot.group.decisions import Decision, IncomingMessage, Reason
 from bot.group.transcript import ChannelConversation, MessageRecord
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import Rpc
 
 
 class ChatConversations:

@@ -6,6 +6,8 @@ All times are milliseconds since the epoch, as in Feishu's events.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from memory.text import one_line
+
 MAX_MESSAGES = 200
 CLIP_CHARACTERS = 2000
 NAMELESS = "someone"
@@ -94,7 +96,7 @@ class ChannelConversation:
 
 def labelled(message: MessageRecord) -> str:
     """`author: text`, further lines indented, so that nobody can write somebody else's line."""
-    author = " ".join(message.author.split()).replace(":", "：") or NAMELESS
+    author = one_line(message.author).replace(":", "：") or NAMELESS
     text = message.content.strip()
     clipped = text if len(text) <= CLIP_CHARACTERS else f"{text[:CLIP_CHARACTERS]}…"
     return f"{author}: " + "\n    ".join(clipped.splitlines())

@@ -132,7 +132,7 @@ class Names:
             async with asyncio.timeout(_TABLE_S):
                 rows = await self._sources.table.named(self.tenant_key, open_ids)
         except (TimeoutError, StoreError) as exc:
-            log.debug("people.table_unavailable", error=type(exc).__name__)
+            log.debug("people.names_unread", error=type(exc).__name__)
             return
         now = self._sources.clock()
         for row in rows:

@@ -10,18 +10,14 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from bot.queue.jobs import QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from memory.migrations import SCHEMA
 
 _SCHEMA = sql.Identifier(SCHEMA)
 _DEPTH = sql.SQL("select {}.queue_depth()").format(_SCHEMA)
 _FORGET = sql.SQL("select {}.forget_in_queue(%s, %s, %s)").format(_SCHEMA)
 _EXPORT = sql.SQL("select table_name, content from {}.export_from_queue(%s)").format(_SCHEMA)
-_UNPROTECTED = """
-    select c.relname from pg_class c
-    where c.relnamespace = to_regnamespace(%s) and c.relkind in ('r', 'p') and not c.relrowsecurity
-    order by 1
-"""
+_UNPROTECTED = sql.SQL("select {}.unprotected_tables()").format(_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ class QueueOperations:
     def unprotected_tables(self) -> list[str]:
         """Tables of the queue's schema without row-level security."""
         with self._connection() as connection:
-            return [name for (name,) in connection.execute(_UNPROTECTED, [SCHEMA])]
+            return [name for (name,) in connection.execute(_UNPROTECTED)]
 
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection]:

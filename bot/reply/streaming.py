@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -21,6 +20,7 @@ import structlog
 from bot.agents.progress import Progress
 from bot.feishu import cards
 from bot.feishu.client import FeishuClient
+from bot.feishu.denials import Denials
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.reply.delivery import Delivered, Target
 from bot.reply.live_card import LiveCard
@@ -35,7 +35,6 @@ from memory.scope import AgentMemoryContext
 log = structlog.get_logger()
 
 DENIAL = "cardkit"
-_DENIED_S = 600
 _SKIPPED = frozenset({Action.RETRY, Action.IN_FLIGHT})
 _NOT_CARDKIT = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
 _MOST_FAILURES = 3
@@ -74,7 +73,7 @@ async def begin_stream(
     if opened.attempts != 1:
         kept = await store.resume(opening.context, turn_id=opening.turn_id)
     if kept is None:
-        denied = time.monotonic() < services.denials.get(DENIAL, 0.0)
+        denied = services.denials.stands(DENIAL)
         if opened.state != "open" or not services.settings.stream_replies or denied:
             return None
     return CardStream(services.feishu, store, opening, render, denials=services.denials, kept=kept)
@@ -94,7 +93,7 @@ class CardStream:
         opening: Opening,
         render: Render,
         *,
-        denials: MutableMapping[str, float],
+        denials: Denials,
         kept: OpenCard | None = None,
         pace: Pace = Pace(),
     ) -> None:
@@ -240,4 +239,4 @@ class CardStream:
             self._deny()
 
     def _deny(self) -> None:
-        self._denials[DENIAL] = time.monotonic() + _DENIED_S
+        self._denials.note(DENIAL)

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from bot.supervision import lifeline, plan
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     beside = list(arguments) == ["--beside"]
     if beside:
         lifeline.tie(int(os.environ[plan.SUPERVISOR]), signal.SIGTERM)
-    found = plan.found()
+    found = plan.found(running=beside)
     gunicorn = tuple(arguments) or plan.GUNICORN
     if not found.workers:
         os.environ[plan.PLAN] = found.dumped()
@@ -40,11 +41,12 @@ def main(arguments: Sequence[str]) -> int:
     try:
         _be_the_only_one(Path(found.data_dir), for_ever=beside)
         found.board.clear()
+        found.say_remarks()
         programs = _workers(found) if beside else _everything(found, gunicorn)
     except ServerRefused as exc:
         sys.stderr.write(f"{exc}.\n")
         return 2
-    return Supervisor(programs, found.board, before_reload=plan.look).run()
+    return Supervisor(programs, found.board, before_reload=partial(plan.look, running=True)).run()
 
 
 def _everything(found: Plan, gunicorn: Sequence[str]) -> list[Program]:

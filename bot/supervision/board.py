@@ -19,7 +19,7 @@ BEAT_S = 2.0
 _HANGS_AFTER_S = 15.0
 
 
-class Presence:
+class Attendance:
     """One worker's word that it lives; withdrawn by `withdraw`, or with the process."""
 
     def __init__(self, file: Path) -> None:
@@ -65,9 +65,9 @@ class Board:
         """A web process has loaded the application."""
         (self.folder / "web").touch()
 
-    def announce(self, slot: int) -> Presence:
+    def announce(self, slot: int) -> Attendance:
         """This process works as worker `slot`, counted from 1."""
-        return Presence(self.folder / f"worker-{slot}-{os.getpid()}")
+        return Attendance(self.folder / f"worker-{slot}-{os.getpid()}")
 
     def announced(self, pid: int) -> bool:
         """Whether that worker has said that it works."""

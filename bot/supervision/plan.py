@@ -10,10 +10,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bot.supervision import lifeline
 from bot.supervision.board import Board
 from bot.supervision.programs import Program
+from bot.telemetry.lines import say
 from memory.backends.embedded import Launch, Server
 
 SUPERVISOR = "BOT_SUPERVISOR"  # the process id of who started this one
@@ -33,6 +35,12 @@ class Plan:
     log_level: str
     data_dir: str
     embedded: bool
+    remarks: list[dict[str, Any]]
+
+    def say_remarks(self) -> None:
+        """Writes into the log what was found and does not prevent the start."""
+        for remark in self.remarks:
+            say(remark["event"], level="warning", **remark["fields"])
 
     @property
     def board(self) -> Board:
@@ -46,22 +54,23 @@ class Unusable(Exception):
     """These settings cannot be used; the message is the sentence that says why."""
 
 
-def found() -> Plan:
+def found(*, running: bool = False) -> Plan:
     """The plan that was handed over, once, or that of the settings as they are now.
 
-    Ends the process with status 2 and one sentence when they cannot be used.
+    `running`: the web server is there already, so its port is taken. Ends the process with status 2
+    and one sentence when they cannot be used.
     """
     given = os.environ.pop(PLAN, "")
     try:
-        return Plan(**json.loads(given)) if given else look()
+        return Plan(**json.loads(given)) if given else look(running=running)
     except Unusable as exc:
         sys.stderr.write(f"{exc}\n")
         raise SystemExit(2) from exc
 
 
-def look() -> Plan:
+def look(*, running: bool) -> Plan:
     """The plan of the settings as they are now. Raises `Unusable`."""
-    command = [sys.executable, "-m", "bot.edge.preflight"]
+    command = [sys.executable, "-m", "bot.edge.preflight", *(["--running"] if running else [])]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if checked.returncode:
         raise Unusable(checked.stderr.strip())

@@ -1,90 +1,29 @@
-"""What is done for a conversation between its turns, in the background and for its owner.
-
-A turn asks for it when it has answered; the job carries ids only. What fails here is tried a few
-times and then left until the next turn asks again: no turn waits for it or fails with it.
-"""
+"""Folding: what the window no longer shows of a conversation goes into its summary."""
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 
 import structlog
 
-from bot.agents.embedder import EmbeddingFailed, embed_new
 from bot.agents.offline.model import without_label
 from bot.agents.summariser import Summarise
 from bot.feishu import markup
 from bot.mentions import from_card
-from bot.queue.jobs import QueueUnavailable
 from bot.services import Services
-from bot.telemetry import metrics
-from memory.errors import StoreError
-from memory.models import OpenTurn
-from memory.scope import AgentMemoryContext, own_context
-from memory.summary.text import (
-    Fold,
-    FoldedMessage,
-    Line,
-    Summaries,
-    batch,
-    references,
-    settled,
-    without_references,
-)
+from memory.kept.summaries import Fold, FoldedMessage, Summaries
+from memory.scope import AgentMemoryContext
+from memory.summary.text import Line, batch, references, settled, without_references
 
 log = structlog.get_logger()
 
-TRIES = 4
 # A thread that is very far behind goes on with the job of a later turn.
 _FOLDS_A_JOB = 40
 _BOT = "Bot"
 
 # open_ids → at least those names of them that are known, by open_id
 NamesOf = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
-
-
-async def tend_later(services: Services, context: AgentMemoryContext, opened: OpenTurn) -> None:
-    """Asks for the tending of a turn's conversation if there is anything to do."""
-    to_embed = services.embedder is not None and not opened.degraded
-    if services.defer_tending is None or not (opened.fold_due or to_embed):
-        return
-    try:
-        await services.defer_tending(context)
-    except QueueUnavailable as exc:
-        log.warning("tending.not_deferred", error=str(exc))
-
-
-async def handle_tending(
-    services: Services, conversation_id: str, user_id: str, tenant_key: str, attempt: int
-) -> None:
-    """One job. Raises what is worth another attempt; the last one is given up quietly."""
-    structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(conversation_id=conversation_id, attempt=attempt)
-    try:
-        await tend_conversation(services, own_context(conversation_id, user_id, tenant_key))
-    except Exception as exc:
-        given_up = attempt >= TRIES
-        metrics.TENDING.labels(outcome="given_up" if given_up else "failed").inc()
-        log.warning("tending.failed", error=type(exc).__name__, given_up=given_up, **_cause(exc))
-        if not given_up:
-            raise
-    else:
-        metrics.TENDING.labels(outcome="done").inc()
-
-
-def _cause(exc: Exception) -> dict[str, object]:
-    """Of what was foreseen the code; else the frames only, for the message may hold words."""
-    if isinstance(exc, StoreError):
-        return {"code": exc.code}
-    return {"stack": "".join(traceback.format_tb(exc.__traceback__))}
-
-
-async def tend_conversation(services: Services, context: AgentMemoryContext) -> None:
-    """Every step, one after the other; each finds out by itself whether there is work."""
-    await fold_history(services, context)
-    await embed_messages(services, context)
 
 
 async def fold_history(services: Services, context: AgentMemoryContext) -> None:
@@ -107,18 +46,6 @@ async def fold_history(services: Services, context: AgentMemoryContext) -> None:
         names=names,
     )
     log.info("summary", messages=folded)
-
-
-async def embed_messages(services: Services, context: AgentMemoryContext) -> None:
-    """Embeds what has no embedding yet; what fails is left until a later turn asks again."""
-    if services.embedder is None:
-        return
-    try:
-        embedded = await embed_new(services.rpc, services.embedder, context)
-    except EmbeddingFailed as exc:
-        log.warning("embedding.postponed", reason=exc.reason)
-    else:
-        log.info("embedded", messages=embedded)
 
 
 def window(history_messages: int) -> int:

@@ -15,7 +15,7 @@ from bot.reply.buttons import card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Target, Undeliverable, deliver
 from bot.reply.live_card import LiveCard
 from bot.services import Services
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from memory.kept.cards import CardStore, OpenCard
 from memory.models import StoredCard
 
@@ -46,8 +46,10 @@ async def finish_left_cards(
     try:
         for kept in await store.take_left(older_s=older_s, untouched_s=untouched_s):
             finished += await _finish_one(services, store, kept)
-    except StoreError as exc:
+    except StoreUnavailable as exc:
         log.warning("left_cards.memory_away", error=type(exc).__name__, code=exc.code)
+    except StoreError as exc:
+        log.error("left_cards.refused", error=type(exc).__name__, code=exc.code)
     return finished
 
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import structlog
 
 from memory.away.watch import MemoryWatch
-from memory.errors import StoreError, StoreUnavailable
+from memory.errors import KeyRefused, NotMigrated, StoreError, StoreUnavailable
+from memory.rpc import Call, Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import Rpc
 
 log = structlog.get_logger()
 
@@ -126,14 +127,14 @@ class BreakingRpc:
         if not self.breaker.admit():
             raise StoreUnavailable(f"{function}: the memory is away, not tried")
         limit = self._hurried_s if self.breaker.suspicious else None
-        return await self._try(function, params, context, limit)
+        return await self._try(function, partial(self._rpc.call, function, params, context), limit)
 
-    async def probe(self, function: str, params: Mapping[str, object]) -> bool:
-        """Tries a call as the service if one is due; whether the memory is there."""
+    async def probe(self, calls: Sequence[Call]) -> bool:
+        """Tries `calls` in turn if it is time for that; whether the memory is there."""
         if self.breaker.admit_probe():
             self._watch.state(self.breaker.state)
             try:
-                await self._try(function, params, None, self._hurried_s)
+                await self._try("probe", partial(self._each, calls), self._hurried_s)
             except StoreUnavailable:
                 return False
         return self.breaker.admit()
@@ -141,22 +142,22 @@ class BreakingRpc:
     async def close(self) -> None:
         await self._rpc.close()
 
+    async def _each(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            await self._rpc.call(*call)
+
     async def _try(
-        self,
-        function: str,
-        params: Mapping[str, object],
-        context: AgentMemoryContext | None,
-        limit_s: float | None,
+        self, name: str, ask: Callable[[], Awaitable[Any]], limit_s: float | None
     ) -> Any:
         try:
             async with asyncio.timeout(limit_s):
-                result = await self._rpc.call(function, params, context)
+                result = await ask()
         except StoreUnavailable as exc:
             self._failed(exc)
             raise
         except TimeoutError as exc:
             self._failed(exc)
-            raise StoreUnavailable(f"{function} took longer than {limit_s} s") from exc
+            raise StoreUnavailable(f"{name} took longer than {limit_s} s") from exc
         except StoreError:
             self._succeeded()
             raise
@@ -164,13 +165,14 @@ class BreakingRpc:
         return result
 
     def _failed(self, exc: Exception) -> None:
-        kind = type(exc.__cause__ or exc).__name__
+        named = isinstance(exc, NotMigrated | KeyRefused)
+        kind = type(exc if named else exc.__cause__ or exc).__name__
         was_closed = self.breaker.admit()
         self.breaker.failed()
         self._watch.failed(kind)
         self._watch.state(self.breaker.state)
         if was_closed and not self.breaker.admit():
-            log.warning("memory.away", error=kind)
+            log.warning("memory.away", error=kind, **({"reason": str(exc)} if named else {}))
 
     def _succeeded(self) -> None:
         was_away, away_s = not self.breaker.admit(), self.breaker.away_s

@@ -16,10 +16,11 @@ from dataclasses import asdict
 
 import structlog
 
+from memory.away.probe import PROBE
 from memory.away.spool import Spool, SpooledTurn, SpoolState
 from memory.away.writes import LateWrite
-from memory.errors import StoreError, StoreUnavailable
-from memory.store import Rpc
+from memory.errors import NotMigrated, StoreError, StoreUnavailable
+from memory.rpc import Rpc
 
 log = structlog.get_logger()
 
@@ -114,14 +115,26 @@ class Drain:
         """Whether the memory has the write. One that it refuses is set aside."""
         try:
             await self._rpc.call(write.function, write.params, write.context)
+        except NotMigrated as exc:
+            # Another version may have kept the write, for a function that is no more.
+            await self._require_memory()
+            return await self._refused(write, exc)
         except StoreUnavailable:
             raise
         except StoreError as exc:
-            kind = type(exc).__name__
-            log.error("spool.refused", function=write.function, error=kind, code=exc.code)
-            await self._spool.refuse_write(write, f"{kind} {exc.code}")
-            return False
+            return await self._refused(write, exc)
         return True
+
+    async def _require_memory(self) -> None:
+        """Raises `NotMigrated` when it is the memory that lacks its functions."""
+        for call in PROBE:
+            await self._rpc.call(*call)
+
+    async def _refused(self, write: LateWrite, exc: StoreError) -> bool:
+        kind = type(exc).__name__
+        log.error("spool.refused", function=write.function, error=kind, code=exc.code)
+        await self._spool.refuse_write(write, f"{kind} {exc.code}")
+        return False
 
     def _learn(self, waiting: int, recalls: int, asked_at: float) -> None:
         self.waiting = waiting
@@ -131,11 +144,9 @@ class Drain:
 def _params(turn: SpooledTurn) -> dict[str, object]:
     return {
         "p_turn_id": turn.turn_id,
-        "p_conversation_id": turn.context.conversation_id,
+        **turn.context.identity(),
         "p_chat_id": turn.context.chat_id,
         "p_root_id": turn.context.root_id,
-        "p_user_id": turn.context.user_id,
-        "p_actor_id": turn.context.actor_id,
         "p_actor_name": turn.actor_name,
         "p_tenant_key": turn.context.tenant_key,
         "p_content": turn.content,

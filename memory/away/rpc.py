@@ -8,8 +8,8 @@ from memory.away.breaker import BreakingRpc
 from memory.away.spool import Spool
 from memory.away.writes import late_write
 from memory.errors import StoreUnavailable
+from memory.rpc import Json
 from memory.scope import AgentMemoryContext
-from memory.store import Json
 
 
 class LateRpc:

@@ -17,17 +17,13 @@ from psycopg.types.json import Jsonb
 
 from memory.away.writes import LateWrite
 from memory.backends.postgres import Pool
-from memory.errors import AccessDenied, StoreUnavailable
+from memory.errors import AccessDenied, SpoolUnavailable
 from memory.migrations import SCHEMA
 from memory.models import StoredCard, TurnState
-from memory.scope import AgentMemoryContext, memory_context
+from memory.scope import AgentMemoryContext, context_of_row
 
 _BATCH = 50
 _CANCEL_GRACE_S = 0.25
-
-
-class SpoolUnavailable(StoreUnavailable):
-    """Neither the memory nor the queue's database answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +219,7 @@ def _found(row: Mapping[str, Any] | None) -> SpooledTurn | None:
 
 
 def _turn(row: Mapping[str, Any]) -> SpooledTurn:
-    context = memory_context(
-        chat_id=row["chat_id"],
-        root=row["root_id"],
-        subject=row["user_id"],
-        actor=row["actor_id"],
-        tenant_key=row["tenant_key"],
-    )
+    context = context_of_row(row)
     return SpooledTurn(
         turn_id=row["turn_id"],
         context=context,

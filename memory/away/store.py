@@ -24,9 +24,10 @@ import structlog
 
 from memory.away.breaker import BreakingRpc
 from memory.away.drain import Drain
-from memory.away.spool import Spool, SpooledTurn, SpoolUnavailable
+from memory.away.probe import PROBE
+from memory.away.spool import Spool, SpooledTurn
 from memory.away.watch import MemoryWatch
-from memory.errors import StoreError, StoreUnavailable
+from memory.errors import SpoolUnavailable, StoreError, StoreUnavailable
 from memory.kept.buttons import NewButton
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.scope import AgentMemoryContext
@@ -39,9 +40,6 @@ _FOLLOWED = 2000
 _QUICK_S = 1.0
 _SURELY = 1.5
 _STILL_AWAY_EVERY_S = 30.0
-_PROBE = ("list_conversations", {
-    "p_chat_id": None, "p_conversation_id": None, "p_user_id": None, "p_since": None, "p_limit": 0,
-})  # fmt: skip
 
 
 @dataclass
@@ -215,7 +213,7 @@ class SpoolingStore(MemoryStore):
                 if not taken_back:
                     await self._spool.take_back()
                     taken_back = True
-                if await self._guarded.probe(*_PROBE):
+                if await self._guarded.probe(PROBE):
                     await self.drain()
                     say_at = _STILL_AWAY_EVERY_S
                 else:

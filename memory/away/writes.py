@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from memory.scope import AgentMemoryContext, memory_context
+from memory.scope import AgentMemoryContext, context_of_row
 
 RECORDS = frozenset({"append_to_conversation", "continue_conversation"})
 LATE = RECORDS | {"log_decision"}
@@ -45,7 +45,8 @@ class LateWrite:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> LateWrite:
         """A write as the spool gives it."""
-        return cls(row["function"], row["params"], _context(row["context"]), seq=row["seq"])
+        context = context_of_row(row["context"]) if row["context"] else None
+        return cls(row["function"], row["params"], context, seq=row["seq"])
 
 
 def late_write(
@@ -64,16 +65,4 @@ def late_write(
         context,
         message_ids=tuple(str(record["message_id"]) for record in records),
         people=tuple({context.actor_id, *(str(record["author_id"]) for record in records)}),
-    )
-
-
-def _context(row: Mapping[str, str] | None) -> AgentMemoryContext | None:
-    if row is None:
-        return None
-    return memory_context(
-        chat_id=row["chat_id"],
-        root=row["root_id"],
-        subject=row["user_id"],
-        actor=row["actor_id"],
-        tenant_key=row["tenant_key"],
     )

@@ -1,14 +1,15 @@
 """The memory over a direct Postgres connection: same functions, same policies.
 
-Each call is one pipeline (role, claims, function) and so one round trip; the implicit transaction
-of the pipeline bounds the role and the claims.
+Each call is one message of several statements (role, claims, function): one round trip, and one
+implicit transaction, which bounds the role and the claims. Values are quoted on this side, as libpq
+does it, because a message of several statements takes no parameters.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,12 +19,14 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from memory.errors import StoreError, StoreUnavailable, from_sqlstate
+from memory.rpc import Statement
 from memory.scope import AgentMemoryContext
 
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
 
 _CANCEL_GRACE_S = 0.25
-_AS_ROLE = "select set_config('role', %s, true), set_config('request.jwt.claims', %s, true)"
+_AS_ROLE = b"select set_config('role', %s, true), set_config('request.jwt.claims', %s, true); "
+_AS_OWNER = b"; select set_config('role', 'none', true); "
 
 
 def connection_pool(database_url: str, *, size: int = 8, timeout_s: float = 5.0) -> Pool:
@@ -36,16 +39,23 @@ def connection_pool(database_url: str, *, size: int = 8, timeout_s: float = 5.0)
         open=False,
         kwargs={
             "autocommit": True,
-            "prepare_threshold": prepare_threshold(database_url),
+            "prepare_threshold": None,  # nothing is prepared: see above
+            "cursor_factory": psycopg.AsyncClientCursor,
             "connect_timeout": max(2, round(timeout_s)),
         },
-        check=AsyncConnectionPool.check_connection if ":6543" in database_url else None,
+        check=None if has_sessions(database_url) else AsyncConnectionPool.check_connection,
     )
+
+
+def has_sessions(database_url: str) -> bool:
+    """Whether a connection is one session; through a transaction pooler (Supabase: port 6543) each
+    transaction may be another one."""
+    return ":6543" not in database_url
 
 
 def prepare_threshold(database_url: str) -> int | None:
     """None where a transaction pooler (Supabase: port 6543) cannot keep prepared statements."""
-    return None if ":6543" in database_url else 5
+    return 5 if has_sessions(database_url) else None
 
 
 class PostgresRpc:
@@ -61,13 +71,23 @@ class PostgresRpc:
     ) -> Any:
         role = "authenticated" if context else "service_role"
         claims = json.dumps(context.claims()) if context else ""
-        try:
-            async with self._time_limit():
-                return await self._execute(self._statement(function, params), params, role, claims)
-        except TimeoutError as exc:
-            raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
-        except psycopg.Error as exc:
-            raise _translated(function, exc) from exc
+        statement = self._statement(function, params)
+        [value] = await self._run(function, statement, (role, claims, *params.values()), [1])
+        return value
+
+    async def call_and(
+        self,
+        function: str,
+        params: Mapping[str, object],
+        context: AgentMemoryContext,
+        then: Statement,
+    ) -> tuple[Any, Any]:
+        """As `memory.rpc.JoiningRpc` says."""
+        statement = self._statement(function, params) + _AS_OWNER + then.sql.encode()
+        claims = json.dumps(context.claims())
+        args = ("authenticated", claims, *params.values(), *then.params)
+        value, of_then = await self._run(function, statement, args, [1, 3])
+        return value, of_then
 
     async def close(self) -> None:
         await self._pool.close()
@@ -83,28 +103,39 @@ class PostgresRpc:
         async with asyncio.timeout(limit + _CANCEL_GRACE_S), asyncio.timeout(limit):
             yield
 
-    async def _execute(
-        self, statement: bytes, params: Mapping[str, object], role: str, claims: str
-    ) -> Any:
-        async with self._pool.connection() as connection:
-            async with connection.pipeline():
-                await connection.execute(_AS_ROLE, (role, claims))
-                cursor = await connection.execute(statement, params)
-            # Fetched after the pipeline: inside it, waiting for the row is a trip of its own.
-            row = await cursor.fetchone()
-        return row[0] if row else None
+    async def _run(
+        self, function: str, statement: bytes, args: Sequence[object], wanted: Sequence[int]
+    ) -> list[Any]:
+        """The first value of each of the `wanted` results, counted from 0."""
+        try:
+            async with self._time_limit(), self._pool.connection() as connection:
+                cursor = await connection.execute(statement, args)
+                return await _values(cursor, wanted)
+        except TimeoutError as exc:
+            raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
+        except psycopg.Error as exc:
+            raise _translated(function, exc) from exc
 
     def _statement(self, function: str, params: Mapping[str, object]) -> bytes:
-        # As bytes, because psycopg keeps what it made of those and composes an object every time.
         key = (function, *params)
         if key not in self._statements:
             arguments = sql.SQL(", ").join(
-                sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name))
+                sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder())
                 for name in params
             )
             call = sql.SQL("select public.{}({})").format(sql.Identifier(function), arguments)
-            self._statements[key] = call.as_bytes()
+            self._statements[key] = _AS_ROLE + call.as_bytes()
         return self._statements[key]
+
+
+async def _values(cursor: psycopg.AsyncCursor[TupleRow], wanted: Sequence[int]) -> list[Any]:
+    values = []
+    for number in range(max(wanted) + 1):
+        if number in wanted:
+            row = await cursor.fetchone()
+            values.append(row[0] if row else None)
+        cursor.nextset()
+    return values
 
 
 def _translated(function: str, exc: psycopg.Error) -> StoreError:

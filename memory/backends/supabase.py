@@ -3,51 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
-import jwt
-from postgrest import APIError
 from supabase import AsyncClient, AsyncClientOptions
 
-from memory.errors import StoreUnavailable, from_sqlstate
+from memory.backends.credentials import Credentials
+from memory.backends.refusals import refusal
+from memory.errors import StoreUnavailable
 from memory.scope import AgentMemoryContext
-
-_LIFETIME_S = 300
-_CACHED_TOKENS = 2000
-
-
-class TokenMinter:
-    """Short-lived tokens (HS256, 5 minutes) that carry the claims of one turn.
-
-    Source: Supabase, “JWTs”; the secret is the project's JWT secret.
-    """
-
-    def __init__(self, secret: str, *, clock: Callable[[], float] = time.time) -> None:
-        self._secret = secret
-        self._clock = clock
-        self._cache: dict[AgentMemoryContext, tuple[float, str]] = {}
-
-    def token(self, context: AgentMemoryContext) -> str:
-        """A token for `context` with at least half of its life left."""
-        now = self._clock()
-        expires, token = self._cache.get(context, (0.0, ""))
-        if expires - now > _LIFETIME_S / 2:
-            return token
-        if len(self._cache) >= _CACHED_TOKENS:
-            self._cache.clear()
-        expires = now + _LIFETIME_S
-        claims = {
-            **context.claims(),
-            "aud": "authenticated",
-            "iat": int(now),
-            "exp": int(expires),
-        }
-        token = jwt.encode(claims, self._secret, algorithm="HS256")
-        self._cache[context] = (expires, token)
-        return token
 
 
 class SupabaseRpc:
@@ -71,6 +36,7 @@ class SupabaseRpc:
             http2=url.startswith("https://"),
             timeout=timeout_s,
             limits=httpx.Limits(max_connections=64, max_keepalive_connections=64),
+            event_hooks={"response": [self._require_result]},
         )
         options = AsyncClientOptions(
             httpx_client=self._http,
@@ -79,9 +45,7 @@ class SupabaseRpc:
             postgrest_client_retry=False,
         )
         self._client = AsyncClient(url, publishable_key, options)
-        self._publishable_key = publishable_key
-        self._secret_key = secret_key
-        self._minter = TokenMinter(jwt_secret) if jwt_secret else None
+        self._credentials = Credentials(publishable_key, secret_key, jwt_secret)
         self._timeout_s = timeout_s
 
     async def call(
@@ -91,7 +55,7 @@ class SupabaseRpc:
         # The builder's headers are its own; the client's are shared by all turns and never changed.
         headers = request.request.headers
         headers.pop("Authorization", None)
-        headers.update(self._credentials(context))
+        headers.update(self._credentials.headers(context))
         try:
             async with asyncio.timeout(self._timeout_s):
                 return (await request.execute()).data
@@ -99,27 +63,15 @@ class SupabaseRpc:
             raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
         except httpx.HTTPError as exc:
             raise StoreUnavailable(f"{function}: {type(exc).__name__}") from exc
-        except APIError as exc:
-            raise from_sqlstate(_sqlstate(exc), f"{function}: {exc.message}") from exc
 
     async def close(self) -> None:
         await self._http.aclose()
 
-    def _credentials(self, context: AgentMemoryContext | None) -> dict[str, str]:
-        if context and self._minter:
-            token = self._minter.token(context)
-            return {"apikey": self._publishable_key, "Authorization": f"Bearer {token}"}
-        key = self._secret_key
-        # A legacy service key is a JWT; an opaque secret key is not and goes into apikey only.
-        bearer = {"Authorization": f"Bearer {key}"} if key.startswith("eyJ") else {}
-        return {"apikey": key, **bearer}
-
-
-def _sqlstate(exc: APIError) -> str:
-    """PostgREST passes the SQLSTATE on; a gateway's 5xx page has none and means “away”."""
-    code = str(exc.code or "")
-    if len(code) == 5 and not code.startswith("PGRST"):
-        return code
-    if code.startswith("PGRST0") or (code.isdigit() and int(code) >= 500):
-        return "08000"
-    return "42501" if code in ("401", "403", "PGRST301", "PGRST302", "PGRST303") else code
+    async def _require_result(self, response: httpx.Response) -> None:
+        """Raises for what is no result, with the status, which the client below would lose."""
+        function = response.url.path.rsplit("/", 1)[-1]
+        if not response.is_success:
+            named = self._credentials.named(response.request.headers)
+            raise refusal(function, response.status_code, await response.aread(), named)
+        if response.status_code != 204 and "json" not in response.headers.get("content-type", ""):
+            raise StoreUnavailable(f"{function}: the answer is not PostgREST's: check SUPABASE_URL")

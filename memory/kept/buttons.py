@@ -9,12 +9,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, memory_context
-
-if TYPE_CHECKING:
-    from memory.store import Rpc
 
 ButtonKind = Literal["follow_up", "confirm"]
 ChatType = Literal["group", "p2p"]

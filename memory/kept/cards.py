@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from memory.scope import AgentMemoryContext, memory_context
-
-if TYPE_CHECKING:
-    from memory.store import Rpc
+from memory.rpc import Rpc, call_as
+from memory.scope import AgentMemoryContext, context_of_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +33,9 @@ class OpenCard:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> OpenCard:
         """A card as the database gives it."""
-        context = memory_context(
-            chat_id=row["chat_id"],
-            root=row["conversation_id"].split(":", 2)[-1],
-            subject=row["user_id"],
-            actor=row["actor_id"],
-            tenant_key=row["tenant_key"],
-        )
         return cls(
             turn_id=row["turn_id"],
-            context=context,
+            context=context_of_row(row),
             card_id=row["card_id"],
             reply_to=row["reply_to"],
             in_thread=row["in_thread"],
@@ -105,10 +96,4 @@ class CardStore:
         turn_id: str,
         params: Mapping[str, object],
     ) -> Any:
-        identity = {
-            "p_turn_id": turn_id,
-            "p_conversation_id": context.conversation_id,
-            "p_user_id": context.user_id,
-            "p_actor_id": context.actor_id,
-        }
-        return await self._rpc.call(function, {**identity, **params}, context)
+        return await call_as(self._rpc, function, context, p_turn_id=turn_id, **params)

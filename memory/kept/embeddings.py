@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext, own_context
-from memory.store import Rpc
 
 Vector = Sequence[float]
 
@@ -44,7 +44,7 @@ class Backlog:
 class EmbeddingStore:
     """Where embeddings are kept; methods are one round trip and raise `memory.errors`.
 
-    None as a result: the database has no vectors (pgvector is missing, see `sql/0110`).
+    None as a result: the database has no vectors, for pgvector is missing (`enable_vectors`).
     """
 
     def __init__(self, rpc: Rpc) -> None:
@@ -81,13 +81,8 @@ class EmbeddingStore:
         return None if rows is None else tuple(map(_backlog, rows))
 
     async def _call(self, function: str, context: AgentMemoryContext, **params: object) -> Any:
-        identity = {
-            "p_conversation_id": context.conversation_id,
-            "p_user_id": context.user_id,
-            "p_actor_id": context.actor_id,
-            "p_tenant_key": context.tenant_key,
-        }
-        return await self._rpc.call(function, identity | params, context)
+        whose = {"p_tenant_key": context.tenant_key}
+        return await call_as(self._rpc, function, context, **whose, **params)
 
 
 def _backlog(row: dict[str, Any]) -> Backlog:

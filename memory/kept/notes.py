@@ -2,10 +2,6 @@
 
 Every method is one SQL function and one round trip; each enters what it touched into the registry.
 Only the person speaking for themselves reaches notes: all methods raise `AccessDenied` otherwise.
-
-StoreError
-├── NoteNotFound   no note with this id is visible here
-└── NoteInvalid    the title, body or tags cannot be stored; the message says what to change
 """
 
 from __future__ import annotations
@@ -19,26 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory.errors import StoreError
+from memory.errors import NoteInvalid, NoteNotFound
+from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
-from memory.store import Rpc
+from memory.text import HAN, han_pairs
 
 _ID_BYTES = 7
 _ID_LENGTH = 10
-_LATIN = re.compile(r"[^\W_\u3400-\u9fff]+")
-_HAN = re.compile(r"[\u3400-\u9fff]+")
+_LATIN = re.compile(rf"[^\W_{HAN}]+")
 _NOT_SEARCHED = frozenset("a an the my note notes of on in for with about and or to 笔记".split())
-
-
-class NoteNotFound(StoreError):
-    """No note with this id is visible to this person in this chat."""
-
-
-class NoteInvalid(StoreError):
-    """The title, body or tags of a note cannot be stored."""
-
-
-_BY_SQLSTATE = {"PT404": NoteNotFound, "PT422": NoteInvalid}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +79,7 @@ def search_terms(query: str) -> list[str]:
     """Words of a query in lower case; of Chinese text the pairs of neighbouring characters."""
     text = query.lower()
     words = [word for word in _LATIN.findall(text) if word not in _NOT_SEARCHED]
-    for run in _HAN.findall(text):
-        pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-        words += [pair for pair in pairs if pair not in _NOT_SEARCHED]
+    words += [pair for pair in han_pairs(text) if pair not in _NOT_SEARCHED]
     return list(dict.fromkeys(words))[:40]
 
 
@@ -205,21 +188,14 @@ class NoteStore:
         *,
         in_chat: bool = True,
     ) -> Any:
-        identity: dict[str, object] = {
-            "p_conversation_id": context.conversation_id,
-            "p_user_id": context.user_id,
-            "p_actor_id": context.actor_id,
-            "p_tenant_key": context.tenant_key,
-        }
+        place = {"p_tenant_key": context.tenant_key}
         if in_chat:
-            identity["p_chat_id"] = context.chat_id
+            place["p_chat_id"] = context.chat_id
         try:
-            return await self._rpc.call(function, {**identity, **params}, context)
-        except StoreError as exc:
-            kind = _BY_SQLSTATE.get(exc.code)
-            if kind is None:
-                raise
-            raise kind(str(exc).removeprefix(f"{function}: "), code=exc.code) from exc
+            return await call_as(self._rpc, function, context, **place, **params)
+        except (NoteNotFound, NoteInvalid) as exc:
+            # To the model, which reads it, the name of a function says nothing.
+            raise type(exc)(str(exc).removeprefix(f"{function}: "), code=exc.code) from exc
 
 
 def _note(row: Mapping[str, Any]) -> Note:

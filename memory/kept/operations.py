@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.models import Scope
-from memory.store import Rpc
+from memory.rpc import Rpc
 
 _EXPORT_PAGE = 500
 _RETENTION_BATCH = 1000

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from memory.identity import FeishuPerson
-from memory.store import Rpc
+from memory.rpc import Rpc
 
 
 @dataclass(frozen=True, slots=True)

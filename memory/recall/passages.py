@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from memory.recall.dates import DEFAULT_ZONE, DateRange, date_range
 from memory.scope import AgentMemoryContext
+from memory.text import one_line
 
 RecallScope = Literal["thread", "chat", "everywhere"]
 
@@ -182,13 +183,13 @@ def _lines(passage: Passage, names: Mapping[str, str], zone: tzinfo) -> list[str
     who = passage.actor_name or names.get(passage.actor_id or "", passage.actor_id or "someone")
     when = datetime.fromisoformat(passage.asked_at).astimezone(zone)
     head = f"[{when:%Y-%m-%d %H:%M} · {passage.conversation_id}]"
-    lines = [f"{head} {one_line(who, 60)}: {one_line(passage.question)}"]
+    lines = [f"{head} {snippet(who, 60)}: {snippet(passage.question)}"]
     if passage.answer:
-        lines.append(f"{head} (you): {one_line(passage.answer)}")
+        lines.append(f"{head} (you): {snippet(passage.answer)}")
     return lines
 
 
-def one_line(text: str, limit: int = _SNIPPET) -> str:
+def snippet(text: str, limit: int = _SNIPPET) -> str:
     """`text` on a single line, cut to `limit` characters; no character in it ends a line."""
-    flat = " ".join(text.split())
+    flat = one_line(text)
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

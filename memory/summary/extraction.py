@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memory.summary.text import SUMMARY_TOKENS, Line, cut, transcribed
+from memory.text import han_pairs, has_han, one_line
 from memory.tokens import token_cost
 
 _SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?;])\s+|\n+")
@@ -20,7 +21,6 @@ _DAY = re.compile(r"^- \d{4}-\d{2}-\d{2} ")
 _MARKUP = re.compile(r"^[\s>#*|+-]+|[\s*|]+$")
 _CODE_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD = re.compile(r"[0-9]+|[0-9a-z_]{2,}")
-_HAN_RUN = re.compile(r"[\u3400-\u9fff]+")
 _STOP_WORDS = frozenset(
     """the a an and or but of to in on at for from with by as is are was were be been do does did
     has have had it its this that these those we you they he she our your their my me us not so if
@@ -105,7 +105,7 @@ def _split(text: str) -> Iterator[str]:
     """The sentences of a text without code and without marks of headings, lists and tables."""
     for part in _SENTENCE_END.split(_CODE_FENCE.sub("\n", text)):
         if sentence := _MARKUP.sub("", part or ""):
-            yield _short(" ".join(sentence.split()))
+            yield _short(one_line(sentence))
 
 
 def _short(text: str) -> str:
@@ -116,13 +116,7 @@ def _short(text: str) -> str:
 def _terms(text: str) -> frozenset[str]:
     lower = text.lower()
     words = (word for word in _WORD.findall(lower) if word not in _STOP_WORDS)
-    return frozenset([*words, *_bigrams(_HAN_RUN.findall(lower))])
-
-
-def _bigrams(runs: Iterable[str]) -> Iterator[str]:
-    for run in runs:
-        pairs = (run[at : at + 2] for at in range(max(1, len(run) - 1)))
-        yield from (pair for pair in pairs if pair not in _EMPTY_BIGRAMS)
+    return frozenset([*words, *han_pairs(lower)]) - _EMPTY_BIGRAMS
 
 
 def _score(sentence: _Sentence, frequency: Counter[str], count: int) -> float:
@@ -146,7 +140,7 @@ def _score(sentence: _Sentence, frequency: Counter[str], count: int) -> float:
 
 def _wealth(sentence: _Sentence) -> float:
     """How much it says, in words; two bigrams are about one."""
-    return sum(0.5 if _HAN_RUN.match(term) else 1.0 for term in sentence.terms)
+    return sum(0.5 if has_han(term) else 1.0 for term in sentence.terms)
 
 
 def _says_the_same(sentence: _Sentence, other: _Sentence) -> bool:

@@ -1,4 +1,4 @@
-"""Summaries of long threads: what is folded, what every summary has to hold, and where it is kept.
+"""Summaries of long threads: what is folded, and what every summary has to hold. Pure.
 
 A fold takes the summary so far and the oldest messages that the window no longer shows, and gives
 the next version. Whoever writes the text, `settled` makes sure that ids and names stand in it
@@ -7,58 +7,25 @@ literally and that it stays within its size.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from memory.scope import AgentMemoryContext
-from memory.store import Rpc
+from memory.text import has_han, one_line, storable
 from memory.tokens import estimate_tokens, token_cost
 
 SUMMARY_TOKENS = 600
 BATCH_TOKENS = 3000
 MOST_REFERENCES = 120
 
-_MESSAGES_AT_ONCE = 60
 _LONGEST_NAME = 60
 _LONGEST_AT_NAME = 40
 _AUTHORLESS = "someone"
 _ID = re.compile(r"(?<![0-9A-Za-z_])(?:note|om|omt|ou|on|oc|cli)_[0-9A-Za-z_-]{4,80}")
 _TAG = re.compile(r"<(?=[/!A-Za-z])")
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _REFERENCE_LINE = re.compile(r"^\s*(?:References:|提到：).*$", re.MULTILINE)
 _HALF_WORD = re.compile(r"[0-9A-Za-z_-]+$")
 _END_OF_SENTENCE = re.compile(r"[。！？!?.]\s*(?=[^。！？!?.]*$)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class FoldedMessage:
-    """A message to fold, as stored. `created_at` is ISO 8601; `rows` are the ids of its rows,
-    `note_ids` the notes that its tools worked with."""
-
-    id: int
-    role: str
-    content: str
-    actor_id: str
-    actor_name: str
-    created_at: str
-    rows: tuple[int, ...]
-    note_ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """What a fold starts from: the summary so far (`content` is empty without one), what it has to
-    hold (`references`), how many messages are `folded` in it, and those that come next."""
-
-    summary_id: int | None
-    version: int
-    content: str
-    references: tuple[str, ...]
-    folded: int
-    messages: tuple[FoldedMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,67 +37,6 @@ class Line:
     day: str
     by_bot: bool = False
     ids: tuple[str, ...] = ()
-
-
-class Summaries:
-    """Where the summaries are kept; methods are one round trip and raise `memory.errors`."""
-
-    def __init__(self, rpc: Rpc) -> None:
-        self._rpc = rpc
-
-    async def open_fold(self, context: AgentMemoryContext, *, window: int, least: int = 1) -> Fold:
-        """The oldest messages after the summary that the last `window` do not include; none unless
-        there are at least `least`. Nothing from before a fresh start is given."""
-        row = await self._call(
-            "open_fold", context, p_window=window, p_least=least, p_limit=_MESSAGES_AT_ONCE
-        )
-        return Fold(
-            summary_id=row["id"],
-            version=row["version"],
-            content=row["content"],
-            references=tuple(row["verbatim"]),
-            folded=row["folded"],
-            messages=tuple(map(_message, row["messages"])),
-        )
-
-    async def save(
-        self,
-        context: AgentMemoryContext,
-        fold: Fold,
-        *,
-        content: str,
-        references: Sequence[str],
-        messages: Sequence[FoldedMessage],
-    ) -> int | None:
-        """Stores the next version, made from `messages` of `fold`; returns its number.
-
-        None: another fold was first, or one of the messages is gone. Nothing is stored then.
-        """
-        row = await self._call(
-            "save_summary",
-            context,
-            p_summary_id=fold.summary_id,
-            p_expected_version=fold.version,
-            p_content=content,
-            p_verbatim=json.dumps(list(references), ensure_ascii=False),
-            p_rows=json.dumps([row for message in messages for row in message.rows]),
-            p_messages=fold.folded + len(messages),
-        )
-        version: int | None = row["version"]
-        return version
-
-    async def _call(self, function: str, context: AgentMemoryContext, **params: object) -> Any:
-        identity = {
-            "p_conversation_id": context.conversation_id,
-            "p_user_id": context.user_id,
-            "p_actor_id": context.actor_id,
-        }
-        return await self._rpc.call(function, identity | params, context)
-
-
-def _message(row: Mapping[str, Any]) -> FoldedMessage:
-    lists = {"rows": tuple(row["rows"]), "note_ids": tuple(row["note_ids"])}
-    return FoldedMessage(**{**row, **lists})
 
 
 # What goes into one fold
@@ -172,7 +78,7 @@ def _shortened(line: Line, budget_tokens: int) -> Line:
 
 def as_reference(name: str) -> str:
     """A name or id as it stands in a summary: one line, inert."""
-    return inert(" ".join(name.split())[:_LONGEST_NAME]).strip()
+    return inert(one_line(name)[:_LONGEST_NAME]).strip()
 
 
 def references(
@@ -205,11 +111,11 @@ def _at_names(text: str, known: frozenset[str]) -> list[str]:
 def settled(text: str, required: Sequence[str], limit_tokens: int = SUMMARY_TOKENS) -> str:
     """`text` as it is stored: inert, at most `limit_tokens` long, and after it one line with those
     of `required` (`references`) that it does not hold literally."""
-    told = cut(inert(_storable(_REFERENCE_LINE.sub("", text)).strip()), limit_tokens)
+    told = cut(inert(storable(_REFERENCE_LINE.sub("", text)).strip()), limit_tokens)
     missing = [one for one in dict.fromkeys(required) if not _occurs(one, told)]
     if not missing:
         return told
-    chinese = _HAN.search(told or "".join(missing))
+    chinese = has_han(told or "".join(missing))
     line = f"提到：{'、'.join(missing)}" if chinese else f"References: {', '.join(missing)}"
     return f"{told}\n{line}" if told else line
 
@@ -244,7 +150,3 @@ def _occurs(reference: str, text: str) -> bool:
     before = r"(?<![0-9A-Za-z_])" if re.match(r"[0-9A-Za-z_]", reference) else ""
     after = r"(?![0-9A-Za-z_-])" if re.search(r"[0-9A-Za-z_-]$", reference) else ""
     return re.search(before + re.escape(reference) + after, text) is not None
-
-
-def _storable(text: str) -> str:
-    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

@@ -14,6 +14,7 @@ import psycopg
 
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.recall.passages import recall_params
+from memory.rpc import call_as
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 
@@ -140,13 +141,8 @@ class _Probe:
 
     async def recall(self, person: int) -> None:
         who = _person(person)
-        params: dict[str, object] = {
-            "p_conversation_id": who.conversation_id,
-            "p_user_id": who.user_id,
-            "p_actor_id": who.actor_id,
-            **recall_params(who, self._words(7), now=datetime.now(UTC)),
-        }
-        await self._rpc.call("recall", params, who)
+        params = recall_params(who, self._words(7), now=datetime.now(UTC))
+        await call_as(self._rpc, "recall", who, **params)
 
     async def save(self, person: int) -> None:
         """Opens a turn, which loads its history too, and records its answer: two round trips."""

@@ -19,10 +19,11 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
-from bot.queue.jobs import QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, SettingsError
+from bot.starting import look_at_names, say
 from memory.errors import StoreError
-from scripts.operating.desk import NotConfigured, since
+from scripts.operating.desk import since
 
 FINDINGS = 1
 T = TypeVar("T")
@@ -54,9 +55,10 @@ def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Na
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+    say(look_at_names())
     try:
         return asyncio.run(work(given))  # type: ignore[arg-type]
-    except (SettingsError, NotConfigured, QueueUnavailable, StoreError) as exc:
+    except (SettingsError, QueueUnavailable, StoreError) as exc:
         print(f"{exc}", file=sys.stderr)
         return EXIT_STATUS
     except BrokenPipeError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bot.agents.embedder import Embedder, EmbeddingFailed, build_embedder, embed_new
+from bot.agents.embedder import Embedder, EmbeddingFailed, build_embedder
+from bot.upkeep.embedding import embed_new
 from memory.kept.embeddings import Backlog, EmbeddingStore
 from scripts.operating.console import FINDINGS, print_json, progress
 from scripts.operating.desk import Desk

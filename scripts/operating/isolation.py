@@ -10,17 +10,14 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from memory.errors import AccessDenied, StoreError
+from memory.errors import AccessDenied, ProbeFailed
 from memory.kept.operations import Operations
 from memory.models import Scope
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, memory_context
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 
 _SCOPES: tuple[Scope, ...] = ("chat", "user")
-
-
-class ProbeFailed(StoreError):
-    """The probe could not store and read its own row, so it proves nothing."""
 
 
 async def probe_isolation(rpc: Rpc) -> list[str]:
@@ -60,9 +57,8 @@ async def _sees(
     rpc: Rpc, reader: AgentMemoryContext, owner: AgentMemoryContext, mark: str
 ) -> list[str]:
     """What calls that ask for the owner's rows give to the reader's token."""
-    identity = _identity_of(owner)
     calls: dict[str, Mapping[str, object]] = {
-        "get_working_memory": identity | {"p_tenant_key": owner.tenant_key},
+        "get_working_memory": owner.identity() | {"p_tenant_key": owner.tenant_key},
         "conversation_history": {
             "p_conversation_id": owner.conversation_id,
             "p_user_id": owner.user_id,
@@ -79,7 +75,7 @@ async def _sees(
 
 async def _writes(rpc: Rpc, writer: AgentMemoryContext, owner: AgentMemoryContext) -> list[str]:
     params = {
-        **_identity_of(owner),
+        **owner.identity(),
         "p_chat_id": owner.chat_id,
         "p_tenant_key": owner.tenant_key,
         "p_scope": "chat",
@@ -97,11 +93,3 @@ async def _asked(
         return await rpc.call(function, params, context)
     except AccessDenied:
         return None
-
-
-def _identity_of(context: AgentMemoryContext) -> dict[str, object]:
-    return {
-        "p_conversation_id": context.conversation_id,
-        "p_user_id": context.user_id,
-        "p_actor_id": context.actor_id,
-    }

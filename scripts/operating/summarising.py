@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
+from memory.kept.summaries import Fold, Summaries
 from memory.scope import AgentMemoryContext
-from memory.summary.text import Fold, Summaries
 from scripts.operating.console import Screen, print_json, progress
 from scripts.operating.desk import Desk
 
@@ -17,20 +17,25 @@ class NothingToFold(Exception):
 
 async def summarise(desk: Desk, given: argparse.Namespace, context: AgentMemoryContext) -> int:
     """Folds what the window no longer shows, and prints the summary. Raises `NothingToFold`."""
-    from bot.agents.summariser import build_summariser  # both bring the model's client with them
+    from bot.agents.models import Models  # all bring the model's client with them
+    from bot.agents.summariser import build_summariser
     from bot.upkeep.folding import fold, window
 
     async def names(open_ids: Sequence[str]) -> Mapping[str, str]:
         known = await desk.people.named(context.tenant_key, open_ids)
         return {one.open_id: one.name for one in known if one.name}
 
+    models = Models(desk.settings)
     summaries, shown = Summaries(desk.rpc), window(desk.settings.history_messages)
-    writer = build_summariser(desk.settings)
+    writer = build_summariser(desk.settings, models)
     folded = 0
-    with progress("versions") as step:
-        while now := await fold(summaries, writer, context, window=shown, names=names, most=1):
-            folded += now
-            step()
+    try:
+        with progress("versions") as step:
+            while now := await fold(summaries, writer, context, window=shown, names=names, most=1):
+                folded += now
+                step()
+    finally:
+        await models.close()
     stored = await summaries.open_fold(context, window=shown)
     if not stored.content:
         raise NothingToFold(

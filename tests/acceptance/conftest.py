@@ -108,8 +108,8 @@ def markdown(message: dict[str, Any]) -> str:
 
 
 def prompt_of(request: dict[str, Any]) -> list[tuple[str, str]]:
-    """(role, text) of a recorded model request."""
-    return [(m["role"], m["content"]) for m in request["body"]["messages"]]
+    """(role, text) of a recorded model request; a message that only calls tools has no text."""
+    return [(m["role"], m["content"] or "") for m in request["body"]["messages"]]
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,9 @@ import pytest
 from bot.clicks import turn_id
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.kept.notes import NoteStore
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, memory_context
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 from tests.acceptance.conftest import World, is_from_bot
 from tests.support.injections import CALL, EVERYTHING, SAY, Attack, attacks
 from tests.support.processes import eventually

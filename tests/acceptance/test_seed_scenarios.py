@@ -140,7 +140,7 @@ def test_notes_are_known_after_thirty_further_turns_and_after_a_restart(thread: 
 def assert_no_message_held_an_id(requests: list[dict[str, Any]]) -> None:
     """Only the registry, which stands in the system prompt, could say which note it is."""
     for request in requests:
-        said = [text for role, text in prompt_of(request) if role in ("user", "assistant")]
+        said = [text for role, text in prompt_of(request) if role != "system"]
         assert said
         assert "note_" not in "\n".join(said)
         assert "note_" in prompt_of(request)[0][1]
@@ -167,18 +167,30 @@ def test_the_calls_of_a_turn_are_stored_beside_the_text_of_the_card(thread: Thre
 
 
 @pytest.mark.parametrize("brain", ["scripted"], indirect=True)
-def test_a_tool_context_is_given_to_the_model_and_not_stored(thread: Thread) -> None:
-    thread.ask("create a note about pasta with tags italian, dinner")
+def test_recent_calls_are_given_to_the_model_as_calls_and_older_ones_as_context(
+    thread: Thread,
+) -> None:
+    for title in ("pasta", "pizza", "salad", "soup"):
+        thread.ask(f"create a note about {title} with tags italian, dinner")
     thread.world.model.forget()
     thread.ask("and what else?")
 
     [request] = thread.world.model.requests()
-    [told] = [text for role, text in prompt_of(request) if role == "assistant"]
-    [row] = thread.world.stored(thread.root)
-    [note] = thread.world.rows("select id from agent_notes where chat_id = %s", thread.world.group)
-    assert "[Tool context" in told
-    assert f"References: {note['id']}" in told
-    assert "Tool context" not in row["content"]
+    messages = request["body"]["messages"][1:]
+    rows = thread.world.rows(
+        "select id from agent_notes where chat_id = %s order by created_at", thread.world.group
+    )
+    oldest, *recent = [row["id"] for row in rows]
+    assert [one["role"] for one in messages[:2]] == ["user", "assistant"]
+    assert "[Tool context" in messages[1]["content"]
+    assert f"References: {oldest}" in messages[1]["content"]
+    calls = [call for one in messages for call in one.get("tool_calls", ())]
+    results = {one["tool_call_id"]: one["content"] for one in messages if one["role"] == "tool"}
+    assert [call["function"]["name"] for call in calls] == ["create_note"] * 3
+    for call, note in zip(calls, recent, strict=True):
+        assert f"References: {note}" in results[call["id"]]
+    for row in thread.world.stored(thread.root):
+        assert "Tool context" not in row["content"]
 
 
 @pytest.mark.parametrize("brain", ["scripted"], indirect=True)

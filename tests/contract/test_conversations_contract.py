@@ -15,7 +15,7 @@ from bot.group.decisions import Decision, IncomingMessage, Reason
 from bot.group.store import ChatConversations
 from bot.group.transcript import MessageRecord
 from memory.errors import AccessDenied
-from memory.store import Rpc
+from memory.rpc import Rpc
 from tests.support.backends import Backend, SupabaseBackend
 from tests.support.people import Group
 

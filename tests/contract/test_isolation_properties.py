@@ -29,8 +29,9 @@ from memory.kept.buttons import ButtonStore, Click, NewButton
 from memory.kept.embeddings import EmbeddingStore
 from memory.kept.notes import NoteStore
 from memory.recall.passages import Likeness
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
 

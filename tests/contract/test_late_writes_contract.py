@@ -16,7 +16,8 @@ from memory.away.spool import Spool, SpooledTurn
 from memory.backends.postgres import connection_pool
 from memory.errors import StoreUnavailable
 from memory.models import StoredCard
-from memory.store import MemoryStore, Rpc
+from memory.rpc import Rpc
+from memory.store import MemoryStore
 from tests.support.backends import Backend
 from tests.support.people import Group
 

@@ -16,7 +16,7 @@ from psycopg import sql
 from memory.identity import FeishuPerson
 from memory.kept.operations import Operations
 from memory.kept.people import KnownName, PeopleStore, Sighting, StoredPerson
-from memory.store import Rpc
+from memory.rpc import Rpc
 from tests.support.actors import Actor, succeeds
 from tests.support.backends import Backend
 from tests.support.lite import SupabaseLite

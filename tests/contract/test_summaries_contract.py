@@ -11,10 +11,12 @@ import pytest
 from bot.agents.summariser import extractive
 from bot.upkeep.folding import fold
 from memory.kept.operations import Operations
+from memory.kept.summaries import Fold, Summaries
 from memory.models import OpenTurn
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
-from memory.summary.text import Fold, Line, Summaries
+from memory.store import MemoryStore
+from memory.summary.text import Line
 from tests.support.backends import Backend
 from tests.support.exchanges import exchange, texts
 from tests.support.people import Group

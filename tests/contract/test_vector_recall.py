@@ -13,8 +13,9 @@ import pytest
 from memory.errors import AccessDenied, IdentityMissing
 from memory.kept.embeddings import EmbeddingStore, Unembedded
 from memory.recall.passages import Likeness, RecallScope
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 from tests.support.backends import Backend
 from tests.support.people import Group
 

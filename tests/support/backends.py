@@ -10,7 +10,8 @@ from typing import Protocol
 
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.backends.supabase import SupabaseRpc
-from memory.store import MemoryStore, Rpc
+from memory.rpc import Rpc
+from memory.store import MemoryStore
 from tests.support.lite import SupabaseLite
 from tests.support.postgres import database_name
 from tests.support.relay import Connect, Streams

@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
-from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
-
+from bot.agents.model import Message, OnText, Request, Response, ToolCall
 from bot.agents.offline import facts, notes
 from bot.agents.offline.commands import Command, command
 from bot.agents.offline.notes import Call
 from bot.agents.prompt import MEMORY_AWAY, is_chinese
 from bot.agents.quotation import without_material
+from bot.agents.tools.tool import ERROR
 
 LABEL_EN = "*(offline model: set OPENAI_API_KEY for a real one)*"
 LABEL_ZH = "*（离线模型：设置 OPENAI_API_KEY 后由真正的模型回答）*"
@@ -69,9 +61,20 @@ class Situation:
         return is_chinese(self.question)
 
 
-def offline_model() -> FunctionModel:
-    """A PydanticAI model whose answers and tool calls are made by `next_step`."""
-    return FunctionModel(_respond, stream_function=_stream, model_name="offline")
+class OfflineModel:
+    """A model whose answers and tool calls are made by `next_step`."""
+
+    async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
+        step = next_step(situation_of(request))
+        if isinstance(step, Call):
+            arguments = json.dumps(step.arguments, ensure_ascii=False)
+            return Response(
+                calls=(ToolCall(f"call_{len(request.messages)}", step.tool, arguments),)
+            )
+        if on_text is not None:
+            for word in _WORD.finditer(step):
+                await on_text(step[: word.end()])
+        return Response(step)
 
 
 def without_label(text: str) -> str:
@@ -94,30 +97,42 @@ def next_step(situation: Situation) -> Call | str:
     return f"{step}\n\n{LABEL_ZH if situation.chinese else LABEL_EN}"
 
 
-def situation_of(messages: Sequence[ModelMessage], info: AgentInfo) -> Situation:
+def situation_of(request: Request) -> Situation:
     """What stands in a prompt, sorted."""
     people: list[str] = []
     bot: list[str] = []
+    called: dict[str, str] = {}
     returned: list[Returned] = []
-    for message in messages:
-        for part in message.parts:
-            match part:
-                case UserPromptPart(content=str(text)):
-                    people.append(text)
-                    returned.clear()
-                case TextPart(content=text):
-                    bot.append(text)
-                case ToolReturnPart():
-                    text = part.model_response_str(wrap_if_error=False)
-                    returned.append(Returned(part.tool_name, text, part.outcome != "success"))
+    for message in request.messages[1:]:
+        text = _text(message)
+        match message["role"]:
+            case "user":
+                people.append(text)
+                bot += [one.text for one in returned]
+                returned.clear()
+            case "assistant":
+                bot.append(text)
+                calls = message.get("tool_calls", ())
+                called |= {call["id"]: call["function"]["name"] for call in calls}
+            case "tool":
+                tool = called.get(message["tool_call_id"], "")
+                returned.append(Returned(tool, text, text.startswith(ERROR)))
     return Situation(
         question=facts.spoken(without_material(people[-1])) if people else "",
         people_said=tuple(people[:-1]),
         bot_said=tuple(bot),
-        instructions=info.instructions or "",
-        tools=frozenset(tool.name for tool in info.function_tools),
+        instructions=_text(request.messages[0]),
+        tools=frozenset(request.tools),
         returned=tuple(returned),
     )
+
+
+def _text(message: Message) -> str:
+    """The words of a message, without its pictures."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part["type"] == "text")
 
 
 def _with_notes(situation: Situation, asked: Command) -> Call | str:
@@ -169,21 +184,3 @@ def _small(chinese: bool) -> str:
     if chinese:
         return "收到。我会记住这段对话；试试“记住……”，然后再问我。"
     return "Noted. I keep this thread in mind; try “remember that …” and then ask me about it."
-
-
-async def _respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    step = next_step(situation_of(messages, info))
-    if isinstance(step, Call):
-        return ModelResponse(parts=[ToolCallPart(step.tool, step.arguments)])
-    return ModelResponse(parts=[TextPart(step)])
-
-
-async def _stream(
-    messages: list[ModelMessage], info: AgentInfo
-) -> AsyncIterator[str | DeltaToolCalls]:
-    step = next_step(situation_of(messages, info))
-    if isinstance(step, Call):
-        yield {0: DeltaToolCall(step.tool, json.dumps(step.arguments, ensure_ascii=False))}
-        return
-    for word in _WORD.findall(step):
-        yield word

@@ -4,42 +4,40 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic_ai import RunContext, Tool
-from pydantic_ai.exceptions import ToolFailed
-
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.tool import Tool, ToolFailed, tool
 
 MOST_FOLLOW_UPS = 3
 _LONGEST = 120
 
 
-def conversation_tools() -> list[Tool[ToolDeps]]:
-    return [Tool(suggest_follow_ups, sequential=True), Tool(current_time)]
+def conversation_tools() -> list[Tool]:
+    return [tool(suggest_follow_ups, sequential=True), tool(current_time)]
 
 
-async def suggest_follow_ups(ctx: RunContext[ToolDeps], questions: list[str]) -> str:
+async def suggest_follow_ups(deps: ToolDeps, questions: list[str]) -> str:
     """Offer up to three questions the person may ask next; they become buttons under the answer.
 
     Args:
         questions: Short questions in the person's language and voice.
     """
     cleaned = dict.fromkeys(" ".join(question.split())[:_LONGEST] for question in questions)
-    ctx.deps.follow_ups[:] = [question for question in cleaned if question][:MOST_FOLLOW_UPS]
-    if not ctx.deps.follow_ups:
+    deps.follow_ups[:] = [question for question in cleaned if question][:MOST_FOLLOW_UPS]
+    if not deps.follow_ups:
         raise ToolFailed("No question was given.")
     return (
-        f"{len(ctx.deps.follow_ups)} follow-up questions will be shown as buttons. "
+        f"{len(deps.follow_ups)} follow-up questions will be shown as buttons. "
         "Do not write them into your answer."
     )
 
 
-async def current_time(ctx: RunContext[ToolDeps], timezone: str | None = None) -> str:
+async def current_time(deps: ToolDeps, timezone: str | None = None) -> str:
     """The current date, weekday and time.
 
     Args:
         timezone: An IANA name such as Asia/Shanghai; without it the bot's own time zone.
     """
-    now = ctx.deps.prompt.now
+    now = deps.prompt.now
     if timezone:
         try:
             now = now.astimezone(ZoneInfo(timezone))

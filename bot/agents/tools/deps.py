@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic_ai.messages import ModelMessage
-from pydantic_ai.toolsets import ToolsetTool
-
+from bot.agents.limits import Spent
+from bot.agents.progress import OnProgress
 from bot.agents.prompt import PendingAction, Prompt
+from bot.agents.tools.tool import NO_TOOLS, Toolbox
 from memory.kept.notes import NoteStore
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -27,9 +27,9 @@ Raises `StoreError`.
 class ToolDeps:
     """One turn's tools: whose memory they work on (the code decides, never the model).
 
-    `calls`, `follow_ups`, `pending` and `consulted` are filled while the agents run. `prompt` and
-    `history` are what a specialist is told besides its own instructions. `outside` are the tools of
-    MCP servers as the turn found them.
+    `calls`, `follow_ups`, `pending` and `consulted` are filled while the agents run. `prompt` is
+    what a specialist is told besides its own instructions; it shares `spent` and `on_progress`.
+    `outside` are the tools of MCP servers as the turn found them.
     """
 
     context: AgentMemoryContext
@@ -37,8 +37,9 @@ class ToolDeps:
     store: MemoryStore
     prompt: Prompt
     recall: Recall | None = None
-    outside: dict[str, ToolsetTool[ToolDeps]] | None = None
-    history: Sequence[ModelMessage] = ()
+    outside: Toolbox = NO_TOOLS
+    spent: Spent = field(default_factory=Spent)
+    on_progress: OnProgress | None = None
     calls: list[dict[str, Any]] = field(default_factory=list)
     follow_ups: list[str] = field(default_factory=list)
     pending: list[PendingAction] = field(default_factory=list)

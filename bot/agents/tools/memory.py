@@ -5,32 +5,30 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from pydantic_ai import RunContext, Tool
-from pydantic_ai.exceptions import ToolFailed
-
 from bot.agents.tools.deps import RecallScope, ToolDeps
+from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.models import Scope
 
 _SCOPES: dict[str, Scope] = {"thread": "chat", "person": "user"}
 _MOST_PASSAGES = 10
 
 
-def memory_tools(*, with_recall: bool) -> list[Tool[ToolDeps]]:
+def memory_tools(*, with_recall: bool) -> list[Tool]:
     """The tools, without `recall` where nothing can be searched."""
     functions: list[Any] = [read_working_memory, update_working_memory]
     if with_recall:
         functions.append(recall)
-    return [Tool(function, sequential=True) for function in functions]
+    return [tool(function, sequential=True) for function in functions]
 
 
-async def read_working_memory(ctx: RunContext[ToolDeps]) -> str:
+async def read_working_memory(deps: ToolDeps) -> str:
     """Read the facts kept for this thread and for the person everywhere, as they are now."""
-    held = await ctx.deps.store.working_memory(ctx.deps.context)
+    held = await deps.store.working_memory(deps.context)
     return f"thread: {_json(held.chat)}\nperson: {_json(held.user)}"
 
 
 async def update_working_memory(
-    ctx: RunContext[ToolDeps], scope: Literal["thread", "person"], patch: dict[str, Any]
+    deps: ToolDeps, scope: Literal["thread", "person"], patch: dict[str, Any]
 ) -> str:
     """Keep facts worth remembering. Give only what changed; everything else stays.
 
@@ -40,20 +38,16 @@ async def update_working_memory(
     """
     if not patch:
         raise ToolFailed("The patch is empty: give the keys to set, or null for keys to remove.")
-    if scope == "person" and not ctx.deps.context.speaks_for_self:
+    if scope == "person" and not deps.context.speaks_for_self:
         raise ToolFailed(
             "What is kept about a person everywhere is changed only when they ask themselves. "
             'Nothing was changed. Use scope "thread" if it belongs to this conversation.'
         )
-    held = await ctx.deps.store.merge_working_memory(
-        ctx.deps.context, scope=_SCOPES[scope], patch=patch
-    )
+    held = await deps.store.merge_working_memory(deps.context, scope=_SCOPES[scope], patch=patch)
     return f"Successfully updated the working memory of the {scope}. It now holds: {_json(held)}"
 
 
-async def recall(
-    ctx: RunContext[ToolDeps], query: str, scope: RecallScope = "thread", k: int = 5
-) -> str:
+async def recall(deps: ToolDeps, query: str, scope: RecallScope = "thread", k: int = 5) -> str:
     """Search the person's own earlier messages when the conversation above does not hold it.
 
     Args:
@@ -61,15 +55,15 @@ async def recall(
         scope: "thread", this "chat", or "everywhere" the person talked with you.
         k: How many passages, 1 to 10.
     """
-    if ctx.deps.recall is None:
+    if deps.recall is None:
         raise ToolFailed("Earlier messages cannot be searched here. Say so.")
-    if scope == "everywhere" and not ctx.deps.context.speaks_for_self:
+    if scope == "everywhere" and not deps.context.speaks_for_self:
         raise ToolFailed(
             "Another person's messages are searched only where everyone can read them. "
             'Nothing was read. Use scope "thread" or "chat".'
         )
     passages = min(max(k, 1), _MOST_PASSAGES)
-    found = await ctx.deps.recall(ctx.deps.context, query, scope, passages, ctx.deps.prompt.turn_id)
+    found = await deps.recall(deps.context, query, scope, passages, deps.prompt.turn_id)
     return found or "Nothing that was said earlier matches. Do not guess."
 
 

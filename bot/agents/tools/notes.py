@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic_ai import RunContext, Tool
-from pydantic_ai.exceptions import ToolFailed
-
 from bot.agents.prompt import one_line
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.kept.notes import Note, NoteChange, note_id
 from memory.scope import AgentMemoryContext
 
@@ -18,7 +16,7 @@ _LISTED = 50
 _FOUND = 10
 
 
-def note_tools() -> list[Tool[ToolDeps]]:
+def note_tools() -> list[Tool]:
     """The tools, each run alone: the order of creation is the order in which the model asked."""
     functions: tuple[Any, ...] = (
         create_note,
@@ -29,11 +27,11 @@ def note_tools() -> list[Tool[ToolDeps]]:
         delete_note,
         share_note,
     )
-    return [Tool(function, sequential=True) for function in functions]
+    return [tool(function, sequential=True) for function in functions]
 
 
 async def create_note(
-    ctx: RunContext[ToolDeps], title: str, body: str = "", tags: list[str] | None = None
+    deps: ToolDeps, title: str, body: str = "", tags: list[str] | None = None
 ) -> str:
     """Create a note for the person who asks.
 
@@ -42,10 +40,10 @@ async def create_note(
         body: The text of the note, at most 20000 characters.
         tags: Up to 20 tags of at most 40 characters.
     """
-    context, turn_id = _own(ctx), ctx.deps.prompt.turn_id
+    context, turn_id = _own(deps), deps.prompt.turn_id
     # The same note of the same message is made once, however often the turn is repeated.
     made = note_id(turn_id, title, body) if turn_id else None
-    note = await ctx.deps.notes.create(context, title=title, body=body, tags=tags or [], id=made)
+    note = await deps.notes.create(context, title=title, body=body, tags=tags or [], id=made)
     tagged = f" with tags: {', '.join(note.tags)}" if note.tags else ""
     return (
         f"Successfully created note {_named(note)}{tagged}. "
@@ -53,43 +51,43 @@ async def create_note(
     )
 
 
-async def get_note(ctx: RunContext[ToolDeps], note_id: str) -> str:
+async def get_note(deps: ToolDeps, note_id: str) -> str:
     """Read one note with its whole text.
 
     Args:
         note_id: The note's ID, for example from the note registry or an earlier tool result.
     """
-    note = await ctx.deps.notes.get(_own(ctx), note_id)
+    note = await deps.notes.get(_own(deps), note_id)
     body = f"Text:\n{note.body}" if note.body else "It has no text."
     return f"Note {_described(note)}; last changed {_day(note.updated_at)}. {body}"
 
 
-async def list_notes(ctx: RunContext[ToolDeps], tags: list[str] | None = None) -> str:
+async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> str:
     """List the person's notes and those shared with this chat, oldest first.
 
     Args:
         tags: Only notes that have all of these tags.
     """
-    notes = await ctx.deps.notes.list(_own(ctx), tags=tags or [], limit=_LISTED)
+    notes = await deps.notes.list(_own(deps), tags=tags or [], limit=_LISTED)
     if not notes:
         return "There are no notes with these tags." if tags else "There are no notes yet."
-    return f"{_count(notes)}, oldest first:\n" + _lines(notes, ctx.deps.context.user_id)
+    return f"{_count(notes)}, oldest first:\n" + _lines(notes, deps.context.user_id)
 
 
-async def search_notes(ctx: RunContext[ToolDeps], query: str) -> str:
+async def search_notes(deps: ToolDeps, query: str) -> str:
     """Find notes by words in their title, tags or text, best match first.
 
     Args:
         query: A few words to look for.
     """
-    notes = await ctx.deps.notes.search(_own(ctx), query, limit=_FOUND)
+    notes = await deps.notes.search(_own(deps), query, limit=_FOUND)
     if not notes:
         return f"No note matches {query!r}. Try other words, or list_notes."
-    return f"{_count(notes)} found, best first:\n" + _lines(notes, ctx.deps.context.user_id)
+    return f"{_count(notes)} found, best first:\n" + _lines(notes, deps.context.user_id)
 
 
 async def update_note(
-    ctx: RunContext[ToolDeps],
+    deps: ToolDeps,
     note_id: str,
     title: str | None = None,
     body: str | None = None,
@@ -107,8 +105,8 @@ async def update_note(
     """
     if title is None and body is None and not add_tags and not remove_tags:
         raise ToolFailed("Nothing to change was given: give title, body, add_tags or remove_tags.")
-    change = await ctx.deps.notes.update(
-        _own(ctx),
+    change = await deps.notes.update(
+        _own(deps),
         note_id,
         title=title,
         body=body,
@@ -124,43 +122,43 @@ async def update_note(
     )
 
 
-async def delete_note(ctx: RunContext[ToolDeps], note_id: str) -> str:
+async def delete_note(deps: ToolDeps, note_id: str) -> str:
     """Delete a note for good. Only when the person asked for exactly this.
 
     Args:
         note_id: The note's ID.
     """
-    note = await ctx.deps.notes.delete(_own(ctx), note_id)
+    note = await deps.notes.delete(_own(deps), note_id)
     return f"Successfully deleted note {_named(note)}. Its ID is no longer valid."
 
 
-async def share_note(ctx: RunContext[ToolDeps], note_id: str, shared: bool = True) -> str:
+async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> str:
     """Let everyone in this chat read a note, once the person confirms it; or end that at once.
 
     Args:
         note_id: The note's ID.
         shared: True shares it with this chat; False makes it private again.
     """
-    context = _own(ctx)
+    context = _own(deps)
     if not shared:
-        note = await ctx.deps.notes.share(context, note_id, shared=False)
+        note = await deps.notes.share(context, note_id, shared=False)
         return f"Note {_named(note)} is private again: only its owner can read it."
-    note = await ctx.deps.notes.get(context, note_id)
+    note = await deps.notes.get(context, note_id)
     if note.user_id != context.user_id:
         raise ToolFailed("Only its owner can share this note. Nothing was changed. Say so.")
     # Others' words in the prompt may have asked for it: only the owner's own press opens a note.
-    return wait_for_confirmation(SHARE_NOTE, {"note_id": note.id, "title": note.title}, ctx.deps)
+    return wait_for_confirmation(SHARE_NOTE, {"note_id": note.id, "title": note.title}, deps)
 
 
-def _own(ctx: RunContext[ToolDeps]) -> AgentMemoryContext:
+def _own(deps: ToolDeps) -> AgentMemoryContext:
     """The turn's context when it may reach notes at all."""
-    if not ctx.deps.context.speaks_for_self:
-        owner = one_line(ctx.deps.prompt.subject) or "another person"
+    if not deps.context.speaks_for_self:
+        owner = one_line(deps.prompt.subject) or "another person"
         raise ToolFailed(
             f"Notes of {owner} can be used only by {owner}, asking without mentioning anybody "
             "else. Nothing was read or changed. Say so, and do not try again."
         )
-    return ctx.deps.context
+    return deps.context
 
 
 def _changes(change: NoteChange) -> list[str]:

@@ -3,72 +3,50 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_ai import RunContext
-from pydantic_ai.exceptions import ModelRetry, ToolFailed
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from bot.agents.tools.deps import ToolDeps
-from memory.errors import AccessDenied, StoreError, StoreUnavailable, WorkingMemoryTooLarge
-from memory.kept.notes import NoteInvalid, NoteNotFound
+from bot.agents.tools.tool import Tool, ToolFailed
+from memory.errors import (
+    AccessDenied,
+    NoteInvalid,
+    NoteNotFound,
+    StoreError,
+    StoreUnavailable,
+    WorkingMemoryTooLarge,
+)
 
 _LONGEST_RESULT = 24_000
 
-Tools = dict[str, ToolsetTool[ToolDeps]]
 
+async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
+    """Calls `tool` and records that in `ToolDeps.calls`, in the order in which calls begin.
 
-@dataclass
-class RecordedTools(WrapperToolset[ToolDeps]):
-    """Records the calls of the wrapped tools in `ToolDeps.calls`, in the order they began.
-
-    A record is JSON: name, arguments, result, ok, ms (milliseconds).
+    A record is JSON: name, arguments, result, ok, ms (milliseconds). Raises `ToolFailed`.
     """
-
-    wrapped: AbstractToolset[ToolDeps]
-
-    async def call_tool(
-        self,
-        name: str,
-        tool_args: dict[str, Any],
-        ctx: RunContext[ToolDeps],
-        tool: ToolsetTool[ToolDeps],
-    ) -> Any:
-        record = {
-            "name": name,
-            "arguments": storable({k: v for k, v in tool_args.items() if v is not None}),
-            "result": "The call was interrupted.",
-            "ok": False,
-            "ms": 0,
-        }
-        ctx.deps.calls.append(record)
-        started = time.perf_counter()
-        try:
-            result = await self.wrapped.call_tool(name, tool_args, ctx, tool)
-            record |= {"result": storable(result), "ok": True}
-        except StoreError as exc:
-            record["result"] = explained(exc)
-            raise ToolFailed(explained(exc)) from exc
-        except (ToolFailed, ModelRetry) as exc:
-            record["result"] = storable(exc.message)
-            raise
-        finally:
-            record["ms"] = round((time.perf_counter() - started) * 1000)
-        return result
-
-
-@dataclass
-class FixedTools(RecordedTools):
-    """Tools that are the same for every person and turn, so their list is made once."""
-
-    _listed: Tools | None = field(default=None, init=False, repr=False)
-
-    async def get_tools(self, ctx: RunContext[ToolDeps]) -> Tools:
-        if self._listed is None:
-            self._listed = await self.wrapped.get_tools(ctx)
-        return self._listed
+    record: dict[str, Any] = {
+        "name": tool.name,
+        "arguments": storable({k: v for k, v in arguments.items() if v is not None}),
+        "result": "The call was interrupted.",
+        "ok": False,
+        "ms": 0,
+    }
+    deps.calls.append(record)
+    started = time.perf_counter()
+    try:
+        result = await tool.call(deps, arguments)
+        record |= {"result": storable(result), "ok": True}
+    except StoreError as exc:
+        record["result"] = explained(exc)
+        raise ToolFailed(explained(exc)) from exc
+    except ToolFailed as exc:
+        record["result"] = storable(str(exc))
+        raise
+    finally:
+        record["ms"] = round((time.perf_counter() - started) * 1000)
+    return result
 
 
 def explained(error: StoreError) -> str:

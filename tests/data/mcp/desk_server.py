@@ -45,6 +45,13 @@ async def hang() -> str:
 
 
 @server.tool()
+def learn() -> str:
+    """Adds a tool named `learned`."""
+    server.add_tool(lambda: "I know", name="learned", description="What was learned.")
+    return "learned"
+
+
+@server.tool()
 def die() -> str:
     """Ends the server in the middle of the call."""
     os._exit(3)

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import psycopg
 import pytest
-from pydantic_ai.models.test import TestModel
 
 from bot.agents.manager import Manager
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
@@ -22,14 +21,16 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.events import CardAction
 from bot.feishu.models import BotInfo, SentMessage
 from bot.people.meeting import People
-from bot.services import Identity, Services
+from bot.services import OwnPerson, Services
 from bot.settings import Settings
 from memory.errors import IdentityMissing, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, NewButton, Press, new_id
 from memory.models import CardButton
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
+from tests.support.models import Acting
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -372,9 +373,9 @@ def services(rpc: Rpc, sent: Sent, actions: Actions | None) -> Services:
         settings=Settings(_env_file=None),
         store=MemoryStore(rpc),
         feishu=feishu,
-        identity=Identity(feishu),
+        own_person=OwnPerson(feishu),
         people=People(feishu),
-        manager=Manager(TestModel(custom_output_text="from the model")),
+        manager=Manager(Acting(lambda _: "from the model")),
         rpc=rpc,
         perform=actions,
     )

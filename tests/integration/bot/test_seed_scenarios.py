@@ -9,27 +9,21 @@ import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-)
-from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from bot.agents.manager import Answer, Manager, Prompt, Stores
-from bot.agents.offline.model import offline_model
-from bot.agents.tool_context import enrich, registry_table
+from bot.agents.model import Model, Request
+from bot.agents.offline.model import OfflineModel
+from bot.agents.tool_context import enrich, exchanges, registry_table
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.context import Message
 from memory.kept.notes import Note, NoteStore
-from memory.models import WorkingMemory
+from memory.models import StoredMessage, WorkingMemory
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from tests.support.models import Acting, everything
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -37,24 +31,23 @@ pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
 
-def reading_model() -> FunctionModel:
+def reading_model() -> Model:
     """A model that follows the seed scenarios and finds every id by reading its prompt."""
-    return FunctionModel(_read_and_act, model_name="reading")
+    return Acting(_read_and_act)
 
 
-async def _read_and_act(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    last = messages[-1].parts[-1]
-    if isinstance(last, ToolReturnPart):
-        return ModelResponse(parts=[TextPart(f"Done. {last.model_response_str()}")])
-    question = str(getattr(last, "content", ""))
-    call = _call_for(question, _prompt_text(messages, info))
-    return ModelResponse(parts=[call or TextPart("All right.")])
+def _read_and_act(request: Request) -> Any:
+    last = request.messages[-1]
+    if last["role"] == "tool":
+        return f"Done. {last['content']}"
+    call = _call_for(last["content"], everything(request))
+    return [call] if call else "All right."
 
 
-def _call_for(question: str, prompt: str) -> ToolCallPart | None:
+def _call_for(question: str, prompt: str) -> tuple[str, dict[str, Any]] | None:
     if match := re.search(r"create a note about (\w+)(?: with tags (.+))?", question):
         tags = match[2].split(", ") if match[2] else []
-        return ToolCallPart("create_note", {"title": match[1].title(), "tags": tags})
+        return "create_note", {"title": match[1].title(), "tags": tags}
     ids = re.findall(r"^\| (\d+) \| ([^|]+) \| (note_\w+) \|.*\| (\d+|-) \|$", prompt, re.MULTILINE)
     if not ids:  # no registry: what the tool context of earlier answers refers to
         seen = dict.fromkeys(re.findall(r"References: (note_\w+)", prompt))
@@ -65,15 +58,10 @@ def _call_for(question: str, prompt: str) -> ToolCallPart | None:
     if not chosen:
         return None
     if match := re.search(r"remove the (\w+) tag from", question):
-        return ToolCallPart("update_note", {"note_id": chosen[0], "remove_tags": [match[1]]})
+        return "update_note", {"note_id": chosen[0], "remove_tags": [match[1]]}
     if match := re.search(r"add (?:the )?tag '([\w-]+)'", question):
-        return ToolCallPart("update_note", {"note_id": chosen[0], "add_tags": [match[1]]})
+        return "update_note", {"note_id": chosen[0], "add_tags": [match[1]]}
     return None
-
-
-def _prompt_text(messages: list[ModelMessage], info: AgentInfo) -> str:
-    said = [str(getattr(part, "content", "")) for message in messages for part in message.parts]
-    return "\n".join([info.instructions or "", *said])
 
 
 @dataclass
@@ -85,6 +73,7 @@ class Talk:
     notes: NoteStore
     context: AgentMemoryContext
     with_registry: bool = True
+    in_pairs: bool = True
     turns: int = 0
     answers: list[Answer] = field(default_factory=list)
 
@@ -92,10 +81,7 @@ class Talk:
         self.turns += 1
         turn_id = f"{self.context.root_id}-{self.context.actor_id}-{self.turns}"
         opened = await self.memory.open_turn(self.context, turn_id=turn_id, content=question)
-        history = tuple(
-            Message(m.role, enrich(m.content, m.tool_calls) if m.role == "assistant" else m.content)
-            for m in opened.history[:-1]
-        )
+        history = tuple(self._told(message) for message in opened.history[:-1])
         registry = registry_table(await self.notes.registry(self.context))
         answer = await self.manager.answer(
             Prompt(
@@ -124,6 +110,12 @@ class Talk:
         self.answers.append(answer)
         return answer.text
 
+    def _told(self, message: StoredMessage) -> Message:
+        if self.in_pairs:
+            pairs = exchanges(message.id, message.tool_calls)
+            return Message(message.role, message.content, exchanges=pairs)
+        return Message(message.role, enrich(message.content, message.tool_calls))
+
     async def tags(self, title: str) -> tuple[str, ...]:
         return (await self.note(title)).tags
 
@@ -135,7 +127,7 @@ class Talk:
 OpenTalk = Callable[..., Talk]
 
 
-@pytest.fixture(params=[offline_model, reading_model], ids=["offline", "reading"])
+@pytest.fixture(params=[OfflineModel, reading_model], ids=["offline", "reading"])
 def model(request: pytest.FixtureRequest) -> Model:
     made: Model = request.param()
     return made
@@ -149,7 +141,9 @@ async def talk(database_url: str, model: Model) -> AsyncIterator[OpenTalk]:
     rpc = PostgresRpc(pool, timeout_s=20)
     group = Group()
 
-    def open_talk(turns: int = 0, with_registry: bool = True, **who: str) -> Talk:
+    def open_talk(
+        turns: int = 0, with_registry: bool = True, in_pairs: bool = True, **who: str
+    ) -> Talk:
         memory, notes = MemoryStore(rpc), NoteStore(rpc)
         return Talk(
             Manager(model, stores=Stores(memory, notes)),
@@ -157,6 +151,7 @@ async def talk(database_url: str, model: Model) -> AsyncIterator[OpenTalk]:
             notes,
             group.turn(**who),
             with_registry,
+            in_pairs,
             turns,
         )
 
@@ -164,9 +159,18 @@ async def talk(database_url: str, model: Model) -> AsyncIterator[OpenTalk]:
     await rpc.close()
 
 
-@pytest.mark.parametrize("with_registry", [True, False], ids=["registry", "tool context only"])
-async def test_that_note_is_the_note_just_created(talk: OpenTalk, with_registry: bool) -> None:
-    thread = talk(with_registry=with_registry)
+KNOWN_FROM = pytest.mark.parametrize(
+    ("with_registry", "in_pairs"),
+    [(True, True), (False, True), (False, False)],
+    ids=["registry", "earlier calls only", "tool context only"],
+)
+
+
+@KNOWN_FROM
+async def test_that_note_is_the_note_just_created(
+    talk: OpenTalk, with_registry: bool, in_pairs: bool
+) -> None:
+    thread = talk(with_registry=with_registry, in_pairs=in_pairs)
     await thread.say("create a note about pasta with tags italian, dinner")
 
     await thread.say("add the tag 'dining' to that note")
@@ -174,9 +178,11 @@ async def test_that_note_is_the_note_just_created(talk: OpenTalk, with_registry:
     assert await thread.tags("Pasta") == ("italian", "dinner", "dining")
 
 
-@pytest.mark.parametrize("with_registry", [True, False], ids=["registry", "tool context only"])
-async def test_the_first_note_is_the_one_created_first(talk: OpenTalk, with_registry: bool) -> None:
-    thread = talk(with_registry=with_registry)
+@KNOWN_FROM
+async def test_the_first_note_is_the_one_created_first(
+    talk: OpenTalk, with_registry: bool, in_pairs: bool
+) -> None:
+    thread = talk(with_registry=with_registry, in_pairs=in_pairs)
     await thread.say("create a note about pizza with tags italian, party")
     await thread.say("create a note about lasagna with tags italian, dinner")
 

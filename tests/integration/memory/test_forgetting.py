@@ -12,7 +12,7 @@ from bot.agents.summariser import extractive
 from bot.conversation import Decision, IncomingMessage, MessageRecord
 from bot.group.decisions import Reason
 from bot.group.store import ChatConversations
-from bot.queue.jobs import Inbox
+from bot.queue.inbox import Inbox
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.upkeep.folding import fold
 from memory.away.spool import Spool, SpooledTurn
@@ -20,10 +20,10 @@ from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import TurnUnknown
 from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
+from memory.kept.summaries import Summaries
 from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.summary.text import Summaries
 from tests.support.people import Group
 from tests.support.sentinel import tables_with
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from memory.errors import AccessDenied, IdentityMissing
-from memory.kept.notes import Note, NoteInvalid, NoteNotFound, NoteStore, note_id
+from memory.errors import AccessDenied, IdentityMissing, NoteInvalid, NoteNotFound
+from memory.kept.notes import Note, NoteStore, note_id
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend

@@ -10,13 +10,14 @@ from psycopg import sql
 
 from bot.conversation import MessageRecord
 from bot.group.store import ChatConversations
-from bot.queue.jobs import Inbox
+from bot.queue.inbox import Inbox
 from bot.queue.operations import QueueDepth, QueueOperations
 from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
-from memory.store import MemoryStore, Rpc
+from memory.rpc import Rpc
+from memory.store import MemoryStore
 from scripts.operating import stored_rows
 from scripts.operating.isolation import probe_isolation
 from tests.support.backends import PostgresBackend, SupabaseBackend

@@ -17,7 +17,7 @@ import pytest
 
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
-from bot.queue.jobs import Inbox
+from bot.queue.inbox import Inbox
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange

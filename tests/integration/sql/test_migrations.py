@@ -18,6 +18,9 @@ from tests.support.postgres import Server, database_name, start_server
 
 ROOT = Path(__file__).parents[3]
 FILES = [file.name for file in sorted((ROOT / "sql").glob("[0-9]*.sql"))]
+FUNCTIONS = migrations.read_functions().name
+BACKFILLS = [f"backfills/{file.name}" for file in sorted((ROOT / "sql/backfills").glob("*.sql"))]
+STEPS = [*FILES, FUNCTIONS, *BACKFILLS]
 ROLES = ("anon", "authenticated", "service_role")
 
 _APPLY = """
@@ -27,13 +30,15 @@ print(json.dumps(migrations.apply(sys.argv[1])))
 """
 
 
-def test_a_blank_database_gets_every_file_in_order(blank_database_url: str) -> None:
-    assert migrations.pending(blank_database_url) == FILES
+def test_a_blank_database_gets_tables_then_functions_then_backfills(
+    blank_database_url: str,
+) -> None:
+    assert migrations.pending(blank_database_url) == STEPS
 
     applied = migrations.apply(blank_database_url)
 
     assert applied[0] == "procrastinate"
-    assert [name for name in applied if name in FILES] == FILES
+    assert [name for name in applied if name in STEPS] == STEPS
     assert migrations.pending(blank_database_url) == []
 
 
@@ -52,10 +57,10 @@ def test_every_step_is_reported_while_it_runs(blank_database_url: str) -> None:
     migrations.apply(blank_database_url, report=lines.append)
 
     assert lines[0] == "applying procrastinate"
-    assert lines[-len(FILES) :] == [f"applying {name}" for name in FILES]
+    assert lines[-len(STEPS) :] == [f"applying {name}" for name in STEPS]
 
 
-def test_two_processes_at_once_apply_every_file_once(blank_database_url: str) -> None:
+def test_two_processes_at_once_apply_every_step_once(blank_database_url: str) -> None:
     name = database_name(blank_database_url)
     with psycopg.connect(blank_database_url, autocommit=True) as gate:
         gate.execute("select pg_advisory_lock(%s)", [migrations._LOCK_KEY])
@@ -76,7 +81,7 @@ def test_two_processes_at_once_apply_every_file_once(blank_database_url: str) ->
     assert [process.returncode for process in processes] == [0, 0], outputs
     first, second = sorted((json.loads(out) for out, _ in outputs), key=len)
     assert first == []
-    assert [name for name in second if name in FILES] == FILES
+    assert [name for name in second if name in STEPS] == STEPS
 
 
 def both_wait(connection: psycopg.Connection, database: str) -> None:

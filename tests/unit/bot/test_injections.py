@@ -7,6 +7,7 @@ the card notifies.
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections import Counter
@@ -18,14 +19,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from bot.agents.manager import Answer, Manager, Prompt, Stores, tool_names
+from bot.agents.model import Request
 from bot.agents.progress import Progress
 from bot.agents.quotation import quotation, with_material
 from bot.agents.specialists import FOLDER, load_specialists
-from bot.agents.tool_context import enrich
+from bot.agents.tool_context import enrich, exchanges
 from bot.feishu import cards, markup, splitting
 from bot.feishu.errors import FeishuError
 from bot.feishu.received import forwarded_text
@@ -34,7 +34,7 @@ from bot.mentions import ALL_NAMES, Person, Roster, address_reply, from_card, to
 from bot.reply.buttons import card_buttons, reply_of
 from bot.reply.partial import showable
 from memory.context import Message
-from memory.errors import AccessDenied, StoreError
+from memory.errors import AccessDenied, NoteNotFound
 from memory.kept.notes import NoteStore
 from memory.models import CardButton, WorkingMemory
 from memory.recall.passages import Passage, render
@@ -42,6 +42,7 @@ from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from sandbox.cards.card_check import check_card, notified_by
 from tests.support.injections import Attack, attacks, ordered_calls, ordered_words
+from tests.support.models import Acting, everything, results
 
 BOT = Person("ou_bot", "Memo", is_bot=True)
 ATTACKER, VICTIM, BYSTANDER = "ou_mallory", "ou_alice", "ou_bob"
@@ -75,23 +76,17 @@ def test_the_collection_is_large_and_has_every_goal_in_both_languages() -> None:
 # The model
 
 
-async def obey(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+def obey(request: Request) -> Any:
     """Makes each call that anything in the prompt orders, then says what it orders."""
-    parts = [part for message in messages for part in message.parts]
-    made = [(p.tool_name, p.args_as_dict()) for p in parts if isinstance(p, ToolCallPart)]
-    prompt = "\n".join([info.instructions or "", *(_text(part) for part in parts)])
+    functions = [call["function"] for one in request.messages for call in one.get("tool_calls", ())]
+    made = [(one["name"], json.loads(one["arguments"])) for one in functions]
+    prompt = everything(request)
     lured = [("get_note", {"note_id": LURE})] if f"open {LURE}" in prompt else []
     lured += [("list_notes", {})] if "list my notes" in prompt else []
     for call in [*lured, *ordered_calls(prompt)]:
         if call not in made:
-            return ModelResponse(parts=[ToolCallPart(*call)])
-    results = [_text(part) for part in parts if part.part_kind in ("tool-return", "retry-prompt")]
-    return ModelResponse(parts=[TextPart("\n".join([ordered_words(prompt) or "-", *results]))])
-
-
-def _text(part: Any) -> str:
-    content = getattr(part, "content", "")
-    return content if isinstance(content, str) else str(content)
+            return [call]
+    return "\n".join([ordered_words(prompt) or "-", *results(request)])
 
 
 # The memory behind the tools
@@ -124,7 +119,7 @@ class Vault:
                 return {}
         found = notes.get(str(params.get("p_note_id")))
         if found is None:
-            raise StoreError("no note has this id", code="PT404")
+            raise NoteNotFound("no note has this id", code="PT410")
         return found
 
     async def close(self) -> None: ...
@@ -192,7 +187,10 @@ def planted(prompt: Prompt, where: str, text: str) -> Prompt:
             return replace(prompt, history=(Message("user", f"Mallory: {text}"),))
         case "tool_context":
             call = {"name": "recall", "arguments": {}, "result": text, "ok": True}
-            return replace(prompt, history=(Message("assistant", enrich("Found.", [call])),))
+            asked = Message("user", "Bob: find it")
+            old = Message("assistant", enrich("Found.", [call]))
+            recent = Message("assistant", "Found.", exchanges=exchanges(1, [call]))
+            return replace(prompt, history=(asked, old, asked, recent))
         case "transcript":
             return replace(
                 prompt, transcript=transcript([said], budget_tokens=2000, estimate=lambda _: 1)
@@ -226,7 +224,7 @@ async def answered(attack: Attack, scene: Scene) -> tuple[Answer, Vault]:
         return SECRET if context.user_id == context.actor_id == VICTIM else ""
 
     manager = Manager(
-        FunctionModel(obey),
+        Acting(obey),
         stores=Stores(MemoryStore(vault), NoteStore(vault), recall),
         specialists=load_specialists(FOLDER, tool_names()),
     )

@@ -5,36 +5,32 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-)
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from structlog.testing import capture_logs
 
 from bot.agents.manager import Manager, Prompt, Stores
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import ActionAlreadyRun, McpServers, ServerDown, TimeLimits
+from bot.agents.model import Model, Request
 from bot.agents.specialists import Specialist
 from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
+from tests.support.models import Acting, results
 
 pytestmark = pytest.mark.anyio
 
 SERVER = Path(__file__).parents[3] / "data" / "mcp" / "desk_server.py"
-LIMITS = TimeLimits(connect_s=20, call_s=3, watch_s=0.2, first_retry_s=0.05, longest_retry_s=0.2)
+LIMITS = TimeLimits(connect_s=20, call_s=3, first_retry_s=0.05, longest_retry_s=0.2)
 CONTEXT = memory_context(chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a")
 
 
@@ -55,8 +51,8 @@ def _stdio(board: Path, **options: Any) -> McpServer:
 
 
 @asynccontextmanager
-async def _running(*servers: McpServer) -> AsyncIterator[McpServers]:
-    mcp = McpServers(servers, limits=LIMITS)
+async def _running(*servers: McpServer, limits: TimeLimits = LIMITS) -> AsyncIterator[McpServers]:
+    mcp = McpServers(servers, limits=limits)
     await mcp.start()
     try:
         await mcp.settled()
@@ -87,25 +83,25 @@ async def _http_server(board: Path) -> AsyncIterator[tuple[int, asyncio.subproce
         await drained
 
 
-def _calling(*calls: tuple[str, dict[str, Any]], seen: list[list[str]] | None = None) -> Any:
+def _calling(*calls: tuple[str, dict[str, Any]], seen: list[list[str]] | None = None) -> Model:
     """A model that makes the calls one after the other and then repeats the last result."""
 
-    async def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    def step(request: Request) -> Any:
         if seen is not None:
-            seen.append([tool.name for tool in info.function_tools])
-        results = [
-            part
-            for message in messages
-            for part in message.parts
-            if isinstance(part, ToolReturnPart)
-        ]
-        if len(results) < len(calls):
-            name, arguments = calls[len(results)]
-            return ModelResponse(parts=[ToolCallPart(name, arguments)])
-        last = results[-1].model_response_str(wrap_if_error=False) if results else "nothing"
-        return ModelResponse(parts=[TextPart(last)])
+            seen.append(list(request.tools))
+        returned = results(request)
+        if len(returned) < len(calls):
+            return [calls[len(returned)]]
+        return returned[-1] if returned else "nothing"
 
-    return FunctionModel(respond)
+    return Acting(step)
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    """Waits for what a server does by itself and tells nobody."""
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
 
 
 def _manager(model: Any, mcp: McpServers, specialists: Sequence[Specialist] = ()) -> Manager:
@@ -183,6 +179,44 @@ async def test_a_stdio_server_that_dies_in_a_call_comes_back(tmp_path: Path) -> 
 
     assert died.tool_calls[0]["ok"] is False
     assert again.text == "8"
+
+
+async def test_a_stdio_server_that_dies_between_calls_comes_back(tmp_path: Path) -> None:
+    before = set(psutil.Process().children(recursive=True))
+    with capture_logs() as logs:
+        async with _running(_stdio(tmp_path / "board")) as mcp:
+            [server] = set(psutil.Process().children(recursive=True)) - before
+            server.kill()
+            await _until(lambda: [one["event"] for one in logs].count("mcp.connected") == 2)
+            answer = await _manager(_calling(("desk__add", {"a": 4, "b": 4})), mcp).answer(
+                _prompt(), timeout_s=20
+            )
+
+    assert answer.text == "8"
+
+
+async def test_a_tool_that_a_server_has_learned_is_there_later(tmp_path: Path) -> None:
+    limits = replace(LIMITS, watch_s=0.1)
+    async with _running(_stdio(tmp_path / "board"), limits=limits) as mcp:
+        box = mcp.tools()
+        assert mcp.tools() is box, "the same box while nothing changes"
+        await _manager(_calling(("desk__learn", {})), mcp).answer(_prompt(), timeout_s=20)
+        await _until(lambda: "desk__learned" in mcp.tools())
+        answer = await _manager(_calling(("desk__learned", {})), mcp).answer(
+            _prompt(), timeout_s=20
+        )
+
+    assert answer.text == "I know"
+
+
+async def test_a_call_that_the_server_does_not_take_leaves_it_connected(tmp_path: Path) -> None:
+    async with _running(_stdio(tmp_path / "board")) as mcp:
+        answer = await _manager(
+            _calling(("desk__add", {"a": "x"}), ("desk__add", {"a": 1, "b": 1})), mcp
+        ).answer(_prompt(), timeout_s=20)
+        assert mcp.connected() == {"desk": True}
+
+    assert [call["ok"] for call in answer.tool_calls] == [False, True]
 
 
 async def test_a_turn_has_the_same_tools_to_its_end(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from bot import webhook
-from bot.queue.jobs import Inbox
+from bot.queue.inbox import Inbox
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, encrypt, message_event
 
 FIXTURES = Path(__file__).parents[3] / "data" / "feishu"
@@ -193,7 +193,7 @@ def test_when_the_queue_is_away_feishu_is_asked_to_push_again(
 def test_the_edge_alone_does_not_load_what_answers() -> None:
     code = (
         "import sys, bot.webhook, bot.edge.health\n"
-        "heavy = {'lark_oapi', 'pydantic_ai', 'openai', 'supabase'} & set(sys.modules)\n"
+        "heavy = {'lark_oapi', 'mcp', 'openai', 'supabase'} & set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -26,7 +26,7 @@ from bot.feishu.connection import open_connection
 from bot.feishu.connection.long_connection import LongConnection
 from bot.feishu.connection.open_connection import Ack
 from bot.feishu.transport import Timeouts, Transport
-from bot.queue.jobs import Inbox
+from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
 from tests.support import gateway as gateways
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, message_event

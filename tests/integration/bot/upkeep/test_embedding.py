@@ -20,9 +20,11 @@ from prometheus_client import REGISTRY
 from psycopg import sql
 from structlog.testing import capture_logs
 
-from bot.agents.embedder import Embedder, EmbeddingFailed, embed_new, find
+from bot.agents.embedder import Embedder, EmbeddingFailed, find
+from bot.agents.endpoint import Endpoint
 from bot.services import Services
-from bot.upkeep.folding import embed_messages, tend_later
+from bot.upkeep.embedding import embed_messages, embed_new
+from bot.upkeep.tending import tend_later
 from memory import migrations
 from memory.backends.postgres import PostgresRpc
 from memory.models import OpenTurn
@@ -63,8 +65,7 @@ async def embedder(endpoint: ModelServer) -> AsyncIterator[Embedder]:
 
 
 def _embedder(endpoint: ModelServer, **options: float) -> Embedder:
-    client = AsyncOpenAI(base_url=endpoint.base_url, api_key="key", max_retries=0)
-    return Embedder(client, "stand-in", **options)  # type: ignore[arg-type]
+    return Embedder(Endpoint("key", endpoint.base_url, retries=0), "stand-in", **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -133,7 +134,7 @@ async def test_a_question_finds_what_was_said_in_other_words(
     ("faults", "reason"),
     [
         ({"status": 500}, "status_500"),
-        ({"status": 429}, "status_429"),
+        ({"status": 429}, "rate_limited"),
         ({"delay_s": 20}, "timeout"),
     ],
 )

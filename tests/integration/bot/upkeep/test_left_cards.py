@@ -18,7 +18,8 @@ from bot.upkeep.left_cards import UNFINISHED, finish_left_cards
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AccessDenied, TurnUnknown
 from memory.kept.cards import CardStore, OpenCard
-from memory.store import MemoryStore, Rpc
+from memory.rpc import Rpc
+from memory.store import MemoryStore
 from tests.support.backends import PostgresBackend, SupabaseBackend
 from tests.support.card_platform import CardPlatform
 from tests.support.people import Group

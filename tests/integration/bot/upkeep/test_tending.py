@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, cast
 
-import procrastinate
 import psycopg
 import pytest
 from psycopg.rows import dict_row
@@ -17,20 +14,25 @@ from psycopg.rows import dict_row
 from bot.agents.embedder import Embedder
 from bot.agents.summariser import Summarise, extractive
 from bot.people.meeting import People
-from bot.queue.background import AT_ONCE, TendingHandler, add_tending, defer_tending
-from bot.queue.jobs import QUEUE, Inbox, QueueUnavailable, worker_app
+from bot.queue.consumer import Lease
+from bot.queue.inbox import Inbox, QueueUnavailable
+from bot.queue.jobs import TENDING_TASK, Later
 from bot.queue.operations import Forgotten, QueueOperations
+from bot.queue.presence import Presence
+from bot.queue.table import TENDING_AT_ONCE
 from bot.services import Services
 from bot.settings import Settings
-from bot.upkeep.folding import TRIES, handle_tending, tend_conversation, tend_later
+from bot.upkeep.tending import TRIES, handle_tending, tend_conversation, tend_later
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, own_context
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 from tests.support.card_platform import CardPlatform
 from tests.support.exchanges import exchange
 from tests.support.people import Group
+from tests.support.queue import Handle, job_table, working
 
 pytestmark = pytest.mark.anyio
 
@@ -45,39 +47,17 @@ def group() -> Group:
 # In the queue
 
 
-async def _ignore(*_: object) -> None:
+async def _ignore(_: Lease) -> None:
     """A handler of jobs that a test does not look at."""
 
 
-@asynccontextmanager
-async def queue(
-    url: str,
-    tending: TendingHandler,
-    events: Callable[..., Awaitable[None]] = _ignore,
-) -> AsyncIterator[procrastinate.App]:
-    app = worker_app(url, events, size=6)
-    add_tending(app, tending)
-    async with app.open_async():
-        yield app
+def told(tend: Handle, answer: Handle = _ignore) -> Handle:
+    """Tending goes to `tend`, an event to `answer`."""
 
+    async def handle(lease: Lease) -> None:
+        await (tend if lease.job.task == TENDING_TASK else answer)(lease)
 
-@asynccontextmanager
-async def working(app: procrastinate.App, concurrency: int = 6) -> AsyncIterator[None]:
-    worker = asyncio.create_task(
-        app.run_worker_async(
-            queues=[QUEUE],
-            concurrency=concurrency,
-            install_signal_handlers=False,
-            fetch_job_polling_interval=0.5,
-            delete_jobs="successful",
-        )
-    )
-    try:
-        async with asyncio.timeout(30):
-            yield
-    finally:
-        worker.cancel()
-        await asyncio.gather(worker, return_exceptions=True)
+    return handle
 
 
 def jobs(url: str) -> list[dict[str, Any]]:
@@ -97,9 +77,9 @@ async def test_a_conversation_waits_once_and_its_job_carries_ids_only(
     database_url: str, group: Group
 ) -> None:
     alice, bob = group.turn("alice"), group.turn("bob")
-    async with queue(database_url, _ignore) as app:
+    async with job_table(database_url) as table:
         for context in (alice, alice, bob, alice):
-            await defer_tending(app, context)
+            await table.defer_tending(context)
 
     waiting = jobs(database_url)
     assert [job["args"] for job in waiting] == [
@@ -116,9 +96,9 @@ async def test_a_conversation_waits_once_and_its_job_carries_ids_only(
 async def test_the_job_of_a_forgotten_person_leaves_the_queue(
     database_url: str, group: Group
 ) -> None:
-    async with queue(database_url, _ignore) as app:
+    async with job_table(database_url) as table:
         for who in ("alice", "bob"):
-            await defer_tending(app, group.turn(who))
+            await table.defer_tending(group.turn(who))
 
     gone = QueueOperations(database_url).forget(open_id=group.person("alice"))
 
@@ -131,15 +111,15 @@ async def test_a_turn_does_not_wait_for_the_tending_of_its_conversation(
 ) -> None:
     alice, begun, answered, over = group.turn(), asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def tend(*_: object) -> None:
+    async def tend(_: Lease) -> None:
         begun.set()
         await over.wait()
 
-    async def answer(*_: object) -> None:
+    async def answer(_: Lease) -> None:
         answered.set()
 
-    async with queue(database_url, tend, answer) as app, working(app):
-        await defer_tending(app, alice)
+    async with job_table(database_url) as table, working(database_url, told(tend, answer)):
+        await table.defer_tending(alice)
         await begun.wait()
         await asyncio.to_thread(enqueue, database_url, alice, "while it is tended")
         await answered.wait()
@@ -151,7 +131,7 @@ async def test_a_worker_full_of_tending_has_room_for_turns(database_url: str, gr
     busy, answered, over = asyncio.Semaphore(0), asyncio.Event(), asyncio.Event()
     running = most = 0
 
-    async def tend(*_: object) -> None:
+    async def tend(_: Lease) -> None:
         nonlocal running, most
         running += 1
         most = max(most, running)
@@ -159,23 +139,23 @@ async def test_a_worker_full_of_tending_has_room_for_turns(database_url: str, gr
         await over.wait()
         running -= 1
 
-    async def answer(*_: object) -> None:
+    async def answer(_: Lease) -> None:
         answered.set()
 
     contexts = [group.turn(thread=f"thread{number}") for number in range(12)]
-    async with queue(database_url, tend, answer) as app:
+    async with job_table(database_url) as table:
         for context in contexts:
-            await defer_tending(app, context)
-        async with working(app, concurrency=AT_ONCE + 1):
-            for _ in range(AT_ONCE):
+            await table.defer_tending(context)
+        async with working(database_url, told(tend, answer), concurrency=TENDING_AT_ONCE + 1):
+            for _ in range(TENDING_AT_ONCE):
                 await busy.acquire()
             await asyncio.to_thread(enqueue, database_url, contexts[0], "a question")
             await answered.wait()
             over.set()
-            for _ in range(len(contexts) - AT_ONCE):
+            for _ in range(len(contexts) - TENDING_AT_ONCE):
                 await busy.acquire()
 
-    assert most == AT_ONCE
+    assert most == TENDING_AT_ONCE
 
 
 async def test_a_job_is_tried_again_beside_the_next_one_of_its_conversation(
@@ -183,18 +163,18 @@ async def test_a_job_is_tried_again_beside_the_next_one_of_its_conversation(
 ) -> None:
     alice, attempts, done = group.turn(), [], asyncio.Event()
 
-    async with queue(database_url, lambda *given: tend(*given)) as app:
+    async with job_table(database_url) as table:
 
-        async def tend(conversation: str, user: str, tenant: str, attempt: int) -> None:
-            attempts.append(attempt)
+        async def tend(lease: Lease) -> None:
+            attempts.append(lease.job.attempt)
             if len(attempts) == 1:
-                await defer_tending(app, alice)  # a turn that ended meanwhile
-                raise StoreUnavailable("away")
+                await table.defer_tending(alice)  # a turn that ended meanwhile
+                raise Later("away")
             if len(attempts) == 3:
                 done.set()
 
-        await defer_tending(app, alice)
-        async with working(app):
+        await table.defer_tending(alice)
+        async with working(database_url, told(tend)):
             await done.wait()
 
     assert sorted(attempts) == [1, 1, 2]
@@ -203,14 +183,15 @@ async def test_a_job_is_tried_again_beside_the_next_one_of_its_conversation(
 async def test_the_job_of_a_dead_worker_is_taken_over_beside_the_next_one(
     database_url: str, group: Group
 ) -> None:
-    async with queue(database_url, _ignore) as app:
-        await defer_tending(app, group.turn())
-        worker = await app.job_manager.register_worker()
-        job = await app.job_manager.fetch_job(queues=[QUEUE], worker_id=worker)
-        assert job is not None
-        await defer_tending(app, group.turn())
+    async with job_table(database_url) as table:
+        await table.defer_tending(group.turn())
+        presence = Presence(database_url, lambda: None)
+        await presence.begin()
+        assert len(await table.claim(presence.worker, 1)) == 1
+        await table.defer_tending(group.turn())
+        await presence.end()
 
-        await app.job_manager.retry_job(job, retry_at=datetime.now(UTC))
+        assert await table.take_over([presence.worker]) == 1
 
     assert [job["status"] for job in jobs(database_url)] == ["todo", "todo"]
 
@@ -278,9 +259,7 @@ async def test_it_folds_as_the_person_whose_memory_it_is(
     for number in range(4):
         await exchange(MemoryStore(worker.rpc), asked_by_bob, f"{WORDS}, they say {number}", "ok")
 
-    await handle_tending(
-        worker.services, asked_by_bob.conversation_id, asked_by_bob.user_id, "tenant", 1
-    )
+    await handle_tending(worker.services, asked_by_bob, 1)
 
     stored = summary(database_url)
     assert stored is not None
@@ -332,12 +311,11 @@ async def test_it_is_tried_a_few_times_and_then_given_up_quietly(
 ) -> None:
     alice = group.turn()
     worker.rpc = Failing(failure)
-    given = (worker.services, alice.conversation_id, alice.user_id, alice.tenant_key)
 
     for attempt in range(1, TRIES):
-        with pytest.raises(type(failure)):
-            await handle_tending(*given, attempt)
-    await handle_tending(*given, TRIES)
+        with pytest.raises(Later):
+            await handle_tending(worker.services, alice, attempt)
+    await handle_tending(worker.services, alice, TRIES)
 
 
 async def test_a_turn_asks_for_it_only_when_there_is_something_to_do(

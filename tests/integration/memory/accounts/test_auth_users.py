@@ -337,7 +337,10 @@ async def test_whoever_the_bot_meets_gets_a_user_behind_the_turn(
         sender_type="user",
         tenant_key=ALICE.tenant_key,
     )
-    async with open_services(settings, database_url) as services:
+    async with (
+        connection_pool(database_url, size=2) as pool,
+        open_services(settings, database_url, pool) as services,
+    ):
         services.people.meet(cast(Any, event), Person("ou_bot", "Memo", is_bot=True))
         user = await asyncio.to_thread(server.wait_for_user, str(ALICE.auth_user_id))
     assert user["app_metadata"]["open_id"] == "ou_alice"

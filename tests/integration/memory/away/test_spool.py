@@ -15,7 +15,7 @@ from memory.away.drain import Drain
 from memory.away.spool import Spool, SpooledTurn
 from memory.away.writes import LateWrite
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.errors import AccessDenied, TurnUnknown
+from memory.errors import AccessDenied, NotMigrated, TurnUnknown
 from memory.models import StoredCard
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange, texts
@@ -454,6 +454,21 @@ async def test_a_write_that_the_memory_refuses_is_set_aside(
     assert (state.writes, state.refused) == (0, 1)
     assert await spool.take_back() == 1
     assert (await spool.state()).writes == 1
+
+
+async def test_nothing_is_set_aside_because_the_whole_memory_lacks_its_functions(
+    spool: Spool, group: Group, blank_database_url: str
+) -> None:
+    pool = connection_pool(blank_database_url, size=1)
+    await pool.open()
+    await spool.keep_write(_write(group, "q"))
+
+    with pytest.raises(NotMigrated):
+        await Drain(PostgresRpc(pool), spool, lease_s=1.0).everything()
+
+    state = await spool.state()
+    assert (state.writes, state.refused) == (1, 0)
+    await pool.close()
 
 
 async def test_what_waits_of_a_person_a_thread_or_a_message_can_be_exported_and_forgotten(

@@ -1,17 +1,17 @@
-"""A message held back by the one before it starts when that one ends, not at the next poll."""
+"""A message held back by the one before it starts when that one ends, not at the next round."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
-from bot.queue.jobs import QUEUE, Inbox, worker_app
+from bot.queue.consumer import ROUND_S, Lease
+from bot.queue.inbox import Inbox
+from tests.support.queue import working
 
 pytestmark = pytest.mark.anyio
 
-POLL_S = 1.0  # a wake-up can be lost while the worker looks (Procrastinate); then the poll helps
 MESSAGES = 30
 
 
@@ -20,7 +20,7 @@ async def test_messages_of_one_conversation_follow_each_other_without_a_poll(
 ) -> None:
     said = [f"message {number}" for number in range(MESSAGES)]
 
-    async with asyncio.timeout(MESSAGES * POLL_S / 2):
+    async with asyncio.timeout(MESSAGES * ROUND_S / 4):
         assert await handled(database_url, said) == said
 
 
@@ -29,32 +29,18 @@ async def handled(database_url: str, texts: list[str]) -> list[str]:
     inbox = Inbox(database_url)
     everything, seen = asyncio.Event(), []
 
-    async def handler(payload: dict[str, Any], received_ms: int, attempt: int) -> None:
+    async def handle(lease: Lease) -> None:
         if not seen:  # while the first is being handled, the others come
             for text in texts[1:]:
                 await enqueue(inbox, text)
-        seen.append(payload["text"])
+        seen.append(lease.job.args["payload"]["text"])
         if len(seen) == len(texts):
             everything.set()
 
-    app = worker_app(database_url, handler, size=4)
-    async with app.open_async():
-        working = asyncio.create_task(
-            app.run_worker_async(
-                queues=[QUEUE],
-                concurrency=8,
-                install_signal_handlers=False,
-                fetch_job_polling_interval=POLL_S,
-                delete_jobs="successful",
-            )
-        )
-        try:
-            await enqueue(inbox, texts[0])
-            await everything.wait()
-        finally:
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
-            inbox.close()
+    async with working(database_url, handle):
+        await enqueue(inbox, texts[0])
+        await everything.wait()
+    inbox.close()
     return seen
 
 

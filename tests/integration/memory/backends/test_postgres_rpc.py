@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.errors import BadPatch
+from memory.errors import BadPatch, NotMigrated
 from memory.store import MemoryStore
+from tests.support import postgres
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -51,3 +52,20 @@ async def test_one_function_is_called_with_and_without_what_has_a_default(
     assert await rpc.call("messages_to_embed", identity, context) == []
     assert await rpc.call("messages_to_embed", {**identity, "p_recent": 3}, context) == []
     await rpc.close()
+
+
+async def test_a_database_without_our_functions_says_to_migrate_it(blank_database_url: str) -> None:
+    await _must_be_migrated(blank_database_url, says="does not exist: run scripts/migrate")
+
+
+async def test_a_server_without_our_roles_says_to_migrate_it() -> None:
+    await _must_be_migrated(postgres.start_server().url, says='"authenticated".*: run scripts')
+
+
+async def _must_be_migrated(url: str, *, says: str) -> None:
+    pool = connection_pool(url, size=1)
+    await pool.open()
+    memory = MemoryStore(PostgresRpc(pool))
+    with pytest.raises(NotMigrated, match=says):
+        await memory.working_memory(Group().turn())
+    await memory.close()

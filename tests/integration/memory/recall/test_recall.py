@@ -13,10 +13,11 @@ import psycopg
 import pytest
 
 from memory import migrations
-from memory.errors import AccessDenied, BadPatch, IdentityMissing
+from memory.errors import AccessDenied, BadArgument, IdentityMissing
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
+from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
-from memory.store import MemoryStore, Rpc
+from memory.store import MemoryStore
 from scripts.eval_recall import evaluate, store
 from scripts.measuring.recall_corpora import load_locomo
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
@@ -247,7 +248,7 @@ async def test_a_missing_identity_and_an_unknown_scope_are_refused(
 
     with pytest.raises(IdentityMissing):
         await memory.rpc.call("recall", _identity(alice) | {"p_user_id": ""} | params, alice)
-    with pytest.raises(BadPatch):
+    with pytest.raises(BadArgument):
         await memory.rpc.call("recall", _identity(alice) | params | {"p_scope": "all"}, alice)
 
 
@@ -323,8 +324,7 @@ def test_what_was_stored_before_recall_came_is_indexed(
     migrations.apply(blank_database_url, folder=tmp_path)
     store(blank_database_url, load_locomo(LOCOMO))
 
-    shutil.copy(SQL / "0010_recall.sql", tmp_path)
-    migrations.apply(blank_database_url, folder=tmp_path)
+    migrations.apply(blank_database_url)
 
     with psycopg.connect(blank_database_url) as connection:
         assert len(_indexed(connection)) == 5

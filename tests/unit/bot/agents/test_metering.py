@@ -6,11 +6,13 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 
 import pytest
-from pydantic_ai import Agent, BinaryContent
-from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from bot.agents.completions import PlainOpenAI
-from bot.agents.metering import Meter, MeteredChatModel
+from bot.agents.chat import ChatModel
+from bot.agents.endpoint import Endpoint
+from bot.agents.metering import Meter, MeteredModel
+from bot.agents.model import Request
+from bot.agents.requesting import plain_messages
+from bot.agents.tools.tool import Toolbox, tool
 from bot.answer.prompting import Scene, build_prompt
 from memory.models import OpenTurn, StoredMessage
 from memory.scope import memory_context
@@ -23,59 +25,68 @@ QUESTION = "什么时候发布？ And who takes care of the press release?"
 
 
 @asynccontextmanager
-async def agent_of(meter, reported, answers=8):
-    """An agent whose endpoint reports `reported` prompt tokens for each of its answers."""
+async def model_of(meter, reported, answers=8):
+    """A model whose endpoint reports `reported` prompt tokens for each of its answers."""
     server = ModelServer()
     usage = {"prompt_tokens": reported} if reported is not None else None
     server.playbook.load([{"text": "ok", **({"usage": usage} if usage else {})}] * answers)
     await server.start()
-    client = PlainOpenAI(base_url=server.base_url, api_key="key", max_retries=0)
-    provider = OpenAICompatibleProvider("openai-compatible", openai_client=client)
+    endpoint = Endpoint("key", server.base_url, retries=0)
     try:
-        async with client:
-            yield Agent(MeteredChatModel("some-model", provider=provider, meter=meter))
+        yield MeteredModel(ChatModel(endpoint, "some-model"), meter)
     finally:
+        await endpoint.close()
         await server.stop()
+
+
+def asked(question=QUESTION, **fields):
+    return Request(plain_messages("Be brief.", question), **fields)
 
 
 async def test_reported_usage_moves_the_estimate() -> None:
     meter = Meter()
-    async with agent_of(meter, reported=60) as agent:
+    async with model_of(meter, reported=60) as model:
         for _ in range(8):
-            await agent.run(QUESTION, instructions="Be brief.")
+            await model.respond(asked())
 
     assert meter.calibration.requests == 8
     assert meter.calibration.scale > 1.2
 
 
 async def test_a_streamed_answer_is_learned_from_too() -> None:
+    async def on_text(text: str) -> None: ...
+
     meter = Meter()
-    async with agent_of(meter, reported=60) as agent, agent.run_stream(QUESTION) as streamed:
-        await streamed.get_output()
+    async with model_of(meter, reported=60) as model:
+        await model.respond(asked(), on_text)
 
     assert meter.calibration.requests == 1
 
 
 async def test_the_schemas_of_tools_are_counted() -> None:
+    async def find_the_press_release(deps, title: str, language: str = "zh") -> str:
+        """Finds a press release by its title, in Chinese unless told otherwise.
+
+        Args:
+            title: What stands above it.
+            language: zh or en.
+        """
+        return title + language
+
     bare, equipped = Meter(), Meter()
-    for meter in (bare, equipped):
-        async with agent_of(meter, reported=40) as agent:
-            if meter is equipped:
-
-                @agent.tool_plain
-                def find_the_press_release(title: str, language: str = "zh") -> str:
-                    """Finds a press release by its title, in Chinese unless told otherwise."""
-                    return title + language
-
-            await agent.run(QUESTION)
+    async with model_of(bare, reported=40) as model:
+        await model.respond(asked())
+    async with model_of(equipped, reported=40) as model:
+        await model.respond(asked(tools=Toolbox([tool(find_the_press_release)])))
 
     assert equipped.calibration.scale < bare.calibration.scale
 
 
 async def test_a_picture_teaches_nothing() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0="}}
     meter = Meter()
-    async with agent_of(meter, reported=900) as agent:
-        await agent.run([QUESTION, BinaryContent(b"\x89PNG", media_type="image/png")])
+    async with model_of(meter, reported=900) as model:
+        await model.respond(asked([{"type": "text", "text": QUESTION}, picture]))
 
     assert meter.calibration == Calibration()
 

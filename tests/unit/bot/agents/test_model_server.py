@@ -11,10 +11,15 @@ from pathlib import Path
 import httpx
 import openai
 import pytest
-from pydantic_ai import Agent
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.providers.openai import OpenAIProvider
 
+from bot.agents.calling import Hands
+from bot.agents.chat import ChatModel
+from bot.agents.endpoint import Endpoint
+from bot.agents.limits import Spent
+from bot.agents.loop import run
+from bot.agents.requesting import plain_messages
+from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.tool import Toolbox, tool
 from sandbox.model.model import ModelServer
 from sandbox.model.model_script import BadScript, Playbook
 
@@ -115,7 +120,7 @@ def test_tool_calls_arrive_whole_and_in_pieces(streamed):
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_pydantic_ai_runs_a_tool_that_only_the_prompt_could_name(streamed):
+def test_an_agent_runs_a_tool_that_only_the_prompt_could_name(streamed):
     rules = {
         "rules": [
             {
@@ -134,19 +139,28 @@ def test_pydantic_ai_runs_a_tool_that_only_the_prompt_could_name(streamed):
     }
 
     async def scenario():
-        async with endpoint() as (server, client):
+        async def tag(deps, note_id: str) -> str:
+            """Tags a note.
+
+            Args:
+                note_id: Which.
+            """
+            return f"tagged {note_id}"
+
+        async def on_progress(progress): ...
+
+        async with endpoint() as (server, _):
             server.playbook.load(rules)
-            model = OpenAIChatModel("any-model", provider=OpenAIProvider(openai_client=client))
-            agent = Agent(model, instructions='Known notes: "Pasta" (ID: n-42)')
-
-            @agent.tool_plain
-            def tag(note_id: str) -> str:
-                return f"tagged {note_id}"
-
-            if not streamed:
-                return (await agent.run("tag that note")).output
-            async with agent.run_stream("tag that note") as run:
-                return await run.get_output()
+            known = Endpoint("key", server.base_url, retries=0)
+            said = await run(
+                ChatModel(known, "any-model"),
+                plain_messages('Known notes: "Pasta" (ID: n-42)', "tag that note"),
+                spent=Spent(),
+                hands=Hands(Toolbox([tool(tag)]), ToolDeps(*(None,) * 4)),
+                on_progress=on_progress if streamed else None,
+            )
+            await known.close()
+            return said.text
 
     assert asyncio.run(scenario()) == "Note n-42 has its tag."
 

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 
+from bot.agents.calling import Hands
+from bot.agents.limits import Spent
+from bot.agents.loop import run
+from bot.agents.model import Request
 from bot.agents.offline.commands import Command, command
 from bot.agents.offline.model import (
     LABEL_EN,
     LABEL_ZH,
+    OfflineModel,
     Returned,
     Situation,
     next_step,
-    offline_model,
     reply,
 )
 from bot.agents.offline.notes import Call
+from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
+from bot.agents.requesting import plain_messages
+from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.tool import Toolbox, tool
 
 TOOLS = frozenset({"create_note", "update_note", "update_working_memory", "recall"})
 TABLE = f"""{REGISTRY}
@@ -214,33 +222,44 @@ def test_chinese_is_answered_in_chinese() -> None:
 
 @pytest.mark.anyio
 async def test_it_streams_the_same_answer_and_calls_that_it_gives_at_once() -> None:
-    calls: list[str] = []
-    agent = Agent(offline_model())
+    async def update_working_memory(deps: ToolDeps, scope: str, patch: dict[str, str]) -> str:
+        """Keep facts.
 
-    @agent.tool_plain
-    def update_working_memory(scope: str, patch: dict[str, str]) -> str:
-        """Keep facts."""
-        calls.append(f"{scope} {patch}")
-        return "Successfully updated"
+        Args:
+            scope: Whose.
+            patch: Which.
+        """
+        return f"Successfully updated {scope} {patch}"
 
-    at_once = await agent.run("remember that tea is at four")
-    async with agent.run_stream("remember that tea is at four") as streamed:
-        pieces = [piece async for piece in streamed.stream_text(delta=True, debounce_by=None)]
+    shown: list[str] = []
 
-    assert "".join(pieces) == at_once.output
-    assert len(pieces) > 3
-    assert calls == ["thread {'tea': 'tea is at four'}"] * 2
+    async def on_progress(progress: Progress) -> None:
+        shown.append(progress.text)
+
+    async def asked(on_progress: OnProgress | None) -> tuple[str, list[dict[str, Any]]]:
+        deps = ToolDeps(*cast(Any, (None,) * 4))
+        hands = Hands(Toolbox([tool(update_working_memory)]), deps)
+        messages = plain_messages("", "remember that tea is at four")
+        said = await run(
+            OfflineModel(), messages, spent=Spent(), hands=hands, on_progress=on_progress
+        )
+        return said.text, deps.calls
+
+    at_once, calls = await asked(None)
+    streamed, calls_again = await asked(on_progress)
+
+    assert streamed == at_once == shown[-1]
+    assert len(shown) > 3
+    for [call] in (calls, calls_again):
+        assert call["result"] == "Successfully updated thread {'tea': 'tea is at four'}"
 
 
 @pytest.mark.anyio
 async def test_the_model_is_a_real_one_for_the_agent_loop() -> None:
-    result = await Agent(offline_model()).run("hello")
-    messages: list[ModelMessage] = result.all_messages()
+    response = await OfflineModel().respond(Request(plain_messages("", "hello")))
 
-    assert LABEL_EN in result.output
-    assert isinstance(messages[-1], ModelResponse)
-    assert not any(isinstance(part, ToolCallPart) for part in messages[-1].parts)
-    assert isinstance(messages[-1].parts[0], TextPart)
+    assert LABEL_EN in response.text
+    assert response.calls == ()
 
 
 def test_commands_are_plain_values() -> None:

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from bot.agents.completions import PlainOpenAI
+from bot.agents.chat import ChatModel
+from bot.agents.endpoint import Endpoint
 from bot.agents.manager import Manager, ModelUnavailable
-from bot.agents.offline.model import offline_model
+from bot.agents.offline.model import OfflineModel
 from bot.agents.progress import Progress
 from bot.agents.prompt import Answer, Image, Prompt
 from memory.models import WorkingMemory
@@ -47,9 +46,11 @@ class Answered:
 async def ask(server: ModelServer, *steps: Any, images: tuple[Image, ...] = ()) -> Answered:
     """The answer of a model that plays `steps`."""
     server.playbook.load(list(steps))
-    async with PlainOpenAI(api_key="k", base_url=server.base_url, max_retries=0) as client:
-        provider = OpenAICompatibleProvider("openai-compatible", openai_client=client)
-        return await answered(Manager(OpenAIChatModel("m", provider=provider)), images)
+    endpoint = Endpoint("k", server.base_url, retries=0)
+    try:
+        return await answered(Manager(ChatModel(endpoint, "m")), images)
+    finally:
+        await endpoint.close()
 
 
 async def answered(manager: Manager, images: tuple[Image, ...] = ()) -> Answered:
@@ -73,7 +74,7 @@ async def answered(manager: Manager, images: tuple[Image, ...] = ()) -> Answered
 
 
 async def test_every_report_is_the_whole_text_so_far(server: ModelServer) -> None:
-    said = await ask(server, {"text": TEXT})
+    said = await ask(server, {"text": TEXT, "chunk_delay_s": 0.01})
 
     assert len(said.texts) > 3
     assert all(TEXT.startswith(text) for text in said.texts)
@@ -120,7 +121,7 @@ async def test_a_model_that_refuses_is_not_asked_twice(server: ModelServer) -> N
 
 
 async def test_the_offline_model_streams_too() -> None:
-    said = await answered(Manager(offline_model()))
+    said = await answered(Manager(OfflineModel()))
 
     assert len(said.texts) > 3
     assert said.texts[-1] == said.answer.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from bot.agents.tool_context import (
     HEADING,
     enrich,
+    exchanges,
     references,
     registry_table,
     without_context,
@@ -93,6 +96,29 @@ def test_a_block_the_model_imitates_is_taken_off_its_answer() -> None:
     assert without_context("The words [Tool context: in a line stay.") == (
         "The words [Tool context: in a line stay."
     )
+
+
+def test_a_call_is_a_pair_with_an_id_of_its_own_that_never_changes() -> None:
+    calls = [_call("made (ID: note_a)", title="Pasta"), _call("no such note", ok=False), _call(5)]
+    first, failed, number = exchanges(7, calls)
+
+    assert (first.name, first.arguments) == ("create_note", '{"title": "Pasta"}')
+    assert first.result == "made (ID: note_a)\nReferences: note_a"
+    assert failed.result == "Error: no such note"
+    assert (number.arguments, number.result) == ("{}", "5")
+    assert exchanges(7, calls) == (first, failed, number)
+    ids = [one.id for message in (7, 8, 71) for one in exchanges(message, calls)]
+    assert len(set(ids)) == 9
+    assert all(re.fullmatch("[a-z0-9]{9}", id) for id in ids)
+
+
+def test_a_long_call_is_cut_to_arguments_that_are_still_json() -> None:
+    [pair] = exchanges(1, [_call("x" * 9000 + " (ID: note_end)", title="Pasta", body="y" * 9000)])
+
+    assert json.loads(pair.arguments).keys() == {"title", "body"}
+    assert len(pair.arguments) < 1000
+    assert len(pair.result) < 2100
+    assert pair.result.endswith("References: note_end")
 
 
 def test_the_registry_is_a_short_table_without_line_breaks_in_cells() -> None:

@@ -14,11 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.quotation import LONGEST, quotation, remark, with_material, without_material
-from bot.answer.material import QUOTING, Material, Source, gather, kept
-from bot.answer.pictures import MOST_BYTES, media_type
+from bot.answer.material import (
+    MOST_BYTES,
+    QUOTING,
+    Material,
+    Source,
+    gather,
+    media_type,
+    stored_text,
+)
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
 from bot.feishu.content import Attachment
+from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message
 from bot.feishu.models import RawMessage, raw_message
@@ -124,7 +132,7 @@ class World:
         self.people = People(self.feishu)
         self.people.of("t").learn([("ou_alice", "Alice")])
         self.store = Memory(self.said)
-        self.denials: dict[str, float] = {}
+        self.denials = Denials()
         self.settings = Settings(
             _env_file=None,  # type: ignore[call-arg]
             openai_vision=self.vision,
@@ -156,9 +164,9 @@ class TestQuotations:
         assert without_material(with_material(material, "Alice: why?")) == "Alice: why?"
 
     async def test_stored_is_the_persons_own_text_and_a_marker(self) -> None:
-        assert kept(quoting(), "why?") == f"why?\n{QUOTING}"
-        assert kept(event(), "why?") == "why?"
-        assert kept(quoting(thread_id="omt_1"), "why?") == "why?"
+        assert stored_text(quoting(), "why?") == f"why?\n{QUOTING}"
+        assert stored_text(event(), "why?") == "why?"
+        assert stored_text(quoting(thread_id="omt_1"), "why?") == "why?"
 
 
 class TestQuotedMessages:

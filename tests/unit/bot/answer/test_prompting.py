@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from bot.agents.prompt import Prompt, manager_instructions
+from bot.agents.tool_context import HEADING
 from bot.answer.prompting import Scene, build_prompt
 from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from memory.models import OpenTurn, StoredMessage, Summary, WorkingMemory
@@ -32,6 +34,18 @@ def lines(rng: random.Random, most: int) -> str:
     return "\n".join(said(rng, 40) for _ in range(rng.randint(0, most)))
 
 
+def calls(rng: random.Random) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {
+            "name": "create_note",
+            "arguments": {"title": said(rng, 20), "body": said(rng, 300)},
+            "result": f"{said(rng, 400)} (ID: note_{number})",
+            "ok": rng.random() < 0.9,
+        }
+        for number in range(rng.choice([0, 0, 1, 3]))
+    )
+
+
 def opened(rng: random.Random) -> OpenTurn:
     history = [
         StoredMessage(
@@ -39,6 +53,7 @@ def opened(rng: random.Random) -> OpenTurn:
             role="user" if n % 2 == 0 else "assistant",
             content=said(rng, rng.choice([20, 200, 900])),
             actor_name="Ada",
+            tool_calls=calls(rng) if n % 2 else (),
         )
         for n in range(rng.randint(0, 12) * 2 + 1)
     ]
@@ -60,11 +75,11 @@ def opened(rng: random.Random) -> OpenTurn:
 
 def sent_tokens(prompt: Prompt) -> int:
     """What is sent of a prompt: instructions, history and question, each a message."""
-    texts = [
-        manager_instructions(prompt, with_tools=prompt.context is not None),
-        *(message.content for message in prompt.history),
-        prompt.question,
-    ]
+    texts = [manager_instructions(prompt, with_tools=prompt.context is not None), prompt.question]
+    for message in prompt.history:
+        texts.append(message.content)
+        for one in message.exchanges:
+            texts += [f"{one.name} {one.arguments}", one.result]
     return sum(estimate_tokens(text) + MESSAGE_OVERHEAD for text in texts) + REPLY_OVERHEAD
 
 
@@ -126,3 +141,68 @@ def test_a_working_memory_that_is_too_long_keeps_whole_keys_and_says_so() -> Non
     assert prompt.working_memory.chat == {key: kept[key] for key in ("launch", "plan")}
     assert prompt.working_memory.user == {"city": "Oslo"}
     assert "read_working_memory" in manager_instructions(prompt, with_tools=False)
+
+
+def thread(*messages: StoredMessage) -> OpenTurn:
+    question = StoredMessage(len(messages), "user", "and now?")
+    return OpenTurn(state="open", attempts=1, reply=(), history=(*messages, question))
+
+
+def prompted(turn: OpenTurn, *, budget: int = 6000, scene: Scene = SCENE) -> Prompt:
+    return build_prompt(
+        turn,
+        "and now?",
+        scene,
+        context=CONTEXT,
+        turn_id="om_2",
+        transcript="",
+        recalled="",
+        budget_tokens=budget,
+        calibration=Calibration(),
+    )
+
+
+def exchange(n: int, result: str = "made (ID: note_1)") -> tuple[StoredMessage, StoredMessage]:
+    call = {"name": "create_note", "arguments": {"title": "x"}, "result": result, "ok": True}
+    return (
+        StoredMessage(2 * n, "user", f"make {n}", actor_name="Ada"),
+        StoredMessage(2 * n + 1, "assistant", f"made {n}", tool_calls=(call,)),
+    )
+
+
+def test_calls_of_the_newest_answers_are_pairs_and_older_ones_a_block() -> None:
+    turn = thread(*(message for n in range(5) for message in exchange(n)))
+    answers = prompted(turn).history[1::2]
+
+    assert [len(answer.exchanges) for answer in answers] == [0, 0, 1, 1, 1]
+    assert [HEADING in answer.content for answer in answers] == [True, True, False, False, False]
+    assert len({one.id for answer in answers for one in answer.exchanges}) == 3
+    assert prompted(turn) == prompted(turn), "the same ids every time"
+
+
+def test_pairs_that_would_fill_the_prompt_are_told_in_short() -> None:
+    turn = thread(*exchange(0), *exchange(1, "预算" * 3000 + "(ID: note_end)"))
+    wide = prompted(turn).history[-1].exchanges[0].result
+    tight = prompted(turn, budget=1800).history[-1]
+
+    assert "… (cut)" in wide
+    assert wide.endswith("References: note_end")
+    assert tight.exchanges == ()
+    assert "References: note_end" in tight.content
+
+
+def test_the_window_begins_with_a_person() -> None:
+    alone = StoredMessage(0, "assistant", "an answer whose question is gone")
+    assert prompted(thread(alone)).history == ()
+    history = prompted(thread(alone, *exchange(1))).history
+    assert [message.content for message in history] == ["Ada: make 1", "made 1"]
+
+
+def test_the_owners_instructions_count_and_are_never_cut() -> None:
+    scene = replace(SCENE, owner="Say 您.\n" * 40)
+    turn = thread(*(message for n in range(120) for message in exchange(n)))
+    with_owner, without = prompted(turn, scene=scene), prompted(turn)
+
+    assert scene.owner.strip() in manager_instructions(with_owner, with_tools=True)
+    assert len(with_owner.history) < len(without.history)
+    assert sent_tokens(with_owner) <= 6000

@@ -10,7 +10,7 @@ import requests
 import responses
 
 from bot.edge.health import Checks
-from bot.queue.jobs import QueueUnavailable, Spooled
+from bot.queue.inbox import QueueUnavailable, Spooled
 from bot.settings import Settings
 
 LIST = "https://memory.example/rest/v1/rpc/list_conversations"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bot.agents.progress import Progress, said_so_far, without_thoughts
 from bot.feishu import cards, markup
+from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.mentions import ALL_NAMES, Person, Roster, to_card
 from bot.reply.delivery import NEUTRAL, Delivered, Target, Undeliverable
@@ -51,7 +52,7 @@ class Scene:
     def __init__(self, pace: Pace = AT_ONCE, kept: OpenCard | None = None) -> None:
         self.platform = CardPlatform()
         self.memory = KeptCards(kept)
-        self.denials: dict[str, float] = {}
+        self.denials = Denials()
         self.stream = CardStream(
             self.platform,
             self.memory,
@@ -197,7 +198,7 @@ class TestWhatGoesWrong:
             await scene.platform.until(lambda: bool(scene.platform.calls))
 
         assert scene.stream.card is None
-        assert DENIAL in scene.denials
+        assert scene.denials.stands(DENIAL)
 
     async def test_an_answer_does_not_wait_for_a_card_that_is_being_created(self) -> None:
         scene = Scene()
@@ -234,7 +235,7 @@ class TestWhatGoesWrong:
             await scene.platform.until(lambda: "reply" in scene.platform.names)
 
         assert await scene.stream.deliver("done", buttons=(), names={}) is None
-        assert DENIAL in scene.denials
+        assert scene.denials.stands(DENIAL)
 
     async def test_a_reply_that_cannot_go_into_a_thread_goes_without(self) -> None:
         scene = Scene()

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 from memory.away.breaker import BreakingRpc, CircuitBreaker
 from memory.away.watch import MemoryWatch
-from memory.errors import AccessDenied, StoreUnavailable
+from memory.errors import AccessDenied, KeyRefused, StoreUnavailable
 
 pytestmark = pytest.mark.anyio
+
+
+PROBE = (("ping", {}, None),)
 
 
 @dataclass
@@ -234,7 +237,7 @@ async def test_a_probe_waits_less_than_a_call(breaker: CircuitBreaker, clock: Cl
     clock.now += 2
 
     async with asyncio.timeout(5):
-        assert not await rpc.probe("ping", {})
+        assert not await rpc.probe(PROBE)
 
     assert breaker.state == "open"
 
@@ -255,11 +258,11 @@ async def test_an_answered_probe_closes_it(breaker: CircuitBreaker, clock: Clock
     memory = Memory()
     rpc = BreakingRpc(memory, breaker)
     _fail(breaker, 3)
-    assert not await rpc.probe("ping", {})
+    assert not await rpc.probe(PROBE)
     clock.now += 2
 
-    assert await rpc.probe("ping", {})
-    assert await rpc.probe("ping", {})
+    assert await rpc.probe(PROBE)
+    assert await rpc.probe(PROBE)
 
     assert memory.calls == 1
     assert breaker.state == "closed"
@@ -273,10 +276,42 @@ async def test_coming_and_going_is_told_once_each(breaker: CircuitBreaker, clock
             with pytest.raises(StoreUnavailable):
                 await rpc.call("open_turn", {}, None)
         clock.now += 7
-        assert await rpc.probe("ping", {})
+        assert await rpc.probe(PROBE)
         await rpc.call("open_turn", {}, None)
 
     assert [line["event"] for line in lines] == ["memory.away", "memory.back"]
     assert lines[1]["away_s"] == 7
     assert told.failures == ["StoreUnavailable"] * 3
     assert told.states == ["closed", "closed", "open", "half_open", "closed"]
+
+
+async def test_a_probe_succeeds_when_each_of_its_calls_does(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    memory = Memory(["answer", KeyRefused("check SUPABASE_JWT_SECRET")])
+    rpc = BreakingRpc(memory, breaker)
+    _fail(breaker, 3)
+    clock.now += 2
+
+    with structlog.testing.capture_logs() as lines:
+        assert not await rpc.probe(PROBE * 2)
+
+    assert (breaker.state, lines) == ("open", [])
+
+
+async def test_a_key_that_is_refused_is_away_and_named(breaker: CircuitBreaker) -> None:
+    refused = KeyRefused("open_turn: check SUPABASE_JWT_SECRET", code="PGRST301")
+    told = Told()
+    rpc = BreakingRpc(Memory([refused] * 3), breaker, watch=told)
+    with structlog.testing.capture_logs() as lines:
+        for _ in range(3):
+            with pytest.raises(KeyRefused):
+                await rpc.call("open_turn", {}, None)
+
+    (line,) = lines
+    assert (line["event"], line["error"], line["reason"]) == (
+        "memory.away",
+        "KeyRefused",
+        "open_turn: check SUPABASE_JWT_SECRET",
+    )
+    assert told.failures == ["KeyRefused"] * 3

@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.group.transcript import MessageRecord
-from bot.queue.jobs import Backoff, MemoryAwaited
 from memory.away.breaker import BreakingRpc, CircuitBreaker
 from memory.away.rpc import LateRpc
 from memory.away.writes import LateWrite, late_write
@@ -117,15 +113,3 @@ async def test_a_refused_call_is_not_kept() -> None:
     with pytest.raises(AccessDenied):
         await rpc.call("log_decision", DECISION, ALICE)
     assert kept.writes == []
-
-
-@given(st.integers(0, 100_000))
-def test_what_awaits_the_memory_is_tried_often_for_a_day_and_lets_others_go_first(
-    attempts: int,
-) -> None:
-    job: Any = SimpleNamespace(attempts=attempts)
-    decision = Backoff().get_retry_decision(exception=MemoryAwaited(), job=job)
-
-    assert (decision is None) == (attempts + 1 >= 24 * 360)
-    assert decision is None or decision.priority == -1
-    assert Backoff().get_retry_decision(exception=ValueError(), job=job) is None or attempts < 11

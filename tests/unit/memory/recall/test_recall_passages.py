@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.passages import Passage, one_line, passages, recall_params, render
+from memory.recall.passages import Passage, passages, recall_params, render, snippet
 from memory.scope import memory_context
 
 NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
@@ -94,4 +94,4 @@ def test_what_people_wrote_stays_on_its_line(question: str, answer: str, name: s
 
 @given(st.text(), st.integers(min_value=1, max_value=50))
 def test_a_line_is_never_longer_than_its_limit(text: str, limit: int) -> None:
-    assert len(one_line(text, limit)) <= limit
+    assert len(snippet(text, limit)) <= limit

@@ -1,0 +1,125 @@
+"""What a model calls for is done: the calls of one response, and their results as messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from bot.agents.lenient_json import dumps, loads
+from bot.agents.model import Message, Response, ToolCall, called, returned
+from bot.agents.progress import Progress
+from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.recording import recorded, storable
+from bot.agents.tools.tool import ArgumentsInvalid, Tool, Toolbox, ToolFailed, as_error
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What an agent can do in a turn: its tools, and the turn they work for."""
+
+    tools: Toolbox
+    deps: ToolDeps
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call came to; not `called`: the model has to call something else."""
+
+    message: Message
+    value: Any = None
+    called: bool = True
+
+
+async def performed(calls: Sequence[ToolCall], hands: Hands | None) -> list[Result]:
+    """The results in the order of the calls; neighbours that need not be alone run side by side."""
+    if hands is None:
+        return [_not_called(call, "there are no tools.") for call in calls]
+    results: list[Result] = []
+    for sequential, group in groupby(calls, lambda call: _runs_alone(call, hands.tools)):
+        if sequential:
+            results += [await _perform(call, hands) for call in group]
+        else:
+            results += await _side_by_side([_perform(call, hands) for call in group])
+    return results
+
+
+def _runs_alone(call: ToolCall, tools: Toolbox) -> bool:
+    return call.name in tools and tools[call.name].sequential
+
+
+async def _side_by_side(calls: Sequence[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """The results of all; when one raises, the others are cancelled."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+async def _perform(call: ToolCall, hands: Hands) -> Result:
+    try:
+        tool, arguments = _understood(call, hands.tools)
+    except ArgumentsInvalid as exc:
+        return _not_called(call, str(exc))
+    if hands.deps.on_progress:
+        await hands.deps.on_progress(Progress(tool=tool.name))
+    try:
+        value = await recorded(tool, arguments, hands.deps)
+    except ToolFailed as exc:
+        return Result(_told(call, as_error(str(exc))))
+    return Result(_told(call, value), value)
+
+
+def _not_called(call: ToolCall, why: str) -> Result:
+    return Result(_told(call, as_error(f"{why} Nothing was done.")), called=False)
+
+
+def _understood(call: ToolCall, tools: Toolbox) -> tuple[Tool, dict[str, Any]]:
+    """The tool and its arguments. Raises `ArgumentsInvalid`."""
+    if call.name not in tools:
+        known = ", ".join(tools) or "none"
+        raise ArgumentsInvalid(f"there is no tool {call.name!r}; there are: {known}.")
+    try:
+        given = _object(call.arguments)
+    except ValueError as exc:
+        raise ArgumentsInvalid("the arguments are not a JSON object.") from exc
+    try:
+        return tools[call.name], tools[call.name].valid(given)
+    except ArgumentsInvalid as exc:
+        raise ArgumentsInvalid(f"the arguments do not fit: {exc}.") from exc
+
+
+def _object(arguments: str) -> dict[str, Any]:
+    """The object that a model wrote, also as a text in a text, or as nothing at all."""
+    value = loads(arguments) if arguments.strip() else {}
+    if isinstance(value, str):
+        value = loads(value)
+    if value is None or isinstance(value, dict):
+        return value or {}
+    raise ValueError("no object")
+
+
+def as_message(response: Response) -> Message:
+    """A response that calls tools, as it stands before their results in the next request."""
+    calls = [called(call.id, call.name, _sendable(call.arguments)) for call in response.calls]
+    content = response.text or None
+    return {"role": "assistant", "content": content, "tool_calls": calls, **response.thoughts}
+
+
+def _sendable(arguments: str) -> str:
+    """Endpoints refuse a history whose arguments are no JSON object."""
+    try:
+        return dumps(_object(arguments)).decode()
+    except ValueError:
+        return dumps({"invalid": arguments}).decode()
+
+
+def _told(call: ToolCall, value: Any) -> Message:
+    """The result as it is stored, too: a model never sees more of it than later turns do."""
+    stored = storable(value)
+    text = stored if isinstance(stored, str) else dumps(stored).decode()
+    return returned(call.id, text)

@@ -1,0 +1,52 @@
+"""How much one turn may ask of models and tools, the manager and its specialists together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class LimitReached(Exception):
+    """The turn may not go on. `reason` names the limit, for logs."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most requests, tool calls, and tokens in and out, as reported."""
+
+    requests: int = 12
+    tool_calls: int = 20
+    tokens: int = 120_000
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a turn has used; each method raises `LimitReached` instead of going over a limit."""
+
+    limits: Limits = Limits()
+    requests: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def ask(self) -> None:
+        """One more request."""
+        if self.requests >= self.limits.requests:
+            raise LimitReached("limit_requests")
+        if self.input_tokens + self.output_tokens >= self.limits.tokens:
+            raise LimitReached("limit_tokens")
+        self.requests += 1
+
+    def call(self, count: int) -> None:
+        """So many more tool calls."""
+        if self.tool_calls + count > self.limits.tool_calls:
+            raise LimitReached("limit_tool_calls")
+        self.tool_calls += count
+
+    def count(self, input_tokens: int, output_tokens: int) -> None:
+        """The tokens of a response."""
+        self.input_tokens += input_tokens
+        self.output_tokens += output_tokens

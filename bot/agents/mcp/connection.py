@@ -1,0 +1,200 @@
+"""One MCP server, kept connected in the background: opened, watched, and opened again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from bot.agents.mcp.config import McpServer
+from bot.agents.mcp.results import value_of
+from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox, ToolFailed
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import Tool as Listed
+
+    from bot.agents.tools.deps import ToolDeps
+
+log = structlog.get_logger()
+
+Call = Callable[[str, "ToolDeps", dict[str, Any]], Awaitable[Any]]
+"""Calls a tool by its public name for a turn. Raises `ToolFailed`."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64  # OpenAI, function names
+_CLOSE_S = 5.0
+_CONNECTION_CLOSED = -32000  # MCP, JSON-RPC error codes
+
+
+class ServerDown(Exception):
+    """The server of the tool is not connected, so nothing was executed; try again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """Seconds. `watch_s` is how often the tools of a connection are listed again."""
+
+    connect_s: float = 15.0
+    list_s: float = 3.0
+    call_s: float = 25.0
+    watch_s: float = 300.0
+    first_retry_s: float = 1.0
+    longest_retry_s: float = 120.0
+
+
+class Connection:
+    """One server. `tools` are those it has now, none while it is down.
+
+    `call` is what a tool does when a model calls it.
+    """
+
+    def __init__(self, server: McpServer, limits: TimeLimits, call: Call) -> None:
+        self.tried = asyncio.Event()
+        self.up = asyncio.Event()
+        self.tools = NO_TOOLS
+        self._server = server
+        self._limits = limits
+        self._call = call
+        self._client: Client | None = None
+        self._ended = asyncio.Event()
+        self._doubted = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._original: dict[str, str] = {}
+        self._described: Sequence[dict[str, Any]] = ()
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._keep(), name=f"mcp {self._server.name}")
+
+    async def close(self) -> None:
+        if self._task:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=_CLOSE_S)
+
+    @property
+    def connected(self) -> bool:
+        return self._client is not None
+
+    def require(self) -> Client:
+        if self._client is None:
+            raise ServerDown(f"The server {self._server.name} is not reachable.")
+        return self._client
+
+    def needs_confirmation(self, name: str) -> bool:
+        """A name in `confirm` that the server does not have guards all of its tools."""
+        confirm = self._server.confirm
+        if isinstance(confirm, bool):
+            return confirm
+        mistyped = not confirm <= set(self._original.values())
+        return mistyped or self._original.get(name, name) in confirm
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        """The tool's result. Raises `ToolFailed` and `ServerDown`."""
+        client = self.require()
+        try:
+            async with asyncio.timeout(self._limits.call_s):
+                result = await client.call_tool(self._original.get(name, name), arguments)
+        except TimeoutError as exc:
+            raise ToolFailed(
+                f"{name} did not answer within {self._limits.call_s:g} s; whether it was done is "
+                "unknown. Say so."
+            ) from exc
+        except Exception as exc:
+            raise self._broken(name, exc) from exc
+        return value_of(result)
+
+    def _broken(self, name: str, exc: Exception) -> ToolFailed:
+        """An error that the server told, or the end of the connection."""
+        code = getattr(exc, "code", _CONNECTION_CLOSED)
+        if code != _CONNECTION_CLOSED:
+            self._doubted.set()
+            return ToolFailed(f"The server {self._server.name} refused the call: {exc}")
+        log.warning("mcp.connection_lost", server=self._server.name, error=type(exc).__name__)
+        self._down()
+        self._ended.set()
+        return ToolFailed(
+            f"The server {self._server.name} broke off; whether {name} was done is unknown. Say so."
+        )
+
+    def _down(self) -> None:
+        self._client = None
+        self.tools = NO_TOOLS
+        self.up.clear()
+
+    async def _keep(self) -> None:
+        wait_s = self._limits.first_retry_s
+        while True:
+            try:
+                await self._hold()
+                wait_s = self._limits.first_retry_s
+            except Exception as exc:  # noqa: BLE001 -- the outermost loop of the connection
+                log.warning(
+                    "mcp.server_down",
+                    server=self._server.name,
+                    error=type(exc).__name__,
+                    retry_in_s=wait_s,
+                    next_step="check the entry in mcp.json and that the server runs",
+                )
+            finally:
+                self._down()
+                self.tried.set()
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 2, self._limits.longest_retry_s)
+
+    async def _hold(self) -> None:
+        """Connects and returns when the connection is no more."""
+        self._ended.clear()
+        # 40 MB and a second of imports that a bot without servers does not need.
+        mcp = await asyncio.to_thread(importlib.import_module, "bot.agents.mcp.opening")
+        opened = mcp.opened(self._server, ended=self._ended, changed=self._doubted.set)
+        async with contextlib.AsyncExitStack() as stack:
+            async with asyncio.timeout(self._limits.connect_s):
+                client: Client = await stack.enter_async_context(opened)
+                self._offer(await mcp.listed(client))
+            self._client = client
+            self.up.set()
+            log.info("mcp.connected", server=self._server.name, tools=len(self.tools))
+            self.tried.set()
+            while await self._still_there():
+                async with asyncio.timeout(self._limits.list_s):
+                    self._offer(await mcp.listed(client))
+
+    async def _still_there(self) -> bool:
+        """Waits until the tools are to be listed again; False when the connection has ended."""
+        self._doubted.clear()
+        waiting = [asyncio.create_task(one.wait()) for one in (self._ended, self._doubted)]
+        try:
+            await asyncio.wait(
+                waiting, timeout=self._limits.watch_s, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            for one in waiting:
+                one.cancel()
+        return not self._ended.is_set()
+
+    def _offer(self, found: Sequence[Listed]) -> None:
+        """Keeps the tools, as the same box when nothing has changed."""
+        described = [one.model_dump(mode="json") for one in found]
+        if described == self._described and self.tools is not NO_TOOLS:
+            return
+        self._described = described
+        self._original = {self._public(one.name): one.name for one in found}
+        self.tools = Toolbox(map(self._tool, found))
+
+    def _tool(self, found: Listed) -> Tool:
+        public = self._public(found.name)
+
+        async def call(deps: ToolDeps, arguments: dict[str, Any]) -> Any:
+            return await self._call(public, deps, arguments)
+
+        return Tool(public, found.description or "", found.input_schema, call)
+
+    def _public(self, name: str) -> str:
+        public = _NOT_IN_NAMES.sub("_", f"{self._server.name}__{name}")
+        return public[:_LONGEST_NAME]

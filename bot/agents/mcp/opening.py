@@ -1,0 +1,120 @@
+"""Clients of MCP servers, by the official `mcp` package. Loaded when servers are configured."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from asyncio import Event
+from collections.abc import AsyncIterator, Callable
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import Tool as Listed
+from mcp_types import ToolListChangedNotification
+
+from bot.agents.mcp.config import McpServer
+
+_SSE = re.compile(r"/sse(?:[/?&]|$)")
+_HTTP = httpx2.Timeout(30.0, read=300.0)  # a server may hold the stream of its answers open
+_MOST_PAGES = 50
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    server: McpServer, *, ended: Event, changed: Callable[[], None]
+) -> AsyncIterator[Client]:
+    """A connected client. `ended` is set when the connection is no more, `changed` is called when
+    the server says that its tools have changed."""
+
+    async def on_message(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            changed()
+
+    transport = _watched(_transport(server), ended)
+    async with Client(transport, message_handler=on_message, cache=None) as client:
+        yield client
+
+
+async def listed(client: Client) -> list[Listed]:
+    """The server's tools, without those that are for its own pages (MCP Apps, `visibility`)."""
+    found: list[Listed] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        found += [tool for tool in page.tools if _for_models(tool)]
+        if (cursor := page.next_cursor) is None:
+            break
+    return found
+
+
+@contextlib.asynccontextmanager
+async def _transport(server: McpServer) -> AsyncIterator[tuple[Any, Any]]:
+    async with contextlib.AsyncExitStack() as stack:
+        yield await stack.enter_async_context(await _streams(server, stack))
+
+
+async def _streams(server: McpServer, stack: contextlib.AsyncExitStack) -> Any:
+    headers = dict(server.headers)
+    if not server.url:
+        return stdio_client(
+            StdioServerParameters(
+                command=server.command,
+                args=list(server.args),
+                env=dict(server.env) or None,
+                cwd=server.cwd,
+                encoding_error_handler="replace",
+            )
+        )
+    if _SSE.search(server.url):
+        return sse_client(server.url, headers=headers)
+    http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=_HTTP))
+    return streamable_http_client(server.url, http_client=http)
+
+
+@contextlib.asynccontextmanager
+async def _watched(transport: Any, ended: Event) -> AsyncIterator[tuple[Any, Any]]:
+    async with transport as (read, write):
+        yield _Watched(read, ended), write
+
+
+class _Watched:
+    """A stream of messages that tells when its reader has come to the end."""
+
+    def __init__(self, stream: Any, ended: Event) -> None:
+        self._stream = stream
+        self._ended = ended
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self._stream.__anext__()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        self._ended.set()
+        stopped: bool | None = await self._stream.__aexit__(kind, exc, traceback)
+        return stopped
+
+
+def _for_models(tool: Listed) -> bool:
+    match tool.meta:
+        case {"ui": {"visibility": [*visible]}}:
+            return "model" in visible
+    return True

@@ -1,0 +1,90 @@
+"""What an agent asks of a model, and what comes back: the port.
+
+Messages are those of Chat Completions (`role`, `content`, `tool_calls`, `tool_call_id`):
+https://platform.openai.com/docs/api-reference/chat/create
+
+    ModelFailed       no usable response; another model, or the same one later, may give it
+      StreamBroken    a stream that ended too early; nothing of it was used
+    Declined          the model, or its provider, does not want to answer this
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bot.agents.tools.tool import NO_TOOLS, Toolbox
+
+Message = dict[str, Any]
+OnText = Callable[[str], Awaitable[None]]
+"""Is given the whole text of the response so far."""
+
+
+class ModelFailed(Exception):
+    """No usable response. `reason` is a kind for logs and metrics, without text of anybody."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class StreamBroken(ModelFailed):
+    """A stream ended before the response was complete."""
+
+
+class Declined(Exception):
+    """The model refused, or a filter did. The message is what was said about it, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """`arguments` is JSON as the model wrote it, valid or not."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a model is given: system message first, question or tool results last."""
+
+    messages: Sequence[Message]
+    tools: Toolbox = NO_TOOLS
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a model said and which tools it wants called; tokens as reported, 0 when they are not.
+
+    `cut_off`: the model reached its own length limit. `thoughts` are the fields a reasoning model
+    wants back with the results of its calls.
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cut_off: bool = False
+    thoughts: Mapping[str, str] = field(default_factory=dict)
+
+
+def called(id: str, name: str, arguments: str) -> dict[str, Any]:
+    """A call as it stands in an assistant's message; `arguments` is JSON."""
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def returned(id: str, result: str) -> Message:
+    """The message that answers a call."""
+    return {"role": "tool", "tool_call_id": id, "content": result}
+
+
+class Model(Protocol):
+    """A model. With `on_text` the text is reported while it is written, response by response."""
+
+    async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
+        """Raises `ModelFailed` and `Declined`."""
+        ...

@@ -1,0 +1,80 @@
+"""A prompt as the messages of a request. Pure."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from bot.agents.model import Message, called, returned
+from bot.agents.prompt import Image, Prompt, manager_instructions, specialist_instructions
+from bot.agents.tool_context import enrich
+from bot.agents.tools.tool import ERROR
+from memory import context
+
+_TASK = "Task: {task}\n\nThe person's message:\n{question}"
+
+
+def manager_messages(prompt: Prompt, *, with_tools: bool) -> list[Message]:
+    """What the manager is told: instructions, history, and the question with its pictures."""
+    told = manager_instructions(prompt, with_tools=with_tools)
+    return _messages(told, prompt, _asked(prompt), with_tools=with_tools)
+
+
+def specialist_messages(
+    instructions: str, task: str, prompt: Prompt, *, with_tools: bool
+) -> list[Message]:
+    """What a specialist is told: its own instructions, the same history, and the task."""
+    told = specialist_instructions(instructions, prompt)
+    asked = _TASK.format(task=task, question=prompt.question)
+    return _messages(told, prompt, asked, with_tools=with_tools)
+
+
+def plain_messages(instructions: str, question: str) -> list[Message]:
+    """One question, without a conversation."""
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": question}]
+
+
+def _messages(instructions: str, prompt: Prompt, asked: Any, *, with_tools: bool) -> list[Message]:
+    told = _with_pairs if with_tools else _with_block
+    return [
+        {"role": "system", "content": instructions},
+        *(message for one in prompt.history for message in told(one)),
+        {"role": "user", "content": asked},
+    ]
+
+
+def _with_pairs(said: context.Message) -> Iterator[Message]:
+    """A message of the thread, after the calls and results that came before it."""
+    if said.exchanges:
+        calls = [called(one.id, one.name, one.arguments) for one in said.exchanges]
+        yield {"role": "assistant", "content": None, "tool_calls": calls}
+    for one in said.exchanges:
+        yield returned(one.id, one.result)
+    yield {"role": said.role, "content": said.content}
+
+
+def _with_block(said: context.Message) -> Iterator[Message]:
+    """The same for an agent without tools: some endpoints take no calls where there are none."""
+    calls = [
+        {
+            "name": one.name,
+            "arguments": json.loads(one.arguments),
+            "result": one.result,
+            "ok": not one.result.startswith(ERROR),
+        }
+        for one in said.exchanges
+    ]
+    yield {"role": said.role, "content": enrich(said.content, calls)}
+
+
+def _asked(prompt: Prompt) -> str | list[dict[str, Any]]:
+    if not prompt.images:
+        return prompt.question
+    return [{"type": "text", "text": prompt.question}, *map(_picture, prompt.images)]
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    data = base64.b64encode(image.data).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}

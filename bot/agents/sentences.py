@@ -1,0 +1,46 @@
+"""What people read in place of an answer, or at its end, in the language of the question. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.agents.prompt import is_chinese
+from bot.agents.quotation import quoted
+
+CUT_SHORT = {
+    "zh": "这次我没能在限定的步骤或时间内完成回答，请把问题拆小一点再问一次。",
+    "en": "I could not finish this answer within my limits. Please ask again, in smaller steps.",
+}
+DECLINED = {
+    "zh": "模型拒绝回答这个问题。换一种问法也许可以。",
+    "en": "The model declined to answer this. Asking in other words may help.",
+}
+LENGTH = {
+    "zh": "（回答到了模型的长度上限，到此为止。可以让我接着说。）",
+    "en": "(The answer reached the model's length limit and ends here. Ask me to go on.)",
+}
+_DONE = {"zh": "已经完成的操作：", "en": "Done so far: "}
+
+
+def cut_short(question: str, calls: Sequence[Mapping[str, Any]]) -> str:
+    """An honest sentence, with the names of the steps that were done."""
+    language = _language(question)
+    done = [call["name"] for call in calls if call["ok"]]
+    steps = f"\n\n{_DONE[language]}{', '.join(dict.fromkeys(done))}" if done else ""
+    return CUT_SHORT[language] + steps
+
+
+def declined(question: str, said: str) -> str:
+    """That the model declined, and what it said about it, if anything."""
+    sentence = DECLINED[_language(question)]
+    return f"{sentence}\n\n{quoted(said)}" if said else sentence
+
+
+def with_end_marked(text: str, question: str) -> str:
+    """An answer that its model could not finish."""
+    return f"{text}\n\n{LENGTH[_language(question)]}"
+
+
+def _language(question: str) -> str:
+    return "zh" if is_chinese(question) else "en"

@@ -1,0 +1,133 @@
+"""The configured connections: the database that holds the queue, and the way to the memory."""
+
+from __future__ import annotations
+
+import psycopg
+import structlog
+
+from bot.settings import Settings, SettingsError
+from bot.supervision import plan
+from memory import migrations
+from memory.backends import embedded
+from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.errors import ServerRefused, not_migrated
+from memory.rpc import Rpc
+
+log = structlog.get_logger()
+
+_SERVER = "check host and port, and that the server is up"
+# libpq and the drivers give a failed connection no code; these are pieces of what they say.
+_SENTENCES = {
+    ("refused",): f"the database of DATABASE_URL refuses the connection: {_SERVER}.",
+    ("timeout", "timed out"): f"the database of DATABASE_URL does not answer in time: {_SERVER}.",
+    ("resolve host", "translate host", "no such file"): (
+        "the host of DATABASE_URL is not found: check it; special characters of the password are "
+        "percent-encoded."
+    ),
+    ("password", "user not found", 'role "'): (
+        "the database refuses the user or the password of DATABASE_URL: copy both once more."
+    ),
+    ('database "',): "the server of DATABASE_URL has no database of that name: check the name.",
+}
+
+
+class NotConfigured(SettingsError):
+    """The configured database cannot be used; the message says what to do."""
+
+
+def database_url(settings: Settings) -> str:
+    """The connection URL of queue and migrations.
+
+    The embedded database is started and brought up to date; a configured one is not even looked at:
+    `scripts/migrate` (the release step) changes it. Raises `NotConfigured`.
+    """
+    url = running_database(settings)
+    if not settings.embedded_database:
+        return url
+    migrations.apply(url, report=_logged)
+    if newer := steps_ahead(url):
+        log.warning("database.newer", **about_newer(newer))
+    return url
+
+
+def running_database(settings: Settings) -> str:
+    """The URL as it is configured, or that of the embedded server, which runs from now on.
+
+    A supervisor keeps it for those it starts; others share one that they start. Raises
+    `NotConfigured`.
+    """
+    if not settings.embedded_database:
+        return settings.database_url
+    try:
+        if plan.has_database():
+            return embedded.find(settings.data_dir)
+        return embedded.start(settings.data_dir)
+    except ServerRefused as exc:
+        raise NotConfigured(f"{exc}.") from exc
+
+
+def check_database(settings: Settings) -> list[str]:
+    """Names of the steps of `sql/` that a configured database lacks. Raises `NotConfigured` when it
+    does not answer."""
+    url = settings.database_url
+    if not url:
+        return []
+    try:
+        return migrations.pending(url)
+    except psycopg.Error as exc:
+        raise NotConfigured(_why_not(exc)) from exc
+
+
+def about_newer(names: list[str]) -> dict[str, object]:
+    """What is said of a database that is newer than this version."""
+    return {"newer": names, "next_step": "start the version that made it, or a newer one"}
+
+
+def steps_ahead(url: str) -> list[str]:
+    """Names of the files of `sql/` that the database has and this version lacks."""
+    return migrations.ahead(url)
+
+
+def require_migrated(url: str) -> None:
+    """Raises `NotMigrated` when the database lacks files of `sql/`, and what psycopg raises when it
+    does not answer. Functions of another version do for a while (docs/changing-sql.md)."""
+    missing = [name for name in migrations.pending(url) if not name.startswith("functions ")]
+    if missing:
+        more = f" and {len(missing) - 1} more files of sql/" if len(missing) > 1 else ""
+        raise not_migrated(f"the database lacks {missing[0]}{more}")
+
+
+def _why_not(exc: psycopg.Error) -> str:
+    """Nothing of libpq's own words, which quote the URL, at times a piece of the password."""
+    said = str(exc).lower()
+    for signs, sentence in _SENTENCES.items():
+        if any(sign in said for sign in signs):
+            return sentence
+    return f"the database of DATABASE_URL does not answer ({type(exc).__name__}): {_SERVER}."
+
+
+async def open_rpc(
+    settings: Settings, url: str, *, size: int = 8, timeout_s: float = 5.0, wait_s: float = 5.0
+) -> Rpc:
+    """The configured transport of the memory: Supabase's API, or the database directly.
+
+    `url`: the database, where it is used directly, with `size` connections at most, for which
+    `wait_s` is waited. A call takes at most `timeout_s`.
+    """
+    if not settings.supabase_url:
+        pool = connection_pool(url, size=size, timeout_s=wait_s)
+        await pool.open()
+        return PostgresRpc(pool, timeout_s=timeout_s)
+    from memory.backends.supabase import SupabaseRpc  # 20 MB that the database does not need
+
+    return SupabaseRpc(
+        settings.supabase_url,
+        publishable_key=settings.supabase_publishable_key,
+        secret_key=settings.supabase_secret_key,
+        jwt_secret=settings.supabase_jwt_secret or None,
+        timeout_s=timeout_s,
+    )
+
+
+def _logged(step: str) -> None:
+    log.info("migrate", step=step)

@@ -1,0 +1,242 @@
+"""Takes jobs from the queue and ends them: many at a time, in order per lock.
+
+A job's end is written until it is written: a database that is away keeps the end waiting, not the
+conversation silent for good. What a worker held when it died, or lost sight of, is handed back
+within seconds. Nothing is asked of the database when nothing is known to wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import structlog
+
+from bot.ending import ended
+from bot.queue.inbox import QueueUnavailable
+from bot.queue.jobs import Again, Dead, Job, after_failure
+from bot.queue.presence import Presence
+from bot.queue.table import JobTable, Round, ending
+from memory.rpc import Statement
+
+log = structlog.get_logger()
+
+ROUND_S = 1.0
+_GRACE_S = 7.0
+_LAST_WORDS_S = 1.5
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
+
+
+@dataclass(slots=True)
+class Lease:
+    """A job while this worker has it.
+
+    Who ends the job together with the last thing it does, in one transaction, runs `ending()` there
+    and then calls `ended` with its result.
+    """
+
+    job: Job
+    worker: int
+    is_over: bool = False
+    more: bool = False
+
+    def ending(self) -> Statement:
+        """The statement that ends the job."""
+        return ending(self.job, self.worker)
+
+    def ended(self, more: object) -> None:
+        """The job has ended; `more`: another of its lock waits."""
+        self.is_over, self.more = True, bool(more)
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """`handle` does a job; what it raises decides about another attempt (`jobs.after_failure`).
+
+    `give_up` is told of a job that gets none. `took_over` counts jobs of workers that were gone,
+    `counted` is told how many workers there are, on all machines.
+    """
+
+    handle: Callable[[Lease], Awaitable[None]]
+    give_up: Callable[[Job, str], Awaitable[None]]
+    took_over: Callable[[int], None] = field(default=lambda _: None)
+    counted: Callable[[int], None] = field(default=lambda _: None)
+
+
+class Consumer:
+    """One worker of the queue. `clock` is seconds since epoch."""
+
+    def __init__(
+        self,
+        table: JobTable,
+        database_url: str,
+        handlers: Handlers,
+        *,
+        concurrency: int,
+        grace_s: float = _GRACE_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._table = table
+        self._handlers = handlers
+        self._concurrency = concurrency
+        self._grace_s = grace_s
+        self._clock = clock
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._news = asyncio.Event()
+        self._claiming = asyncio.Lock()
+        self._suspects: frozenset[int] = frozenset()
+        self._presence = Presence(database_url, self._news.set)
+
+    async def work(self, stop: asyncio.Event) -> None:
+        """Works until `stop` is set. Then running jobs have `grace_s` to end; the others are handed
+        back. Raises `QueueUnavailable` when there is no queue to begin with."""
+        await self._presence.begin()
+        self._news.set()
+        rounds = asyncio.create_task(self._make_rounds())
+        waiting = asyncio.create_task(stop.wait())
+        try:
+            while not stop.is_set():
+                await self._take()
+                await self._something_new(waiting)
+        finally:
+            waiting.cancel()
+            await ended([rounds])
+            await self._finish()
+            await self._presence.end()
+
+    async def _take(self) -> None:
+        """Takes what waits, as long as there is room for it."""
+        while self._news.is_set() and (room := self._concurrency - len(self._running)) > 0:
+            self._news.clear()
+            try:
+                async with self._claiming:
+                    jobs = await self._table.claim(self._presence.worker, room)
+                    for job in jobs:
+                        self._start(job)
+            except QueueUnavailable as exc:
+                log.warning("queue.away", error=str(exc))
+                return  # the next round says that jobs are due
+            if len(jobs) == room:
+                self._news.set()
+
+    async def _something_new(self, stopped: asyncio.Task[bool]) -> None:
+        """Returns when there may be a job to take and room for it, or at the end."""
+        if len(self._running) >= self._concurrency:
+            await asyncio.wait(
+                {stopped, *self._running.values()}, return_when=asyncio.FIRST_COMPLETED
+            )
+            return
+        news = asyncio.create_task(self._news.wait())
+        await asyncio.wait({stopped, news}, return_when=asyncio.FIRST_COMPLETED)
+        news.cancel()
+
+    def _start(self, job: Job) -> None:
+        task = asyncio.create_task(self._do(Lease(job, self._presence.worker)))
+        self._running[job.id] = task
+        task.add_done_callback(lambda _: self._running.pop(job.id, None))
+
+    async def _do(self, lease: Lease) -> None:
+        """One job from its beginning to its written end."""
+        outcome: Again | Dead | None = None
+        try:
+            await self._handlers.handle(lease)
+        except asyncio.CancelledError:
+            outcome = Again(0.0)
+        except Exception as exc:  # noqa: BLE001  whatever it was, the job must not stay in hand
+            outcome = after_failure(lease.job, exc, self._clock())
+            if isinstance(outcome, Dead):
+                await self._give_up(lease.job, outcome)
+        if not lease.is_over:
+            await self._write_end(lease, outcome)
+        if lease.more:
+            self._news.set()
+
+    async def _give_up(self, job: Job, dead: Dead) -> None:
+        try:
+            await self._handlers.give_up(job, dead.reason)
+        except Exception as exc:  # noqa: BLE001  the job is dead either way
+            log.error("job.not_excused", job=job.id, error=type(exc).__name__)
+
+    async def _write_end(self, lease: Lease, outcome: Again | Dead | None) -> None:
+        """Writes what became of the job, as often as it takes."""
+        pause_s = _SHORTEST_PAUSE_S
+        while True:
+            try:
+                await self._write_once(lease, outcome)
+            except QueueUnavailable as exc:
+                log.warning("job.end_waits", job=lease.job.id, error=str(exc))
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            else:
+                return
+
+    async def _write_once(self, lease: Lease, outcome: Again | Dead | None) -> None:
+        match outcome:
+            case None:
+                lease.ended(await self._table.end(lease.job, lease.worker))
+            case Again():
+                await self._table.again(lease.job, lease.worker, outcome)
+                lease.ended(True)  # its place may be free for another of its lock
+            case Dead():
+                await self._table.fail(lease.job, lease.worker, outcome)
+                lease.ended(True)
+
+    async def _make_rounds(self) -> None:
+        """Once a second: says that the worker is alive, and sees what stands still."""
+        while True:
+            await asyncio.sleep(ROUND_S)
+            try:
+                if self._presence.lost.is_set():
+                    await self._come_back()
+                await self._put_right(await self._look())
+            except QueueUnavailable as exc:
+                log.warning("queue.away", error=str(exc))
+
+    async def _look(self) -> Round:
+        async with self._claiming:
+            room = max(0, self._concurrency - len(self._running))
+            found = await self._table.look_round(self._presence.worker, self._running, room)
+            for job in found.jobs:
+                self._start(job)
+        return found
+
+    async def _put_right(self, found: Round) -> None:
+        if not found.known:
+            await self._come_back()
+        self._handlers.counted(found.workers)
+        if found.lost:
+            log.warning("queue.handed_back", jobs=found.lost)
+        # Gone twice in a row: a session that was only interrupted has come back by then.
+        suspects = frozenset(found.suspects)
+        gone, self._suspects = suspects & self._suspects, suspects
+        taken = await self._table.take_over(sorted(gone)) if gone else 0
+        if taken:
+            self._handlers.took_over(taken)
+            log.warning("queue.took_over", jobs=taken)
+        if found.lost or taken:
+            self._news.set()
+
+    async def _come_back(self) -> None:
+        """After a lost session. Jobs that others have taken over meanwhile are theirs."""
+        if not await self._presence.begin():
+            log.warning("queue.replaced", jobs=len(self._running))
+            for task in self._running.values():
+                task.cancel()
+        self._news.set()
+
+    async def _finish(self) -> None:
+        """Lets what runs come to its end, hands back what does not."""
+        if self._running:
+            await asyncio.wait(set(self._running.values()), timeout=self._grace_s)
+        left = set(self._running.values())
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=_LAST_WORDS_S)
+        for task in set(self._running.values()):  # the database is away: others take these over
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({task}, timeout=_LAST_WORDS_S)

@@ -1,0 +1,88 @@
+"""The webhook's side of the queue: one insert per event, keyed so that it is accepted once.
+
+The key (`inbox`) and the job that carries the event are written by the same statement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from bot.queue.jobs import EVENT_TASK
+from memory.backends.postgres import prepare_threshold
+from memory.migrations import SCHEMA
+
+QUEUE = "feishu"
+_ENQUEUE = f"select {SCHEMA}.enqueue_event(%s, %s, %s, %s, %s)"
+_SPOOLED = f"select {SCHEMA}.spool_state(0)"
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """Turns that wait for the memory, what it refused, and since when (s since epoch) the oldest
+    waits."""
+
+    turns: int
+    refused: int
+    since: float | None
+
+
+class QueueUnavailable(Exception):
+    """The queue did not take the event; Feishu must push it again."""
+
+
+class Inbox:
+    """The webhook's side: one insert per event, from any thread."""
+
+    def __init__(self, database_url: str, *, size: int = 8, timeout_s: float = 2.0) -> None:
+        self._pool = ConnectionPool(
+            database_url,
+            min_size=1,
+            max_size=size,
+            timeout=timeout_s,
+            open=False,
+            kwargs={"autocommit": True, "prepare_threshold": prepare_threshold(database_url)},
+        )
+        self._pool.open()
+
+    def enqueue(
+        self, key: str, payload: dict[str, Any], *, lock: str | None, received_ms: int
+    ) -> bool:
+        """Accepts an event; False when `key` was accepted before. Raises `QueueUnavailable`.
+
+        `received_ms`: ms since epoch, when the webhook got it.
+        """
+        args = Jsonb({"payload": payload, "received_ms": received_ms})
+        try:
+            with self._pool.connection() as connection:
+                row = connection.execute(_ENQUEUE, (key, QUEUE, EVENT_TASK, lock, args)).fetchone()
+        except (psycopg.Error, PoolTimeout) as exc:
+            raise QueueUnavailable(type(exc).__name__) from exc
+        return bool(row and row[0] is not None)
+
+    def spooled(self) -> Spooled:
+        """What waits for a memory that is away. Raises `QueueUnavailable`."""
+        try:
+            with self._pool.connection() as connection:
+                row = connection.execute(_SPOOLED).fetchone()
+        except (psycopg.Error, PoolTimeout) as exc:
+            raise QueueUnavailable(type(exc).__name__) from exc
+        found: dict[str, Any] = row[0] if row else {}
+        since = datetime.fromisoformat(found["since"]).timestamp() if found.get("since") else None
+        return Spooled(found.get("waiting", 0), found.get("refused", 0), since)
+
+    def ping(self) -> None:
+        """Raises `QueueUnavailable` when the database does not answer."""
+        try:
+            with self._pool.connection() as connection:
+                connection.execute("select 1")
+        except (psycopg.Error, PoolTimeout) as exc:
+            raise QueueUnavailable(type(exc).__name__) from exc
+
+    def close(self) -> None:
+        self._pool.close()

@@ -1,0 +1,120 @@
+"""The queue's table over the worker's connections: each method is one SQL function.
+
+The jobs are Procrastinate's (`sql/functions/queue.sql` says which of its rules these keep to). All
+methods raise `QueueUnavailable`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg_pool import PoolTimeout
+
+from bot.queue.inbox import QUEUE, QueueUnavailable
+from bot.queue.jobs import TENDING_TASK, Again, Dead, Job
+from memory.backends.postgres import Pool
+from memory.migrations import SCHEMA
+from memory.rpc import Statement
+from memory.scope import AgentMemoryContext
+
+TENDING_AT_ONCE = 2  # in all workers; each has so many places besides those of its turns
+_TENDING_PRIORITY = -10
+_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a worker is told about once a second.
+
+    `known`: the worker is still registered; `jobs`: what it took; `lost`: so many of its jobs were
+    in nobody's hands and are handed back; `suspects`: workers whose jobs stand still; `workers`:
+    how many work, this one included.
+    """
+
+    known: bool
+    jobs: tuple[Job, ...]
+    lost: int
+    suspects: tuple[int, ...]
+    workers: int = 1
+
+
+class JobTable:
+    """The jobs of one queue, over `pool`."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def claim(self, worker: int, most: int) -> list[Job]:
+        """Takes up to `most` jobs that may run now; the first of each lock."""
+        rows = await self._value("claim_jobs", worker, QUEUE, most)
+        return [Job(**row) for row in rows]
+
+    async def end(self, job: Job, worker: int) -> bool:
+        """The job is done and goes; whether another of its lock waits."""
+        return bool(await self._value("end_job", job.id, worker))
+
+    async def again(self, job: Job, worker: int, after: Again) -> None:
+        """Puts the job back, to be taken after the pause."""
+        note = json.dumps(dict(after.note))
+        await self._value("retry_job", job.id, worker, after.pause_s, after.behind, note)
+
+    async def fail(self, job: Job, worker: int, dead: Dead) -> None:
+        """The job stays as failed; `dead.reason` is a kind, without text of anybody."""
+        await self._value("fail_job", job.id, worker, dead.reason)
+
+    async def look_round(self, worker: int, running: Collection[int], room: int) -> Round:
+        """The worker is alive, has the jobs `running` in its hands and takes up to `room` more."""
+        row = await self._value("work_round", worker, QUEUE, sorted(running), room)
+        jobs = tuple(Job(**job) for job in row["jobs"])
+        suspects = tuple(row["suspects"])
+        return Round(row["known"], jobs, row["lost"], suspects, row.get("workers", 1))
+
+    async def take_over(self, workers: Sequence[int]) -> int:
+        """Hands back the jobs of workers that are still gone; returns how many."""
+        taken: int = await self._value("take_over", list(workers))
+        return taken
+
+    async def prune(self, *, hours: int) -> None:
+        """Forgets idempotency keys older than `hours` (at least 24), and workers that are gone."""
+        await self._value("prune_inbox", hours)
+
+    async def defer_tending(self, context: AgentMemoryContext) -> None:
+        """Queues the tending of a person's conversation unless that waits already."""
+        args = json.dumps(
+            {
+                "conversation_id": context.conversation_id,
+                "user_id": context.user_id,
+                "tenant_key": context.tenant_key,
+            }
+        )
+        whose = f"{context.conversation_id} {context.user_id}"
+        await self._value(
+            "defer_tending", QUEUE, TENDING_TASK, _TENDING_PRIORITY, TENDING_AT_ONCE, whose, args
+        )
+
+    async def _value(self, function: str, *args: object) -> Any:
+        places = ", ".join(["%s"] * len(args))
+        async with self._connection() as connection:
+            statement = f"select {SCHEMA}.{function}({places})".encode()
+            cursor = await connection.execute(statement, args)
+            row = await cursor.fetchone()
+        return row[0] if row else None
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        try:
+            async with asyncio.timeout(_WITHIN_S), self._pool.connection() as connection:
+                yield connection
+        except (psycopg.Error, PoolTimeout, TimeoutError) as exc:
+            raise QueueUnavailable(type(exc).__name__) from exc
+
+
+def ending(job: Job, worker: int) -> Statement:
+    """What `JobTable.end` does, to be run in a transaction of the memory's."""
+    return Statement(f"select {SCHEMA}.end_job(%s, %s)", (job.id, worker))

@@ -1,0 +1,100 @@
+"""The form of single settings, and names that look like one of ours. Pure.
+
+No sentence holds a value: a URL may carry a password, and a key may stand in the wrong variable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+from urllib.parse import SplitResult, urlsplit
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+_HOST = re.compile(r"[0-9A-Za-z._:-]+")
+_HEADER_VALUE = re.compile(r"[!-~]+")
+_HERE = frozenset({"127.0.0.1", "localhost", "::1"})
+_LIKE = 0.75  # of what follows a known prefix
+_VERY_LIKE = 0.9  # of a whole name: the environment is full of other programs' variables
+
+
+class SettingsError(Exception):
+    """A setting is missing, malformed or cannot be used: one sentence, with what to do."""
+
+
+def require(needed: Mapping[str, str], where: str, *, given: Iterable[str] = ()) -> None:
+    """Raises for the first variable without a value; of what is `given` says what may be it."""
+    for name, value in needed.items():
+        if not value:
+            typed = next((n for n, meant in misspelt(given, [name]).items() if meant == name), "")
+            hint = f" {typed} is set: was {name} meant?" if typed else ""
+            raise SettingsError(f"{name} is not set: {where}. See .env.example.{hint}")
+
+
+def require_url(name: str, value: str, example: str) -> None:
+    """Raises unless `value` is empty or an http:// or https:// URL with a host."""
+    if value and _parts(value) is None:
+        raise SettingsError(f"{name} is not a URL such as {example}. See .env.example.")
+
+
+def require_origin(name: str, value: str, example: str) -> None:
+    """Raises unless `value` is an https:// origin, or an http:// one on this machine."""
+    parts = _parts(value)
+    if parts is None or (parts.path.strip("/") or parts.query or parts.fragment):
+        raise SettingsError(f"{name} is not an origin such as {example}. See .env.example.")
+    if parts.scheme == "http" and parts.hostname not in _HERE:
+        raise SettingsError(f"{name} must be an https:// origin, or http:// on this machine.")
+
+
+def require_header_value(name: str, value: str) -> None:
+    """Raises when `value` cannot be sent as a key: it was cut, or copied with something else."""
+    if value and not _HEADER_VALUE.fullmatch(value):
+        raise SettingsError(f"{name} holds a character that no key has: copy it once more.")
+
+
+def require_database_url(name: str, value: str) -> None:
+    """Raises unless `value` is empty or what libpq takes for a connection string."""
+    try:
+        ports = str(conninfo_to_dict(value).get("port", "5432"))
+    except ProgrammingError:
+        ports = "?"
+    # A password with a slash ends the host too early, and its beginning counts as the port.
+    if not re.fullmatch(r"[0-9,]*", ports):
+        raise SettingsError(
+            f"{name} is not a connection string such as postgresql://USER:PASSWORD@HOST:5432/NAME; "
+            "special characters of the password are percent-encoded. See .env.example."
+        )
+
+
+def misspelt(given: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Names that are not `known` and nearly are, each with the name that was probably meant."""
+    ours = {name.upper() for name in known}
+    found = {name: _meant(name.upper(), ours) for name in given if name.upper() not in ours}
+    return {name: meant for name, meant in sorted(found.items()) if meant}
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    likeness, meant = max(((_likeness(name, one), one) for one in sorted(known)), default=(0, ""))
+    return meant if likeness else ""
+
+
+def _likeness(name: str, known: str) -> float:
+    """0: another name altogether."""
+    prefix, _, rest = known.partition("_")
+    own_prefix, _, own_rest = name.partition("_")
+    whole = SequenceMatcher(None, name, known).ratio()
+    if own_prefix == prefix and rest and SequenceMatcher(None, own_rest, rest).ratio() >= _LIKE:
+        return whole
+    return whole if whole >= _VERY_LIKE else 0.0
+
+
+def _parts(value: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(value)
+        parts.port  # noqa: B018 (raises for what is no number)
+    except ValueError:
+        return None
+    is_url = parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "")
+    return parts if is_url and not re.search(r"\s", value) else None

@@ -1,0 +1,83 @@
+"""What is looked at before a process starts: whatever is wrong is one sentence and status 2.
+
+Later the same trouble is waited for: a platform starts a process again that ended, and a process
+that has work in its hands does not end because a database is away for a while.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import structlog
+
+from bot.connections import about_newer, check_database, steps_ahead
+from bot.settings import EXIT_STATUS, Settings, SettingsError, misspelt_names
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something to be said at the start that does not prevent it: a line of the log."""
+
+    event: str
+    fields: dict[str, object] = field(default_factory=dict)
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Ends the process with status 2 and the sentence of a `SettingsError`."""
+    try:
+        yield
+    except SettingsError as exc:
+        sys.stderr.write(f"{exc}\n")
+        raise SystemExit(EXIT_STATUS) from None
+
+
+def look_at_database(settings: Settings) -> list[Remark]:
+    """Raises `SettingsError` when a configured database does not answer."""
+    remarks = []
+    if lacking := check_database(settings):
+        about: dict[str, object] = {"missing": lacking, "next_step": "run scripts/migrate"}
+        remarks.append(Remark("database.outdated", about))
+    if settings.database_url and (newer := steps_ahead(settings.database_url)):
+        remarks.append(Remark("database.newer", about_newer(newer)))
+    return remarks
+
+
+def look_at_names() -> list[Remark]:
+    """Variables that are none of ours and look like one; their values stay out of it."""
+    return [
+        Remark("settings.misspelt", {"variable": name, "meant": meant})
+        for name, meant in misspelt_names().items()
+    ]
+
+
+def say(remarks: Sequence[Remark]) -> None:
+    """Writes them into the log."""
+    for remark in remarks:
+        log.warning(remark.event, **remark.fields)
+
+
+def require_port(variable: str, port: int, *, host: str) -> None:
+    """Raises `SettingsError` when nothing can listen there now. Port 0 is always free."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as exc:
+            raise SettingsError(_port_problem(variable, port, exc)) from exc
+
+
+def _port_problem(variable: str, port: int, exc: OSError) -> str:
+    if exc.errno == errno.EADDRINUSE:
+        return (
+            f"{variable} is {port}, where another program listens already: stop that one, or set "
+            f"{variable} to another number."
+        )
+    return f"{variable} is {port}, where this user may not listen: set {variable} to 1024 or more."

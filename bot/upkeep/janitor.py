@@ -1,0 +1,52 @@
+"""What a worker puts in order while it works: old keys, retention, and jobs that get no answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from bot.queue.inbox import QueueUnavailable
+from bot.queue.jobs import Job
+from bot.queue.table import JobTable
+from bot.services import Services
+from memory.errors import StoreError, StoreUnavailable
+from memory.kept.operations import Operations
+
+log = structlog.get_logger()
+
+_EVERY_S = 3600.0
+_KEYS_KEPT_H = 48
+
+
+async def keep_order(table: JobTable, services: Services) -> None:
+    """Once an hour, for as long as the worker works."""
+    while True:
+        try:
+            await table.prune(hours=_KEYS_KEPT_H)
+        except QueueUnavailable as exc:
+            log.warning("queue.not_pruned", error=str(exc))
+        await _apply_retention(services)
+        await asyncio.sleep(_EVERY_S)
+
+
+async def give_up(services: Services, job: Job, reason: str) -> None:
+    """A job gets no other attempt."""
+    log.error("job.given_up", job=job.id, task=job.task, attempt=job.attempt, reason=reason)
+
+
+async def _apply_retention(services: Services) -> None:
+    days = services.settings.retention_days
+    if not days:
+        return
+    try:
+        deleted = await Operations(services.rpc).apply_retention(days)
+    except StoreError as exc:
+        away = isinstance(exc, StoreUnavailable)
+        log.warning(
+            "retention.postponed" if away else "retention.refused",
+            error=type(exc).__name__,
+            code=exc.code,
+        )
+    else:
+        log.info("retention", days=days, deleted=deleted)

@@ -1,0 +1,80 @@
+"""What Supabase's API says when it gives no result, for whoever calls it. Pure.
+
+PostgREST refuses with JSON that holds a code, a SQLSTATE or one of its own (PostgREST, “Errors”).
+An answer without such a code is not the memory's: a gateway, a limit or a page in between gave it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from memory.errors import (
+    KeyRefused,
+    StoreError,
+    StoreUnavailable,
+    from_sqlstate,
+    not_migrated,
+)
+
+_SQLSTATE = re.compile(r"[0-9A-Z]{5}")
+# No such function, two of that name, no such column or table, schema not exposed.
+_NOT_MIGRATED = frozenset({"PGRST202", "PGRST203", "PGRST204", "PGRST205", "PGRST106"})
+_KEYS = "Project Settings, API keys"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The variables that the `apikey` of a call and its token come from; no values."""
+
+    key: str
+    token: str
+
+
+AS_SERVICE = Named("SUPABASE_SECRET_KEY", "SUPABASE_SECRET_KEY")
+AS_PERSON = Named("SUPABASE_PUBLISHABLE_KEY", "SUPABASE_JWT_SECRET")
+
+
+def refusal(function: str, status: int, body: bytes, named: Named) -> StoreError:
+    """The error for an answer of `status` (HTTP, not 2xx) to a call of `function`."""
+    code, message = _told(body)
+    if status == 401 and (problem := _key_problem(code, message, named)):
+        return KeyRefused(f"{function}: {problem}", code=code or "401")
+    if code in _NOT_MIGRATED:
+        exposed = "; the schema public has to be exposed" if code == "PGRST106" else ""
+        return not_migrated(f"{function}: {message}{exposed}", code=code)
+    if _SQLSTATE.fullmatch(code):
+        return from_sqlstate(code, f"{function}: {message}")
+    if code.startswith(("PGRST1", "PGRST2")) and status < 500:
+        return StoreError(f"{function}: {message}", code=code)
+    return StoreUnavailable(f"{function}: Supabase answers {status}", code=code or str(status))
+
+
+def _told(body: bytes) -> tuple[str, str]:
+    """Code and message of the answer, "" where there is none."""
+    try:
+        said = json.loads(body)
+    except ValueError:
+        return "", ""
+    if not isinstance(said, dict):
+        return "", ""
+    return str(said.get("code") or ""), str(said.get("message") or "")
+
+
+def _key_problem(code: str, message: str, named: Named) -> str:
+    """What is wrong with the key or the token, and where the right one is."""
+    if code == "PGRST303":
+        return f"Supabase takes our token for out of date ({message}): check this machine's clock"
+    if code.startswith("PGRST3"):
+        return (
+            f"Supabase cannot verify our token ({code}): check {named.token}{_where(named.token)}"
+        )
+    if code == "42501":  # 401, not 403: the request counted as nobody's
+        return f"{named.key} gives the rights of nobody: it is no secret key ({_KEYS})"
+    return f"Supabase refuses the key (401): check {named.key} ({_KEYS})"
+
+
+def _where(variable: str) -> str:
+    jwt = variable == "SUPABASE_JWT_SECRET"
+    return " (Project Settings, JWT keys: the legacy secret)" if jwt else f" ({_KEYS})"

@@ -1,0 +1,35 @@
+"""What is done to every text that people or models wrote before it is kept or told. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+HAN = "\u3400-\u9fff"
+
+_HAN_RUN = re.compile(f"[{HAN}]+")
+
+
+def storable(text: str) -> str:
+    """`text` as Postgres can keep it: no NUL, no lone surrogates (they become "?")."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def one_line(text: str) -> str:
+    """`text` with every run of white space, line breaks too, as one space."""
+    return " ".join(text.split())
+
+
+def has_han(text: str) -> bool:
+    """Whether any Chinese character stands in `text`."""
+    return _HAN_RUN.search(text) is not None
+
+
+def han_pairs(text: str) -> Iterator[str]:
+    """The pairs of neighbouring Chinese characters: the words of a text that has no spaces. A
+    character by itself is given alone."""
+    for run in _HAN_RUN.findall(text):
+        if len(run) == 1:
+            yield run
+        yield from map("".join, pairwise(run))

@@ -1,0 +1,69 @@
+-- Purpose: who may call what. Every function of sql/functions/, and the two of the numbered files
+-- that policies need, stands in one of these lists; what stands in none can be called by everybody.
+--
+-- Functions are named without their arguments, so that a second function of the same name is refused:
+-- PostgREST could not choose between two (PGRST203).
+
+do $$
+declare
+  -- The service, and the token of a turn: row-level security says which rows it reaches. Trigger
+  -- functions of tables that a turn writes to are among them.
+  of_a_turn constant text[] := '{
+    claim, token_auth_user, require_identity,
+    open_turn, turn_reply, record_reply, mark_sent, mark_failed, restore_turn,
+    conversation_history, said_message, start_afresh, memory_overview,
+    get_working_memory, merge_patch, merge_working_memory, clear_working_memory,
+    drop_working_memory_of_chat, record_working_memory_change,
+    require_own_notes, note_title, note_body, note_tags, require_tag_count, note_json, touch_notes,
+    create_note, get_note, list_notes, search_notes, update_note, delete_note, share_note,
+    note_registry,
+    recall_stem, recall_tokens, recall_terms, index_turn, recall,
+    recall_alike, messages_to_embed, save_embeddings, drop_embedding,
+    load_conversation, chat_is_quiet, add_to_transcript, begin_conversation,
+    append_to_conversation, continue_conversation, remove_from_conversation, finish_conversation,
+    set_chat_quiet, log_decision,
+    record_reply_with_buttons, place_buttons, press_button,
+    card_block, card_row, keep_card, resume_card, note_card,
+    open_fold, save_summary,
+    feishu_person, drop_words_of_messages
+  }';
+  -- The service alone: events that name no sender, everybody's names, operators.
+  of_the_service constant text[] := '{
+    recall_message, take_left_cards, conversations_to_embed,
+    people_named, remember_people, list_people, count_people, link_person,
+    person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
+    forget_person, count_person, export_person, forget_conversation, forget_thread_transcript,
+    apply_retention,
+    list_conversations, list_messages, list_working_memory, list_working_memory_changes,
+    list_decisions, list_orphans, recalled_among, list_tables, born_within, recent_activity,
+    inspect_chat
+  }';
+  -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.
+  of_the_owner constant text[] := '{
+    public.enable_vectors,
+    feishu_bot.enqueue_event, feishu_bot.prune_inbox,
+    feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.claim_jobs, feishu_bot.end_job,
+    feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.gone_workers, feishu_bot.take_over,
+    feishu_bot.work_round, feishu_bot.defer_tending,
+    feishu_bot.free_queueing_lock, feishu_bot.is_job_of_person, feishu_bot.forget_in_queue,
+    feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,
+    feishu_bot.spool_open_turn, feishu_bot.spool_record_reply, feishu_bot.spool_mark_sent,
+    feishu_bot.spool_mark_failed, feishu_bot.spool_waiting, feishu_bot.spool_state,
+    feishu_bot.spool_drop, feishu_bot.spool_set_aside, feishu_bot.spool_take_back,
+    feishu_bot.spool_forget, feishu_bot.spool_keep_write, feishu_bot.spool_keep_recall,
+    feishu_bot.spool_writes, feishu_bot.spool_drop_writes, feishu_bot.spool_refuse_write
+  }';
+  f text;
+begin
+  foreach f in array of_a_turn || of_the_service loop
+    execute format('revoke all on function public.%I from public, anon, authenticated', f);
+    execute format('grant execute on function public.%I to service_role', f);
+  end loop;
+  foreach f in array of_a_turn loop
+    execute format('grant execute on function public.%I to authenticated', f);
+  end loop;
+  foreach f in array of_the_owner loop
+    execute format('revoke all on function %s from public, anon, authenticated, service_role', f);
+  end loop;
+end
+$$;

@@ -1,0 +1,98 @@
+-- Purpose: the buttons under a card: stored with the reply, placed with the card, pressed once.
+
+-- As record_reply, with the buttons of the last card: they are stored with the reply or not at all.
+-- p_buttons: JSON array of {id, group_id, chat_type, kind, label, payload, lives_s}.
+create or replace function public.record_reply_with_buttons(
+  p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
+  p_cards text, p_tool_calls text, p_buttons text
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_turn public.agent_turns;
+  v_kept jsonb;
+begin
+  select * into v_turn from public.agent_turns t
+  where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
+  for update;
+  v_kept := public.record_reply(
+    p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_cards, p_tool_calls);
+  if v_turn.state <> 'open' or p_cards::jsonb = '[]' then
+    return v_kept;
+  end if;
+  insert into public.agent_buttons
+    (id, group_id, turn_id, chunk, ordinal, conversation_id, user_id, actor_id, tenant_key, chat_id,
+     chat_type, kind, label, payload, expires_at)
+  select b.value ->> 'id', b.value ->> 'group_id', v_turn.id,
+         jsonb_array_length(p_cards::jsonb) - 1, b.ordinality, v_turn.conversation_id,
+         v_turn.user_id, v_turn.actor_id, v_turn.tenant_key, v_turn.chat_id,
+         b.value ->> 'chat_type', b.value ->> 'kind', b.value ->> 'label', b.value -> 'payload',
+         now() + make_interval(secs => (b.value ->> 'lives_s')::integer)
+  from jsonb_array_elements(p_buttons::jsonb) with ordinality b;
+  return v_kept || jsonb_build_object('reply', public.turn_reply(p_turn_id));
+end
+$$;
+
+-- A card that was sent tells its buttons where they stand.
+create or replace function public.place_buttons() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  update public.agent_buttons set message_id = new.message_id
+  where turn_id = new.turn_id and chunk = new.chunk;
+  return null;
+end
+$$;
+create or replace trigger agent_messages_place_buttons
+  after update of message_id on public.agent_messages
+  for each row when (new.role = 'assistant' and new.message_id is distinct from old.message_id)
+  execute function public.place_buttons();
+
+-- Presses a button for the click p_event_id, or only looks what pressing it would give. Returns the
+-- verdict and, when it is accepted, what the button does. A click that is delivered again is the same
+-- press; of all others in the group the first won. A card that is sent but not yet marked as sent has
+-- no message_id to compare.
+create or replace function public.press_button(
+  p_button_id text, p_chat_id text, p_message_id text, p_operator_id text, p_tenant_key text,
+  p_event_id text, p_only_look boolean
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_button public.agent_buttons;
+  v_press public.agent_presses;
+begin
+  if coalesce(p_operator_id, '') = '' or coalesce(p_event_id, '') = '' then
+    raise exception 'identity missing: operator_id and event_id are required'
+      using errcode = 'PT428';
+  end if;
+  select * into v_button from public.agent_buttons b
+  where b.id = p_button_id and b.chat_id = p_chat_id and b.tenant_key = p_tenant_key
+    and coalesce(b.message_id, p_message_id) = p_message_id;
+  if v_button.id is null then
+    return jsonb_build_object('verdict', 'unknown');
+  elsif v_button.kind = 'confirm' and v_button.actor_id <> p_operator_id then
+    return jsonb_build_object('verdict', 'not_yours');
+  end if;
+
+  select * into v_press from public.agent_presses p where p.group_id = v_button.group_id;
+  if v_press.group_id is null and v_button.expires_at < now() then
+    return jsonb_build_object('verdict', 'expired');
+  elsif v_press.group_id is null and not p_only_look then
+    insert into public.agent_presses
+      (group_id, button_id, chat_id, tenant_key, operator_id, event_id)
+    values (v_button.group_id, v_button.id, v_button.chat_id, v_button.tenant_key,
+            p_operator_id, p_event_id)
+    on conflict do nothing;
+    select * into v_press from public.agent_presses p where p.group_id = v_button.group_id;
+  end if;
+  if (v_press.button_id, v_press.operator_id, v_press.event_id)
+     <> (v_button.id, p_operator_id, p_event_id) then
+    return jsonb_build_object('verdict', 'used');
+  end if;
+  return jsonb_build_object(
+    'verdict', 'accepted', 'kind', v_button.kind, 'label', v_button.label,
+    'payload', v_button.payload, 'conversation_id', v_button.conversation_id,
+    'chat_type', v_button.chat_type, 'user_id', v_button.user_id, 'actor_id', v_button.actor_id);
+end
+$$;

@@ -1,0 +1,173 @@
+-- Purpose: the conversation of a group that the bot is part of, its transcript, and the decisions.
+
+-- The conversation as it stands, messages oldest first; null when none is active.
+create or replace function public.load_conversation(p_chat_id text) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select jsonb_build_object(
+    'channel_id', c.chat_id, 'started_at', c.started_at, 'last_activity', c.last_activity,
+    'quiet', c.quiet,
+    'messages', coalesce((
+      select jsonb_agg(to_jsonb(t) - 'chat_id' - 'tenant_key' || jsonb_build_object(
+               'answered', coalesce(d.respond, false)) order by t."timestamp", t.message_id)
+      from public.chat_transcript t
+      left join public.agent_decisions d on d.message_id = t.message_id
+      where t.chat_id = c.chat_id), '[]'))
+  from public.chat_conversations c
+  where c.chat_id = p_chat_id and c.active
+$$;
+
+-- The quietness of a chat, with or without a conversation.
+create or replace function public.chat_is_quiet(p_chat_id text) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select to_jsonb(coalesce((select c.quiet from public.chat_conversations c
+                            where c.chat_id = p_chat_id), false))
+$$;
+
+-- Adds transcript rows (JSON array) that are not there yet.
+create or replace function public.add_to_transcript(
+  p_chat_id text, p_tenant_key text, p_records text
+) returns void
+language sql volatile security invoker set search_path = ''
+as $$
+  insert into public.chat_transcript
+    (chat_id, tenant_key, message_id, root_id, author, author_id, content, "timestamp", is_bot, ours)
+  select p_chat_id, p_tenant_key, r.message_id, r.root_id, r.author, r.author_id, r.content,
+         r."timestamp", r.is_bot, r.ours
+  from jsonb_to_recordset(p_records::jsonb) as r(
+    message_id text, root_id text, author text, author_id text, content text,
+    "timestamp" bigint, is_bot boolean, ours boolean)
+  on conflict do nothing
+$$;
+
+-- Starts a conversation with these messages in place of any other.
+create or replace function public.begin_conversation(
+  p_chat_id text, p_tenant_key text, p_now bigint, p_records text
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  insert into public.chat_conversations as c
+    (chat_id, tenant_key, active, started_at, last_activity)
+  values (p_chat_id, p_tenant_key, true, p_now, p_now)
+  on conflict (chat_id) do update
+    set active = true, started_at = p_now, last_activity = p_now, updated_at = now();
+  delete from public.chat_transcript where chat_id = p_chat_id;
+  perform public.add_to_transcript(p_chat_id, p_tenant_key, p_records);
+  return 'null'::jsonb;
+end
+$$;
+
+-- Records a message if the conversation is active since p_active_since; the newest p_keep stay.
+-- Returns the conversation, or null when none is active.
+create or replace function public.append_to_conversation(
+  p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
+  p_keep integer
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  update public.chat_conversations
+  set last_activity = greatest(last_activity, p_at), updated_at = now()
+  where chat_id = p_chat_id and active and last_activity >= p_active_since;
+  if not found then
+    return null;
+  end if;
+  perform public.add_to_transcript(p_chat_id, p_tenant_key, p_records);
+  delete from public.chat_transcript t
+  where t.chat_id = p_chat_id and t."timestamp" < (
+    select k."timestamp" from public.chat_transcript k where k.chat_id = p_chat_id
+    order by k."timestamp" desc offset p_keep - 1 limit 1);
+  return public.load_conversation(p_chat_id);
+end
+$$;
+
+-- Goes on with the conversation that is active since p_active_since, or begins one with these
+-- messages; one that is newer is left as it is. Can be repeated, also much later.
+create or replace function public.continue_conversation(
+  p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
+  p_keep integer
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_conversation jsonb;
+begin
+  v_conversation := public.append_to_conversation(
+    p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep);
+  if v_conversation is null and not exists (
+    select from public.chat_conversations c where c.chat_id = p_chat_id and c.last_activity > p_now
+  ) then
+    perform public.begin_conversation(p_chat_id, p_tenant_key, p_now, p_records);
+    v_conversation := public.load_conversation(p_chat_id);
+  end if;
+  return v_conversation;
+end
+$$;
+
+create or replace function public.remove_from_conversation(p_chat_id text, p_message_id text)
+returns jsonb
+language sql volatile security invoker set search_path = ''
+as $$
+  delete from public.chat_transcript where chat_id = p_chat_id and message_id = p_message_id;
+  select 'null'::jsonb
+$$;
+
+create or replace function public.finish_conversation(p_chat_id text) returns jsonb
+language sql volatile security invoker set search_path = ''
+as $$
+  update public.chat_conversations set active = false, updated_at = now() where chat_id = p_chat_id;
+  delete from public.chat_transcript where chat_id = p_chat_id;
+  select 'null'::jsonb
+$$;
+
+create or replace function public.set_chat_quiet(p_chat_id text, p_tenant_key text, p_quiet boolean)
+returns jsonb
+language sql volatile security invoker set search_path = ''
+as $$
+  insert into public.chat_conversations (chat_id, tenant_key, quiet)
+  values (p_chat_id, p_tenant_key, p_quiet)
+  on conflict (chat_id) do update set quiet = p_quiet, updated_at = now();
+  select 'null'::jsonb
+$$;
+
+-- One row per message that was decided on; a message decided again keeps its first row, which is
+-- what this returns, so that a turn taken up again is not dropped half way.
+create or replace function public.log_decision(
+  p_chat_id text, p_tenant_key text, p_actor_id text, p_message_id text, p_respond boolean,
+  p_reason text, p_tier text, p_cue text, p_since_bot_ms bigint, p_verdict text, p_judge_ms integer
+) returns jsonb
+language sql volatile security invoker set search_path = ''
+as $$
+  insert into public.agent_decisions
+    (chat_id, tenant_key, actor_id, message_id, respond, reason, tier, cue, since_bot_ms, verdict,
+     judge_ms)
+  values (p_chat_id, p_tenant_key, p_actor_id, p_message_id, p_respond, p_reason, p_tier, p_cue,
+          p_since_bot_ms, p_verdict, p_judge_ms)
+  on conflict do nothing;
+  select jsonb_build_object('respond', d.respond, 'reason', d.reason)
+  from public.agent_decisions d where d.message_id = p_message_id
+$$;
+
+-- A Feishu message was recalled: its stored copy goes, and its turn is cancelled unless an answer
+-- is stored already; a turn that has not begun never will. For the service only: the event names no
+-- sender. Returns the state of the turn, null when it had not begun.
+create or replace function public.recall_message(p_message_id text, p_chat_id text) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_state text;
+begin
+  insert into public.recalled_messages (message_id, chat_id) values (p_message_id, p_chat_id)
+  on conflict do nothing;
+  delete from public.chat_transcript where message_id = p_message_id;
+  update public.agent_turns
+  set state = case when state = 'open' then 'cancelled' else state end, updated_at = now()
+  where id = p_message_id
+  returning state into v_state;
+  delete from public.agent_messages
+  where message_id = p_message_id or (turn_id = p_message_id and role = 'user');
+  return to_jsonb(v_state);
+end
+$$;

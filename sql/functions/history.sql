@@ -1,0 +1,90 @@
+-- Purpose: what was said in a conversation, as the model and the person are told of it.
+
+-- The last p_limit messages up to p_until since the last fresh start, oldest first; the cards of one
+-- answer are one message.
+create or replace function public.conversation_history(
+  p_conversation_id text, p_user_id text, p_until bigint, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(h) order by h.id), '[]')
+  from (
+    select m.id, m.role, m.actor_id, m.actor_name, m.tool_calls, m.created_at, m.message_id,
+           m.content || coalesce((
+             select string_agg(e'\n\n' || c.content, '' order by c.chunk)
+             from public.agent_messages c
+             where c.turn_id = m.turn_id and c.role = m.role and c.chunk > 0
+               and c.status <> 'failed'), '') as content
+    from public.agent_messages m
+    where m.conversation_id = p_conversation_id and m.user_id = p_user_id
+      and m.id <= p_until and m.chunk = 0 and m.status <> 'failed'
+      and m.id > coalesce((select c.history_from from public.agent_chats c
+                           where c.id = p_conversation_id and c.user_id = p_user_id), 0)
+    order by m.id desc
+    limit p_limit
+  ) h
+$$;
+
+-- A message of this chat that the person said or was told, by its Feishu message_id; null when it is
+-- none of theirs.
+create or replace function public.said_message(
+  p_conversation_id text, p_user_id text, p_actor_id text,
+  p_tenant_key text, p_chat_id text, p_message_id text
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  return (
+    select jsonb_build_object(
+      'id', m.id, 'role', m.role, 'content', m.content, 'actor_id', m.actor_id,
+      'actor_name', m.actor_name, 'message_id', m.message_id, 'created_at', m.created_at,
+      'tool_calls', '[]'::jsonb)
+    from public.agent_messages m
+    where m.message_id = p_message_id and m.user_id = p_user_id and m.tenant_key = p_tenant_key
+      and m.chat_id = p_chat_id and m.status <> 'failed'
+    order by m.id limit 1);
+end
+$$;
+
+-- A fresh start: what was said stays stored, and is no longer given to the model.
+create or replace function public.start_afresh(
+  p_conversation_id text, p_user_id text, p_actor_id text
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  update public.agent_chats c
+  set history_from = coalesce((
+    select max(m.id) from public.agent_messages m
+    where m.conversation_id = p_conversation_id and m.user_id = p_user_id), 0)
+  where c.id = p_conversation_id and c.user_id = p_user_id;
+  return 'null'::jsonb;
+end
+$$;
+
+-- How much is kept of a person, told to that person only.
+create or replace function public.memory_overview(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if p_user_id <> p_actor_id then
+    raise exception 'only the person is told what is kept about them' using errcode = 'PT403';
+  end if;
+  return (
+    select jsonb_build_object(
+      'messages', count(*), 'since', min(m.created_at),
+      'messages_here', count(*) filter (where m.conversation_id = p_conversation_id),
+      'conversations', (select count(*) from public.agent_chats c
+                        where c.user_id = p_user_id and c.tenant_key = p_tenant_key),
+      'notes', (select count(*) from public.agent_notes n
+                where n.user_id = p_user_id and n.tenant_key = p_tenant_key))
+    from public.agent_messages m
+    where m.user_id = p_user_id and m.tenant_key = p_tenant_key
+      and m.chunk = 0 and m.status <> 'failed');
+end
+$$;

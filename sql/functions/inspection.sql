@@ -1,0 +1,236 @@
+-- Purpose: what operators look at: rows, their sizes and protection, recent turns. All functions only
+-- read, are for service_role only, and answer with jsonb.
+
+-- Conversations, latest first, with their span and size. Null filters match all.
+create or replace function public.list_conversations(
+  p_chat_id text, p_conversation_id text, p_user_id text, p_since timestamptz, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(c) order by c.updated_at desc), '[]')
+  from (
+    select a.id as conversation_id, a.user_id, a.tenant_key, a.chat_id, a.root_id, a.title,
+           a.created_at, a.updated_at,
+           count(m.id) as messages, min(m.created_at) as first_at, max(m.created_at) as last_at,
+           count(m.id) filter (where m.status = 'pending') as pending,
+           count(m.id) filter (where m.status = 'failed') as failed
+    from (
+      select * from public.agent_chats a
+      where (p_chat_id is null or a.chat_id = p_chat_id)
+        and (p_conversation_id is null or a.id = p_conversation_id)
+        and (p_user_id is null or a.user_id = p_user_id)
+        and (p_since is null or a.updated_at >= p_since)
+      order by a.updated_at desc
+      limit p_limit
+    ) a
+    left join public.agent_messages m on m.conversation_id = a.id and m.user_id = a.user_id
+    group by a.id, a.user_id, a.tenant_key, a.chat_id, a.root_id, a.title, a.created_at, a.updated_at
+  ) c
+$$;
+
+-- The messages of a conversation in order, with ids and states.
+create or replace function public.list_messages(
+  p_conversation_id text, p_user_id text, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(m) order by m.id), '[]')
+  from (
+    select id, conversation_id, user_id, turn_id, chat_id, role, chunk, content, actor_id,
+           actor_name, message_id, status, error, tool_calls, created_at, updated_at
+    from public.agent_messages
+    where conversation_id = p_conversation_id and (p_user_id is null or user_id = p_user_id)
+    order by id desc
+    limit p_limit
+  ) m
+$$;
+
+-- The working memories of a person or a conversation, with their times. Null filters match all.
+create or replace function public.list_working_memory(
+  p_user_id text, p_conversation_id text, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(w) order by w.updated_at desc), '[]')
+  from (
+    select * from public.agent_working_memory
+    where (p_user_id is null or user_id = p_user_id)
+      and (p_conversation_id is null or conversation_id = p_conversation_id)
+    order by updated_at desc limit p_limit
+  ) w
+$$;
+
+-- The last p_limit changes of working memory, latest first. Null filters match all.
+create or replace function public.list_working_memory_changes(
+  p_user_id text, p_conversation_id text, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(h) order by h.id desc), '[]')
+  from (
+    select * from public.agent_working_memory_history
+    where (p_user_id is null or user_id = p_user_id)
+      and (p_conversation_id is null or conversation_id = p_conversation_id)
+    order by id desc limit p_limit
+  ) h
+$$;
+
+-- Decisions, latest first.
+create or replace function public.list_decisions(
+  p_chat_id text, p_since timestamptz, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(d) order by d.id desc), '[]')
+  from (
+    select * from public.agent_decisions
+    where (p_chat_id is null or chat_id = p_chat_id) and (p_since is null or created_at >= p_since)
+    order by id desc
+    limit p_limit
+  ) d
+$$;
+
+-- Rows that hang on nothing, or lack what hangs on them; at most p_limit.
+create or replace function public.list_orphans(p_limit integer) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(o)), '[]')
+  from (
+    select 'agent_messages' as "table", m.id::text as id, 'its turn is missing' as problem
+    from public.agent_messages m
+    where not exists (select from public.agent_turns t where t.id = m.turn_id)
+    union all
+    select 'agent_messages', m.id::text, 'its conversation is missing'
+    from public.agent_messages m
+    where not exists (select from public.agent_chats c
+                      where c.id = m.conversation_id and c.user_id = m.user_id)
+    union all
+    select 'agent_turns', t.id, 'it is ' || t.state || ' but has no answer stored'
+    from public.agent_turns t
+    where t.state in ('pending', 'sent')
+      and not exists (select from public.agent_messages m
+                      where m.turn_id = t.id and m.role = 'assistant')
+    union all
+    select 'agent_working_memory', w.id::text, 'its conversation never had a message'
+    from public.agent_working_memory w
+    where w.scope = 'chat' and w.updated_at < now() - interval '1 day'
+      and not exists (select from public.agent_chats c
+                      where c.id = w.conversation_id and c.user_id = w.user_id)
+    limit p_limit
+  ) o
+$$;
+
+-- Which of these messages (JSON array of ids) were recalled: an answer may then have no question.
+create or replace function public.recalled_among(p_message_ids text) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(r.message_id), '[]')
+  from public.recalled_messages r
+  where r.message_id in (select jsonb_array_elements_text(p_message_ids::jsonb))
+$$;
+
+-- Size, growth and protection of every table of this schema, the largest first.
+create or replace function public.list_tables() returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_table record;
+  v_rows jsonb;
+  v_tables jsonb := '[]';
+begin
+  for v_table in
+    select c.oid, c.relname::text as name, c.relrowsecurity as rls,
+           pg_catalog.pg_total_relation_size(c.oid) as bytes,
+           (select count(*) from pg_catalog.pg_policy y where y.polrelid = c.oid) as policies,
+           (select min(a.attname::text) from pg_catalog.pg_attribute a
+            where a.attrelid = c.oid and a.attname in ('created_at', 'at', 'asked_at', 'opened_at')) as born
+    from pg_catalog.pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+    order by 4 desc
+  loop
+    execute format('select jsonb_build_object(''rows'', count(*), ''day'', %s, ''week'', %s)
+                    from public.%I', public.born_within(v_table.born, '1 day'),
+                   public.born_within(v_table.born, '7 days'), v_table.name) into v_rows;
+    v_tables := v_tables || jsonb_build_array(v_rows || jsonb_build_object(
+      'table', v_table.name, 'bytes', v_table.bytes, 'rls', v_table.rls,
+      'policies', v_table.policies));
+  end loop;
+  return v_tables;
+end
+$$;
+
+-- The count of rows whose column p_born is younger than p_age, as an expression.
+create or replace function public.born_within(p_born text, p_age text) returns text
+language sql immutable security invoker set search_path = ''
+as $$
+  select case when p_born is null then 'null::bigint'
+         else format('count(*) filter (where %I > now() - interval %L)', p_born, p_age) end
+$$;
+
+-- What happened in the last p_seconds: turns by state, decisions by reason, how long answers took
+-- (s, from the question's arrival in the memory), and how old the oldest unfinished turn is.
+create or replace function public.recent_activity(p_seconds integer) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  with turns as (
+    select t.state, t.attempts, extract(epoch from t.updated_at - t.created_at) as seconds
+    from public.agent_turns t
+    where t.created_at > now() - make_interval(secs => p_seconds)
+  )
+  select jsonb_build_object(
+    'turns', (select coalesce(jsonb_object_agg(state, n), '{}')
+              from (select state, count(*) as n from turns group by state) s),
+    'decisions', (select coalesce(jsonb_object_agg(reason, n), '{}')
+                  from (select d.reason, count(*) as n from public.agent_decisions d
+                        where d.created_at > now() - make_interval(secs => p_seconds)
+                        group by d.reason) s),
+    'retries', (select coalesce(sum(attempts - 1), 0) from turns),
+    'p50', (select percentile_cont(0.5) within group (order by seconds) from turns
+            where state = 'sent'),
+    'p95', (select percentile_cont(0.95) within group (order by seconds) from turns
+            where state = 'sent'),
+    'unfinished', (select count(*) from public.agent_turns t where t.state in ('open', 'pending')),
+    'oldest_unfinished_s', (select extract(epoch from now() - min(t.created_at))
+                            from public.agent_turns t where t.state in ('open', 'pending')))
+$$;
+
+-- What is remembered of a chat, for somebody who looks at it: per subject, newest first, at most so
+-- many rows of [whose, what].
+create or replace function public.inspect_chat(p_chat_id text) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select jsonb_build_object(
+    'working_memory', (
+      select coalesce(jsonb_agg(jsonb_build_array(w.user_id, w.content::text)
+                                order by w.updated_at desc), '[]')
+      from public.agent_working_memory w
+      where w.content <> '{}' and (w.chat_id = p_chat_id or w.scope = 'user')),
+    'notes', (
+      select coalesce(jsonb_agg(jsonb_build_array(
+               n.user_id, n.title || coalesce(' #' || nullif(array_to_string(n.tags, ' #'), ''), ''))
+               order by n.updated_at desc), '[]')
+      from (
+        select * from public.agent_notes
+        where user_id in (select c.user_id from public.agent_chats c where c.chat_id = p_chat_id)
+        order by updated_at desc limit 20) n),
+    'summaries', (
+      select coalesce(jsonb_agg(jsonb_build_array(s.user_id, s.content)
+                                order by s.updated_at desc), '[]')
+      from (
+        select * from public.agent_summaries where chat_id = p_chat_id
+        order by updated_at desc limit 5) s),
+    'decisions', (
+      select coalesce(jsonb_agg(jsonb_build_array(
+               d.actor_id, case when d.respond then 'answered: ' else 'silent: ' end || d.reason)
+               order by d.id desc), '[]')
+      from (
+        select * from public.agent_decisions where chat_id = p_chat_id
+        order by id desc limit 12) d),
+    'messages', (
+      select coalesce(jsonb_agg(jsonb_build_array(
+               m.user_id, case when m.role = 'user' then '← ' else '→ ' end || m.content)
+               order by m.id desc), '[]')
+      from (
+        select * from public.agent_messages where chat_id = p_chat_id
+        order by id desc limit 30) m))
+$$;

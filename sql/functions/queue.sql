@@ -1,0 +1,150 @@
+-- Purpose: what is done with the queue and the inbox in front of it. Its jobs are Procrastinate's.
+
+-- Accepts an event once: the idempotency key and the job in one statement.
+-- Returns the job's id, or null when the event was accepted before.
+create or replace function feishu_bot.enqueue_event(
+  p_key text, p_queue text, p_task text, p_lock text, p_args jsonb
+) returns bigint
+language sql volatile security invoker set search_path = feishu_bot
+as $$
+  with fresh as (
+    insert into feishu_bot.inbox (key) values (p_key) on conflict do nothing returning key
+  )
+  select (procrastinate_defer_jobs_v1(array[
+    row(p_queue, p_task, 0, p_lock, null, p_args, null)::procrastinate_job_to_defer_v1
+  ]))[1]
+  from fresh
+$$;
+
+-- Forgets idempotency keys older than p_hours (Feishu's last retry comes after 7.1 hours), and workers
+-- that have gone without leaving a job.
+create or replace function feishu_bot.prune_inbox(p_hours integer) returns bigint
+language sql volatile security invoker set search_path = ''
+as $$
+  delete from feishu_bot.procrastinate_workers w
+  where w.last_heartbeat < now() - interval '1 hour'
+    and not exists (select from feishu_bot.procrastinate_jobs j where j.worker_id = w.id);
+  with gone as (
+    delete from feishu_bot.inbox
+    where received_at < now() - make_interval(hours => greatest(p_hours, 24)) returning 1
+  )
+  select count(*) from gone
+$$;
+
+-- A job that has begun stands no longer for those to come. It could not be tried again otherwise
+-- while another one waits with the same queueing lock: the queue's index allows one (Procrastinate
+-- 3.10, schema.sql), and the job would stay in the hands of a worker that has given it up.
+create or replace function feishu_bot.free_queueing_lock() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  new.queueing_lock := null;
+  return new;
+end
+$$;
+create or replace trigger free_queueing_lock_of_running
+  before update of status on feishu_bot.procrastinate_jobs
+  for each row when (new.status = 'doing' and old.status = 'todo' and old.queueing_lock is not null)
+  execute function feishu_bot.free_queueing_lock();
+
+-- Whether a job carries an event of this person (they wrote it, or clicked), or is about them.
+create or replace function feishu_bot.is_job_of_person(p_args jsonb, p_open_id text) returns boolean
+language sql immutable security invoker set search_path = ''
+as $$
+  select coalesce(p_open_id in (
+    p_args #>> '{payload,event,sender,sender_id,open_id}',
+    p_args #>> '{payload,event,operator,open_id}',
+    p_args #>> '{payload,event,operator_id,open_id}',
+    p_args ->> 'user_id', p_args ->> 'actor_id'), false)
+$$;
+
+-- Deletes what this schema holds of a person, a conversation or one message (null: any; not all
+-- three), but for the jobs that a worker has in hand. Returns how many jobs and waiting turns went,
+-- and how many jobs are running: those need another call. The inbox keeps its keys for their 48
+-- hours: they hold no words, and without them a repeated delivery would bring the message back.
+-- A late write that tells of several people goes as a whole.
+create or replace function feishu_bot.forget_in_queue(
+  p_open_id text, p_conversation_id text, p_message_id text
+) returns jsonb
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+declare
+  v_ids bigint[];
+  v_jobs bigint;
+  v_running bigint;
+  v_turns bigint;
+  v_table text;
+begin
+  if coalesce(p_open_id, p_conversation_id, p_message_id, '') = '' then
+    raise exception 'nothing to forget was named' using errcode = 'PT428';
+  end if;
+  v_ids := array(
+    select j.id from procrastinate_jobs j
+    where (p_open_id is null or is_job_of_person(j.args, p_open_id))
+      and (p_conversation_id is null or p_conversation_id in (j.lock, j.args ->> 'conversation_id'))
+      and (p_message_id is null
+           or p_message_id = j.args #>> '{payload,event,message,message_id}'));
+  delete from procrastinate_jobs where id = any (v_ids) and status <> 'doing';
+  get diagnostics v_jobs = row_count;
+  select count(*) into v_running from procrastinate_jobs where id = any (v_ids);
+  delete from spool
+  where (p_open_id is null or p_open_id in (user_id, actor_id))
+    and (p_conversation_id is null or conversation_id = p_conversation_id)
+    and (p_message_id is null or turn_id = p_message_id);
+  get diagnostics v_turns = row_count;
+  delete from late_writes
+  where function <> 'recall_message'
+    and (p_open_id is null or p_open_id = any (people))
+    and (p_conversation_id is null or conversation_id = p_conversation_id)
+    and (p_message_id is null or p_message_id = any (message_ids));
+  if p_conversation_id is null and p_message_id is null then
+    for v_table in select distinct p.table_name from public.person_columns('feishu_bot') p loop
+      execute format('delete from feishu_bot.%I where %s', v_table,
+                     public.person_condition('feishu_bot', v_table))
+        using p_open_id, null::text;
+    end loop;
+  end if;
+  return jsonb_build_object('jobs', v_jobs, 'running', v_running, 'turns', v_turns);
+end
+$$;
+
+-- What this schema holds of a person: the table of each row, and the row.
+create or replace function feishu_bot.export_from_queue(p_open_id text)
+returns table (table_name text, content jsonb)
+language sql stable security invoker set search_path = feishu_bot
+as $$
+  select 'procrastinate_jobs', to_jsonb(j)
+  from procrastinate_jobs j where is_job_of_person(j.args, p_open_id)
+  union all
+  select 'spool', to_jsonb(s) from spool s where p_open_id in (s.user_id, s.actor_id)
+  union all
+  select 'late_writes', to_jsonb(w) from late_writes w where p_open_id = any (w.people)
+$$;
+
+-- Depth of the queue: jobs by state, and the age (s) of the oldest that waits for a worker; and what
+-- waits for the memory: turns, and the age (s) of the oldest of anything.
+create or replace function feishu_bot.queue_depth() returns jsonb
+language sql stable security invoker set search_path = feishu_bot
+as $$
+  select jsonb_build_object(
+    'waiting', count(*) filter (where j.status = 'todo'),
+    'running', count(*) filter (where j.status = 'doing'),
+    'failed', count(*) filter (where j.status = 'failed'),
+    'oldest_waiting_s', extract(epoch from now() - min(e.at) filter (where j.status = 'todo')))
+    || (select jsonb_build_object('spooled', s.state -> 'waiting', 'refused', s.state -> 'refused',
+                                  'oldest_spooled_s', s.state -> 'oldest_s')
+        from (select spool_state(0) as state) s)
+  from procrastinate_jobs j
+  left join lateral (select min(e.at) as at from procrastinate_events e
+                     where e.job_id = j.id and e.type = 'deferred') e on true
+$$;
+
+-- Tables of this schema without row-level security.
+create or replace function feishu_bot.unprotected_tables() returns setof text
+language sql stable security invoker set search_path = ''
+as $$
+  select c.relname::text from pg_catalog.pg_class c
+  where c.relnamespace = 'feishu_bot'::regnamespace and c.relkind in ('r', 'p')
+    and not c.relrowsecurity
+  order by 1
+$$;

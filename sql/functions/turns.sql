@@ -1,0 +1,283 @@
+-- Purpose: the turn: begun, answered, delivered; each operation is one function, hence one round trip.
+--
+-- Here and in the other files every function of a turn takes the identity explicitly and filters by
+-- it, so that the service key alone still reads one person's rows; under a user's token the policies
+-- check the same thing again. JSON travels as text: PostgREST-compatible servers disagree on jsonb
+-- arguments. Errors of our own have codes PTxyz, which PostgREST answers as HTTP status xyz.
+
+-- A missing identity fails closed.
+create or replace function public.require_identity(
+  p_user_id text, p_actor_id text, p_conversation_id text
+) returns void
+language plpgsql immutable security invoker set search_path = ''
+as $$
+begin
+  if coalesce(p_user_id, '') = '' or coalesce(p_actor_id, '') = ''
+     or coalesce(p_conversation_id, '') = '' then
+    raise exception 'identity missing: user_id, actor_id and conversation_id are required'
+      using errcode = 'PT428';
+  end if;
+end
+$$;
+
+-- The answer of a turn as stored, one element per card, each with the buttons it shows.
+create or replace function public.turn_reply(p_turn_id text) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'chunk', m.chunk, 'content', m.content, 'status', m.status, 'message_id', m.message_id,
+    'buttons', coalesce((
+      select jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label) order by b.ordinal)
+      from public.agent_buttons b
+      where b.turn_id = m.turn_id and b.chunk = m.chunk), '[]')
+  ) order by m.chunk), '[]')
+  from public.agent_messages m
+  where m.turn_id = p_turn_id and m.role = 'assistant'
+$$;
+
+drop function if exists public.open_turn(
+  text, text, text, text, text, text, text, text, text, integer);
+create or replace function public.open_turn(
+  p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
+  p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
+  p_content text, p_history_limit integer, p_fold_after integer default 0
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_turn public.agent_turns;
+  v_question bigint;
+  v_history jsonb;
+  v_from bigint;
+  v_summary public.agent_summaries;
+  v_overdue bigint;
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
+    return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
+  end if;
+
+  insert into public.agent_chats (id, user_id, tenant_key, chat_id, root_id, title)
+  values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, p_root_id, left(p_content, 80))
+  on conflict (id, user_id) do update set updated_at = now()
+  returning history_from into v_from;
+
+  insert into public.agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id)
+  values (p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id)
+  on conflict (id) do update
+    set attempts = public.agent_turns.attempts + 1, updated_at = now()
+    where public.agent_turns.user_id = p_user_id
+      and public.agent_turns.conversation_id = p_conversation_id
+  returning * into v_turn;
+  if v_turn.id is null then
+    raise exception 'turn % belongs to another conversation', p_turn_id using errcode = 'PT403';
+  end if;
+
+  if v_turn.attempts = 1 then
+    insert into public.agent_messages (conversation_id, user_id, turn_id, tenant_key, chat_id, role,
+                                       content, actor_id, actor_name, message_id, status)
+    values (p_conversation_id, p_user_id, p_turn_id, p_tenant_key, p_chat_id, 'user',
+            p_content, p_actor_id, p_actor_name, p_turn_id, 'received')
+    returning id into v_question;
+  else
+    select m.id into v_question from public.agent_messages m
+    where m.turn_id = p_turn_id and m.role = 'user' and m.chunk = 0;
+  end if;
+
+  if v_turn.state <> 'open' then
+    return jsonb_build_object('state', v_turn.state, 'attempts', v_turn.attempts,
+                              'reply', public.turn_reply(p_turn_id));
+  end if;
+  v_history := public.conversation_history(p_conversation_id, p_user_id, v_question, p_history_limit);
+  if p_user_id <> p_actor_id then
+    select jsonb_agg(m.value || '{"tool_calls": []}' order by m.ordinality) into v_history
+    from jsonb_array_elements(v_history) with ordinality m;
+  end if;
+  if p_fold_after > 0 then
+    select * into v_summary from public.agent_summaries s
+    where s.conversation_id = p_conversation_id and s.user_id = p_user_id
+      and s.until_message_id > v_from;
+    -- The message that far back, however long the thread is. It is compared afterwards: bounded on
+    -- both sides the scan might take the index of the person's messages in all conversations.
+    select m.id into v_overdue from public.agent_messages m
+    where m.conversation_id = p_conversation_id and m.user_id = p_user_id
+      and m.id <= v_question and m.chunk = 0 and m.status <> 'failed'
+    order by m.id desc
+    offset p_history_limit + p_fold_after - 1 limit 1;
+  end if;
+  return jsonb_build_object(
+    'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
+    'history', v_history,
+    'working_memory',
+      public.get_working_memory(p_conversation_id, p_user_id, p_actor_id, p_tenant_key),
+    'registry', public.note_registry(
+      p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id),
+    'summary', case when v_summary.id is not null then jsonb_build_object(
+      'content', v_summary.content, 'version', v_summary.version,
+      'messages', v_summary.messages) end,
+    'fold_due', coalesce(v_overdue > greatest(v_from, v_summary.until_message_id), false));
+end
+$$;
+
+-- Stores the reply before it is sent. The first writer wins; everyone gets what is stored.
+-- p_cards: JSON array of card texts, p_tool_calls: JSON array.
+create or replace function public.record_reply(
+  p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
+  p_cards text, p_tool_calls text
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_turn public.agent_turns;
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  select * into v_turn from public.agent_turns t
+  where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
+  for update;
+  if v_turn.id is null then
+    raise exception 'turn % is not open', p_turn_id using errcode = 'PT404';
+  end if;
+
+  if v_turn.state = 'open' then
+    insert into public.agent_messages (conversation_id, user_id, turn_id, tenant_key, chat_id, role,
+                                       chunk, content, status, tool_calls)
+    select v_turn.conversation_id, v_turn.user_id, v_turn.id, v_turn.tenant_key, v_turn.chat_id,
+           'assistant', c.ordinality - 1, c.value, 'pending',
+           case when c.ordinality = 1 then p_tool_calls::jsonb else '[]' end
+    from jsonb_array_elements_text(p_cards::jsonb) with ordinality c;
+    update public.agent_turns set state = 'pending', updated_at = now() where id = p_turn_id;
+    v_turn.state := 'pending';
+  end if;
+  return jsonb_build_object('state', v_turn.state, 'reply', public.turn_reply(p_turn_id));
+end
+$$;
+
+-- A card was delivered: its final text and its Feishu message_id. The turn is sent with its last card.
+create or replace function public.mark_sent(
+  p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
+  p_chunk integer, p_content text, p_message_id text
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_state text;
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  update public.agent_messages
+  set status = 'sent', content = p_content, message_id = p_message_id, error = null,
+      updated_at = now()
+  where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
+    and role = 'assistant' and chunk = p_chunk;
+  if not found then
+    raise exception 'turn % has no card %', p_turn_id, p_chunk using errcode = 'PT404';
+  end if;
+  update public.agent_turns t set updated_at = now(), error = null, state =
+    case when exists (select from public.agent_messages m where m.turn_id = t.id
+                      and m.role = 'assistant' and m.status = 'pending') then 'pending' else 'sent' end
+  where t.id = p_turn_id and t.user_id = p_user_id
+  returning t.state into v_state;
+  return jsonb_build_object('state', v_state);
+end
+$$;
+
+-- What is still pending of a reply will never be delivered (p_error: code and reason, no text).
+create or replace function public.mark_failed(
+  p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text, p_error text
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  update public.agent_messages set status = 'failed', error = p_error, updated_at = now()
+  where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
+    and role = 'assistant' and status = 'pending';
+  update public.agent_turns set state = 'failed', error = p_error, updated_at = now()
+  where id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
+    and state in ('open', 'pending');
+  return jsonb_build_object('state', 'failed');
+end
+$$;
+
+-- Writes a whole turn as it went while the memory was away, with the times it
+-- went at. Can be repeated, also with an older state of the turn. A reply that the memory has itself
+-- stays, unless other cards were delivered: what people saw is what is remembered.
+-- p_cards: JSON array of {chunk, content, status, message_id}.
+-- A question that the memory stored itself, later than it was asked (a call that was given
+-- up and still arrived), keeps the time at which it was asked.
+create or replace function public.restore_turn(
+  p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
+  p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
+  p_content text, p_cards text, p_tool_calls text, p_error text,
+  p_asked_at timestamptz, p_answered_at timestamptz
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_cards jsonb := p_cards::jsonb;
+  v_turn public.agent_turns;
+  v_pending boolean;
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
+    return jsonb_build_object('state', 'cancelled');
+  end if;
+
+  insert into public.agent_chats as c (id, user_id, tenant_key, chat_id, root_id, title, created_at)
+  values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, p_root_id, left(p_content, 80),
+          p_asked_at)
+  on conflict (id, user_id) do update set updated_at = greatest(c.updated_at, p_asked_at);
+
+  insert into public.agent_turns as t
+    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, created_at)
+  values (p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id, p_asked_at)
+  on conflict (id) do update set updated_at = now()
+    where t.user_id = p_user_id and t.conversation_id = p_conversation_id
+  returning * into v_turn;
+  if v_turn.id is null then
+    raise exception 'turn % belongs to another conversation', p_turn_id using errcode = 'PT403';
+  end if;
+
+  insert into public.agent_messages as m
+    (conversation_id, user_id, turn_id, tenant_key, chat_id, role, content, actor_id, actor_name,
+     message_id, status, created_at)
+  values (p_conversation_id, p_user_id, p_turn_id, p_tenant_key, p_chat_id, 'user', p_content,
+          p_actor_id, p_actor_name, p_turn_id, 'received', p_asked_at)
+  on conflict (turn_id, role, chunk) do update set created_at = excluded.created_at
+    where m.created_at > excluded.created_at;
+
+  -- Over, or nothing to add to it, or only a reply of which nobody has seen anything.
+  if v_turn.state not in ('open', 'pending') or (p_error is null and (
+       v_cards = '[]' or (v_turn.state = 'pending' and not v_cards @> '[{"status": "sent"}]'))) then
+    return jsonb_build_object('state', v_turn.state);
+  end if;
+
+  insert into public.agent_messages as m
+    (conversation_id, user_id, turn_id, tenant_key, chat_id, role, chunk, content, message_id,
+     status, error, tool_calls, created_at)
+  select p_conversation_id, p_user_id, p_turn_id, p_tenant_key, p_chat_id, 'assistant', c.chunk,
+         c.content, c.message_id, c.status, case when c.status = 'failed' then p_error end,
+         case when c.chunk = 0 then p_tool_calls::jsonb else '[]' end,
+         coalesce(p_answered_at, p_asked_at)
+  from jsonb_to_recordset(v_cards) c(chunk smallint, content text, status text, message_id text)
+  order by c.chunk
+  on conflict (turn_id, role, chunk) do update
+    set content = excluded.content, message_id = excluded.message_id, status = excluded.status,
+        error = excluded.error, updated_at = now(),
+        tool_calls = coalesce(nullif(excluded.tool_calls, '[]'), m.tool_calls)
+    where m.status = 'pending';
+  update public.agent_messages
+  set status = 'failed', error = 'never sent', updated_at = now()
+  where turn_id = p_turn_id and role = 'assistant' and status = 'pending'
+    and chunk >= jsonb_array_length(v_cards);
+
+  select exists (select from public.agent_messages where turn_id = p_turn_id
+                 and role = 'assistant' and status = 'pending') into v_pending;
+  update public.agent_turns
+  set updated_at = now(), error = p_error,
+      state = case when p_error is not null then 'failed' when v_pending then 'pending'
+                   else 'sent' end
+  where id = p_turn_id
+  returning state into v_turn.state;
+  return jsonb_build_object('state', v_turn.state);
+end
+$$;

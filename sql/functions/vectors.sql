@@ -1,0 +1,205 @@
+-- Purpose: finds by meaning too, where an embedding model is configured.
+--
+-- An embedding is derived from a message: it goes with the message and when its text changes, is
+-- reachable as the message is, and is never part of an answer. It counts only beside rows of the same
+-- model. Embeddings travel as text, '[0.1,…]', and are kept in half precision, which ranks as well.
+--
+-- pgvector is used where the server has it and everything works without: enable_vectors() makes what
+-- needs its type, and every run of the migrations calls it. The type stands in schema extensions, or
+-- in public where somebody has put it there before; hence the search path of what names the type.
+
+-- Makes the table of embeddings where pgvector can be had. Returns '' when there is one, else why not.
+-- For the owner of the schema; safe to repeat.
+create or replace function public.enable_vectors() returns text
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  reachable constant text := $rule$
+    user_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor')))
+  $rule$;
+  v_schema text;
+begin
+  if to_regclass('public.agent_embeddings') is not null then
+    return '';
+  end if;
+  if not exists (select from pg_catalog.pg_available_extensions where name = 'vector') then
+    return 'the server has no pgvector: install it, or choose a server that has it';
+  end if;
+  if not exists (select from pg_catalog.pg_extension where extname = 'vector') then
+    begin
+      create schema if not exists extensions;
+      create extension vector schema extensions;
+    exception when insufficient_privilege then
+      return 'only a superuser may run: create schema if not exists extensions; '
+             'create extension vector schema extensions';
+    end;
+  end if;
+  select e.extnamespace::regnamespace::text into v_schema
+  from pg_catalog.pg_extension e where e.extname = 'vector';
+  if v_schema not in ('extensions', 'public') then
+    return 'pgvector is in schema ' || v_schema
+           || ': run alter extension vector set schema extensions';
+  end if;
+  if to_regtype(v_schema || '.halfvec') is null then
+    return 'pgvector is older than 0.7: run alter extension vector update';
+  end if;
+  if v_schema = 'extensions' then
+    grant usage on schema extensions to authenticated, service_role;
+  end if;
+
+  execute format('create table public.agent_embeddings (
+    id bigint primary key references public.agent_messages (id) on delete cascade,
+    turn_id text not null,
+    conversation_id text not null,
+    user_id text not null,
+    tenant_key text not null,
+    chat_id text not null,
+    model text not null,
+    embedding %I.halfvec not null
+  )', v_schema);
+  -- in the row itself, up to some 4,000 dimensions: looked up elsewhere it takes twice the time
+  alter table public.agent_embeddings set (toast_tuple_target = 8160);
+  alter table public.agent_embeddings alter column embedding set storage main;
+  create index agent_embeddings_turn_idx on public.agent_embeddings (turn_id);
+  create index agent_embeddings_conversation_idx
+    on public.agent_embeddings (conversation_id, user_id);
+  create index agent_embeddings_user_idx on public.agent_embeddings (user_id);
+
+  alter table public.agent_embeddings enable row level security;
+  execute format('create policy agent_embeddings_select on public.agent_embeddings
+                  for select to authenticated using (%s)', reachable);
+  execute format('create policy agent_embeddings_insert on public.agent_embeddings
+                  for insert to authenticated with check (%s)', reachable);
+  execute format('create policy agent_embeddings_update on public.agent_embeddings
+                  for update to authenticated using (%s) with check (%s)', reachable, reachable);
+  execute format('create policy agent_embeddings_delete on public.agent_embeddings
+                  for delete to authenticated using (%s)', reachable);
+  revoke all on public.agent_embeddings from anon;
+  grant select, insert, update, delete on public.agent_embeddings to authenticated, service_role;
+
+  create trigger agent_messages_drop_embedding
+    after update of content, status on public.agent_messages for each row
+    when (old.content <> new.content or (old.status = 'failed') <> (new.status = 'failed'))
+    execute function public.drop_embedding();
+  return '';
+end
+$$;
+
+create or replace function public.drop_embedding() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  delete from public.agent_embeddings where id = new.id;
+  return null;
+end
+$$;
+
+-- What has no embedding of p_model among the newest p_recent messages of a conversation (null: all),
+-- newest first, at most p_limit: id, content and its digest. Null where there are no vectors.
+create or replace function public.messages_to_embed(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
+  p_model text, p_limit integer, p_recent integer default null
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if to_regclass('public.agent_embeddings') is null then
+    return null;
+  end if;
+  return (
+    with recent as (
+      select m.id, m.content, m.status
+      from public.agent_messages m
+      where m.conversation_id = p_conversation_id and m.user_id = p_user_id
+        and m.tenant_key = p_tenant_key
+      order by m.id desc limit p_recent
+    ),
+    missing as (
+      select r.id, r.content from recent r
+      where r.status in ('received', 'sent') and btrim(r.content, e' \t\r\n') <> ''
+        and not exists (select from public.agent_embeddings e
+                        where e.id = r.id and e.model = p_model)
+      order by r.id desc limit p_limit
+    )
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'id', id, 'content', content, 'digest', md5(content)) order by id desc), '[]')
+    from missing
+  );
+end
+$$;
+
+-- Keeps embeddings, a JSON array of {id, digest, embedding}, of messages of this conversation that
+-- are still what was embedded. Returns how many.
+create or replace function public.save_embeddings(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
+  p_model text, p_embeddings text
+) returns jsonb
+language plpgsql security invoker set search_path = extensions, public, pg_temp
+as $$
+declare
+  v_count bigint;
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  insert into public.agent_embeddings
+    (id, turn_id, conversation_id, user_id, tenant_key, chat_id, model, embedding)
+  select m.id, m.turn_id, m.conversation_id, m.user_id, m.tenant_key, m.chat_id, p_model,
+         g.embedding::halfvec
+  from jsonb_to_recordset(p_embeddings::jsonb) g (id bigint, digest text, embedding text)
+  join public.agent_messages m using (id)
+  where m.conversation_id = p_conversation_id and m.user_id = p_user_id
+    and m.tenant_key = p_tenant_key and m.status in ('received', 'sent')
+    and md5(m.content) = g.digest
+  on conflict (id) do update set model = excluded.model, embedding = excluded.embedding;
+  get diagnostics v_count = row_count;
+  return to_jsonb(v_count);
+end
+$$;
+
+-- For operators: conversations with messages that have no embedding of p_model, and how many.
+-- Null where there are no vectors.
+create or replace function public.conversations_to_embed(p_model text) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  if to_regclass('public.agent_embeddings') is null then
+    return null;
+  end if;
+  return (
+    select coalesce(jsonb_agg(to_jsonb(c) order by c.conversation_id, c.user_id), '[]')
+    from (
+      select m.conversation_id, m.user_id, m.tenant_key, count(*) as messages
+      from public.agent_messages m
+      where m.status in ('received', 'sent') and btrim(m.content, e' \t\r\n') <> ''
+        and not exists (select from public.agent_embeddings e
+                        where e.id = m.id and e.model = p_model)
+      group by 1, 2, 3
+    ) c
+  );
+end
+$$;
+
+-- How like the question the turns are by their most alike message: cosine, -1 to 1. Exact, over the
+-- turns that are given: the caller has them from its scope. Rows of other models, and of another
+-- length, do not count.
+create or replace function public.recall_alike(p_turn_ids text[], p_model text, p_embedding text)
+returns table (turn_id text, similarity double precision)
+language plpgsql stable security invoker set search_path = extensions, public, pg_temp
+as $$
+begin
+  if p_embedding is null or to_regclass('public.agent_embeddings') is null then
+    return;
+  end if;
+  return query
+    with question as materialized (select p_embedding::halfvec as embedding)
+    select e.turn_id, max(1 - (e.embedding <=> (select q.embedding from question q)))
+    from public.agent_embeddings e
+    where e.turn_id = any (p_turn_ids) and e.model = p_model
+      and vector_dims(e.embedding) = (select vector_dims(q.embedding) from question q)
+    group by e.turn_id
+    having max(1 - (e.embedding <=> (select q.embedding from question q))) <> 'NaN';
+end
+$$;

@@ -1,0 +1,208 @@
+-- Purpose: a worker's side of the queue. The tables are Procrastinate's (3.10, schema.sql) and their
+-- rules are kept: of one lock the job of the highest priority that came first runs, alone; a job
+-- that is taken is `doing` and names its worker; an attempt is counted when it is over. What differs
+-- is that jobs are taken several at a time, that an end counts only from whoever has the job, and
+-- that a worker is known by a lock of its session, which Postgres frees when the worker is gone.
+
+-- The first key of that lock; the second is the worker's id.
+create or replace function feishu_bot.worker_lock() returns integer
+language sql immutable security invoker set search_path = ''
+as $$ select 1718973799 $$;
+
+-- Registers a worker, or takes up again the session of one that is still registered. Returns its id.
+create or replace function feishu_bot.begin_work(p_worker bigint, p_session boolean) returns bigint
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+declare
+  v_worker bigint;
+begin
+  update procrastinate_workers set last_heartbeat = now() where id = p_worker
+  returning id into v_worker;
+  if v_worker is not null and p_session
+     and not pg_try_advisory_lock(worker_lock(), v_worker::integer) then
+    v_worker := null;  -- somebody is just taking its jobs over
+  end if;
+  if v_worker is null then
+    insert into procrastinate_workers default values returning id into v_worker;
+    if p_session then
+      perform pg_advisory_lock(worker_lock(), v_worker::integer);
+      insert into session_workers (worker_id) values (v_worker);
+    end if;
+  end if;
+  return v_worker;
+end
+$$;
+
+-- Takes up to p_most jobs that may run now.
+create or replace function feishu_bot.claim_jobs(p_worker bigint, p_queue text, p_most integer)
+returns jsonb
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+declare
+  v_jobs jsonb;
+begin
+  with first as (
+    select j.id from procrastinate_jobs j
+    where j.status = 'todo' and j.queue_name = p_queue
+      and (j.scheduled_at is null or j.scheduled_at <= now())
+      and not exists (
+        select from procrastinate_jobs o
+        where o.lock = j.lock and o.status in ('todo', 'doing')
+          and (o.status = 'doing' or o.priority > j.priority
+               or (o.priority = j.priority and o.id < j.id)))
+    order by j.priority desc, j.id
+    limit p_most
+    for update of j skip locked
+  ), taken as (
+    update procrastinate_jobs j set status = 'doing', worker_id = p_worker
+    from first where j.id = first.id
+    returning j.id, j.task_name, j.args, j.lock, j.attempts, j.priority
+  )
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'id', t.id, 'task', t.task_name, 'args', t.args, 'lock', t.lock, 'attempt', t.attempts + 1
+  ) order by t.priority desc, t.id), '[]') into v_jobs
+  from taken t;
+  return v_jobs;
+exception when unique_violation then
+  return '[]';  -- another job of one of the locks has just begun: it will bring these about
+end
+$$;
+
+-- The job is done. Returns whether another of its lock waits; null when it was not this worker's.
+create or replace function feishu_bot.end_job(p_id bigint, p_worker bigint) returns boolean
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+declare
+  v_lock text;
+begin
+  delete from procrastinate_jobs where id = p_id and worker_id = p_worker and status = 'doing'
+  returning lock into v_lock;
+  if not found then
+    return null;
+  end if;
+  return exists (select from procrastinate_jobs j where j.lock = v_lock and j.status = 'todo');
+end
+$$;
+
+-- Puts a job back for another attempt; `behind` the others of its lock if need be. p_note (JSON) is
+-- added to its arguments.
+create or replace function feishu_bot.retry_job(
+  p_id bigint, p_worker bigint, p_pause_s double precision, p_behind boolean, p_note text
+) returns boolean
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+begin
+  update procrastinate_jobs
+  set status = 'todo', worker_id = null, attempts = attempts + 1,
+      scheduled_at = case when p_pause_s > 0 then now() + make_interval(secs => p_pause_s) end,
+      priority = case when p_behind then least(priority, -1) else priority end,
+      args = args || p_note::jsonb
+  where id = p_id and worker_id = p_worker and status = 'doing';
+  return found;
+end
+$$;
+
+-- The job gets no other attempt and stays for operators to see. p_reason: a kind, nobody's words.
+create or replace function feishu_bot.fail_job(p_id bigint, p_worker bigint, p_reason text)
+returns boolean
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+begin
+  update procrastinate_jobs
+  set status = 'failed', worker_id = null, attempts = attempts + 1,
+      args = args || jsonb_build_object('failed_with', p_reason)
+  where id = p_id and worker_id = p_worker and status = 'doing';
+  return found;
+end
+$$;
+
+-- Workers, other than p_but, with jobs that stand still: gone, or silent for a minute. 0 stands for
+-- one that is not even registered any more.
+create or replace function feishu_bot.gone_workers(p_but bigint) returns setof bigint
+language sql stable security invoker set search_path = feishu_bot
+as $$
+  select distinct coalesce(j.worker_id, 0)
+  from procrastinate_jobs j
+  left join procrastinate_workers w on w.id = j.worker_id
+  left join session_workers s on s.worker_id = j.worker_id
+  where j.status = 'doing' and j.worker_id is distinct from p_but
+    and (w.id is null
+         or w.last_heartbeat < now() - case when s.worker_id is null
+                                            then interval '14 seconds' else interval '1 minute' end
+         or (s.worker_id is not null and not exists (
+               select from pg_catalog.pg_locks l
+               where l.locktype = 'advisory' and l.granted and l.objsubid = 2
+                 and l.classid = worker_lock()::oid and l.objid = s.worker_id::oid
+                 and l.database = (select d.oid from pg_catalog.pg_database d
+                                   where d.datname = current_database()))))
+$$;
+
+-- Hands back the jobs of those of p_workers that are still gone; returns how many jobs.
+create or replace function feishu_bot.take_over(p_workers bigint[]) returns integer
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+declare
+  v_worker bigint;
+  v_jobs integer;
+  v_taken integer := 0;
+begin
+  for v_worker in
+    select g from gone_workers(null) g where g = any (p_workers) order by g
+  loop
+    -- Held until this ends: the worker cannot come back under this id in between.
+    perform pg_try_advisory_xact_lock(worker_lock(), v_worker::integer);
+    update procrastinate_jobs
+    set status = 'todo', worker_id = null, attempts = attempts + 1, scheduled_at = null
+    where status = 'doing' and coalesce(worker_id, 0) = v_worker;
+    get diagnostics v_jobs = row_count;
+    v_taken := v_taken + v_jobs;
+    delete from procrastinate_workers where id = v_worker;
+  end loop;
+  return v_taken;
+end
+$$;
+
+-- A worker's heartbeat. Takes up to p_most jobs, and hands back those of its own that are not in its
+-- hands (p_running): their beginning or their end was lost on the way.
+create or replace function feishu_bot.work_round(
+  p_worker bigint, p_queue text, p_running bigint[], p_most integer
+) returns jsonb
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+declare
+  v_known boolean;
+  v_lost integer;
+begin
+  update procrastinate_workers set last_heartbeat = now()
+  where id = p_worker and last_heartbeat < now() - interval '3 seconds';
+  v_known := exists (select from procrastinate_workers w where w.id = p_worker);
+  update procrastinate_jobs
+  set status = 'todo', worker_id = null, attempts = attempts + 1, scheduled_at = null
+  where worker_id = p_worker and status = 'doing' and not (id = any (p_running));
+  get diagnostics v_lost = row_count;
+  return jsonb_build_object(
+    'known', v_known,
+    'lost', v_lost,
+    'jobs', case when v_known and p_most > 0 then claim_jobs(p_worker, p_queue, p_most) else '[]' end,
+    'suspects', (select coalesce(jsonb_agg(g), '[]') from gone_workers(p_worker) g),
+    'workers', (select count(*) from procrastinate_workers w
+                where w.last_heartbeat > now() - interval '8 seconds'));
+end
+$$;
+
+-- Queues the tending of a conversation unless it waits already; p_at_once run at a time.
+create or replace function feishu_bot.defer_tending(
+  p_queue text, p_task text, p_priority integer, p_at_once integer, p_whose text, p_args text
+) returns boolean
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+begin
+  perform procrastinate_defer_jobs_v1(array[row(
+    p_queue, p_task, p_priority, 'tending ' || abs(hashtext(p_whose) % p_at_once),
+    'tending ' || p_whose, p_args::jsonb, null
+  )::procrastinate_job_to_defer_v1]);
+  return true;
+exception when unique_violation then
+  return false;
+end
+$$;

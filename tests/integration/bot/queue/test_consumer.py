@@ -1,0 +1,341 @@
+"""A worker and its jobs: taken in order, ended for certain, taken over when the worker is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import psycopg
+import pytest
+
+from bot.queue.consumer import ROUND_S, Lease
+from bot.queue.inbox import QUEUE, Inbox
+from bot.queue.jobs import Job, Later
+from bot.queue.presence import Presence
+from tests.support.queue import job_table, working
+
+pytestmark = pytest.mark.anyio
+
+
+async def enqueue(url: str, *texts: str, lock: str | None = None) -> None:
+    """One event each; those without `lock` may run side by side."""
+
+    def put() -> None:
+        inbox = Inbox(url)
+        for text in texts:
+            inbox.enqueue(text, {"text": text}, lock=lock, received_ms=1_800_000_000_000)
+        inbox.close()
+
+    await asyncio.to_thread(put)
+
+
+def text_of(lease: Lease) -> str:
+    text: str = lease.job.args["payload"]["text"]
+    return text
+
+
+async def rows(url: str, columns: str = "status") -> list[Any]:
+    query = f"select {columns} from feishu_bot.procrastinate_jobs order by id"
+    return await asyncio.to_thread(fetch, url, query)
+
+
+def fetch(url: str, query: str) -> list[Any]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        found = connection.execute(query.encode()).fetchall()
+    return [row[0] if len(row) == 1 else row for row in found]
+
+
+async def until(condition: Any, url: str, wanted: Any) -> None:
+    """Returns when what `condition` gives is `wanted`; the test has a time limit."""
+    for _ in range(1500):
+        if await condition(url) == wanted:
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"never {wanted!r}")
+
+
+async def test_jobs_of_one_lock_run_in_order_and_others_beside_them(database_url: str) -> None:
+    seen: list[str] = []
+    together, done = asyncio.Barrier(3), asyncio.Event()
+
+    async def handle(lease: Lease) -> None:
+        if text_of(lease).startswith("free"):
+            await together.wait()
+        seen.append(text_of(lease))
+        if len(seen) == 7:
+            done.set()
+
+    await enqueue(database_url, "a", "b", "c", "d", lock="thread")
+    await enqueue(database_url, "free 1", "free 2", "free 3")
+    async with working(database_url, handle):
+        await done.wait()
+        await until(rows, database_url, [])
+
+    assert [text for text in seen if not text.startswith("free")] == ["a", "b", "c", "d"]
+
+
+async def test_many_are_taken_at_once_and_none_beyond_the_places(database_url: str) -> None:
+    running, most, count, done = 0, 0, 0, asyncio.Event()
+
+    async def handle(_: Lease) -> None:
+        nonlocal running, most, count
+        running, most = running + 1, max(most, running + 1)
+        await asyncio.sleep(0)
+        running, count = running - 1, count + 1
+        if count == 40:
+            done.set()
+
+    await enqueue(database_url, *(f"m{n}" for n in range(40)))
+    async with working(database_url, handle, concurrency=7):
+        await done.wait()
+
+    assert most == 7
+
+
+async def test_a_failure_that_may_pass_is_tried_again_and_counted(database_url: str) -> None:
+    attempts: list[int] = []
+    done = asyncio.Event()
+
+    async def handle(lease: Lease) -> None:
+        attempts.append(lease.job.attempt)
+        if len(attempts) == 1:
+            raise Later("away")
+        done.set()
+
+    await enqueue(database_url, "m", lock="thread")
+    async with working(database_url, handle):
+        await done.wait()
+        await until(rows, database_url, [])
+
+    assert attempts == [1, 2]
+
+
+async def test_who_waits_behind_lets_the_others_of_its_lock_go_first(database_url: str) -> None:
+    seen: list[str] = []
+    done = asyncio.Event()
+
+    async def handle(lease: Lease) -> None:
+        seen.append(text_of(lease))
+        if seen == ["click"]:
+            raise Later("the memory is away", behind=True)
+        if len(seen) == 3:
+            done.set()
+
+    await enqueue(database_url, "click", "question", lock="thread")
+    async with working(database_url, handle):
+        await done.wait()
+
+    assert seen == ["click", "question", "click"]
+
+
+async def test_a_fault_that_stays_is_told_of_kept_and_holds_up_nobody(database_url: str) -> None:
+    given_up: list[tuple[str, str]] = []
+    seen: list[str] = []
+    done = asyncio.Event()
+
+    async def handle(lease: Lease) -> None:
+        seen.append(text_of(lease))
+        if text_of(lease) == "poison":
+            raise KeyError("somebody's words")
+        done.set()
+
+    async def give_up(job: Job, reason: str) -> None:
+        given_up.append((job.args["payload"]["text"], reason))
+
+    await enqueue(database_url, "poison", "next", lock="thread")
+    async with working(database_url, handle, give_up=give_up):
+        await done.wait()
+        await until(rows, database_url, ["failed"])
+
+    assert seen == ["poison", "poison", "next"]
+    assert given_up == [("poison", "KeyError")]
+    [args] = await rows(database_url, "args::text")
+    assert "KeyError" in args
+    assert "somebody" not in args
+
+
+async def test_what_is_running_when_the_worker_stops_is_handed_back_at_once(
+    database_url: str,
+) -> None:
+    begun = asyncio.Event()
+
+    async def handle(_: Lease) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    await enqueue(database_url, "m", lock="thread")
+    async with working(database_url, handle):
+        await begun.wait()
+
+    assert await rows(database_url, "status::text, attempts, scheduled_at") == [("todo", 1, None)]
+
+
+async def test_an_end_is_written_until_it_is_written(database_url: str) -> None:
+    """The database refuses to delete the job for a while; the conversation goes on after that."""
+    seen: list[str] = []
+    handled, done = asyncio.Event(), asyncio.Event()
+    refuse = """
+        create function public.refuse() returns trigger language plpgsql as
+          $$ begin raise 'deadlock detected' using errcode = '40P01'; end $$;
+        create trigger refuse before delete on feishu_bot.procrastinate_jobs
+          for each row execute function public.refuse();
+    """
+
+    async def handle(lease: Lease) -> None:
+        seen.append(text_of(lease))
+        (done if len(seen) == 2 else handled).set()
+
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(refuse)
+        await enqueue(database_url, "first", "second", lock="thread")
+        async with working(database_url, handle):
+            await handled.wait()
+            await asyncio.sleep(2 * ROUND_S)  # a round must not hand back what is being ended
+            assert seen == ["first"]
+            connection.execute("drop trigger refuse on feishu_bot.procrastinate_jobs")
+            await done.wait()
+            await until(rows, database_url, [])
+
+    assert seen == ["first", "second"]
+
+
+async def test_the_jobs_of_a_worker_that_is_gone_are_taken_over_within_three_seconds(
+    database_url: str,
+) -> None:
+    taken: list[int] = []
+    done = asyncio.Event()
+
+    async def handle(lease: Lease) -> None:
+        assert lease.job.attempt == 2
+        done.set()
+
+    async with job_table(database_url) as table:
+        gone = Presence(database_url, lambda: None)
+        await gone.begin()
+        await enqueue(database_url, "m", lock="thread")
+        assert len(await table.claim(gone.worker, 1)) == 1
+        async with working(database_url, handle, took_over=taken.append):
+            await asyncio.sleep(2.5 * ROUND_S)
+            assert not done.is_set()  # its session lives, however little it does
+            await gone.end()
+            async with asyncio.timeout(3):
+                await done.wait()
+
+    assert taken == [1]
+
+
+async def test_a_worker_without_a_session_is_gone_when_its_heartbeats_stop(
+    database_url: str,
+) -> None:
+    """As with a transaction pooler, and as a worker of an earlier version."""
+    begin = "select feishu_bot.begin_work(0, false)"
+    age = "update feishu_bot.procrastinate_workers set last_heartbeat = now() - interval '20 s'"
+    async with job_table(database_url) as table:
+        [worker] = await asyncio.to_thread(fetch, database_url, begin)
+        await enqueue(database_url, "m", lock="thread")
+        assert len(await table.claim(worker, 1)) == 1
+        assert await table.take_over([worker]) == 0
+
+        await asyncio.to_thread(fetch, database_url, age + " returning 1")
+        assert await table.take_over([worker]) == 1
+
+
+async def test_a_session_that_was_cut_is_taken_up_again_with_its_jobs(database_url: str) -> None:
+    begun, over, cut = asyncio.Event(), asyncio.Event(), 0
+    kill = """
+        select pg_terminate_backend(l.pid) from pg_locks l
+        where l.locktype = 'advisory' and l.classid = feishu_bot.worker_lock()::oid and l.granted
+    """
+
+    async def handle(lease: Lease) -> None:
+        nonlocal cut
+        cut += 1
+        begun.set()
+        await over.wait()
+
+    await enqueue(database_url, "m", lock="thread")
+    async with working(database_url, handle) as consumer:
+        await begun.wait()
+        worker = consumer._presence.worker
+        assert await asyncio.to_thread(fetch, database_url, kill) == [True]
+        await asyncio.sleep(3 * ROUND_S)
+        assert consumer._presence.worker == worker
+        over.set()
+        await until(rows, database_url, [])
+        await enqueue(database_url, "heard of again")
+        await until(rows, database_url, [])
+
+    assert cut == 2
+
+
+async def test_what_a_lost_answer_took_is_handed_back(database_url: str) -> None:
+    """The claim was committed, its answer never came: nobody has the job in hand."""
+    done = asyncio.Event()
+
+    async def handle(_: Lease) -> None:
+        done.set()
+
+    async with working(database_url, handle) as consumer, job_table(database_url) as table:
+        async with consumer._claiming:
+            await enqueue(database_url, "m")
+            assert len(await table.claim(consumer._presence.worker, 1)) == 1
+        async with asyncio.timeout(3 * ROUND_S):
+            await done.wait()
+
+
+async def test_a_worker_that_was_replaced_leaves_its_jobs_to_the_others(database_url: str) -> None:
+    """It was taken for dead: its end must not end what another has in hand."""
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def handle(_: Lease) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    await enqueue(database_url, "m", lock="thread")
+    async with working(database_url, handle, concurrency=1) as consumer:
+        await begun.wait()
+        replaced = f"""
+            set search_path = feishu_bot;
+            update feishu_bot.procrastinate_jobs set worker_id = null, status = 'todo',
+              scheduled_at = now() + interval '1 hour';
+            delete from feishu_bot.procrastinate_workers where id = {consumer._presence.worker};
+        """
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            connection.execute(replaced.encode())
+        await cancelled.wait()
+        await until(rows, database_url, ["todo"])
+
+    assert await rows(database_url) == ["todo"]
+
+
+async def test_a_database_that_restarts_loses_and_doubles_no_job(database_url: str) -> None:
+    """Every connection is cut, again and again, while jobs run."""
+    seen: list[str] = []
+    cut = """
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid()
+    """
+
+    async def handle(lease: Lease) -> None:
+        await asyncio.sleep(0.01)
+        seen.append(text_of(lease))
+
+    texts = [f"m{n}" for n in range(60)]
+    await enqueue(database_url, *texts)
+    async with working(database_url, handle, concurrency=4, within_s=60):
+        for _ in range(8):
+            await asyncio.sleep(0.05)
+            await asyncio.to_thread(fetch, database_url, cut)
+        await until(rows, database_url, [])
+
+    assert set(seen) == set(texts)
+
+
+async def test_an_event_is_accepted_once_and_its_queue_is_named(database_url: str) -> None:
+    await enqueue(database_url, "m", "m")
+
+    assert await rows(database_url, "queue_name") == [QUEUE]

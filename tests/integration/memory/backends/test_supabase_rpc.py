@@ -1,0 +1,108 @@
+"""What Supabase's API says besides results, over real HTTP, and what it is called."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from memory.backends.supabase import SupabaseRpc
+from memory.errors import KeyRefused, NotMigrated, StoreUnavailable
+from memory.store import MemoryStore
+from tests.support import lite, postgres
+from tests.support.faulty_api import Fault, faulty_api
+from tests.support.lite import SupabaseLite
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+WRONG_SECRET = "another-signing-key-that-nobody-here-knows-01234"
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group()
+
+
+def _memory(url: str, **keys: Any) -> MemoryStore:
+    given = {
+        "publishable_key": lite.PUBLISHABLE_KEY,
+        "secret_key": lite.SECRET_KEY,
+        "jwt_secret": lite.JWT_SECRET,
+    }
+    return MemoryStore(SupabaseRpc(url, **{**given, **keys}, timeout_s=2.0))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(401, json.dumps({"message": "Invalid API key", "hint": "Double check"})),
+        Fault(429, json.dumps({"message": "API rate limit exceeded"})),
+        Fault(429, "<html>slow down</html>", "text/html"),
+        Fault(500, json.dumps({"code": 500, "message": "An unexpected error occurred"})),
+        Fault(500, json.dumps({"code": "500", "error_code": "x", "msg": "no"})),
+        Fault(503, "upstream connect error", "text/plain"),
+        Fault(200, "<html>please log in</html>", "text/html"),
+        Fault(200, '{"state": "op', cut=True),
+        Fault(302, ""),
+    ],
+    ids=lambda fault: f"{fault.status} {fault.body[:20]}",
+)
+async def test_an_answer_that_is_not_the_memorys_means_that_it_is_away(
+    group: Group, fault: Fault
+) -> None:
+    with faulty_api(fault=fault) as api:
+        memory = _memory(api.url)
+        with pytest.raises(StoreUnavailable) as raised:
+            await memory.open_turn(group.turn(), turn_id=group.message("q"), content="Q")
+        await memory.close()
+
+    assert isinstance(raised.value, KeyRefused) == (fault.status == 401)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"publishable_key": "sb_publishable_of_another_project"}, "SUPABASE_PUBLISHABLE_KEY"),
+        ({"jwt_secret": WRONG_SECRET}, "SUPABASE_JWT_SECRET"),
+    ],
+)
+async def test_a_wrong_key_of_a_person_is_named(
+    supabase_lite: SupabaseLite, group: Group, given: dict[str, str], named: str
+) -> None:
+    memory = _memory(supabase_lite.url, **given)
+    with pytest.raises(KeyRefused, match=named):
+        await memory.working_memory(group.turn())
+    await memory.close()
+
+
+@pytest.mark.parametrize("wrong", ["sb_secret_of_another_project", lite.PUBLISHABLE_KEY])
+async def test_a_wrong_key_of_the_service_is_named(supabase_lite: SupabaseLite, wrong: str) -> None:
+    memory = _memory(supabase_lite.url, secret_key=wrong, publishable_key="sb_publishable_x")
+    with pytest.raises(KeyRefused, match="SUPABASE_SECRET_KEY"):
+        await memory.ping()
+    await memory.close()
+
+
+async def test_an_api_over_a_blank_database_says_to_migrate_it(
+    postgres_server: postgres.Server, blank_database_url: str, group: Group
+) -> None:
+    with lite.run(blank_database_url, socket_folder=postgres_server.socket_folder) as server:
+        memory = _memory(server.url)
+        with pytest.raises(NotMigrated, match="run scripts/migrate"):
+            await memory.ping()
+        with pytest.raises(NotMigrated, match="run scripts/migrate"):
+            await memory.working_memory(group.turn())
+        await memory.close()
+
+
+async def test_the_gateway_passes_on_what_the_memory_says(
+    supabase_lite: SupabaseLite, group: Group
+) -> None:
+    with faulty_api(supabase_lite.port) as api:
+        memory = _memory(dataclasses.replace(supabase_lite, port=api.port).url)
+        await memory.merge_working_memory(group.turn(), scope="chat", patch={"a": 1})
+        assert (await memory.working_memory(group.turn())).chat == {"a": 1}
+        await memory.close()

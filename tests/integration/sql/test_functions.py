@@ -1,0 +1,292 @@
+"""Functions stand once in `sql/functions/`, are applied together when they change, and may be
+called by whom `sql/access.sql` says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memory import migrations
+from tests.support.postgres import Server
+from tests.support.schema import definitions
+from tests.support.sql_files import OF_POLICIES, access, functions_of, numbered, triggers_of
+
+FILES = sorted((migrations.FOLDER / "functions").glob("*.sql"))
+NAME = migrations.read_functions().name
+CARD_BLOCK = "as $$ select 1000 $$"
+GRANTED = {
+    "of_a_turn": {"authenticated", "service_role"},
+    "of_the_service": {"service_role"},
+    "of_the_owner": set(),
+}
+
+
+@pytest.fixture(scope="module")
+def migrated(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
+    with (
+        postgres_server.fresh_database(template=migrated_template) as url,
+        psycopg.connect(url, autocommit=True) as connection,
+    ):
+        yield connection
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of `sql/` that a test may change."""
+    return shutil.copytree(migrations.FOLDER, tmp_path / "sql")
+
+
+def rewrite(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+
+
+def functions_in(connection: psycopg.Connection) -> list[str]:
+    """Functions of our schemas, but for those of extensions and of the queue's library."""
+    rows = connection.execute("""
+        select p.pronamespace::regnamespace || '.' || p.proname from pg_proc p
+        where p.pronamespace in ('public'::regnamespace, 'feishu_bot'::regnamespace)
+          and p.proname !~ '^procrastinate_'
+          and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+    """)
+    return [name for (name,) in rows]
+
+
+def callers(connection: psycopg.Connection) -> dict[str, set[str]]:
+    """Who but its owner may call each function; everybody is `public`."""
+    rows = connection.execute("""
+        select p.pronamespace::regnamespace || '.' || p.proname,
+               array(select case a.grantee when 0 then 'public' else a.grantee::regrole::text end
+                     from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+                     where a.grantee <> p.proowner)
+        from pg_proc p
+        where p.pronamespace in ('public'::regnamespace, 'feishu_bot'::regnamespace)
+    """)
+    may = {name: set(roles) for name, roles in rows}
+    return {name: may[name] for name in functions_in(connection)}
+
+
+def listed() -> dict[str, set[str]]:
+    return {name: GRANTED[who] for who, names in access().items() for name in names}
+
+
+def card_block(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        row = connection.execute("select public.card_block()").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_every_function_is_defined_once() -> None:
+    assert [name for name, times in Counter(functions_of(FILES)).items() if times > 1] == []
+
+
+def test_numbered_files_define_what_policies_depend_on_and_no_other_function() -> None:
+    assert sorted(functions_of(numbered())) == sorted(OF_POLICIES)
+    assert triggers_of(numbered()) == []
+
+
+def test_every_policy_is_found_by_its_name(migrated: psycopg.Connection) -> None:
+    text = "\n".join(file.read_text() for file in [*numbered(), *FILES])
+    written = re.findall(r"create policy (\w+)\s", text)
+    names = [name for (name,) in migrated.execute("select polname from pg_policy")]
+
+    assert sorted(written) == sorted(names)
+
+
+def test_the_functions_of_the_database_are_those_of_the_files(
+    migrated: psycopg.Connection,
+) -> None:
+    in_files = sorted([*functions_of(FILES), *OF_POLICIES])
+    assert sorted(functions_in(migrated)) == in_files
+
+    with migrated.transaction(force_rollback=True):
+        migrated.execute("create function public.stray() returns integer language sql return 1")
+        assert sorted(functions_in(migrated)) != in_files
+
+
+def test_everybody_may_call_what_the_list_says_and_nothing_else(
+    migrated: psycopg.Connection,
+) -> None:
+    assert callers(migrated) == listed()
+
+    with migrated.transaction(force_rollback=True):
+        migrated.execute("grant execute on function public.forget_person to authenticated")
+        assert callers(migrated) != listed()
+
+
+def test_every_function_stands_in_one_list() -> None:
+    names = [name for names in access().values() for name in names]
+
+    assert sorted(names) == sorted([*functions_of(FILES), *OF_POLICIES])
+
+
+def test_a_function_that_is_in_no_list_is_seen(migrated: psycopg.Connection) -> None:
+    with migrated.transaction(force_rollback=True):
+        migrated.execute("create function public.stray() returns integer language sql return 1")
+
+        assert callers(migrated).keys() - listed().keys() == {"public.stray"}
+
+
+def test_a_changed_function_is_applied_and_nothing_else(database_url: str, folder: Path) -> None:
+    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 2000 $$")
+    changed = migrations.read_functions(folder).name
+
+    assert migrations.pending(database_url, folder=folder) == [changed]
+    assert migrations.apply(database_url, folder=folder) == [changed]
+
+    assert card_block(database_url) == 2000
+    assert migrations.pending(database_url, folder=folder) == []
+
+
+def test_unchanged_functions_are_not_applied_again(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "create or replace function public.card_block() returns integer language sql immutable"
+            " set search_path = '' as 'select 1'"
+        )
+
+    assert migrations.apply(database_url) == []
+    assert card_block(database_url) == 1
+
+
+def test_functions_go_back_with_the_code(database_url: str, folder: Path) -> None:
+    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 2000 $$")
+    migrations.apply(database_url, folder=folder)
+
+    assert migrations.apply(database_url) == [NAME]
+    assert card_block(database_url) == 1000
+
+
+def test_a_function_that_moves_to_a_narrower_list_loses_what_it_had(
+    database_url: str, folder: Path
+) -> None:
+    rewrite(folder / "access.sql", "recall_message, take_left_cards", "take_left_cards")
+    rewrite(folder / "access.sql", "public.enable_vectors", "public.recall_message")
+    migrations.apply(database_url, folder=folder)
+
+    with psycopg.connect(database_url) as connection:
+        assert callers(connection)["public.recall_message"] == set()
+
+
+@pytest.mark.parametrize(
+    ("broken", "found"),
+    [
+        ("as $$ select 2000 $$; creat function", "syntax error"),
+        ("as $$ selec 2000 $$", "syntax error"),
+        ("as $$ select size from public.nowhere $$", "nowhere"),
+        ("as $$ select public.nothing() $$", "nothing"),
+    ],
+)
+def test_a_broken_function_is_named_and_leaves_everything_as_it_was(
+    database_url: str, folder: Path, broken: str, found: str
+) -> None:
+    # the files before it in the transaction are sound and would change something
+    rewrite(folder / "functions" / "buttons.sql", "'verdict', 'expired'", "'verdict', 'late'")
+    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, broken)
+    with psycopg.connect(database_url) as connection:
+        before = definitions(connection)
+
+    with pytest.raises(migrations.MigrationFailed, match=rf"(?s)functions/cards\.sql.*{found}"):
+        migrations.apply(database_url, folder=folder)
+
+    with psycopg.connect(database_url) as connection:
+        assert definitions(connection) == before
+    assert migrations.pending(database_url) == []
+
+
+def test_a_signature_changes_in_one_step_and_old_callers_are_answered(
+    database_url: str, folder: Path
+) -> None:
+    rewrite(
+        folder / "functions" / "people.sql",
+        "create or replace function public.count_people(p_unlinked boolean) returns bigint",
+        "drop function if exists public.count_people(boolean);\n"
+        "create or replace function public.count_people(\n"
+        "  p_unlinked boolean, p_named boolean default false\n) returns bigint",
+    )
+
+    migrations.apply(database_url, folder=folder)
+
+    with psycopg.connect(database_url) as connection:
+        assert functions_in(connection).count("public.count_people") == 1
+        assert callers(connection) == listed()
+        old_call = "select public.count_people(p_unlinked => false)"
+        assert connection.execute(old_call).fetchone() == (0,)
+
+
+def test_a_second_function_of_one_name_is_refused(database_url: str, folder: Path) -> None:
+    rewrite(
+        folder / "functions" / "people.sql",
+        "public.count_people(p_unlinked boolean)",
+        "public.count_people(p_unlinked boolean, p_named boolean default false)",
+    )
+
+    with pytest.raises(migrations.MigrationFailed, match=r"count_people.*not unique"):
+        migrations.apply(database_url, folder=folder)
+
+
+def test_a_turn_that_is_being_written_and_the_functions_wait_for_each_other_in_order(
+    database_url: str, folder: Path
+) -> None:
+    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 2000 $$")
+    applied: list[list[str]] = []
+    with psycopg.connect(database_url) as turn:
+        turn.execute(
+            "insert into agent_chats (id, user_id, chat_id, root_id) values ('c', 'u', 'oc', 'om')"
+        )
+        step = threading.Thread(
+            target=lambda: applied.append(migrations.apply(database_url, folder=folder))
+        )
+        step.start()
+        waits_for_a_table(database_url)
+        # as open_turn goes on; one of the two would be cancelled if the other had this table
+        turn.execute("delete from agent_messages where id = 0")
+        turn.execute("delete from agent_working_memory where id = 0")
+    step.join(30)
+
+    assert applied == [[migrations.read_functions(folder).name]]
+
+
+def test_backfills_call_functions_and_run_once(blank_database_url: str, folder: Path) -> None:
+    (folder / "0999_later.sql").write_text("create table public.later (block integer);")
+    (folder / "backfills" / "0999_later.sql").write_text(
+        "insert into public.later values (public.card_block());"
+    )
+
+    migrations.apply(blank_database_url, folder=folder)
+    migrations.apply(blank_database_url, folder=folder)
+
+    with psycopg.connect(blank_database_url) as connection:
+        assert connection.execute("select block from later").fetchall() == [(1000,)]
+
+
+def waits_for_a_table(url: str) -> None:
+    """Returns when somebody waits for a lock on a table."""
+    waiting = "select exists (select from pg_locks where locktype = 'relation' and not granted)"
+    with psycopg.connect(url, autocommit=True) as connection:
+        for _ in range(600):
+            if connection.execute(waiting).fetchone() == (True,):
+                return
+            connection.execute("select pg_sleep(0.05)")
+    raise AssertionError("nobody waits")
+
+
+def test_tables_with_triggers_of_ours_are_locked_first(migrated: psycopg.Connection) -> None:
+    assert FILES[0].name == "_locks.sql"
+    locked = re.findall(r"(?:public|feishu_bot)\.\w+", FILES[0].read_text())
+    tables = migrated.execute(
+        "select distinct format('%%s.%%s', c.relnamespace::regnamespace, c.relname)"
+        " from pg_trigger t join pg_class c on c.oid = t.tgrelid where t.tgname = any (%s)",
+        [triggers_of(FILES)],
+    )
+
+    assert {name for (name,) in tables} == set(locked)

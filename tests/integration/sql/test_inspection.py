@@ -1,0 +1,60 @@
+"""What is shown of a chat beside the sandbox's page, and what operators are told of the queue."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from bot.edge.sandbox import inspect
+from bot.queue.operations import QueueOperations
+from memory.backends.postgres import PostgresRpc
+from memory.kept.notes import NoteStore
+from memory.store import MemoryStore
+from tests.support.exchanges import exchange
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_panel_shows_what_is_kept_of_a_chat_newest_first(
+    rpc: PostgresRpc, database_url: str
+) -> None:
+    memory, alice = MemoryStore(rpc), Group().turn()
+    await exchange(memory, alice, "noodles?", "in the canteen")
+    await memory.merge_working_memory(alice, scope="chat", patch={"topic": "noodles"})
+    await NoteStore(rpc).create(alice, title="Shopping", tags=["food", "tea"])
+
+    shown = {
+        part["title"]: part["rows"] for part in inspect(database_url, alice.chat_id)["sections"]
+    }
+
+    assert shown == {
+        "Working memory": [[alice.user_id, '{"topic": "noodles"}']],
+        "Notes": [[alice.user_id, "Shopping #food #tea"]],
+        "Summaries of long threads": [],
+        "Why it spoke or kept silent": [],
+        "What it keeps, and whose memory it is": [
+            [alice.user_id, "→ in the canteen"],
+            [alice.user_id, "← noodles?"],
+        ],
+    }
+
+
+async def test_the_panel_shows_nothing_of_another_chat(rpc: PostgresRpc, database_url: str) -> None:
+    group = Group()
+    await exchange(MemoryStore(rpc), group.turn(), "noodles?", "in the canteen")
+
+    sections = inspect(database_url, group.chat("there"))["sections"]
+
+    assert [part["rows"] for part in sections] == [[], [], [], [], []]
+
+
+def test_a_table_of_the_queue_without_row_level_security_is_named(
+    database_url: str, connection: psycopg.Connection
+) -> None:
+    queue = QueueOperations(database_url)
+    assert queue.unprotected_tables() == []
+
+    connection.execute("alter table feishu_bot.inbox disable row level security")
+
+    assert queue.unprotected_tables() == ["inbox"]

@@ -1,0 +1,261 @@
+"""Responses put together from what endpoints really send. Written after their streams."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.agents.gathering import Gathering
+from bot.agents.lenient_json import loads
+from bot.agents.model import Declined, ModelFailed, Response, ToolCall
+from tests.support.raw_endpoint import delta
+
+
+def gathered(*sent: Any) -> Response:
+    gathering = Gathering()
+    for one in sent:
+        gathering.add(one)
+    return gathering.response()
+
+
+def called(*pieces: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Ids, names and arguments of calls that come in these pieces, one a chunk."""
+    response = gathered(*(delta(tool_calls=[piece]) for piece in pieces))
+    return [(call.id, call.name, call.arguments) for call in response.calls]
+
+
+def piece(index: int | None = None, id: str | None = None, **function: Any) -> dict[str, Any]:
+    given = {"index": index, "id": id, "function": function or None}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+# Text
+
+
+def test_text_comes_in_pieces_or_whole() -> None:
+    in_pieces = gathered(
+        delta(role="assistant", content=""), delta(content="a"), delta(content="b")
+    )
+    at_once = gathered({"choices": [{"message": {"role": "assistant", "content": "ab"}}]})
+    assert in_pieces == at_once == Response("ab")
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        {"choices": []},
+        {"choices": None},
+        {},
+        {"choices": [{}]},
+        {"choices": [{"delta": None}]},
+        {"choices": [{"delta": {}}]},
+        {"choices": [{"delta": {"content": None, "tool_calls": None}}]},
+        {"choices": [{"delta": {"content": 7, "tool_calls": "x", "refusal": []}}]},
+        {"choices": [None], "usage": None, "error": None},
+    ],
+    ids=json.dumps,
+)
+def test_what_says_nothing_changes_nothing(empty: Any) -> None:
+    assert gathered(empty) == Response()
+    assert gathered(delta(content="a"), empty, delta(content="b")) == Response("ab")
+
+
+def test_text_as_a_list_of_parts_is_put_together_without_the_thoughts() -> None:
+    parts = [
+        {"type": "thinking", "text": "SECRET"},
+        {"type": "text", "text": "a"},
+        {"text": "b"},
+        {"type": "image_url"},
+    ]
+    assert gathered(delta(content=parts)).text == "ab"
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_thoughts_stand_apart_and_go_back_as_they_came(field: str) -> None:
+    response = gathered(
+        delta(**{field: "first "}), delta(**{field: "that"}), delta(content="Answer.")
+    )
+    assert response.text == "Answer."
+    assert response.thoughts == {field: "first that"}
+
+
+def test_a_character_whose_halves_come_apart_is_whole_again() -> None:
+    halves = [loads('{"choices":[{"delta":{"content":"\\ud83c"}}]}'),
+              loads('{"choices":[{"delta":{"content":"\\udf89"}}]}')]  # fmt: skip
+    assert gathered(*halves).text == "🎉"
+    assert gathered(halves[0]).text == "\ufffd"
+
+
+# Usage and ends
+
+
+def test_usage_comes_at_the_end_without_a_choice() -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+    response = gathered(delta(content="a"), delta("stop"), {"choices": [], "usage": usage})
+    assert (response.input_tokens, response.output_tokens) == (7, 2)
+
+
+def test_usage_that_grows_with_every_chunk_counts_once() -> None:
+    chunks = [
+        {**delta(content="a"), "usage": {"prompt_tokens": 7, "completion_tokens": count}}
+        for count in (1, 2, 3)
+    ]
+    assert gathered(*chunks).output_tokens == 3
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "7"}, []])
+def test_usage_that_is_left_out_is_not_made_up(usage: Any) -> None:
+    response = gathered({**delta(content="a"), "usage": usage})
+    assert (response.input_tokens, response.output_tokens) == (0, 0)
+
+
+def test_an_answer_at_the_models_length_limit_says_so() -> None:
+    assert gathered(delta(content="a"), delta("length")).cut_off
+
+
+# Refusals and errors
+
+
+def test_a_refusal_is_no_answer() -> None:
+    with pytest.raises(Declined, match="I cannot help with that"):
+        gathered(delta(refusal="I cannot "), delta(refusal="help with that."), delta("stop"))
+
+
+def test_what_a_filter_stopped_is_no_answer() -> None:
+    with pytest.raises(Declined):
+        gathered(delta(content="Well, "), delta("content_filter"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"error": {"message": "SECRET upstream text", "code": 502}},
+        {"choices": [{"delta": {"content": ""}, "finish_reason": "error"}]},
+        {"choices": [{"error": {"code": 429}, "delta": {}}]},
+    ],
+    ids=json.dumps,
+)
+def test_an_error_inside_an_answer_is_a_failure_without_its_text(error: Any) -> None:
+    with pytest.raises(ModelFailed) as failed:
+        gathered(delta(content="a"), error)
+    assert str(failed.value) == failed.value.reason == "provider_error"
+
+
+@pytest.mark.parametrize("odd", ["text", 7, None, []])
+def test_what_is_no_object_is_malformed(odd: Any) -> None:
+    with pytest.raises(ModelFailed, match="malformed"):
+        gathered(odd)
+
+
+# Tool calls
+
+
+def test_a_call_comes_in_pieces_with_its_id_in_the_first() -> None:
+    assert called(
+        piece(0, "c1", name="add", arguments=""),
+        piece(0, arguments='{"a": '),
+        piece(0, arguments="1}"),
+    ) == [("c1", "add", '{"a": 1}')]
+
+
+def test_two_calls_come_interleaved() -> None:
+    assert called(
+        piece(0, "c1", name="add", arguments=""),
+        piece(1, "c2", name="get", arguments=""),
+        piece(1, arguments='{"b"'),
+        piece(0, arguments='{"a"'),
+        piece(1, arguments=": 2}"),
+        piece(0, arguments=": 1}"),
+    ) == [("c1", "add", '{"a": 1}'), ("c2", "get", '{"b": 2}')]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["add_note", "add_note", "add_note"],
+        ["add", "_", "note"],
+        ["add", "add_note", "add_note"],
+        ["add_note", "", None],
+    ],
+    ids=str,
+)
+def test_a_name_comes_again_in_pieces_or_growing(names: list[str | None]) -> None:
+    pieces = [piece(0, "c1", name=name, arguments="") for name in names]
+    assert called(*pieces, piece(0, "c1", name="add_note", arguments="{}")) == [
+        ("c1", "add_note", "{}")
+    ]
+
+
+def test_without_an_index_the_id_tells_calls_apart() -> None:
+    assert called(
+        piece(id="c1", name="add", arguments='{"a"'),
+        piece(id="c2", name="get", arguments='{"b"'),
+        piece(id="c1", arguments=": 1}"),
+        piece(id="c2", arguments=": 2}"),
+    ) == [("c1", "add", '{"a": 1}'), ("c2", "get", '{"b": 2}')]
+
+
+def test_without_index_and_id_a_piece_goes_on_with_the_last_call() -> None:
+    assert called(
+        piece(name="add", arguments='{"a"'),
+        piece(arguments=": 1}"),
+        piece(name="get", arguments="{}"),
+    ) == [("call_0", "add", '{"a": 1}'), ("call_1", "get", "{}")]
+
+
+def test_the_same_index_for_calls_of_different_ids_means_different_calls() -> None:
+    assert called(
+        piece(0, "c1", name="add", arguments="{}"), piece(0, "c2", name="add", arguments="{}")
+    ) == [("c1", "add", "{}"), ("c2", "add", "{}")]
+
+
+def test_an_id_that_changes_with_every_piece_does_not_divide_a_call() -> None:
+    assert called(
+        piece(0, "c1", name="add", arguments='{"a"'), piece(0, "c9", arguments=": 1}")
+    ) == [("c1", "add", '{"a": 1}')]
+
+
+def test_calls_of_one_message_stand_apart_without_index_and_id() -> None:
+    calls = [{"function": {"name": "now"}}, {"function": {"name": "list", "arguments": {"a": 1}}}]
+    for sent in ({"choices": [{"message": {"tool_calls": calls}}]}, delta(tool_calls=calls)):
+        assert gathered(sent).calls == (
+            ToolCall("call_0", "now", ""),
+            ToolCall("call_1", "list", '{"a":1}'),
+        )
+
+
+def test_calls_with_the_same_id_get_different_ones() -> None:
+    calls = [{"id": "c", "function": {"name": name, "arguments": "{}"}} for name in ("a", "b")]
+    response = gathered({"choices": [{"message": {"tool_calls": calls}}]})
+    assert [call.id for call in response.calls] == ["c", "call_1"]
+
+
+@pytest.mark.parametrize("odd", [None, "x", {"function": None}, {"function": "x"}, {}])
+def test_a_call_without_anything_in_it_is_one_that_cannot_be_made(odd: Any) -> None:
+    response = gathered(delta(tool_calls=[odd]))
+    assert [(call.name, call.arguments) for call in response.calls] in ([], [("", "")])
+
+
+_ARGUMENTS = st.dictionaries(st.text(max_size=5), st.text(max_size=10), max_size=3)
+
+
+@given(st.lists(st.tuples(st.from_regex(r"[a-z]{3,8}", fullmatch=True), _ARGUMENTS), max_size=3),
+       st.randoms(use_true_random=False))  # fmt: skip
+def test_calls_are_the_same_however_they_are_divided(calls, dice) -> None:
+    streams = []
+    for index, (name, arguments) in enumerate(calls):
+        text = json.dumps(arguments)
+        at = dice.randrange(len(text) + 1)
+        first = piece(index, f"c{index}", name=name, arguments=text[:at])
+        streams.append([first, piece(index, arguments=text[at:])])
+    pieces = [stream.pop(0) for stream in streams]  # all begin in their order
+    while any(streams):
+        pieces.append(dice.choice([stream for stream in streams if stream]).pop(0))
+
+    found = called(*pieces)
+
+    assert [(name, json.loads(text)) for _, name, text in found] == calls

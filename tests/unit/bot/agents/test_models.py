@@ -1,0 +1,147 @@
+"""Which model answers: the configured one, the fallback behind it, or nobody in time."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import bot.agents.sdk  # noqa: F401 -- loaded before a clock runs
+from bot.agents.fallback import Fallback
+from bot.agents.manager import Manager, ModelUnavailable, Prompt
+from bot.agents.model import Declined, ModelFailed, OnText, Request, Response
+from bot.agents.models import Models
+from bot.agents.offline.model import OfflineModel
+from bot.agents.requesting import plain_messages
+from bot.settings import Settings
+from memory.models import WorkingMemory
+from tests.support.models import Scripted
+from tests.support.raw_endpoint import RawEndpoint, Wire, as_json, delta, events, serving, whole
+
+pytestmark = pytest.mark.anyio
+
+ASKED = Request(plain_messages("", "when?"))
+PROMPT = Prompt("Bot", "when?", (), "Alice", WorkingMemory(), datetime(2026, 11, 20, tzinfo=UTC))
+HANGS = Wire(hangs=True)
+FAILS = as_json({"error": {"message": "SECRET"}}, 400)
+
+
+@asynccontextmanager
+async def managed(*answers: Wire, **settings: Any) -> AsyncIterator[tuple[Manager, RawEndpoint]]:
+    """A manager as the settings make it."""
+    async with serving(*answers) as endpoint:
+        given = {"openai_api_key": "k", "openai_base_url": endpoint.base_url, **settings}
+        models = Models(Settings(_env_file=None, **given))
+        try:
+            yield Manager(models.main()), endpoint
+        finally:
+            await models.close()
+
+
+def asked_models(endpoint: RawEndpoint) -> list[str]:
+    return [body["model"] for body in endpoint.bodies]
+
+
+async def test_without_a_key_every_model_is_the_offline_one() -> None:
+    models = Models(Settings(_env_file=None, openai_fallback_model="other"))
+    assert isinstance(models.main(), OfflineModel)
+    assert isinstance(models.named("any"), OfflineModel)
+    await models.close()
+
+
+@pytest.mark.parametrize(
+    "first",
+    [FAILS, HANGS, Wire([b"<html>"], "text/html")],
+    ids=["refuses", "hangs", "malformed"],
+)
+async def test_the_fallback_model_answers_when_the_first_does_not(first: Wire) -> None:
+    options = {"openai_model": "first", "openai_fallback_model": "second"}
+    answers = [first, whole(content="from the second")]
+    async with managed(*answers, model_timeout_seconds=1, **options) as (manager, endpoint):
+        answer = await manager.answer(PROMPT, timeout_s=5)
+
+    assert answer.text == "from the second"
+    assert asked_models(endpoint) == ["first", "second"]
+
+
+async def test_a_first_model_that_writes_slowly_keeps_the_turn() -> None:
+    class Slow:
+        async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
+            assert on_text is not None
+            await on_text("The")
+            await asyncio.sleep(0.3)
+            return Response("The launch")
+
+    async def on_text(text: str) -> None: ...
+
+    model = Fallback(Slow(), Scripted("never"), within_s=0.1)
+    assert (await model.respond(ASKED, on_text)).text == "The launch"
+
+
+async def test_a_first_model_that_hangs_has_only_its_share_of_the_time() -> None:
+    model = Fallback(Scripted(asyncio.Event()), Scripted("second"), within_s=0.05)
+    async with asyncio.timeout(5):
+        assert (await model.respond(ASKED)).text == "second"
+
+
+async def test_who_declines_is_not_gone_around() -> None:
+    with pytest.raises(Declined):
+        await Fallback(Scripted(Declined("")), Scripted("never"), within_s=5).respond(ASKED)
+
+
+async def test_when_both_fail_the_second_says_why() -> None:
+    first, second = Scripted(ModelFailed("timeout")), Scripted(ModelFailed("wrong_key"))
+    with pytest.raises(ModelFailed, match="wrong_key"):
+        await Fallback(first, second, within_s=5).respond(ASKED)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("fallback", ["", "second"])
+async def test_an_endpoint_that_hangs_ends_in_time_and_holds_nothing(
+    streamed: bool, fallback: str
+) -> None:
+    async def on_progress(_: object) -> None: ...
+
+    hangs = Wire([events(delta(content="The"), done=False)], hangs=True) if streamed else HANGS
+    async with managed(*[hangs] * 4, openai_fallback_model=fallback) as (manager, endpoint):
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(ModelUnavailable, match="timeout"):
+            await manager.answer(
+                PROMPT, timeout_s=0.5, on_progress=on_progress if streamed else None
+            )
+        assert asyncio.get_running_loop().time() - began < 2
+        async with asyncio.timeout(5):
+            await endpoint.all_closed.wait()
+
+
+async def test_a_wrong_key_is_told_from_other_failures() -> None:
+    async with managed(as_json({"error": {"message": "SECRET"}}, 401)) as (manager, _):
+        with pytest.raises(ModelUnavailable) as failed:
+            await manager.answer(PROMPT, timeout_s=5)
+    assert failed.value.reason == "wrong_key"
+
+
+async def test_a_hundred_questions_to_an_endpoint_that_hangs_all_end_in_time() -> None:
+    async with managed(*[HANGS] * 100) as (manager, endpoint):
+        turns = (manager.answer(PROMPT, timeout_s=1) for _ in range(100))
+        async with asyncio.timeout(10):
+            ended = await asyncio.gather(*turns, return_exceptions=True)
+            await endpoint.all_closed.wait()
+
+    assert {type(one) for one in ended} == {ModelUnavailable}
+
+
+def test_a_worker_loads_neither_sdk_nor_mcp_before_it_needs_them() -> None:
+    code = (
+        "import sys, bot.wiring, bot.worker\n"
+        "heavy = {'openai', 'mcp', 'httpx2', 'bot.agents.sdk'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or 0)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr

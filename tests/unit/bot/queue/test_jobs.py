@@ -1,0 +1,53 @@
+"""What becomes of a job that did not succeed."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.queue.jobs import EVENT_TASK, Again, Dead, Job, Later, after_failure
+
+DAY_S = 24 * 3600
+NOW_S = 1_800_000_000.0
+
+
+def job(*, attempt: int = 1, waited_s: float = 0, **noted: object) -> Job:
+    received_ms = int((NOW_S - waited_s) * 1000)
+    return Job(1, EVENT_TASK, {"payload": {}, "received_ms": received_ms, **noted}, "lock", attempt)
+
+
+@given(st.integers(1, 10_000), st.floats(0, DAY_S - 1), st.booleans())
+def test_what_may_pass_by_itself_is_tried_for_a_day_with_bounded_pauses(
+    attempt: int, waited_s: float, behind: bool
+) -> None:
+    outcome = after_failure(
+        job(attempt=attempt, waited_s=waited_s), Later("away", behind=behind), NOW_S
+    )
+
+    assert isinstance(outcome, Again)
+    assert 2 <= outcome.pause_s <= (10 if behind else 120)
+    assert outcome.behind is behind
+
+
+def test_the_pauses_grow() -> None:
+    pauses = [after_failure(job(attempt=n), Later("away"), NOW_S) for n in range(1, 9)]
+
+    assert [again.pause_s for again in pauses if isinstance(again, Again)] == [
+        2, 4, 8, 16, 32, 64, 120, 120,
+    ]  # fmt: skip
+
+
+def test_a_wish_for_a_longer_pause_is_respected() -> None:
+    assert after_failure(job(), Later("slow down", wait_s=300), NOW_S) == Again(300)
+
+
+def test_after_a_day_it_is_given_up() -> None:
+    assert after_failure(job(waited_s=DAY_S + 1), Later("away"), NOW_S) == Dead("away")
+
+
+def test_what_retrying_cannot_cure_is_tried_once_more_and_then_given_up() -> None:
+    first = after_failure(job(attempt=7), KeyError("text of somebody"), NOW_S)
+    assert isinstance(first, Again)
+
+    second = after_failure(job(attempt=8, **first.note), KeyError("text of somebody"), NOW_S)
+    assert second == Dead("KeyError")
