@@ -315,11 +315,30 @@ def test_under_another_gunicorn_configuration_the_workers_run_too(tmp_path: Path
     assert not Server(tmp_path).answers()
 
 
-def test_two_workers_keep_within_what_a_chat_may_be_sent(bot: OneCommand) -> None:
-    questions = [bot.ask(f"number {n}") for n in range(15)]
+def test_all_workers_take_the_slots_of_a_chat_from_one_file(bot: OneCommand) -> None:
+    questions = [bot.ask(f"number {n}") for n in range(10)]
     bot.until_answered(*questions)
-    assert "bot_feishu_errors_total{" not in metrics_of(bot)
-    assert not bot.logged("feishu.retry")
+    assert [len(bot.answers(question)) for question in questions] == [1] * 10
+    for name in ("worker-1", "worker-2"):
+        maps = psutil.Process(bot.pid(name)).memory_maps(grouped=True)
+        assert str(bot.folder / "run" / "pace") in [one.path for one in maps]
+
+
+def test_an_operators_script_works_beside_the_bot_and_leaves_its_database_running(
+    bot: OneCommand,
+) -> None:
+    bot.until_answered(bot.ask())
+    shown = subprocess.run(
+        [sys.executable, "-m", "scripts.check_memory"],
+        cwd=ROOT,
+        env={**os.environ, **bot.environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert shown.returncode == 0, shown.stderr
+    bot.until_answered(bot.ask())
 
 
 def test_the_answers_are_stored_as_they_were_sent(bot: OneCommand) -> None:
