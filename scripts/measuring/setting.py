@@ -26,6 +26,7 @@ class Setting:
     quick: bool = False
     messages: int = 1_000_000
     workers: int = 1
+    one_command: bool = False
 
     def environment(self, port: int, **more: str) -> dict[str, str]:
         """What all processes of the bot are given."""
