@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 from flask import Flask
 
 from bot import webhook
-from bot.agents.files import check_files
 from bot.connections import database_url, open_rpc, require_migrated
 from bot.edge import health
+from bot.edge.beside import Beside
 from bot.edge.presses import Presses
 from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
+from bot.supervision import plan
+from bot.supervision.board import Board
 from bot.telemetry import logs
 
 if TYPE_CHECKING:
     from bot.edge.intake import Intake
     from bot.edge.long_connection import Listener
-    from bot.worker import InlineWorker
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -30,7 +31,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     url = database_url(settings)
     inbox = Inbox(url)
     presses = Presses(lambda: open_rpc(settings, url, size=4))
-    worker = _inline_worker(settings, url) if settings.runs_worker else None
+    beside = Beside() if settings.runs_worker and not plan.supervised() else None
 
     edge = webhook.Edge(
         encrypt_key=settings.feishu_encrypt_key,
@@ -49,7 +50,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         health.Checks(
             settings=settings,
             inbox=inbox,
-            worker=worker,
+            workers=Board(settings.data_dir) if settings.runs_worker else None,
             connection=listener,
             migrated=partial(require_migrated, url),
         ),
@@ -61,9 +62,9 @@ def create_app(settings: Settings | None = None) -> Flask:
 
     atexit.register(inbox.close)
     atexit.register(presses.close)
-    if worker:
-        worker.start()
-        atexit.register(worker.stop)
+    if beside:
+        beside.start()
+        atexit.register(beside.stop)
     if listener:
         listener.start()
         atexit.register(listener.stop)
@@ -74,10 +75,3 @@ def _listener(settings: Settings, intake: Intake) -> Listener:
     from bot.edge.long_connection import Listener  # the websocket library is only for who uses it
 
     return Listener(settings, intake)
-
-
-def _inline_worker(settings: Settings, url: str) -> InlineWorker:
-    from bot.worker import InlineWorker  # the agents' 80 MB belong to processes that answer
-
-    check_files(settings)
-    return InlineWorker(settings, url)

@@ -1,27 +1,29 @@
 """Gunicorn's settings, from the same environment as everything else.
 
-A mistake in the environment ends the master with status 2 and one sentence, before any fork.
+A mistake in the environment ends the master with status 2 and one sentence, before any fork. With
+INLINE_WORKER=1 gunicorn started by hand becomes the supervisor, which starts it again below itself.
 """
 
-import json
-import subprocess
+import os
 import sys
 
-import structlog
+from bot.supervision import lifeline, plan
+from bot.telemetry import lines
 
-from bot.telemetry import logs
+_plan = plan.found()
+if _plan.workers and not plan.supervised():
+    os.environ[plan.PLAN] = _plan.dumped()
+    os.execv(sys.executable, [sys.executable, "-m", "bot.supervision", *sys.argv[1:]])  # noqa: S606
+plan.tie_to_supervisor()
+if not plan.supervised():
+    _plan.say_remarks()
 
-_preflight = subprocess.run([sys.executable, "-m", "bot.edge.preflight"], stdout=subprocess.PIPE)
-if _preflight.returncode:
-    raise SystemExit(_preflight.returncode)
-_server = json.loads(_preflight.stdout)
-logs.configure(_server["log_level"])
-for _remark in _server["remarks"]:
-    structlog.get_logger().warning(_remark["event"], **_remark["fields"])
-
-bind = _server["bind"]
-workers = _server["workers"]
-loglevel = _server["log_level"].lower()
+bind = _plan.bind
+workers = _plan.web
+loglevel = _plan.log_level.lower()
+logconfig_dict = lines.logging_of("gunicorn.error")
+control_socket_disable = True  # it loads asyncio, and nobody asks for it
+umask = 0o077
 worker_class = "gthread"
 threads = 24
 timeout = 60
@@ -29,3 +31,14 @@ graceful_timeout = 10
 keepalive = 75
 limit_request_line = 4094
 accesslog = None
+
+
+def post_fork(server, worker):
+    """A web process ends with its master, even when that one is killed."""
+    lifeline.tie(server.pid)
+
+
+def post_worker_init(worker):
+    """The application is loaded."""
+    if plan.supervised():
+        _plan.board.open_web()

@@ -6,10 +6,11 @@ import psycopg
 import structlog
 
 from bot.settings import Settings, SettingsError
+from bot.supervision import plan
 from memory import migrations
 from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.errors import not_migrated
+from memory.errors import ServerRefused, not_migrated
 from memory.rpc import Rpc
 
 log = structlog.get_logger()
@@ -38,13 +39,31 @@ def database_url(settings: Settings) -> str:
     """The connection URL of queue and migrations.
 
     The embedded database is started and brought up to date; a configured one is not even looked at:
-    `scripts/migrate` (the release step) changes it.
+    `scripts/migrate` (the release step) changes it. Raises `NotConfigured`.
+    """
+    url = running_database(settings)
+    if not settings.embedded_database:
+        return url
+    migrations.apply(url, report=_logged)
+    if newer := steps_ahead(url):
+        log.warning("database.newer", **about_newer(newer))
+    return url
+
+
+def running_database(settings: Settings) -> str:
+    """The URL as it is configured, or that of the embedded server, which runs from now on.
+
+    A supervisor keeps it for those it starts; others share one that they start. Raises
+    `NotConfigured`.
     """
     if not settings.embedded_database:
         return settings.database_url
-    url = embedded.start(settings.data_dir)
-    migrations.apply(url, report=_logged)
-    return url
+    try:
+        if plan.has_database():
+            return embedded.find(settings.data_dir)
+        return embedded.start(settings.data_dir)
+    except ServerRefused as exc:
+        raise NotConfigured(f"{exc}.") from exc
 
 
 def check_database(settings: Settings) -> list[str]:
@@ -57,6 +76,16 @@ def check_database(settings: Settings) -> list[str]:
         return migrations.pending(url)
     except psycopg.Error as exc:
         raise NotConfigured(_why_not(exc)) from exc
+
+
+def about_newer(names: list[str]) -> dict[str, object]:
+    """What is said of a database that is newer than this version."""
+    return {"newer": names, "next_step": "start the version that made it, or a newer one"}
+
+
+def steps_ahead(url: str) -> list[str]:
+    """Names of the files of `sql/` that the database has and this version lacks."""
+    return migrations.ahead(url)
 
 
 def require_migrated(url: str) -> None:

@@ -38,6 +38,7 @@ class Settings(BaseSettings):
     data_dir: Path = Path("data")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     inline_worker: bool | None = None
+    workers: int = Field(1, ge=1, le=32)  # beside the web process; read with INLINE_WORKER=1
     worker_concurrency: int = Field(32, ge=1, le=256)
     metrics_port: int = Field(0, ge=0, le=65535)  # of a stand-alone worker; 0: none
 
@@ -46,6 +47,7 @@ class Settings(BaseSettings):
     feishu_encrypt_key: str = ""
     feishu_verification_token: str = ""
     feishu_domain: str = ""
+    feishu_calls_per_second: int = Field(50, ge=1, le=10_000)  # of each API, for the whole app
     feishu_transport: Literal["webhook", "websocket"] = "webhook"
 
     supabase_url: str = ""
@@ -119,7 +121,7 @@ class Settings(BaseSettings):
 
     @property
     def runs_worker(self) -> bool:
-        """Whether the web process runs the worker too (default: only without DATABASE_URL)."""
+        """Whether workers run beside the web process (default: only without DATABASE_URL)."""
         return self.embedded_database if self.inline_worker is None else self.inline_worker
 
     @cached_property

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from bot.connections import check_database
+from bot.connections import about_newer, check_database, steps_ahead
 from bot.settings import EXIT_STATUS, Settings, SettingsError, misspelt_names
 
 log = structlog.get_logger()
@@ -41,10 +41,13 @@ def one_sentence() -> Iterator[None]:
 
 def look_at_database(settings: Settings) -> list[Remark]:
     """Raises `SettingsError` when a configured database does not answer."""
-    lacking = check_database(settings)
-    if not lacking:
-        return []
-    return [Remark("database.outdated", {"missing": lacking, "next_step": "run scripts/migrate"})]
+    remarks = []
+    if lacking := check_database(settings):
+        about: dict[str, object] = {"missing": lacking, "next_step": "run scripts/migrate"}
+        remarks.append(Remark("database.outdated", about))
+    if settings.database_url and (newer := steps_ahead(settings.database_url)):
+        remarks.append(Remark("database.newer", about_newer(newer)))
+    return remarks
 
 
 def look_at_names() -> list[Remark]:

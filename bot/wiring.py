@@ -21,6 +21,7 @@ from bot.agents.tools.deps import Recall, RecallScope
 from bot.connections import open_rpc
 from bot.ending import ended
 from bot.feishu.client import FeishuClient
+from bot.feishu.pacing import Pace
 from bot.people.keeping import NameKeeper
 from bot.people.meeting import People
 from bot.queue.operations import QueueOperations
@@ -44,10 +45,21 @@ log = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
-async def open_services(settings: Settings, url: str, pool: Pool) -> AsyncIterator[Services]:
-    """The services of a worker over the queue's database `url`; they share `pool`."""
+async def open_services(
+    settings: Settings, url: str, pool: Pool, pace: Pace
+) -> AsyncIterator[Services]:
+    """The services of a worker over the queue's database `url`; they share `pool`.
+
+    `pace` is what this worker shares of Feishu's limits with the others.
+    """
     async with contextlib.AsyncExitStack() as stack:
-        feishu = FeishuClient(settings.domain, settings.feishu_app_id, settings.feishu_app_secret)
+        feishu = FeishuClient(
+            settings.domain,
+            settings.feishu_app_id,
+            settings.feishu_app_secret,
+            pace=pace,
+            calls_per_second=settings.feishu_calls_per_second,
+        )
         stack.push_async_callback(feishu.close)
         rpc, store = await _memory(settings, url, pool)
         stack.push_async_callback(store.close)

@@ -1,7 +1,7 @@
 """The worker: takes events from the queue and handles them, many at a time, in order per thread.
 
-`python -m bot.worker` runs it alone; `start_inline` runs it beside the web server. SIGTERM lets
-running turns finish for 7 seconds and hands the rest back.
+`python -m bot.worker` is one worker; with INLINE_WORKER=1 a supervisor runs WORKERS of them beside
+the web process. SIGTERM lets running turns finish for 7 seconds and hands the rest back.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,10 +30,12 @@ from bot.queue.table import TENDING_AT_ONCE, JobTable
 from bot.services import Services
 from bot.settings import Settings, load
 from bot.starting import look_at_database, look_at_names, one_sentence, require_port, say
+from bot.supervision import plan
 from bot.telemetry import logs, metrics
 from bot.turn import handle_message, handle_recall
 from bot.upkeep.janitor import give_up, keep_order
 from bot.upkeep.left_cards import tend_left_cards
+from bot.upkeep.standing import Standing
 from bot.upkeep.tending import handle_tending
 from bot.wiring import open_services
 from memory.away.store import SpoolingStore
@@ -123,14 +124,15 @@ def retry_after_s(failure: Exception) -> float:
 async def run(settings: Settings, url: str, stop: asyncio.Event) -> None:
     """Works until `stop` is set; a database that goes away, or is not migrated, is waited for."""
     interruptions = Interruptions()
+    standing = Standing(settings)
     while not stop.is_set():
         try:
             await asyncio.to_thread(require_migrated, url)
             async with (
                 connection_pool(url, size=_CONNECTIONS) as pool,
-                open_services(settings, url, pool) as services,
+                open_services(settings, url, pool, standing.pace) as services,
             ):
-                await _work(settings, url, pool, services, stop, interruptions.works)
+                await _work(settings, url, pool, services, standing, stop, interruptions.works)
         except Exception as exc:  # noqa: BLE001 (said by `Interruptions`, whatever it is)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(interruptions.happened(exc)):
@@ -142,6 +144,7 @@ async def _work(
     url: str,
     pool: Pool,
     services: Services,
+    standing: Standing,
     stop: asyncio.Event,
     begins: Callable[[], None],
 ) -> None:
@@ -151,12 +154,14 @@ async def _work(
         handle=partial(handle_job, services),
         give_up=partial(give_up, services),
         took_over=metrics.STALLED.inc,
+        counted=standing.share_with,
     )
     places = settings.worker_concurrency + TENDING_AT_ONCE
     consumer = Consumer(table, url, handlers, concurrency=places, grace_s=_GRACE_S)
     tending = [
         asyncio.create_task(keep_order(table, services)),
         asyncio.create_task(tend_left_cards(services)),
+        asyncio.create_task(standing.keep()),
     ]
     if isinstance(services.store, SpoolingStore):
         tending.append(asyncio.create_task(services.store.drain_forever(stop)))
@@ -169,52 +174,34 @@ async def _work(
     log.info("worker.stopped")
 
 
-class InlineWorker:
-    """The worker in a thread of the web process, with an event loop of its own."""
-
-    def __init__(self, settings: Settings, url: str) -> None:
-        self._settings = settings
-        self._url = url
-        self._loop = asyncio.new_event_loop()
-        self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Finishes or hands back running turns; returns within ten seconds."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(timeout=_GRACE_S + 1.5)
-
-    @property
-    def alive(self) -> bool:
-        return self._thread.is_alive()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(run(self._settings, self._url, self._stop))
-
-
 async def main(settings: Settings) -> None:
-    """The stand-alone worker, until SIGTERM or SIGINT."""
+    """One worker, until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, _hung_up)
     metrics.serve(settings.metrics_port)
     os.nice(_NICE)
-    await run(settings, database_url(settings), stop)
+    with one_sentence():
+        url = database_url(settings)
+    await run(settings, url, stop)
+
+
+def _hung_up() -> None:
+    """A terminal that closes, or somebody who hopes for new settings: neither ends a turn."""
+    log.warning("worker.hung_up", next_step="start the worker anew to load code and settings")
 
 
 if __name__ == "__main__":
-    remarks = look_at_names()
+    os.umask(0o077)
+    plan.tie_to_supervisor()
+    remarks = [] if plan.supervised() else look_at_names()
     with one_sentence():
         configured = load()
         check_files(configured)
         require_port("METRICS_PORT", configured.metrics_port, host="127.0.0.1")
-        remarks += look_at_database(configured)
+        remarks += [] if plan.supervised() else look_at_database(configured)
     logs.configure(configured.log_level)
     say(remarks)
     asyncio.run(main(configured))

@@ -21,6 +21,8 @@ AuthUsersError
 ├── AuthRefused             Supabase Auth refuses such requests; trying again changes nothing
 └── NotTheSamePerson        a user of that id or address is somebody else; nothing was changed
 
+ServerRefused               the embedded Postgres cannot run safely here; nothing was started
+
 To people everything below `StoreUnavailable` is one thing: the memory is away; they are answered
 without it and what is said is kept. The names are for operators.
 
@@ -110,6 +112,10 @@ class AuthRefused(AuthUsersError):
 
 class NotTheSamePerson(AuthUsersError):
     """A user of that id or address is somebody else."""
+
+
+class ServerRefused(Exception):
+    """The embedded Postgres cannot run safely here; the message is one sentence for operators."""
 
 
 _OURS: dict[str, type[StoreError]] = {

@@ -93,9 +93,20 @@ def apply(
 def pending(database_url: str, *, folder: Path = FOLDER) -> list[str]:
     """Names of the steps of `sql/` that this database does not have yet."""
     with psycopg.connect(database_url, autocommit=True, connect_timeout=_CONNECT_S) as connection:
-        row = connection.execute("select to_regclass(%s)", [f"{SCHEMA}.migrations"]).fetchone()
-        done = _applied(connection) if row and row[0] else set()
+        done = _recorded(connection)
     return [step.name for step in read_folder(folder) if step.name not in done]
+
+
+def ahead(database_url: str, *, folder: Path = FOLDER) -> list[str]:
+    """Names of the files that a newer version than `folder` has applied to this database."""
+    with psycopg.connect(database_url, autocommit=True, connect_timeout=_CONNECT_S) as connection:
+        done = _recorded(connection)
+    known = {step.name for step in read_folder(folder)}
+    return sorted(
+        name
+        for name in done - known
+        if name.endswith(".sql") and not name.startswith("procrastinate/")
+    )
 
 
 def read_folder(folder: Path = FOLDER) -> list[Step]:
@@ -185,6 +196,12 @@ def _enable_vectors(connection: psycopg.Connection) -> str:
     with _named("enable_vectors"):
         row = connection.execute("select public.enable_vectors()").fetchone()
     return str(row[0]) if row else ""
+
+
+def _recorded(connection: psycopg.Connection) -> set[str]:
+    """What the ledger says, nothing when there is none yet."""
+    row = connection.execute("select to_regclass(%s)", [f"{SCHEMA}.migrations"]).fetchone()
+    return _applied(connection) if row and row[0] else set()
 
 
 def _applied(connection: psycopg.Connection) -> set[str]:

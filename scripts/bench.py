@@ -60,6 +60,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)"
     )
+    made.add_argument(
+        "--one-command", action="store_true", help="web and workers as the one command runs them"
+    )
     made.add_argument("--json", action="store_true", help="print JSON instead of the table")
     return made
 
@@ -72,7 +75,6 @@ def main(arguments: list[str] | None = None) -> int:
     machine = describe_machine()
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        folder.chmod(0o755)  # the server of a root user runs as another user, who must get in
         try:
             figures, failed = asyncio.run(_measure(options, folder, console))
         finally:
@@ -108,6 +110,7 @@ async def _measure(
         seconds=options.seconds or (3.0 if options.quick else 10.0),
         quick=options.quick,
         workers=options.workers,
+        one_command=options.one_command,
         messages=options.messages or (100_000 if options.quick else 1_000_000),
     )
     figures: list[Figure] = []

@@ -12,11 +12,10 @@ import sys
 
 import psycopg
 
-from bot.connections import check_database
+from bot.connections import check_database, running_database
 from bot.settings import load
 from bot.starting import one_sentence
 from memory import migrations
-from memory.backends import embedded
 
 
 def main() -> int:
@@ -28,8 +27,8 @@ def main() -> int:
     with one_sentence():
         settings = load()
         check_database(settings)
+        url = running_database(settings)
     try:
-        url = settings.database_url or embedded.start(settings.data_dir)
         if arguments.check:
             return _check(url)
         applied = migrations.apply(url, report=print)

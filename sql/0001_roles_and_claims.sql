@@ -1,5 +1,6 @@
 -- Purpose: the three roles the policies name, and the one way to read a token's claims.
--- Hosted Supabase has the roles already; elsewhere they are created. Nothing here needs a superuser.
+-- Hosted Supabase has the roles already; elsewhere they are created, by an owner who may create roles
+-- and has bypassrls. Without these the statements for a superuser are named.
 
 do $$
 declare
@@ -23,6 +24,9 @@ begin
   if not pg_has_role(current_user, 'service_role', acting) then
     execute format('grant service_role to %I', current_user);
   end if;
+exception when insufficient_privilege then
+  raise exception 'a superuser has to run once, leaving out what is there: create role anon nologin noinherit; create role authenticated nologin noinherit; create role service_role nologin noinherit bypassrls; grant authenticated, service_role to %', quote_ident(current_user)
+    using errcode = 'insufficient_privilege';
 end
 $$;
 

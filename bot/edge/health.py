@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
 
 import psycopg
@@ -28,11 +29,10 @@ _REMEMBERED_S = 10.0
 _STATUS_PAGE = "; look at Supabase's status page"
 
 
-class Worker(Protocol):
-    """What readiness asks of an inline worker."""
+class Workers(Protocol):
+    """What readiness asks of the workers beside the web process."""
 
-    @property
-    def alive(self) -> bool: ...
+    def trouble(self, slot: int) -> str: ...
 
 
 class Connection(Protocol):
@@ -73,7 +73,7 @@ class Checks:
 
     settings: Settings
     inbox: Inbox
-    worker: Worker | None
+    workers: Workers | None = None
     connection: Connection | None = None
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
@@ -90,14 +90,15 @@ class Checks:
         checks["feishu"] = self._feishu
         if self.connection:
             checks["connection"] = self._connection
-        if self.worker:
-            checks["worker"] = self._worker
+        if self.workers:
+            for slot in range(1, self.settings.workers + 1):
+                checks[f"worker-{slot}"] = partial(self._worker, self.workers, slot)
         outcomes = {name: self._outcome(name, check) for name, check in checks.items()}
         return Readiness(outcomes, tuple(name for name in outcomes if name in self._degraded))
 
     def _outcome(self, name: str, check: Callable[[], None]) -> str:
         at, kept = self._kept.get(name, (float("-inf"), ""))
-        fresh = self.clock() - at < _REMEMBERED_S and not (name == "memory" and self._spooling())
+        fresh = self.clock() - at < _REMEMBERED_S and not self._changes(name)
         if kept == "ok" and fresh:
             return kept
         self._degraded.discard(name)
@@ -111,6 +112,10 @@ class Checks:
         self._kept[name] = (self.clock(), outcome)
         return outcome
 
+    def _changes(self, name: str) -> bool:
+        """What costs nothing to look at is looked at each time, and a memory that may be away."""
+        return name.startswith(("worker", "connection")) or (name == "memory" and self._spooling())
+
     def _database(self) -> None:
         try:
             self.inbox.ping()
@@ -123,9 +128,11 @@ class Checks:
         except psycopg.Error as exc:
             raise NotReady(f"the queue's database does not answer ({type(exc).__name__})") from exc
 
-    def _worker(self) -> None:
-        if self.worker and not self.worker.alive:
-            raise NotReady("the inline worker has stopped: restart the process")
+    def _worker(self, workers: Workers, slot: int) -> None:
+        """One that is missing is done without, as long as another works."""
+        if trouble := workers.trouble(slot):
+            others = [n for n in range(1, self.settings.workers + 1) if not workers.trouble(n)]
+            raise (Degraded if others else NotReady)(trouble)
 
     def _connection(self) -> None:
         if self.connection and (failure := self.connection.failure):

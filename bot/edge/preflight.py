@@ -1,6 +1,7 @@
-"""Checks whatever can be wrong at the start, then prints what gunicorn has to know, as JSON.
+"""Checks whatever can be wrong at the start, then prints what is to be run and how, as JSON.
 
-Run as a process of its own: gunicorn's master stays for good and should not keep what this loads.
+Run as a process of its own: supervisor and gunicorn's master stay for good and should not keep what
+this loads. With `--running` the port is not looked at, for it is ours.
 """
 
 from __future__ import annotations
@@ -19,12 +20,16 @@ _LISTENING = ("SERVER_SOFTWARE", "LISTEN_FDS")
 
 
 def server(settings: Settings) -> dict[str, object]:
-    """Gunicorn's settings that depend on ours."""
+    """What is run and how, as `bot.supervision.plan.Plan` reads it."""
     return {
         "bind": f"{_host(settings)}:{settings.port}",
-        # Inline worker and long connection belong to one process; the webhook may use both cores.
-        "workers": 1 if settings.runs_worker or settings.long_connection else 2,
+        # A long connection belongs to one process, and so does the simulated group; workers beside
+        # it leave the webhook no second core. Else it may use two.
+        "web": 1 if settings.runs_worker or settings.long_connection or settings.sandbox else 2,
+        "workers": settings.workers if settings.runs_worker else 0,
         "log_level": settings.log_level,
+        "data_dir": str(settings.data_dir.resolve()),
+        "embedded": settings.embedded_database,
     }
 
 
@@ -35,7 +40,7 @@ def main() -> int:
         settings = load()
         if settings.runs_worker:
             check_files(settings)
-        if not any(name in os.environ for name in _LISTENING):
+        if "--running" not in sys.argv and not any(name in os.environ for name in _LISTENING):
             require_port("PORT", settings.port, host=_host(settings))
             remarks += look_at_database(settings)
     answer = {**server(settings), "remarks": [asdict(remark) for remark in remarks]}

@@ -21,7 +21,10 @@ _log = structlog.get_logger(__name__)
 
 
 class Caller:
-    """Calls in the name of one app. `jitter` gives numbers in [0, 1)."""
+    """Calls in the name of one app, whose limit for each API `app` keeps.
+
+    `jitter` gives numbers in [0, 1).
+    """
 
     def __init__(
         self,
@@ -33,7 +36,9 @@ class Caller:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
         policy: RetryPolicy | None = None,
+        app: Pacer | None = None,
     ) -> None:
+        self._app = app
         self._transport = transport
         self._credentials = {"app_id": app_id, "app_secret": app_secret}
         self._clock, self._sleep, self._jitter = clock, sleep, jitter
@@ -67,6 +72,8 @@ class Caller:
             token = await self._tokens.get()
             if pacer:
                 await pacer.turn(key)
+            if self._app and request.api:
+                await self._app.turn(request.api)
             outcome = await self._attempt(request, token, is_file)
             if isinstance(outcome, Response):
                 return outcome

@@ -30,7 +30,7 @@ from bot.feishu.models import (
     required,
     sent_message,
 )
-from bot.feishu.pacing import Pacer
+from bot.feishu.pacing import Pace, Pacer, per_second
 from bot.feishu.retry import ONCE, RetryPolicy
 from bot.feishu.transport import Request, Timeouts, Transport
 
@@ -47,7 +47,8 @@ ResourceType = Literal["image", "file"]
 class FeishuClient:
     """One app at one domain. For one event loop; `close` when done.
 
-    `clock` is monotonic seconds; `sleep` waits; `jitter` gives numbers in [0, 1).
+    `clock` is monotonic seconds; `sleep` waits; `jitter` gives numbers in [0, 1). `pace` is what
+    the app's workers share of Feishu's limits; `calls_per_second` is the limit of each API.
     """
 
     def __init__(
@@ -62,9 +63,12 @@ class FeishuClient:
         jitter: Callable[[], float] = random.random,
         executor: Executor | None = None,
         policy: RetryPolicy | None = None,
+        pace: Pace | None = None,
+        calls_per_second: int = 50,
         timeouts: Timeouts | None = None,
         proxies: Mapping[str, str] | None = None,
     ) -> None:
+        pace = pace or Pace()
         self._transport = Transport(
             domain, session=session, executor=executor, timeouts=timeouts, proxies=proxies
         )
@@ -76,12 +80,13 @@ class FeishuClient:
             sleep=sleep,
             jitter=jitter,
             policy=policy,
+            app=per_second("app", calls_per_second, pace, clock=clock, sleep=sleep),
         )
         self._clock = clock
-        self._chats = Pacer(5, clock=clock, sleep=sleep)
-        self._edits = Pacer(5, clock=clock, sleep=sleep)
-        self._lookups = Pacer(5, clock=clock, sleep=sleep)
-        self._cards = Pacer(10, clock=clock, sleep=sleep)
+        self._chats = Pacer("chat", 5, pace, clock=clock, sleep=sleep)
+        self._edits = Pacer("edit", 5, pace, clock=clock, sleep=sleep)
+        self._lookups = Pacer("lookup", 5, pace, clock=clock, sleep=sleep)
+        self._cards = Pacer("card", 10, pace, clock=clock, sleep=sleep)
         self._names_denied_until = 0.0
 
     async def close(self) -> None:
@@ -118,7 +123,8 @@ class FeishuClient:
             "reply_in_thread": reply_in_thread,
             "uuid": uuid,
         }
-        request = Request("POST", f"{_MESSAGES}/{_part(message_id)}/reply", body=body)
+        path = f"{_MESSAGES}/{_part(message_id)}/reply"
+        request = Request("POST", path, body=body, api="reply")
         return sent_message(_data(await self._caller.call(request, self._chats, chat_id)))
 
     async def send(
@@ -127,12 +133,13 @@ class FeishuClient:
         """Send to a chat or person. `receive_id_type` is chat_id, open_id, union_id, …"""
         query = {"receive_id_type": receive_id_type}
         body = {"receive_id": receive_id, "msg_type": msg_type, "content": content, "uuid": uuid}
-        request = Request("POST", _MESSAGES, query, body)
+        request = Request("POST", _MESSAGES, query, body, api="send")
         return sent_message(_data(await self._caller.call(request, self._chats, receive_id)))
 
     async def patch_card(self, message_id: str, card_json: str) -> None:
         """Replace the card of an own message, up to 14 days old; 5 a second per message."""
-        request = Request("PATCH", f"{_MESSAGES}/{_part(message_id)}", body={"content": card_json})
+        path = f"{_MESSAGES}/{_part(message_id)}"
+        request = Request("PATCH", path, body={"content": card_json}, api="patch")
         await self._caller.call(request, self._edits, message_id)
 
     async def get_message(
@@ -253,7 +260,7 @@ class FeishuClient:
 
     async def create_card(self, card: Mapping[str, Any]) -> str:
         """A card entity from card JSON 2.0; gives its card_id, which can be sent once."""
-        request = Request("POST", _CARDS, body=_card_data(card))
+        request = Request("POST", _CARDS, body=_card_data(card), api="create card")
         return required(_data(await self._caller.call(request)), "card_id")
 
     async def stream_text(
@@ -262,21 +269,24 @@ class FeishuClient:
         """Show the full text so far. Not retried: the next frame brings what this one lost."""
         path = f"{_CARDS}/{_part(card_id)}/elements/{_part(element_id)}/content"
         body = {"content": content, "sequence": sequence, "uuid": uuid}
-        await self._caller.call(Request("PUT", path, body=body), self._cards, card_id, ONCE)
+        request = Request("PUT", path, body=body, api="stream")
+        await self._caller.call(request, self._cards, card_id, ONCE)
 
     async def card_settings(
         self, card_id: str, settings: Mapping[str, Any], sequence: int, uuid: str
     ) -> None:
         """Change a card's config, such as `{"config": {"streaming_mode": false}}`."""
         body = {"settings": _compact(settings), "sequence": sequence, "uuid": uuid}
-        await self._operate(card_id, Request("PATCH", f"{_card_path(card_id)}/settings", body=body))
+        path = f"{_card_path(card_id)}/settings"
+        await self._operate(card_id, Request("PATCH", path, body=body, api="card settings"))
 
     async def update_card(
         self, card_id: str, card: Mapping[str, Any], sequence: int, uuid: str
     ) -> None:
         """Replace the whole card."""
         body = {"card": _card_data(card), "sequence": sequence, "uuid": uuid}
-        await self._operate(card_id, Request("PUT", _card_path(card_id), body=body))
+        request = Request("PUT", _card_path(card_id), body=body, api="update card")
+        await self._operate(card_id, request)
 
     async def _operate(self, card_id: str, request: Request) -> None:
         """An operation on a card; one that Feishu has already done under this uuid is fine."""

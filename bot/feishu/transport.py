@@ -32,7 +32,10 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`path` starts with a slash; `body` is sent as JSON. `max_bytes` bounds the answer."""
+    """`path` starts with a slash; `body` is sent as JSON. `max_bytes` bounds the answer.
+
+    `api` names what Feishu limits for the whole app; "" is not paced.
+    """
 
     method: str
     path: str
@@ -40,6 +43,7 @@ class Request:
     body: Mapping[str, Any] | None = field(default=None, repr=False)
     max_bytes: int = _MAX_JSON_BYTES
     headers: Mapping[str, str] = field(default_factory=dict)
+    api: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,12 +56,14 @@ class Lease:
 class Handlers:
     """`handle` does a job; what it raises decides about another attempt (`jobs.after_failure`).
 
-    `give_up` is told of a job that gets none. `took_over` counts jobs of workers that were gone.
+    `give_up` is told of a job that gets none. `took_over` counts jobs of workers that were gone,
+    `counted` is told how many workers there are, on all machines.
     """
 
     handle: Callable[[Lease], Awaitable[None]]
     give_up: Callable[[Job, str], Awaitable[None]]
     took_over: Callable[[int], None] = field(default=lambda _: None)
+    counted: Callable[[int], None] = field(default=lambda _: None)
 
 
 class Consumer:
@@ -204,6 +206,7 @@ class Consumer:
     async def _put_right(self, found: Round) -> None:
         if not found.known:
             await self._come_back()
+        self._handlers.counted(found.workers)
         if found.lost:
             log.warning("queue.handed_back", jobs=found.lost)
         # Gone twice in a row: a session that was only interrupted has come back by then.

@@ -33,13 +33,15 @@ class Round:
     """What a worker is told about once a second.
 
     `known`: the worker is still registered; `jobs`: what it took; `lost`: so many of its jobs were
-    in nobody's hands and are handed back; `suspects`: workers whose jobs stand still.
+    in nobody's hands and are handed back; `suspects`: workers whose jobs stand still; `workers`:
+    how many work, this one included.
     """
 
     known: bool
     jobs: tuple[Job, ...]
     lost: int
     suspects: tuple[int, ...]
+    workers: int = 1
 
 
 class JobTable:
@@ -70,7 +72,8 @@ class JobTable:
         """The worker is alive, has the jobs `running` in its hands and takes up to `room` more."""
         row = await self._value("work_round", worker, QUEUE, sorted(running), room)
         jobs = tuple(Job(**job) for job in row["jobs"])
-        return Round(row["known"], jobs, row["lost"], tuple(row["suspects"]))
+        suspects = tuple(row["suspects"])
+        return Round(row["known"], jobs, row["lost"], suspects, row.get("workers", 1))
 
     async def take_over(self, workers: Sequence[int]) -> int:
         """Hands back the jobs of workers that are still gone; returns how many."""

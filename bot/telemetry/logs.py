@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-import sys
 
 import structlog
+
+from bot.telemetry import lines
 
 
 def configure(level: str) -> None:
@@ -20,10 +21,10 @@ def configure(level: str) -> None:
     structlog.configure(
         processors=[*shared, structlog.processors.JSONRenderer(ensure_ascii=False)],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stdout),
+        logger_factory=structlog.WriteLoggerFactory(file=lines.stdout()),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stdout)
+    handler = logging.StreamHandler(lines.stdout())
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             processors=[

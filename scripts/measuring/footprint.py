@@ -26,7 +26,7 @@ _STARTS = 3
 async def measure_footprint(setting: Setting) -> list[Figure]:
     """Set-up (first start) is not timed; then each start until `/readyz` says ready."""
     folder = setting.folder / "alone"
-    folder.mkdir(mode=0o755)
+    folder.mkdir()
     try:
         set_up, *_ = await _start(setting, folder)
         starts = [await _start(setting, folder) for _ in range(1 if setting.quick else _STARTS)]

@@ -140,6 +140,8 @@ async def _bot(setting: Setting, port: int, url: str) -> AsyncIterator[_Pids]:
         OPENAI_API_KEY="bench",
         OPENAI_BASE_URL=f"http://127.0.0.1:{model}/v1",
         WORKER_CONCURRENCY="128",
+        INLINE_WORKER="1" if setting.one_command else "0",
+        WORKERS=str(setting.workers),
     )
     slow = ("sandbox.model.model", "--port", str(model), "--delay", str(MODEL_S))
     async with AsyncExitStack() as stack:
@@ -151,15 +153,16 @@ async def _bot(setting: Setting, port: int, url: str) -> AsyncIterator[_Pids]:
 
         stand_in = await start("model", slow)
         web = await start("web", WEB)
-        workers = [await start(f"worker{n}", WORKER) for n in range(setting.workers)]
-        await until_ready(web, port)
-        for worker in workers:
-            await until_said(worker, "worker.started")
-        ours = {
+        ours: dict[str, tuple[int, ...]] = {
             "web": (web.popen.pid,),
-            "worker": tuple(worker.popen.pid for worker in workers),
             "postgres": (postmaster(setting.folder),),
         }
+        if not setting.one_command:
+            workers = [await start(f"worker{n}", WORKER) for n in range(setting.workers)]
+            for worker in workers:
+                await until_said(worker, "worker.started")
+            ours["worker"] = tuple(worker.popen.pid for worker in workers)
+        await until_ready(web, port)
         yield _Pids(ours, (stand_in.popen.pid, os.getpid()))
 
 

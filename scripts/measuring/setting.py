@@ -26,6 +26,7 @@ class Setting:
     quick: bool = False
     messages: int = 1_000_000
     workers: int = 1
+    one_command: bool = False
 
     def environment(self, port: int, **more: str) -> dict[str, str]:
         """What all processes of the bot are given."""
@@ -33,6 +34,7 @@ class Setting:
             "PORT": str(port),
             "DATA_DIR": str(self.folder),
             "FEISHU_DOMAIN": self.platform.url,
+            "FEISHU_CALLS_PER_SECOND": "10000",  # the bot's speed is measured, not Feishu's limit
             "STREAM_REPLIES": "false",
             **more,
         }

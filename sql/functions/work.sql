@@ -184,7 +184,9 @@ begin
     'known', v_known,
     'lost', v_lost,
     'jobs', case when v_known and p_most > 0 then claim_jobs(p_worker, p_queue, p_most) else '[]' end,
-    'suspects', (select coalesce(jsonb_agg(g), '[]') from gone_workers(p_worker) g));
+    'suspects', (select coalesce(jsonb_agg(g), '[]') from gone_workers(p_worker) g),
+    'workers', (select count(*) from procrastinate_workers w
+                where w.last_heartbeat > now() - interval '8 seconds'));
 end
 $$;
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import psycopg
 import pytest
 
@@ -118,6 +120,18 @@ def test_sigterm_hands_back_what_takes_too_long(world: World) -> None:
     world.bot.start_worker()
 
     assert world.settled(question, within_s=10)[0]["content"].endswith("quick")
+
+
+def test_sighup_does_not_end_a_worker_by_itself(world: World) -> None:
+    world.model.control("script", {"rules": [{"reply": {"text": "thought", "delay_s": 1}}]})
+    world.model.control("mode", {"mode": "rules"})
+    question = world.say("Alice", f"@{world.bot_name} think")
+    eventually(world.model.requests, what="the model is asked")
+    world.bot.workers[-1].popen.send_signal(signal.SIGHUP)
+    eventually(lambda: "worker.hung_up" in world.bot.workers[-1].output(), what="it is said")
+
+    assert_answered_once(world, question)
+    assert world.bot.workers[-1].popen.poll() is None
 
 
 def waiting(world: World, function: str) -> bool:

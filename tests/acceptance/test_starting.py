@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 import requests
 
@@ -210,3 +211,19 @@ def _must_end_with(sentence: str, ended: subprocess.CompletedProcess[str]) -> No
     assert len(ended.stderr.strip().splitlines()) == 1
     for secret in (*APP.values(), "hush-hush"):
         assert secret not in ended.stderr
+
+
+def test_a_database_newer_than_the_code_is_said_at_the_start(
+    tmp_path: Path, database_url: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("insert into feishu_bot.migrations (name) values ('9990_new.sql')")
+    environment = {**APP, "DATABASE_URL": database_url, "DATA_DIR": str(tmp_path),
+                   "FEISHU_DOMAIN": "http://127.0.0.1:9"}  # fmt: skip
+    worker = start("worker", WORKER, tmp_path, environment)
+    try:
+        eventually(lambda: "worker.started" in worker.output(), within_s=40, what=worker.output())
+        (line,) = [line for line in worker.output().splitlines() if '"database.newer"' in line]
+        assert "9990_new.sql" in line
+    finally:
+        stop(worker)

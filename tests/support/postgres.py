@@ -62,7 +62,6 @@ class Server:
 def start_server() -> Server:
     """Starts an embedded server in a folder of its own; it goes when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="bot-tests-"))
-    folder.chmod(0o755)  # the server of a root user runs as another user, who must get in
     # Handlers run last in, first out: the server stops before its folder goes.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     server = Server(embedded.start(folder))

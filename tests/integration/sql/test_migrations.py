@@ -201,6 +201,31 @@ def test_a_server_without_the_roles_gets_them_from_an_owner_who_is_no_superuser(
         assert acts_as(url) == list(ROLES[1:])
 
 
+def test_an_owner_without_privileges_is_told_what_a_superuser_has_to_run() -> None:
+    server = start_server()
+    server.execute("create role plain login nosuperuser")
+    with server.fresh_database(owner="plain") as url:
+        with pytest.raises(migrations.MigrationFailed) as refused:
+            migrations.apply(url)
+        sentence = str(refused.value).split("leaving out what is there: ")[1]
+        statements = sentence.split("CONTEXT")[0].strip()
+        assert "bypassrls" in statements
+
+        server.execute(statements)
+        migrations.apply(url)
+
+        assert acts_as(url) == list(ROLES[1:])
+
+
+def test_what_a_newer_version_has_applied_is_named(database_url: str) -> None:
+    assert migrations.ahead(database_url) == []
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("insert into feishu_bot.migrations (name) values ('9990_new.sql')")
+        connection.execute("insert into feishu_bot.migrations (name) values ('functions fed0')")
+
+    assert migrations.ahead(database_url) == ["9990_new.sql"]
+
+
 def acts_as(url: str) -> list[str]:
     """The roles the owner of the database can take, for the length of a transaction."""
     taken = []

@@ -59,7 +59,7 @@ def checks(queue: Queue) -> Checks:
         supabase_secret_key="sb_secret_1",
         supabase_jwt_secret="a-signing-key-of-these-tests-only-0123456789",
     )
-    return Checks(settings, queue, worker=None, now=lambda: SINCE + 60)  # type: ignore[arg-type]
+    return Checks(settings, queue, workers=None, now=lambda: SINCE + 60)  # type: ignore[arg-type]
 
 
 def test_with_everything_there_nothing_is_degraded(

