@@ -55,7 +55,6 @@ __all__ = [
     "from_card",
     "remove_self_mentions",
     "to_card",
-    "without_at",
 ]
 
 # Feishu calls a bot `app` in what it lists and `bot` in what it pushes.
@@ -226,27 +225,6 @@ def from_card(markdown: str, names: Mapping[str, str] | Roster, *, unescape: Esc
         pieces += [unescape(markdown[done : tag.start()]), f"@{_name_of(tag[1], known)}"]
         done = tag.end()
     return "".join(pieces) + unescape(markdown[done:])
-
-
-def without_at(
-    markdown: str,
-    names: Mapping[str, str] | Roster,
-    *,
-    escape: Escape,
-    open_ids: Collection[str] | None = None,
-) -> str:
-    """Card markdown with at-tags degraded to plain `@Name`; only those of `open_ids` if given.
-
-    For people who left the chat (Feishu: 230099 with ErrCode 100290).
-    """
-    known = _mapping(names)
-
-    def plain(tag: re.Match[str]) -> str:
-        if open_ids is not None and tag[1] not in open_ids:
-            return tag[0]
-        return f"@{escape(_name_of(tag[1], known))}"
-
-    return _AT_TAG.sub(plain, markdown)
 
 
 Meant = Callable[[str], bool]

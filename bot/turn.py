@@ -86,7 +86,7 @@ async def handle_message(
 
 async def handle_recall(services: Services, recall: Recall) -> None:
     """A message was taken back: it leaves transcript and memory, and is not answered any more."""
-    state = await services.store.recall(recall.message_id, recall.chat_id)
+    state = await services.store.take_back(recall.message_id, recall.chat_id)
     if services.queue:
         await asyncio.to_thread(services.queue.forget, message_id=recall.message_id)
     log.info("recalled", message_id=recall.message_id, turn_state=state)

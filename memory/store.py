@@ -227,7 +227,7 @@ class MemoryStore:
         )
         return _message(row) if row else None
 
-    async def recall(self, message_id: str, chat_id: str) -> TurnState | None:
+    async def take_back(self, message_id: str, chat_id: str) -> TurnState | None:
         """A Feishu message was taken back: its copy goes, an unanswered turn is cancelled.
 
         For the service: the event names no sender. Returns the turn's state, None without a turn.

@@ -164,14 +164,6 @@ def plain_text(markdown: str, names: Mapping[str, str]) -> str:
     return _LESS.sub("＜", model_text(markdown, names))
 
 
-def post_markdown(markdown: str) -> str:
-    """For the md tag of a post: as `plain_text`, with at-tags as posts write them."""
-    parts = AT_TAG.split(markdown)
-    texts = [plain_text(text, {}) for text in parts[::2]]
-    ats = [f'<at user_id="{open_id}"></at>' for open_id in parts[1::2]]
-    return texts[0] + "".join(at + text for at, text in zip(ats, texts[1:], strict=True))
-
-
 def _by_region(text: str, prose: Callable[[str], str], code: Callable[[str], str]) -> str:
     return "".join(code(part) if is_code else prose(part) for is_code, part in _regions(text))
 

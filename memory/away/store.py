@@ -231,11 +231,11 @@ class SpoolingStore(MemoryStore):
         )
         self._followed.pop(turn_id, None)
 
-    async def recall(self, message_id: str, chat_id: str) -> TurnState | None:
+    async def take_back(self, message_id: str, chat_id: str) -> TurnState | None:
         """As in the memory; without it what waits of the message goes, and the memory hears of it
         before anything else."""
         try:
-            return await self._steadily(partial(super().recall, message_id, chat_id))
+            return await self._steadily(partial(super().take_back, message_id, chat_id))
         except SpoolUnavailable:
             raise
         except StoreUnavailable as exc:

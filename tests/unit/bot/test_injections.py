@@ -267,7 +267,6 @@ def every_form(pieces: Sequence[str], names: Mapping[str, str]) -> Iterator[str]
     for piece in pieces:
         yield degrading.degrade(piece, NOT_IN_CHAT, names) or ""
         yield markup.plain_text(piece, names)
-        yield markup.post_markdown(markup.name_mentions(piece, names))
 
 
 @pytest.mark.anyio

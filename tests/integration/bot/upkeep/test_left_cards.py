@@ -180,7 +180,7 @@ async def test_a_left_card_gets_the_stored_reply_and_the_other_cards_are_sent(
 async def test_a_left_card_of_a_question_that_was_taken_back_is_withdrawn(worker: Worker) -> None:
     card = await opened(worker.rpc, Group())
     await CardStore(worker.rpc).sent(card, "om_card")
-    await worker.store.recall(card.turn_id, card.context.chat_id)
+    await worker.store.take_back(card.turn_id, card.context.chat_id)
 
     assert await worker.finish() == 1
     assert worker.feishu.names == ["delete_message"]

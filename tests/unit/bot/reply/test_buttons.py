@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.prompt import Answer, PendingAction
-from bot.feishu.cards import answer_card, card_bytes
+from bot.feishu.cards import answer_card
 from bot.feishu.events import CardAction
 from bot.feishu.markup import card_markdown
 from bot.feishu.splitting import MAX_MARKDOWN_BYTES
@@ -27,6 +27,7 @@ from bot.reply.buttons import (
 )
 from memory.kept.buttons import NewButton, new_id
 from memory.models import CardButton
+from tests.support.cards import card_bytes
 
 MAIL = PendingAction(
     id="opaque",
