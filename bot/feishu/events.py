@@ -151,7 +151,7 @@ def to_keep(payload: dict[str, Any]) -> dict[str, Any]:
 
 def parse_envelope(payload: object) -> Envelope:
     """Envelope of a decrypted push, schema 2.0 or the older 1.0. Raises MalformedEvent."""
-    top = as_dict(_storable(payload))
+    top = as_dict(payload)
     event = as_dict(top.get("event"))
     header = as_dict(top.get("header")) or _first_schema(top, event)
     return Envelope(
