@@ -12,6 +12,7 @@ from bot import webhook
 from bot.connections import database_url, open_rpc, require_migrated
 from bot.edge import health
 from bot.edge.beside import Beside
+from bot.edge.intake import Intake
 from bot.edge.presses import Presses
 from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
@@ -20,7 +21,6 @@ from bot.supervision.board import Board
 from bot.telemetry import logs
 
 if TYPE_CHECKING:
-    from bot.edge.intake import Intake
     from bot.edge.long_connection import Listener
 
 
@@ -36,9 +36,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     edge = webhook.Edge(
         encrypt_key=settings.feishu_encrypt_key,
         verification_token=settings.feishu_verification_token,
-        inbox=inbox,
-        presses=presses,
-        reply_in_thread=settings.reply_in_thread,
+        intake=Intake(inbox, presses, settings.reply_in_thread),
     )
     listener = _listener(settings, edge.intake) if settings.long_connection else None
 

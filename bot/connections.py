@@ -15,19 +15,19 @@ from memory.rpc import Rpc
 
 log = structlog.get_logger()
 
-_SERVER = "check host and port, and that the server is up"
+_CHECK = "check DATABASE_URL, its host and port, and that the server is up."
 # libpq and the drivers give a failed connection no code; these are pieces of what they say.
 _SENTENCES = {
-    ("refused",): f"the database of DATABASE_URL refuses the connection: {_SERVER}.",
-    ("timeout", "timed out"): f"the database of DATABASE_URL does not answer in time: {_SERVER}.",
+    ("refused",): f"the database refuses the connection: {_CHECK}",
+    ("timeout", "timed out"): f"the database does not answer in time: {_CHECK}",
     ("resolve host", "translate host", "no such file"): (
-        "the host of DATABASE_URL is not found: check it; special characters of the password are "
-        "percent-encoded."
+        "the host of the database is not found: check DATABASE_URL; special characters of the "
+        "password are percent-encoded."
     ),
     ("password", "user not found", 'role "'): (
-        "the database refuses the user or the password of DATABASE_URL: copy both once more."
+        "the database refuses the user or the password: check DATABASE_URL, copy both once more."
     ),
-    ('database "',): "the server of DATABASE_URL has no database of that name: check the name.",
+    ('database "',): "the server has no database of that name: check DATABASE_URL.",
 }
 
 
@@ -103,7 +103,7 @@ def _why_not(exc: psycopg.Error) -> str:
     for signs, sentence in _SENTENCES.items():
         if any(sign in said for sign in signs):
             return sentence
-    return f"the database of DATABASE_URL does not answer ({type(exc).__name__}): {_SERVER}."
+    return f"the database does not answer ({type(exc).__name__}): {_CHECK}"
 
 
 async def open_rpc(

@@ -14,10 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot import settings_rules as rules
+from bot.mentions import AutoMention, MentionTemplate, auto_mention_of
 from bot.settings_rules import SettingsError as SettingsError
 from memory.tokens import estimate_tokens
 
@@ -80,11 +81,28 @@ class Settings(BaseSettings):
     followup_window_seconds: int = Field(60, ge=0)
     use_llm_judge: bool = False
     group_transcript: Literal["active", "off"] = "active"
-    auto_mention: bool = True
+    auto_mention: AutoMention = "sender"
+    mention_template: str = "{at} "
     allow_mention_all: bool = False
     reply_in_thread: bool = True
     stream_replies: bool = True
     retention_days: int = Field(0, ge=0)
+
+    @field_validator("auto_mention", mode="before")
+    @classmethod
+    def _auto_mention(cls, value: object) -> AutoMention:
+        return auto_mention_of(value)
+
+    @field_validator("mention_template")
+    @classmethod
+    def _mention_template(cls, value: str) -> str:
+        MentionTemplate.parse(value)
+        return value
+
+    @cached_property
+    def template(self) -> MentionTemplate:
+        """`mention_template`, read."""
+        return MentionTemplate.parse(self.mention_template)
 
     @property
     def sandbox(self) -> bool:
@@ -148,7 +166,8 @@ def _given() -> list[str]:
 def _first_sentence(exc: ValidationError) -> str:
     error = exc.errors(include_url=False)[0]
     name = ".".join(str(part) for part in error["loc"]).upper() or "the environment"
-    return f"{name} is not valid: {error['msg']} (got {error.get('input')!r}). See .env.example."
+    reason = error["msg"].removeprefix("Value error, ")
+    return f"{name} is not valid: {reason} (got {error.get('input')!r}). See .env.example."
 
 
 def _require_form(settings: Settings) -> None:

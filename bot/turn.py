@@ -7,7 +7,7 @@ a stored reply is never made again, and Feishu recognises a repeated send by its
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import structlog
@@ -16,20 +16,22 @@ from bot.agents.progress import Progress
 from bot.answer import material
 from bot.answer.answering import answer as answer_question
 from bot.answer.answering import language
-from bot.answer.composing import compose
-from bot.answer.hearing import answered, listen
-from bot.answer.question import Turn, begin, people_of
-from bot.commands.words import quietens
+from bot.answer.composing import NOTHING, compose
+from bot.answer.hearing import before_answer, listen, opening_args
+from bot.answer.question import Turn, begin, knowing, people_of, told
 from bot.feishu import markup
 from bot.feishu.events import MessageEvent, Recall
+from bot.group.store import conversation_of
+from bot.group.transcript import MessageRecord
 from bot.mentions import ALL_NAMES, from_card
 from bot.queue.consumer import Lease
 from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
-from bot.reply.partial import showable
+from bot.reply.partial import showable, status
 from bot.reply.streaming import CardStream, Opening, begin_stream
 from bot.reply.working import showing_work
 from bot.services import Services
+from bot.slash import quietens
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from bot.upkeep.tending import tend_later
@@ -66,6 +68,7 @@ async def handle_message(
     turn = begin(services, event, heard, bot, received_ms, reply_to)
     with metrics.IN_FLIGHT.track_inprogress():
         opened = await _open(services, turn)
+        turn = knowing(turn, conversation_of(opened.conversation))
         reply = opened.reply
         stream = await _stream(services, turn, opened)
         if opened.state == "open":
@@ -75,15 +78,15 @@ async def handle_message(
                 at_work = showing_work(services.feishu, turn.reply_to)
             async with at_work:
                 answer = await (answering or answer_question)(services, turn, opened)
-            reply = await _store(services, turn, answer)
-        outcome = await _deliver(services, turn, opened, reply, stream)
+            reply = await _store(services, turn, answer, NOTHING[language(turn, opened)])
+        outcome = await _deliver(services, turn, opened, reply, stream, lease)
     _report(services, turn, opened, outcome)
     await tend_later(services, turn.context, opened)
 
 
 async def handle_recall(services: Services, recall: Recall) -> None:
     """A message was taken back: it leaves transcript and memory, and is not answered any more."""
-    state = await services.store.recall(recall.message_id, recall.chat_id)
+    state = await services.store.take_back(recall.message_id, recall.chat_id)
     if services.queue:
         await asyncio.to_thread(services.queue.forget, message_id=recall.message_id)
     log.info("recalled", message_id=recall.message_id, turn_state=state)
@@ -96,23 +99,28 @@ def _unreadable_in_group(event: MessageEvent) -> bool:
 
 async def _open(services: Services, turn: Turn) -> OpenTurn:
     with stage("memory_load"):
-        return await services.store.open_turn(
+        return await services.store.begin_turn(
             turn.context,
             turn_id=turn.id,
             content=material.stored_text(turn.event, turn.question),
             actor_name=turn.names.name(turn.event.sender_open_id),
             history_limit=services.settings.history_messages,
             fold_after=services.settings.summary_after_messages,
+            **opening_args(services, turn.event, turn.heard),
         )
 
 
-async def _store(services: Services, turn: Turn, answer: Reply) -> tuple[StoredCard, ...]:
+async def _store(
+    services: Services, turn: Turn, answer: Reply, nothing: str
+) -> tuple[StoredCard, ...]:
     """Composes the exact card texts and stores them as pending, before anything is sent."""
     with stage("memory_save"):
         _, stored = await services.store.record_reply(
             turn.context,
             turn_id=turn.id,
-            cards=compose(services, turn, answer.text, auto_mention=answer.auto_mention),
+            cards=compose(
+                services, turn, answer.text, nothing=nothing, auto_mention=answer.auto_mention
+            ),
             tool_calls=answer.tool_calls,
             buttons=answer.buttons,
         )
@@ -126,7 +134,8 @@ async def _stream(services: Services, turn: Turn, opened: OpenTurn) -> CardStrea
     names = [*people, turn.bot.name, *ALL_NAMES]
 
     def render(progress: Progress) -> str:
-        return compose(services, turn, showable(progress, names, spoken))[0]
+        shown = showable(progress, names, spoken)
+        return compose(services, turn, shown, nothing=status(progress.tool, spoken))[0]
 
     opening = Opening(turn.context, turn.id, turn.target)
     return await begin_stream(services, opening, opened, render)
@@ -138,25 +147,25 @@ async def _deliver(
     opened: OpenTurn,
     reply: tuple[StoredCard, ...],
     stream: CardStream | None,
+    lease: Lease | None,
 ) -> str:
     """Sends what is pending, card by card; what was sent is what is marked sent."""
     if opened.state in _OVER or not reply:
         if stream:
             await stream.withdraw()
         return "duplicate" if opened.state == "sent" else "cancelled"
-    for card in reply:
-        if card.status != "pending":
-            continue
-        try:
-            sent = await _send(services, turn, card, stream)
-        except Undeliverable as exc:
-            await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
-            if stream:
-                await stream.closed()
-            return "failed"
-        await _mark(services, turn, card.chunk, sent)
-    if stream:
-        await stream.closed()
+    pending = [card for card in reply if card.status == "pending"]
+    async with before_answer(services, turn.event, turn.heard, turn.bot) as before:
+        for card in pending:
+            try:
+                sent = await _send(services, turn, card, stream)
+            except Undeliverable as exc:
+                await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
+                return "failed"
+            is_last = card is pending[-1]
+            await _mark(
+                services, turn, card.chunk, sent, await before(), lease if is_last else None
+            )
     return "sent"
 
 
@@ -183,22 +192,30 @@ async def _send(
         )
 
 
-async def _mark(services: Services, turn: Turn, chunk: int, sent: Delivered) -> None:
-    """Stores what was delivered, and tells the group's conversation of it."""
+async def _mark(
+    services: Services,
+    turn: Turn,
+    chunk: int,
+    sent: Delivered,
+    before: Sequence[MessageRecord],
+    lease: Lease | None,
+) -> None:
+    """Stores what was delivered, tells the group's conversation of it and ends the job: all of it
+    or nothing."""
+    spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
+    quiet = quietens(turn.question)
     with stage("memory_save"):
-        await services.store.mark_sent(
+        _, more = await services.store.mark_sent_and_tell(
             turn.context,
             turn_id=turn.id,
             chunk=chunk,
             content=sent.content,
             message_id=sent.message_id,
+            told=None if quiet else told(services, turn, before, spoken, sent.message_id),
+            then=lease.ending() if lease else None,
         )
-    if quietens(turn.question):
-        return
-    spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
-    await answered(
-        services, turn.event, turn.heard, bot=turn.bot, spoken=spoken, sent_id=sent.message_id
-    )
+    if lease and services.store.joins:
+        lease.ended(more)
 
 
 def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> None:

@@ -17,9 +17,8 @@ from flask import Blueprint, Flask, Request, Response, jsonify, request
 from werkzeug.datastructures import Headers
 
 from bot.edge.intake import Intake
-from bot.edge.presses import Presses
 from bot.feishu import crypto, events
-from bot.queue.inbox import Inbox, QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from bot.telemetry import metrics
 
 log = structlog.get_logger()
@@ -41,15 +40,8 @@ class Edge:
 
     encrypt_key: str
     verification_token: str
-    inbox: Inbox
-    presses: Presses | None = None
-    reply_in_thread: bool = True
+    intake: Intake
     clock: Callable[[], float] = time.time
-
-    @property
-    def intake(self) -> Intake:
-        """What genuine deliveries go to."""
-        return Intake(self.inbox, self.presses, self.reply_in_thread, self.clock)
 
 
 def register(app: Flask, edge: Edge) -> None:
@@ -73,7 +65,7 @@ def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
         payload = _verified_payload(edge, incoming.headers, _body(incoming))
         if events.is_url_verification(payload):
             return {"challenge": str(payload.get("challenge", ""))}, 200, "challenge"
-        accepted = edge.intake.accept(events.parse_envelope(payload))
+        accepted = edge.intake.accept(payload)
     except (Refused, events.MalformedEvent) as exc:
         log.warning("webhook.refused", reason=str(exc), bytes=incoming.content_length)
         return {"code": 400, "msg": "bad request"}, 400, "refused"

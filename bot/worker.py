@@ -18,6 +18,7 @@ from functools import partial
 import structlog
 
 from bot.agents.files import check_files
+from bot.answer.giving_up import give_up
 from bot.clicks import handle_click
 from bot.connections import database_url, require_migrated
 from bot.ending import ended
@@ -33,7 +34,7 @@ from bot.starting import look_at_database, look_at_names, one_sentence, require_
 from bot.supervision import plan
 from bot.telemetry import logs, metrics
 from bot.turn import handle_message, handle_recall
-from bot.upkeep.janitor import give_up, keep_order
+from bot.upkeep.janitor import keep_order
 from bot.upkeep.left_cards import tend_left_cards
 from bot.upkeep.standing import Standing
 from bot.upkeep.tending import handle_tending

@@ -75,6 +75,8 @@ class OpenTurn:
 
     `fold_due`: enough messages lie between summary and history to be folded (`memory.summary`).
 
+    `conversation`: the chat's, as `begin_turn` found it, for `bot.group`; None when none is on.
+
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
     """
 
@@ -86,6 +88,7 @@ class OpenTurn:
     registry: tuple[Mapping[str, Any], ...] = ()
     summary: Summary | None = None
     fold_due: bool = False
+    conversation: Mapping[str, Any] | None = None
     degraded: bool = False
 
 

@@ -24,7 +24,7 @@ from memory.models import (
     WorkingMemory,
 )
 from memory.recall.passages import Likeness, Passage, RecallScope, passages, recall_params
-from memory.rpc import Json, Rpc, call_as
+from memory.rpc import JoiningRpc, Json, Rpc, Statement, call_as
 from memory.scope import AgentMemoryContext
 
 
@@ -57,28 +57,51 @@ class MemoryStore:
         the question last. With `fold_after` comes the summary of what was before, and `fold_due`
         when so many messages are in neither; 0 leaves out both.
         """
-        row = await self._call(
-            "open_turn",
-            context,
-            p_turn_id=turn_id,
-            p_chat_id=context.chat_id,
-            p_root_id=context.root_id,
-            p_tenant_key=context.tenant_key,
-            p_actor_name=actor_name,
-            p_content=content,
-            p_history_limit=history_limit,
-            p_fold_after=fold_after,
+        return _opened(
+            await self._call(
+                "open_turn",
+                context,
+                p_turn_id=turn_id,
+                **_place(context),
+                p_actor_name=actor_name,
+                p_content=content,
+                p_history_limit=history_limit,
+                p_fold_after=fold_after,
+            )
         )
-        summary = row.get("summary")
-        return OpenTurn(
-            state=row["state"],
-            attempts=row["attempts"],
-            reply=_cards(row["reply"]),
-            history=tuple(map(_message, row.get("history", ()))),
-            working_memory=WorkingMemory(**row.get("working_memory", {})),
-            registry=tuple(row.get("registry", ())),
-            summary=Summary(**summary) if summary else None,
-            fold_due=row.get("fold_due", False),
+
+    async def begin_turn(
+        self,
+        context: AgentMemoryContext,
+        *,
+        turn_id: str,
+        content: str,
+        actor_name: str = "",
+        history_limit: int = 10,
+        fold_after: int = 0,
+        heard: Mapping[str, object] | None = None,
+        decision: Mapping[str, object] | None = None,
+    ) -> OpenTurn:
+        """`open_turn` together with what comes before it: the message is recorded in the chat's
+        conversation, and the decision to answer it is stored.
+
+        `heard` are the arguments of the SQL function `append_to_conversation`, `decision` those of
+        `log_decision`; None: that was done before, or is not to be done. Where an earlier decision
+        on the message says no, the turn comes back as cancelled.
+        """
+        return _opened(
+            await self._call(
+                "begin_turn",
+                context,
+                p_turn_id=turn_id,
+                **_place(context),
+                p_actor_name=actor_name,
+                p_content=content,
+                p_history_limit=history_limit,
+                p_fold_after=fold_after,
+                p_heard=_dump(heard) if heard else None,
+                p_decision=_dump(decision) if decision else None,
+            )
         )
 
     async def record_reply(
@@ -127,6 +150,47 @@ class MemoryStore:
         state: TurnState = row["state"]
         return state
 
+    async def mark_sent_and_tell(
+        self,
+        context: AgentMemoryContext,
+        *,
+        turn_id: str,
+        chunk: int,
+        content: str,
+        message_id: str,
+        told: Mapping[str, object] | None = None,
+        then: Statement | None = None,
+    ) -> tuple[TurnState, Json]:
+        """`mark_sent`, and what else is written when a card was delivered, in one transaction.
+
+        `told`, the arguments of the SQL function `tell_conversation`, records the answer in the
+        chat's conversation. `then` is run in the same transaction where the transport can
+        (`joins`); its result comes second.
+        """
+        params = {
+            **context.identity(),
+            "p_turn_id": turn_id,
+            "p_chunk": chunk,
+            "p_content": content,
+            "p_message_id": message_id,
+            "p_chat_id": context.chat_id,
+            "p_tenant_key": context.tenant_key,
+            "p_told": _dump(told) if told else None,
+        }
+        result = None
+        if then and isinstance(self._rpc, JoiningRpc):
+            call = self._rpc.call_and("mark_sent_and_tell", params, context, then)
+            row, result = await call
+        else:
+            row = await self._rpc.call("mark_sent_and_tell", params, context)
+        state: TurnState = row["state"]
+        return state, result
+
+    @property
+    def joins(self) -> bool:
+        """Whether a statement of the caller's can be part of a call's transaction."""
+        return isinstance(self._rpc, JoiningRpc)
+
     async def mark_failed(self, context: AgentMemoryContext, *, turn_id: str, error: str) -> None:
         """What is pending will never be delivered. `error`: a code and reason, no message text."""
         await self._call("mark_failed", context, p_turn_id=turn_id, p_error=error)
@@ -163,7 +227,7 @@ class MemoryStore:
         )
         return _message(row) if row else None
 
-    async def recall(self, message_id: str, chat_id: str) -> TurnState | None:
+    async def take_back(self, message_id: str, chat_id: str) -> TurnState | None:
         """A Feishu message was taken back: its copy goes, an unanswered turn is cancelled.
 
         For the service: the event names no sender. Returns the turn's state, None without a turn.
@@ -237,6 +301,29 @@ class MemoryStore:
 
     async def _call(self, function: str, context: AgentMemoryContext, **params: object) -> Json:
         return await call_as(self._rpc, function, context, **params)
+
+
+def _place(context: AgentMemoryContext) -> dict[str, object]:
+    return {
+        "p_chat_id": context.chat_id,
+        "p_root_id": context.root_id,
+        "p_tenant_key": context.tenant_key,
+    }
+
+
+def _opened(row: Mapping[str, Any]) -> OpenTurn:
+    summary = row.get("summary")
+    return OpenTurn(
+        state=row["state"],
+        attempts=row["attempts"],
+        reply=_cards(row["reply"]),
+        history=tuple(map(_message, row.get("history", ()))),
+        working_memory=WorkingMemory(**row.get("working_memory", {})),
+        registry=tuple(row.get("registry", ())),
+        summary=Summary(**summary) if summary else None,
+        fold_due=row.get("fold_due", False),
+        conversation=row.get("conversation"),
+    )
 
 
 def _filters(

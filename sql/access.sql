@@ -10,7 +10,8 @@ declare
   -- functions of tables that a turn writes to are among them.
   of_a_turn constant text[] := '{
     claim, token_auth_user, require_identity,
-    open_turn, turn_reply, record_reply, mark_sent, mark_failed, restore_turn,
+    open_turn, begin_turn, turn_reply, record_reply, mark_sent, mark_sent_and_tell, mark_failed,
+    restore_turn,
     conversation_history, said_message, start_afresh, memory_overview,
     get_working_memory, merge_patch, merge_working_memory, clear_working_memory,
     drop_working_memory_of_chat, record_working_memory_change,
@@ -20,10 +21,11 @@ declare
     recall_stem, recall_tokens, recall_terms, index_turn, recall,
     recall_alike, messages_to_embed, save_embeddings, drop_embedding,
     load_conversation, chat_is_quiet, add_to_transcript, begin_conversation,
-    append_to_conversation, continue_conversation, remove_from_conversation, finish_conversation,
+    extend_conversation, append_to_conversation, tell_conversation, continue_conversation,
+    remove_from_conversation, finish_conversation,
     set_chat_quiet, log_decision,
     record_reply_with_buttons, place_buttons, press_button,
-    card_block, card_row, keep_card, resume_card, note_card,
+    card_block, card_row, keep_card, resume_card, note_card, leave_card,
     open_fold, save_summary,
     feishu_person, drop_words_of_messages
   }';

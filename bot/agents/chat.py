@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bot.agents.endpoint import Endpoint, StreamOptionsRefused
+from bot.agents.endpoint import Endpoint
 from bot.agents.gathering import Gathering
 from bot.agents.lenient_json import dumps, loads
-from bot.agents.model import ModelFailed, OnText, Request, Response, StreamBroken
+from bot.agents.model import (
+    ModelFailed,
+    OnText,
+    Request,
+    Response,
+    StreamBroken,
+    StreamOptionsRefused,
+)
 from bot.agents.server_events import EventReader
 
 if TYPE_CHECKING:

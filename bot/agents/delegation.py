@@ -13,6 +13,7 @@ from bot.agents.specialists import Specialist
 from bot.agents.toolkit import Toolkit
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import FinalAnswer, Tool, ToolFailed, tool
+from bot.mentions import AutoMention
 
 _ABOUT = (
     "Hand a task to a specialist, who sees this conversation, memory and transcript too. "
@@ -48,9 +49,9 @@ class Delegation:
         )
         return tool(self.ask, name="ask_specialist", description=_ABOUT + listing, sequential=True)
 
-    def auto_mention(self, consulted: Sequence[str]) -> bool:
-        """Whether the sender is addressed: as the specialist asked last has it."""
-        return self._specialists[consulted[-1]].auto_mention if consulted else True
+    def auto_mention(self, consulted: Sequence[str]) -> AutoMention | None:
+        """Whom the answer addresses: as the specialist asked last has it; None: as usual."""
+        return self._specialists[consulted[-1]].auto_mention if consulted else None
 
     async def ask(
         self, deps: ToolDeps, name: str, task: str, answers_the_person: bool = True

@@ -7,18 +7,12 @@ import importlib
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from bot.agents.model import ModelFailed
-
 if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
 TIMEOUT_S = 60.0
 RETRIES = 2
-
-
-class StreamOptionsRefused(ModelFailed):
-    """The endpoint does not know the field `stream_options`."""
 
 
 class Endpoint:

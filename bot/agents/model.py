@@ -33,6 +33,10 @@ class StreamBroken(ModelFailed):
     """A stream ended before the response was complete."""
 
 
+class StreamOptionsRefused(ModelFailed):
+    """The endpoint does not know the field `stream_options`."""
+
+
 class Declined(Exception):
     """The model refused, or a filter did. The message is what was said about it, or nothing."""
 

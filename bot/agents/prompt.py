@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.mentions import AutoMention
 from memory.context import Message
 from memory.models import WorkingMemory
 from memory.scope import AgentMemoryContext
@@ -133,7 +134,7 @@ class Answer:
     """The model's text, the tool calls it made, and tokens in and out as reported.
 
     `follow_ups` become buttons; `pending_actions` wait for a confirmation by button;
-    `auto_mention` is False when the specialist that answered is not to address the sender.
+    `auto_mention` is whom the specialist that answered addresses, None: as the setting has it.
     `cut_short` is why an honest sentence stands in place of an answer (a limit, for logs), or "".
 
     """
@@ -145,7 +146,7 @@ class Answer:
     follow_ups: tuple[str, ...] = ()
     pending_actions: tuple[PendingAction, ...] = ()
     specialists: tuple[str, ...] = ()
-    auto_mention: bool = True
+    auto_mention: AutoMention | None = None
     cut_short: str = ""
 
 

@@ -16,8 +16,7 @@ import openai
 from aiohttp import ClientError
 from openai import AsyncOpenAI, AsyncStream, DefaultAioHttpClient
 
-from bot.agents.endpoint import StreamOptionsRefused
-from bot.agents.model import Declined, ModelFailed, StreamBroken
+from bot.agents.model import Declined, ModelFailed, StreamBroken, StreamOptionsRefused
 
 # People pause between questions; a new connection is a new TLS handshake.
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=30.0)

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from bot.mentions import AutoMention, auto_mention_of
+
 FOLDER = Path(__file__).with_suffix("")
 
 _KEYS = ("name", "description", "tools", "model", "auto_mention")
@@ -31,7 +33,7 @@ class SpecialistInvalid(Exception):
 class Specialist:
     """Who answers what: `tools` are the only tools it may use (`server__*`: all of a server's).
 
-    `model` None: the manager's. `auto_mention` False: its answers do not address the sender.
+    `model` None: the manager's. `auto_mention`: whom its answers address; None: as set for all.
     """
 
     name: str
@@ -39,7 +41,7 @@ class Specialist:
     instructions: str
     tools: tuple[str, ...] = ()
     model: str | None = None
-    auto_mention: bool = True
+    auto_mention: AutoMention | None = None
 
     def may_use(self, tool: str) -> bool:
         return listed(tool, self.tools)
@@ -96,7 +98,7 @@ class _Source:
             instructions=self._body,
             tools=self._tools(known_tools),
             model=self._text("model") if "model" in self._values else None,
-            auto_mention=self._flag("auto_mention", default=True),
+            auto_mention=self._auto_mention(),
         )
 
     def _split(self, lines: list[str]) -> tuple[str, str, int]:
@@ -140,11 +142,12 @@ class _Source:
             raise self.invalid(key, f"{key} must be a text that is not empty, not {value!r}")
         return value.strip()
 
-    def _flag(self, key: str, *, default: bool) -> bool:
-        value = self._values.get(key, default)
-        if not isinstance(value, bool):
-            raise self.invalid(key, f"{key} must be true or false, not {value!r}")
-        return value
+    def _auto_mention(self) -> AutoMention | None:
+        value = self._values.get("auto_mention")
+        try:
+            return None if value is None else auto_mention_of(value)
+        except ValueError as exc:
+            raise self.invalid("auto_mention", f"auto_mention: {exc}") from exc
 
     def _tools(self, known_tools: Collection[str]) -> tuple[str, ...]:
         value = self._values.get("tools") or []

@@ -13,12 +13,12 @@ from bot.answer import material
 from bot.answer.prompting import Scene, build_prompt
 from bot.answer.question import Turn
 from bot.commands.doing import Asked, answer_command
-from bot.commands.words import parse
 from bot.group.decisions import Reason
 from bot.group.transcript import transcript
 from bot.languages import Language, language_of
 from bot.reply.buttons import Reply, reply_of
 from bot.services import Services
+from bot.slash import parse
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from memory.errors import StoreError, StoreUnavailable

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
 from bot.conversation import ConversationManager, ResponseDecider
+from bot.ending import ended
 from bot.feishu import events
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
-from bot.group.decisions import Decision, IncomingMessage
-from bot.group.store import ChatConversations
+from bot.group.decisions import Decision, IncomingMessage, decide_start
+from bot.group.store import ChatConversations, decision_args, heard_args, told_args
 from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
 from bot.people.names import Names
@@ -37,48 +39,85 @@ _LOOK_BACK_TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A message, the decision on it, and the group conversation it belongs to, if one is on."""
+    """A message, the decision on it, and the group conversation it belongs to, if one is on.
+
+    What is not `kept` is still to be recorded and stored, with the opening of the turn.
+    """
 
     message: IncomingMessage
     decision: Decision
     conversation: ChannelConversation | None = None
+    kept: bool = True
 
 
 async def listen(services: Services, event: MessageEvent, bot: Person) -> Heard:
-    """Records and decides. Every decision is one log line, one count and one row."""
+    """Decides, and records what is not answered. Every decision is one log line and one count.
+
+    Who is asked outright by a person needs to know nothing for that: such a message is recorded,
+    and the decision stored, by the opening of its turn.
+    """
     message = await _incoming(services, event, bot)
+    if _asked_outright(event, message, bot):
+        decision = decide_start(message, (), bot.open_id)
+        _say(event, message, decision)
+        return Heard(message, decision, kept=False)
     conversation = await _record(services, event, message, bot)
     decider = ResponseDecider(
         bot.open_id, services.settings.followup_window_seconds, services.judge
     )
     recent = conversation.messages if conversation else await _loop_memory(services, event, message)
     decision = await decider.decide(message, conversation, recent)
-    decision = await _log(services, event, message, decision)
+    decision = await _store_decision(services, event, message, decision)
+    _say(event, message, decision)
     return Heard(message, decision, conversation)
 
 
-async def answered(
-    services: Services, event: MessageEvent, heard: Heard, *, bot: Person, spoken: str, sent_id: str
-) -> None:
-    """A reply was delivered: it starts the conversation of the chat, or goes on with it."""
+def opening_args(
+    services: Services, event: MessageEvent, heard: Heard
+) -> dict[str, Mapping[str, object]]:
+    """What `MemoryStore.begin_turn` has to record and store of a message."""
+    if heard.kept or event.chat_type == "p2p":
+        return {}
+    args: dict[str, Mapping[str, object]] = {
+        "decision": decision_args(heard.message, heard.decision)
+    }
+    if _follows(services, event):
+        args["heard"] = heard_args(heard.message.record(), _timeout_ms(services))
+    return args
+
+
+def told_args_of(
+    services: Services, event: MessageEvent, before: Sequence[MessageRecord], record: MessageRecord
+) -> dict[str, object] | None:
+    """What the conversation of the chat is told of a delivered reply (`record`): it goes on with
+    it, or begins with it after what was said `before`. None where conversations are not followed.
+    """
     if not _follows(services, event):
+        return None
+    return told_args((*before, record), record.timestamp, _timeout_ms(services))
+
+
+@contextlib.asynccontextmanager
+async def before_answer(
+    services: Services, event: MessageEvent, heard: Heard, bot: Person
+) -> AsyncIterator[Callable[[], Awaitable[tuple[MessageRecord, ...]]]]:
+    """What was said before an answer that begins a conversation, looked up while it is sent."""
+    if heard.conversation or not _follows(services, event):
+        yield _nothing
         return
-    conversations = _conversations(services, event)
-    record = MessageRecord(
-        author=bot.name,
-        author_id=bot.open_id,
-        content=spoken,
-        timestamp=int(services.clock() * 1000),
-        is_bot=True,
-        message_id=sent_id,
-        root_id=event.root_id or (event.message_id if services.settings.reply_in_thread else None),
-    )
-    with contextlib.suppress(StoreUnavailable):
-        if heard.conversation is None:
-            before = await recent_messages(services, event, bot)
-            await conversations.go_on(event.chat_id, (*before, heard.message.record()), record)
-        else:
-            await conversations.record_bot_response(event.chat_id, record)
+    looking = asyncio.create_task(recent_messages(services, event, bot))
+
+    async def before() -> tuple[MessageRecord, ...]:
+        return (*await looking, heard.message.record())
+
+    try:
+        yield before
+    finally:
+        await ended([looking])
+
+
+async def _nothing() -> tuple[MessageRecord, ...]:
+    return ()
 
 
 async def recent_messages(
@@ -166,12 +205,23 @@ async def _loop_memory(
     return last.messages if last else ()
 
 
-async def _log(
+async def _store_decision(
     services: Services, event: MessageEvent, message: IncomingMessage, decision: Decision
 ) -> Decision:
     if event.chat_type != "p2p":
         with contextlib.suppress(StoreUnavailable):
-            decision = await _store(services, event).log_decision(message, decision)
+            return await _store(services, event).log_decision(message, decision)
+    return decision
+
+
+def _asked_outright(event: MessageEvent, message: IncomingMessage, bot: Person) -> bool:
+    """By a person, beyond doubt, and with words (a picture alone is answered in p2p only)."""
+    by_person = not message.is_bot and message.author_id != bot.open_id
+    readable = event.chat_type == "p2p" or bool(event.text.strip())
+    return message.is_explicit and by_person and readable
+
+
+def _say(event: MessageEvent, message: IncomingMessage, decision: Decision) -> None:
     metrics.DECISIONS.labels(respond=decision.respond, reason=decision.reason.value).inc()
     log.info(
         "decision",
@@ -183,7 +233,6 @@ async def _log(
         since_bot_ms=decision.since_bot_ms,
         judge_ms=decision.judge_ms,
     )
-    return decision
 
 
 def _follows(services: Services, event: MessageEvent) -> bool:
@@ -200,6 +249,10 @@ def _store(services: Services, event: MessageEvent) -> ChatConversations:
         tenant_key=event.tenant_key,
     )
     return ChatConversations(services.rpc, context)
+
+
+def _timeout_ms(services: Services) -> int:
+    return int(services.settings.conversation_timeout_seconds * 1000)
 
 
 def _conversations(services: Services, event: MessageEvent) -> ConversationManager:

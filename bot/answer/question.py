@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import structlog
 
 from bot.agents.progress import OnProgress
-from bot.answer.hearing import Heard
+from bot.answer.hearing import Heard, told_args_of
 from bot.feishu import events
 from bot.feishu.events import MessageEvent
+from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
 from bot.people.names import Names
 from bot.reply.delivery import Target
@@ -90,6 +92,13 @@ def begin(
     )
 
 
+def knowing(turn: Turn, conversation: ChannelConversation | None) -> Turn:
+    """The turn with the chat's conversation, where that was not known before it was opened."""
+    if conversation is None:
+        return turn
+    return replace(turn, heard=replace(turn.heard, conversation=conversation))
+
+
 def subject_of(event: MessageEvent, bot_open_id: str) -> str:
     """Whose memory is meant: the first mentioned human, else the sender (by open_id)."""
     for mention in event.mentions:
@@ -104,3 +113,22 @@ def people_of(turn: Turn) -> list[str]:
     talking = list(turn.heard.conversation.participants) if turn.heard.conversation else []
     known = [turn.event.sender_open_id, turn.context.user_id, *mentioned, *talking]
     return [open_id for open_id in dict.fromkeys(known) if open_id and open_id != turn.bot.open_id]
+
+
+def told(
+    services: Services, turn: Turn, before: Sequence[MessageRecord], spoken: str, message_id: str
+) -> dict[str, object] | None:
+    """What the chat's conversation is told when a card was delivered as `message_id`."""
+    event = turn.event
+    in_thread = services.settings.reply_in_thread
+    record = MessageRecord(
+        author=turn.bot.name,
+        author_id=turn.bot.open_id,
+        content=spoken,
+        timestamp=int(services.clock() * 1000),
+        is_bot=True,
+        message_id=message_id,
+        root_id=event.root_id or (event.message_id if in_thread else None),
+        ours=True,
+    )
+    return told_args_of(services, event, before, record)

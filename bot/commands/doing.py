@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from bot.commands import texts as texts
-from bot.commands.words import Command, CommandName, means_everything, means_thread
 from bot.conversation import ConversationManager
 from bot.feishu import markup
 from bot.group.store import ChatConversations
 from bot.languages import Language
 from bot.mentions import from_card
-from bot.reply.buttons import CANCEL, CONFIRM, Decision, Reply, decision, follow_ups
+from bot.reply.buttons import CANCEL, CONFIRM, Decision, Reply, decision, offered
 from bot.services import Services
+from bot.slash import Command, CommandName, means_everything, means_thread
 from memory.errors import StoreUnavailable
 from memory.kept.buttons import ChatType, NewButton, new_id
 from memory.kept.notes import NoteStore
@@ -51,8 +51,8 @@ async def answer_command(services: Services, asked: Asked) -> Reply | None:
 
 
 async def _help(services: Services, asked: Asked) -> Reply:
-    offered = follow_ups(texts.HELP_BUTTONS[asked.language], asked.chat_type)
-    return Reply(texts.HELP[asked.language], offered)
+    commands = offered(texts.HELP_BUTTONS[asked.language], asked.chat_type)
+    return Reply(texts.HELP[asked.language], commands)
 
 
 async def _new(services: Services, asked: Asked) -> Reply:

@@ -46,7 +46,7 @@ def receive(intake: Intake, message: bytes) -> Ack:
 
 def _taken(intake: Intake, message: bytes) -> tuple[Ack, str]:
     try:
-        accepted = intake.accept(events.parse_envelope(_payload(message)))
+        accepted = intake.accept(_payload(message))
     except events.MalformedEvent as exc:
         log.warning("webhook.refused", reason=str(exc), bytes=len(message))
         return Ack(), "refused"
@@ -56,11 +56,14 @@ def _taken(intake: Intake, message: bytes) -> tuple[Ack, str]:
     return Ack(answer=accepted.answer), accepted.outcome
 
 
-def _payload(message: bytes) -> Any:
+def _payload(message: bytes) -> dict[str, Any]:
     try:
-        return json.loads(message)
+        payload = json.loads(message)
     except (ValueError, RecursionError) as exc:
         raise events.MalformedEvent("not JSON") from exc
+    if not isinstance(payload, dict):
+        raise events.MalformedEvent("not a JSON object")
+    return payload
 
 
 class Listener:

@@ -11,54 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.feishu.markup import (
-    AT_ALL,
-    AT_TAG,
-    at_tag,
-    card_markdown,
-    escape,
-    inert_images,
-    model_text,
-    name_mentions,
-    plain_text,
-    post_markdown,
-    unescape,
-)
-from bot.feishu.splitting import (
-    MAX_MARKDOWN_BYTES,
-    MAX_TABLES,
-    degrade,
-    encoded_size,
-    split_markdown,
-)
-
-__all__ = [
-    "ANSWER_ID",
-    "AT_ALL",
-    "MAX_CARD_BYTES",
-    "MAX_MARKDOWN_BYTES",
-    "MAX_TABLES",
-    "Button",
-    "answer_card",
-    "at_tag",
-    "card_bytes",
-    "card_content",
-    "card_markdown",
-    "degrade",
-    "encoded_size",
-    "entity_content",
-    "escape",
-    "inert_images",
-    "model_text",
-    "name_mentions",
-    "plain_text",
-    "post_content",
-    "post_markdown",
-    "reply_uuid",
-    "split_markdown",
-    "text_content",
-    "unescape",
-]
+from bot.feishu.markup import AT_TAG, plain_text
+from memory.text import one_line
 
 ANSWER_ID = "answer"
 MAX_CARD_BYTES = 30_000
@@ -134,7 +88,7 @@ def _button(number: int, button: Button) -> dict[str, Any]:
 def _summary(markdown: str) -> str:
     """The first words without markup."""
     head = plain_text(AT_TAG.sub("", markdown[: 20 * _SUMMARY_CHARS]), {})
-    return " ".join(_MARKS.sub("", head).split())[:_SUMMARY_CHARS]
+    return one_line(_MARKS.sub("", head))[:_SUMMARY_CHARS]
 
 
 def card_content(card: dict[str, Any]) -> str:
@@ -142,19 +96,9 @@ def card_content(card: dict[str, Any]) -> str:
     return _json(card)
 
 
-def card_bytes(card: dict[str, Any]) -> int:
-    """Bytes the card takes in the request body; Feishu refuses more than MAX_CARD_BYTES."""
-    return len(json.dumps(_json(card), ensure_ascii=False).encode("utf-8", "replace"))
-
-
 def entity_content(card_id: str) -> str:
     """`content` of an interactive message that shows a CardKit card."""
     return _json({"type": "card", "data": {"card_id": card_id}})
-
-
-def post_content(markdown: str) -> str:
-    """`content` of a post with one md element; give it `post_markdown(…)`."""
-    return _json({"zh_cn": {"title": "", "content": [[{"tag": "md", "text": markdown}]]}})
 
 
 def text_content(text: str) -> str:

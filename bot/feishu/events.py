@@ -45,6 +45,23 @@ class Envelope:
 
 
 @dataclass(frozen=True, slots=True)
+class Delivery:
+    """What the edge needs to know of a push: its kind, and the ids by which it is routed.
+
+    `key` is what makes a delivery the same one. For messages Feishu says to use message_id: a
+    message may come twice under two event ids. The ids of the message are "" for other kinds.
+    """
+
+    event_type: str
+    event_id: str
+    key: str
+    message_id: str = ""
+    root_id: str = ""
+    chat_id: str = ""
+    chat_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MessageEvent:
     """A message someone sent. Absent ids are "". `template` is `text` with the mention keys still
     in place; `sender_type` is user or bot; `chat_type` is p2p or group."""
@@ -102,9 +119,39 @@ def is_url_verification(payload: object) -> bool:
     return as_dict(payload).get("type") == "url_verification"
 
 
+def parse_delivery(payload: object) -> Delivery:
+    """The ids of a decrypted push and nothing else of it. Raises MalformedEvent without them."""
+    top = as_dict(payload)
+    event = as_dict(top.get("event"))
+    header = as_dict(top.get("header")) or _first_schema(top, event)
+    event_id, event_type = _required(header, "event_id"), _required(header, "event_type")
+    if event_type != MESSAGE_RECEIVED:
+        return Delivery(event_type, event_id, f"event:{event_id}")
+    message = as_dict(event.get("message"))
+    message_id = _required(message, "message_id")
+    return Delivery(
+        event_type,
+        event_id,
+        f"message:{message_id}",
+        message_id=message_id,
+        root_id=as_text(message.get("root_id")),
+        chat_id=_required(message, "chat_id"),
+        chat_type=as_text(message.get("chat_type")),
+    )
+
+
+def to_keep(payload: dict[str, Any]) -> dict[str, Any]:
+    """The push as the queue keeps it: unchanged but for the verification token, which nobody needs
+    again, and for the characters that Postgres refuses. Raises MalformedEvent."""
+    kept = {name: value for name, value in payload.items() if name != "token"}
+    if isinstance(header := payload.get("header"), dict):
+        kept["header"] = {name: value for name, value in header.items() if name != "token"}
+    return as_dict(_storable(kept))
+
+
 def parse_envelope(payload: object) -> Envelope:
     """Envelope of a decrypted push, schema 2.0 or the older 1.0. Raises MalformedEvent."""
-    top = as_dict(_storable(payload))
+    top = as_dict(payload)
     event = as_dict(top.get("event"))
     header = as_dict(top.get("header")) or _first_schema(top, event)
     return Envelope(
@@ -249,12 +296,3 @@ def parse_recall(envelope: Envelope) -> Recall:
         chat_id=as_text(envelope.event.get("chat_id")),
         recall_time_ms=milliseconds(envelope.event.get("recall_time")),
     )
-
-
-def dedupe_key(envelope: Envelope) -> str:
-    """What makes a delivery the same one. For messages Feishu says to use message_id: a message
-    may come twice under two event ids."""
-    message_id = as_text(as_dict(envelope.event.get("message")).get("message_id"))
-    if envelope.event_type == MESSAGE_RECEIVED and message_id:
-        return f"message:{message_id}"
-    return f"event:{envelope.event_id}"

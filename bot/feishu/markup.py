@@ -9,6 +9,8 @@ entity would be shown as such, so that code in plain fences stays as it is.
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from bot.markdown import certain_spans, code_starts
+
 AT_ALL = "<at id=all></at>"
 
 _OPEN_ID = re.compile(r"ou_[0-9A-Za-z_-]{1,64}")
@@ -18,13 +20,22 @@ _TAGS = "at|person|font|text_tag|link|local_datetime|number_tag|audio|video|img|
 # `<` stays where no parser can see a tag: before a digit, `=`, `-`, `<`, or one space and a word
 # that is no tag name.
 _LESS = re.compile(rf"<(?![0-9=\-<]| (?!/?(?:{_TAGS})\b)[^\s/!?<])", re.IGNORECASE)
-_ENTITY = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};)")
+# Some readers take the entity of a `<` without its semicolon too.
+_ENTITY = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};|lt|#0*60(?!\d)|#x0*3c)", re.IGNORECASE)
 _ESCAPED = re.compile(r"&#(33|38|60);")
 _FENCED_AT = re.compile(r"<(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
 _FENCED_AT_ESCAPED = re.compile(r"<\u200b(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
 _FENCE_LINE = re.compile(r"```[0-9A-Za-z_+#.-]{0,20}[ \t]*\r?")
 _FENCE_END = re.compile(r"```[ \t]*\r?")
 _IMAGE = re.compile(r"!\[([^\[\]\n]{0,500})\]\(([^()\s]{0,2000})(?: \"[^\"\n]{0,200}\")?\)|!(?=\[)")
+# A link as models write it, or what may begin one in a way that only a whole parser could follow.
+_LINK = re.compile(
+    r"(?<!!)\[([^\[\]\n]{0,500})\]\(([^()\s]{0,2000})(?: \"[^\"\n]{0,200}\")?\)"
+    r"|\]\((?!(?:https?://|mailto:)[^()\s\\]{1,2000}\))",
+    re.IGNORECASE,
+)
+_DEFINITION = re.compile(r"^( {0,3}\[[^\[\]\n]{1,500}\]):(?!\s*(?:https?://|mailto:))", re.I | re.M)
+_ADDRESS = re.compile(r"(?:https?://|mailto:)[^\s\\]{1,2000}", re.IGNORECASE)
 
 
 def at_tag(open_id: str) -> str:
@@ -73,20 +84,63 @@ def inert_images(markdown: str, known_keys: frozenset[str] = frozenset()) -> str
     one unknown key makes Feishu refuse the whole card (200570)."""
 
     def replace(match: re.Match[str]) -> str:
-        alt, target = match.groups()
-        if target is None:
-            return "&#33;"
-        if target in known_keys:
-            return match.group()
-        is_link = target.startswith(("https://", "http://"))
-        return f"[{alt or target}]({target})" if is_link else alt or "(image)"
+        return match.group() if match[2] in known_keys else _instead_of_image(match)
 
-    return _by_region(markdown, lambda prose: _IMAGE.sub(replace, prose), str)
+    return _outside_code(markdown, lambda prose: _IMAGE.sub(replace, prose))
+
+
+def without_images(markdown: str) -> str:
+    """Escaped `markdown` with no image left, not even in inline code."""
+    return _by_region(markdown, lambda prose: _IMAGE.sub(_instead_of_image, prose), str)
+
+
+def _instead_of_image(match: re.Match[str]) -> str:
+    alt, target = match.groups()
+    if target is None:
+        return "&#33;"
+    is_link = target.startswith(("https://", "http://"))
+    return f"[{alt or target}]({target})" if is_link else alt or "(image)"
+
+
+def safe_links(markdown: str) -> str:
+    """Escaped `markdown` whose links lead to http, https or mailto; others are plain text.
+
+    Source: Feishu, "Rich text (Markdown)": a link needs its scheme, and only those are opened.
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        label, target = match.groups()
+        if target is None:
+            return "]&#40;"
+        return match.group() if _ADDRESS.fullmatch(target) else _as_words(label, target)
+
+    return _outside_code(
+        markdown, lambda prose: _DEFINITION.sub(r"\1&#58;", _LINK.sub(replace, prose))
+    )
+
+
+def without_links(markdown: str) -> str:
+    """Escaped `markdown` with its links as words and addresses in brackets."""
+
+    def replace(match: re.Match[str]) -> str:
+        label, target = match.groups()
+        return "]&#40;" if target is None else _as_words(label, target)
+
+    return _outside_code(markdown, lambda prose: _LINK.sub(replace, prose))
+
+
+def _as_words(label: str, target: str) -> str:
+    return f"{label} ({target})" if label and target and label != target else label or target
+
+
+def as_code(markdown: str) -> str:
+    """Card Markdown as the inside of a plain fence, where entities are shown as they are."""
+    return _FENCED_AT.sub("<\u200b\\1", unescape(markdown)).replace("```", "`\u200b`\u200b`")
 
 
 def card_markdown(text: str, known_images: frozenset[str] = frozenset()) -> str:
     """Text of a person or model as Markdown that is safe in a card; at-tags are added after."""
-    return inert_images(escape(text), known_images)
+    return safe_links(inert_images(escape(text), known_images))
 
 
 def name_mentions(markdown: str, names: Mapping[str, str]) -> str:
@@ -110,16 +164,33 @@ def plain_text(markdown: str, names: Mapping[str, str]) -> str:
     return _LESS.sub("＜", model_text(markdown, names))
 
 
-def post_markdown(markdown: str) -> str:
-    """For the md tag of a post: as `plain_text`, with at-tags as posts write them."""
-    parts = AT_TAG.split(markdown)
-    texts = [plain_text(text, {}) for text in parts[::2]]
-    ats = [f'<at user_id="{open_id}"></at>' for open_id in parts[1::2]]
-    return texts[0] + "".join(at + text for at, text in zip(ats, texts[1:], strict=True))
-
-
 def _by_region(text: str, prose: Callable[[str], str], code: Callable[[str], str]) -> str:
     return "".join(code(part) if is_code else prose(part) for is_code, part in _regions(text))
+
+
+def _outside_code(text: str, prose: Callable[[str], str]) -> str:
+    """`prose` for what is neither in a plain fence nor certainly inline code. All that is looked
+    for there has a bracket."""
+    if "]" not in text:
+        return text
+
+    def line(text: str) -> str:
+        parts, done = [], 0
+        for span in certain_spans(text):
+            parts += [prose(text[done : span.start]), text[span.start : span.end]]
+            done = span.end
+        return "".join(parts) + prose(text[done:])
+
+    def lines(text: str) -> str:
+        if "`" not in text:
+            return prose(text)
+        found = text.split("\n")
+        starts = code_starts(["" if one.startswith("```") else one for one in found])
+        return "\n".join(
+            prose(one) if within else line(one) for one, within in zip(found, starts, strict=True)
+        )
+
+    return _by_region(text, lines, str)
 
 
 def _regions(text: str) -> Iterator[tuple[bool, str]]:

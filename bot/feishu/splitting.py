@@ -1,16 +1,15 @@
-"""Card Markdown cut into pieces that Feishu accepts, and simplified when it does not.
+"""Card Markdown cut into pieces that Feishu accepts.
 
 Sizes are bytes in the request body, where the card is JSON inside JSON. All functions take linear
 time. Source: Feishu, "Reply to a message" (30 KB of request body); the cap on Markdown tables is
-not documented and was seen in practice (230099 with ErrCode 11310).
+four to an element in the documents and was seen to be three (230099 with ErrCode 11310).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.feishu.errors import FeishuError
-from bot.feishu.markup import inert_images, name_mentions
+from bot.markdown import HEADING
 
 # 30 KB less room for the card around the text: buttons, note, summary, ids.
 MAX_MARKDOWN_BYTES = 20_000
@@ -18,6 +17,8 @@ MAX_TABLES = 3
 _SMALLEST = 400
 
 _FENCE = re.compile(r" {0,3}(`{3,8}|~{3,8})([^`~]{0,40})")
+_ADDRESS = re.compile(r"(?:[^\n<]{0,60}<at [^<>]{1,100}></at>[^\n<]{0,60}){1,5}\n?")
+_QUOTED = re.compile(r" {0,3}> ?")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _CONTROL = re.compile(r"[\x00-\x07\x0b\x0e-\x1f]")
 _ATOM = re.compile(
@@ -31,7 +32,7 @@ _ATOM = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class Block:
     """Lines (with their newlines) that belong together. `opening` is repeated before, `closing`
     after each part when the block must be cut."""
 
@@ -42,7 +43,19 @@ class _Block:
 
     @property
     def size(self) -> int:
-        return sum(map(encoded_size, (self.opening, *self.lines, self.closing)))
+        return encoded_size(self.text)
+
+    @property
+    def introduces(self) -> bool:
+        """A heading, or an address in a paragraph of its own: it stands with what follows."""
+        first = self.lines[0] if self.lines and not self.opening else ""
+        alone = not any(line.strip() for line in self.lines[1:])
+        return alone and bool(HEADING.match(first) or _ADDRESS.fullmatch(first))
+
+    @property
+    def is_quote(self) -> bool:
+        said = [line for line in self.lines if line.strip()]
+        return bool(said) and not self.opening and all(map(_QUOTED.match, said))
 
     @property
     def text(self) -> str:
@@ -67,41 +80,53 @@ def split_markdown(
     """
     if max_bytes < _SMALLEST or max_tables < 1:
         raise ValueError(f"A piece needs at least {_SMALLEST} bytes and one table.")
-    blocks = list(_blocks(markdown))
+    blocks = list(blocks_of(markdown))
     tables = sum(block.is_table for block in blocks)
     if encoded_size(markdown) <= max_bytes and tables <= max_tables:
         return [markdown]
-    parts = (part for block in blocks for part in _fitting(block, max_bytes))
+    room = _room(blocks, max_bytes)
+    parts = (part for block in blocks for part in _fitting(block, room))
     pieces = _packed(parts, max_bytes, max_tables)
     return [piece for piece in pieces if piece.strip()] or [""]
 
 
-def _packed(parts: Iterable[_Block], max_bytes: int, max_tables: int) -> Iterator[str]:
-    piece: list[str] = []
+def _room(blocks: Sequence[Block], max_bytes: int) -> int:
+    """Bytes for a part of a block, so that what introduces one is never alone in a piece."""
+    introducing = max((b.size for b in blocks if b.introduces), default=0)
+    return max_bytes - introducing if introducing <= max_bytes // 4 else max_bytes
+
+
+def _packed(parts: Iterable[Block], max_bytes: int, max_tables: int) -> Iterator[str]:
+    piece: list[Block] = []
     size = tables = 0
     for part in parts:
         cost = part.size
         if piece and (size + cost > max_bytes or tables + part.is_table > max_tables):
+            moves = piece[-1].introduces and cost + piece[-1].size <= max_bytes
+            kept = [piece.pop()] if moves else []
             yield _joined(piece)
-            piece, size, tables = [], 0, 0
-        piece.append(part.text)
+            piece, size, tables = kept, sum(one.size for one in kept), 0
+        piece.append(part)
         size += cost
         tables += part.is_table
     yield _joined(piece)
 
 
-def _joined(piece: list[str]) -> str:
-    return "".join(piece).strip("\r\n")
+def _joined(piece: Sequence[Block]) -> str:
+    return "".join(part.text for part in piece).strip("\r\n")
 
 
-def _fitting(block: _Block, max_bytes: int) -> Iterator[_Block]:
+def _fitting(block: Block, max_bytes: int) -> Iterator[Block]:
     """`block`, or parts of it that fit into one piece each."""
     if block.size <= max_bytes:
         yield block
         return
+    if max_bytes >= 2 * _SMALLEST and block.is_quote:
+        yield from _quotes(block, max_bytes)
+        return
     frame = encoded_size(block.opening) + encoded_size(block.closing)
     if frame > max_bytes // 2:
-        block = _Block((*_LINE.findall(block.opening), *block.lines))
+        block = Block((*_LINE.findall(block.opening), *block.lines))
         frame = 0
     # A part may gain a line break (three bytes) where a long line was cut.
     room = max_bytes - frame - 3
@@ -118,10 +143,19 @@ def _fitting(block: _Block, max_bytes: int) -> Iterator[_Block]:
         yield _part(block, lines)
 
 
-def _part(block: _Block, lines: list[str]) -> _Block:
+def _quotes(block: Block, max_bytes: int) -> Iterator[Block]:
+    """A quote in several: what it quotes is cut between its own blocks. A line may be as short as
+    the mark before it, which at most doubles the size."""
+    inside = "".join(_QUOTED.sub("", line, count=1) for line in block.lines)
+    parts = (p for one in blocks_of(inside) for p in _fitting(one, max_bytes // 2 - 10))
+    for piece in _packed(parts, max_bytes // 2 - 10, MAX_TABLES):
+        yield Block((*(f"> {line}\n" for line in piece.split("\n")), "\n"))
+
+
+def _part(block: Block, lines: list[str]) -> Block:
     if block.opening and not lines[-1].endswith("\n"):
         lines = [*lines[:-1], lines[-1] + "\n"]
-    return _Block(tuple(lines), block.opening, block.closing, block.is_table)
+    return Block(tuple(lines), block.opening, block.closing, block.is_table)
 
 
 def _cut(line: str, room: int) -> Iterator[str]:
@@ -141,7 +175,7 @@ def _cut(line: str, room: int) -> Iterator[str]:
     yield "".join(part)
 
 
-def _blocks(markdown: str) -> Iterator[_Block]:
+def blocks_of(markdown: str) -> Iterator[Block]:
     """Paragraphs (with the blank lines after them), fences and tables."""
     lines = _LINE.findall(markdown)
     at = 0
@@ -150,7 +184,7 @@ def _blocks(markdown: str) -> Iterator[_Block]:
         yield block
 
 
-def _next_block(lines: list[str], at: int) -> tuple[_Block, int]:
+def _next_block(lines: list[str], at: int) -> tuple[Block, int]:
     fence = _FENCE.fullmatch(lines[at].rstrip("\r\n"))
     if fence:
         return _fence(lines, at, fence.group(1))
@@ -159,7 +193,7 @@ def _next_block(lines: list[str], at: int) -> tuple[_Block, int]:
     end = at + 1
     while end < len(lines) and not _starts_block(lines, end):
         end += 1
-    return _Block(tuple(lines[at:end])), end
+    return Block(tuple(lines[at:end])), end
 
 
 def _starts_block(lines: list[str], at: int) -> bool:
@@ -167,14 +201,14 @@ def _starts_block(lines: list[str], at: int) -> bool:
     return after_blank or bool(_FENCE.fullmatch(lines[at].rstrip("\r\n"))) or _is_table(lines, at)
 
 
-def _fence(lines: list[str], at: int, mark: str) -> tuple[_Block, int]:
+def _fence(lines: list[str], at: int, mark: str) -> tuple[Block, int]:
     end = at + 1
     while end < len(lines) and not _closes(lines[end], mark):
         end += 1
     closed = lines[end] if end < len(lines) else f"{mark}\n"
     opening = lines[at] if lines[at].endswith("\n") else lines[at] + "\n"
     inner = [line if line.endswith("\n") else line + "\n" for line in lines[at + 1 : end]]
-    return _Block(tuple(inner), opening, closed), end + 1
+    return Block(tuple(inner), opening, closed), end + 1
 
 
 def _closes(line: str, mark: str) -> bool:
@@ -189,38 +223,8 @@ def _is_table(lines: list[str], at: int) -> bool:
     return all("-" in cell and not cell.strip(":").strip("-") for cell in cells)
 
 
-def _table(lines: list[str], at: int) -> tuple[_Block, int]:
+def _table(lines: list[str], at: int) -> tuple[Block, int]:
     end = at + 2
     while end < len(lines) and "|" in lines[end] and not _FENCE.match(lines[end]):
         end += 1
-    return _Block(tuple(lines[at + 2 : end]), "".join(lines[at : at + 2]), "", True), end
-
-
-def degrade(
-    markdown: str, error: FeishuError, names: Mapping[str, str] | None = None
-) -> str | None:
-    """What to put into the card after a 230099, or None when only a post or text is left.
-
-    11310: tables become code; 100290 (someone in an at-tag is not in the chat): tags become
-    names; 200570: images become links. `names` are by open_id.
-    """
-    match error.sub_code:
-        case 11310:
-            simpler = _tables_as_code(markdown, names or {})
-        case 100290:
-            simpler = name_mentions(markdown, names or {})
-        case 200570:
-            simpler = inert_images(markdown)
-        case _:
-            return None
-    return simpler if simpler != markdown else None
-
-
-def _tables_as_code(markdown: str, names: Mapping[str, str]) -> str:
-    def rendered(block: _Block) -> str:
-        if not block.is_table:
-            return "".join([block.opening, *block.lines, block.closing])
-        table = name_mentions(block.text, names).rstrip("\n")
-        return f"```\n{table}\n```\n"
-
-    return "".join(rendered(block) for block in _blocks(markdown)).rstrip("\n")
+    return Block(tuple(lines[at + 2 : end]), "".join(lines[at : at + 2]), "", True), end

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bot.group.decisions import Decision, IncomingMessage, Reason
-from bot.group.transcript import ChannelConversation, MessageRecord
+from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 
@@ -21,7 +21,7 @@ class ChatConversations:
         self._context = context
 
     async def load(self, channel_id: str) -> ChannelConversation | None:
-        return _conversation(await self._call("load_conversation", channel_id))
+        return conversation_of(await self._call("load_conversation", channel_id))
 
     async def begin(self, channel_id: str, now: int, seed: Sequence[MessageRecord]) -> None:
         await self._call(
@@ -44,7 +44,7 @@ class ChatConversations:
             p_active_since=active_since,
             p_keep=keep,
         )
-        return _conversation(row)
+        return conversation_of(row)
 
     async def go_on(
         self,
@@ -64,7 +64,7 @@ class ChatConversations:
             p_active_since=active_since,
             p_keep=keep,
         )
-        return _conversation(row)
+        return conversation_of(row)
 
     async def remove(self, channel_id: str, message_id: str) -> None:
         await self._call("remove_from_conversation", channel_id, p_message_id=message_id)
@@ -84,14 +84,7 @@ class ChatConversations:
             self._context.chat_id,
             p_tenant_key=self._context.tenant_key,
             p_actor_id=self._context.actor_id,
-            p_message_id=message.message_id,
-            p_respond=decision.respond,
-            p_reason=decision.reason.value,
-            p_tier=decision.tier,
-            p_cue=decision.cue.value if decision.cue else None,
-            p_since_bot_ms=decision.since_bot_ms,
-            p_verdict=decision.verdict,
-            p_judge_ms=decision.judge_ms,
+            **decision_args(message, decision),
         )
         if not row:
             return decision
@@ -101,7 +94,42 @@ class ChatConversations:
         return await self._rpc.call(function, {"p_chat_id": channel_id, **params}, self._context)
 
 
-def _conversation(row: Mapping[str, Any] | None) -> ChannelConversation | None:
+def decision_args(message: IncomingMessage, decision: Decision) -> dict[str, object]:
+    """The arguments of the SQL function `log_decision`, beside chat, tenant and sender."""
+    return {
+        "p_message_id": message.message_id,
+        "p_respond": decision.respond,
+        "p_reason": decision.reason.value,
+        "p_tier": decision.tier,
+        "p_cue": decision.cue.value if decision.cue else None,
+        "p_since_bot_ms": decision.since_bot_ms,
+        "p_verdict": decision.verdict,
+        "p_judge_ms": decision.judge_ms,
+    }
+
+
+def heard_args(record: MessageRecord, timeout_ms: int) -> dict[str, object]:
+    """The arguments of `append_to_conversation`, beside chat and tenant."""
+    return {
+        "p_records": _dump([record]),
+        "p_at": record.timestamp,
+        "p_active_since": record.timestamp - timeout_ms,
+        "p_keep": MAX_MESSAGES,
+    }
+
+
+def told_args(records: Sequence[MessageRecord], now: int, timeout_ms: int) -> dict[str, object]:
+    """The arguments of `tell_conversation`, beside chat and tenant; `now` is ms since epoch."""
+    return {
+        "p_records": _dump(records[-MAX_MESSAGES:]),
+        "p_now": now,
+        "p_active_since": now - timeout_ms,
+        "p_keep": MAX_MESSAGES,
+    }
+
+
+def conversation_of(row: Mapping[str, Any] | None) -> ChannelConversation | None:
+    """A conversation as the SQL functions give it; None when none is on."""
     if not row:
         return None
     messages = tuple(MessageRecord(**message) for message in row["messages"])

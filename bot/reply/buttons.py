@@ -17,11 +17,12 @@ from bot.agents.prompt import Answer, PendingAction
 from bot.feishu import cards
 from bot.feishu.content import as_text
 from bot.feishu.events import CardAction
+from bot.follow_ups import parted, questions_of
 from bot.languages import Language
+from bot.mentions import AutoMention
 from memory.kept.buttons import ID_LENGTH, ChatType, Click, NewButton, Verdict, new_id
 from memory.models import CardButton
 
-MOST_FOLLOW_UPS = 3
 # Feishu: a card of schema 2.0 can be interacted with for 14 days.
 FOLLOW_UP_LIVES_S = 14 * 86400
 CONFIRM_LIVES_S = 3600
@@ -59,12 +60,13 @@ class Reply:
     text: str
     buttons: tuple[NewButton, ...] = ()
     tool_calls: tuple[Mapping[str, Any], ...] = ()
-    auto_mention: bool = True
+    auto_mention: AutoMention | None = None
 
 
 def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Reply:
     """The model's answer with its follow-ups and the actions that wait for a confirmation."""
     actions = answer.pending_actions
+    ending = parted(answer.text, answer.follow_ups)
     sections = [described(action, language) for action in actions]
     confirming = [
         button
@@ -72,19 +74,22 @@ def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Repl
         for button in _confirmation(action, chat_type, language, number if actions[1:] else None)
     ]
     return Reply(
-        text="\n\n".join(part for part in (answer.text, *sections) if part),
-        buttons=(*confirming, *follow_ups(answer.follow_ups, chat_type)),
+        text="\n\n".join(part for part in (ending.text, *sections) if part),
+        buttons=(*confirming, *follow_ups(ending.questions, chat_type)),
         tool_calls=answer.tool_calls,
         auto_mention=answer.auto_mention,
     )
 
 
 def follow_ups(questions: Iterable[str], chat_type: ChatType) -> tuple[NewButton, ...]:
-    """Up to three questions; the label may be cut, the question asked is whole."""
-    whole = [question for text in questions if (question := as_text(text).strip())]
+    """Up to three questions that a model wrote; each is asked as it stands on its button."""
+    return offered(questions_of(as_text(text) for text in questions), chat_type)
+
+
+def offered(texts: Iterable[str], chat_type: ChatType) -> tuple[NewButton, ...]:
+    """Buttons that ask what stands on them: texts of ours, commands among them."""
     return tuple(
-        NewButton(label(question), "follow_up", {"text": question}, chat_type, FOLLOW_UP_LIVES_S)
-        for question in whole[:MOST_FOLLOW_UPS]
+        NewButton(text, "follow_up", {"text": text}, chat_type, FOLLOW_UP_LIVES_S) for text in texts
     )
 
 

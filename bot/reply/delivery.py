@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.feishu import cards, markup, splitting
+from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
 from bot.feishu.models import SentMessage
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 NEUTRAL = "这条回复含有无法在此发送的内容。 / This reply holds content that cannot be sent here."
 REPLACING = 10  # beyond the versions that the steps below count up to
-_STEPS = 6
+_STEPS = 8
 _FINAL = frozenset(
     {
         Action.TERMINAL_MESSAGE,
@@ -139,7 +139,7 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
         case Action.WITHOUT_THREAD if attempt.in_thread:
             return replace(attempt, in_thread=False)
         case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.msg_type == "interactive":
-            simpler = splitting.degrade(attempt.content, error, names)
+            simpler = degrading.degrade(attempt.content, error, names)
             if simpler is not None:
                 return changed(simpler, "interactive")
             return changed(markup.plain_text(attempt.content, names), "text")

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from bot.feishu import cards, markup, splitting
+from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
 from bot.reply.delivery import NEUTRAL, Delivered, Undeliverable
@@ -24,7 +24,7 @@ from memory.kept.cards import CardStore, OpenCard
 log = structlog.get_logger()
 
 TAKEN_BACK = "（提问已撤回） / (The question was taken back.)"
-_STEPS = 6
+_STEPS = 8
 _CLOSED = {"config": {"streaming_mode": False}}
 _LATER = frozenset({Action.RETRY, Action.IN_FLIGHT})
 _GONE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
@@ -193,4 +193,4 @@ def simpler(content: str, error: FeishuError, names: Mapping[str, str]) -> str |
     if error.action not in (Action.DEGRADE, Action.SPLIT):
         return None
     plain = markup.plain_text(content, names)
-    return splitting.degrade(content, error, names) or (plain if plain != content else None)
+    return degrading.degrade(content, error, names) or (plain if plain != content else None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from bot.agents.progress import Progress
+from bot.feishu.normalising import normalised
+from bot.follow_ups import before_questions
 from bot.languages import Language
 
 _THINKING: Mapping[Language, str] = {"zh": "正在思考…", "en": "Thinking…"}
@@ -23,10 +25,10 @@ def showable(progress: Progress, names: Collection[str], language: Language) -> 
     """The text so far as far as its end is certain; before there is any, what goes on.
 
     `names` are of people whom the answer may address: an `@name` at the end that could still become
-    one of them waits, because half a name may be another person's. A code fence that is still open
-    is closed.
+    one of them waits, because half a name may be another person's. So do follow-up questions, which
+    become buttons. A code fence that is still open is closed.
     """
-    text = _fenced(_settled(progress.text, names)).strip()
+    text = normalised(before_questions(_settled(progress.text, names))).rstrip()
     return text or status(progress.tool, language)
 
 
@@ -49,8 +51,3 @@ def _settled(text: str, names: Collection[str]) -> str:
     may_go_on = begun[-1:] in _WITHIN_NAMES and begun[:-1] in known
     unfinished = may_go_on or any(name.startswith(begun) for name in known)
     return text[:start] if unfinished else text
-
-
-def _fenced(text: str) -> str:
-    fences = sum(line.lstrip().startswith("```") for line in text.split("\n"))
-    return f"{text}\n```" if fences % 2 else text

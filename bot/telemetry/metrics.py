@@ -62,6 +62,7 @@ EMBEDDING_FAILURES = Counter(
     "bot_embedding_failures_total", "Calls of the embedding model without vectors.", ["reason"]
 )
 STALLED = Counter("bot_stalled_jobs_total", "Jobs taken over from a worker that died.")
+GIVEN_UP = Counter("bot_given_up_jobs_total", "Jobs that get no other attempt.", ["reason"])
 
 
 def render() -> bytes:

@@ -1,4 +1,4 @@
-"""What a worker puts in order while it works: old keys, retention, and jobs that get no answer."""
+"""What a worker puts in order while it works: old keys and retention."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import asyncio
 import structlog
 
 from bot.queue.inbox import QueueUnavailable
-from bot.queue.jobs import Job
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
@@ -28,11 +27,6 @@ async def keep_order(table: JobTable, services: Services) -> None:
             log.warning("queue.not_pruned", error=str(exc))
         await _apply_retention(services)
         await asyncio.sleep(_EVERY_S)
-
-
-async def give_up(services: Services, job: Job, reason: str) -> None:
-    """A job gets no other attempt."""
-    log.error("job.given_up", job=job.id, task=job.task, attempt=job.attempt, reason=reason)
 
 
 async def _apply_retention(services: Services) -> None:

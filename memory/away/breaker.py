@@ -134,7 +134,7 @@ class BreakingRpc:
         if self.breaker.admit_probe():
             self._watch.state(self.breaker.state)
             try:
-                await self._try("probe", partial(self._each, calls), self._hurried_s)
+                await self._try("probe", partial(self._each, calls), self._hurried_s, probing=True)
             except StoreUnavailable:
                 return False
         return self.breaker.admit()
@@ -147,7 +147,12 @@ class BreakingRpc:
             await self._rpc.call(*call)
 
     async def _try(
-        self, name: str, ask: Callable[[], Awaitable[Any]], limit_s: float | None
+        self,
+        name: str,
+        ask: Callable[[], Awaitable[Any]],
+        limit_s: float | None,
+        *,
+        probing: bool = False,
     ) -> Any:
         try:
             async with asyncio.timeout(limit_s):
@@ -159,9 +164,9 @@ class BreakingRpc:
             self._failed(exc)
             raise StoreUnavailable(f"{name} took longer than {limit_s} s") from exc
         except StoreError:
-            self._succeeded()
+            self._succeeded(probing=probing)
             raise
-        self._succeeded()
+        self._succeeded(probing=probing)
         return result
 
     def _failed(self, exc: Exception) -> None:
@@ -174,7 +179,9 @@ class BreakingRpc:
         if was_closed and not self.breaker.admit():
             log.warning("memory.away", error=kind, **({"reason": str(exc)} if named else {}))
 
-    def _succeeded(self) -> None:
+    def _succeeded(self, *, probing: bool) -> None:
+        if not (probing or self.breaker.admit()):
+            return  # a call that was under way when the breaker opened says nothing about now
         was_away, away_s = not self.breaker.admit(), self.breaker.away_s
         self.breaker.succeeded()
         if was_away:

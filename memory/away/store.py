@@ -27,9 +27,11 @@ from memory.away.drain import Drain
 from memory.away.probe import PROBE
 from memory.away.spool import Spool, SpooledTurn
 from memory.away.watch import MemoryWatch
+from memory.away.writes import late_write
 from memory.errors import SpoolUnavailable, StoreError, StoreUnavailable
 from memory.kept.buttons import NewButton
 from memory.models import OpenTurn, StoredCard, TurnState
+from memory.rpc import Json, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
@@ -88,29 +90,46 @@ class SpoolingStore(MemoryStore):
         await self._spool.close()
 
     async def open_turn(
+        self, context: AgentMemoryContext, *, turn_id: str, content: str, **more: Any
+    ) -> OpenTurn:
+        """As in the memory; without it `degraded`: the question is kept, the history unknown."""
+        memory = partial(super().open_turn, context, turn_id=turn_id, content=content, **more)
+        turn = SpooledTurn(turn_id, context, content, more.get("actor_name", ""))
+        return await self._opened(turn, memory)
+
+    async def begin_turn(
         self,
         context: AgentMemoryContext,
         *,
         turn_id: str,
         content: str,
-        actor_name: str = "",
-        history_limit: int = 10,
-        fold_after: int = 0,
+        heard: Mapping[str, object] | None = None,
+        decision: Mapping[str, object] | None = None,
+        **more: Any,
     ) -> OpenTurn:
-        """As in the memory; without it `degraded`: the question is kept, the history unknown."""
-        turn = SpooledTurn(turn_id, context, content, actor_name)
+        """As in the memory; without it `degraded`, and what was heard is kept for later."""
         memory = partial(
-            super().open_turn,
+            super().begin_turn,
             context,
             turn_id=turn_id,
             content=content,
-            actor_name=actor_name,
-            history_limit=history_limit,
-            fold_after=fold_after,
+            heard=heard,
+            decision=decision,
+            **more,
         )
+        turn = SpooledTurn(turn_id, context, content, more.get("actor_name", ""))
+        opened = await self._opened(turn, memory)
+        if opened.degraded:
+            await self._write_later("append_to_conversation", heard, context)
+            await self._write_later("log_decision", decision, context)
+        return opened
+
+    async def _opened(
+        self, turn: SpooledTurn, memory: Callable[[], Awaitable[OpenTurn]]
+    ) -> OpenTurn:
         try:
             if not self._drain.known_empty:
-                await self._drain.thread(context.conversation_id, context.user_id)
+                await self._drain.thread(turn.context.conversation_id, turn.context.user_id)
             opened = await self._steadily(memory)
         except SpoolUnavailable:
             raise
@@ -119,6 +138,17 @@ class SpoolingStore(MemoryStore):
             return OpenTurn(kept.state, kept.attempts, kept.cards, degraded=True)
         self._follow(_Followed(replace(turn, state=opened.state, cards=opened.reply)))
         return opened
+
+    async def _write_later(
+        self, function: str, args: Mapping[str, object] | None, context: AgentMemoryContext
+    ) -> None:
+        """Keeps what belongs to the chat, for when the memory is back."""
+        if args is None:
+            return
+        place = {"p_chat_id": context.chat_id, "p_tenant_key": context.tenant_key}
+        actor = {"p_actor_id": context.actor_id} if function == "log_decision" else {}
+        if write := late_write(function, {**place, **actor, **args}, context):
+            await self._spool.keep_write(write)
 
     async def record_reply(
         self,
@@ -160,7 +190,23 @@ class SpoolingStore(MemoryStore):
         content: str,
         message_id: str,
     ) -> TurnState:
-        mark = partial(super().mark_sent, context, turn_id=turn_id)
+        sent = {"turn_id": turn_id, "chunk": chunk, "content": content, "message_id": message_id}
+        state, _ = await self.mark_sent_and_tell(context, **sent)  # type: ignore[arg-type]
+        return state
+
+    async def mark_sent_and_tell(
+        self,
+        context: AgentMemoryContext,
+        *,
+        turn_id: str,
+        chunk: int,
+        content: str,
+        message_id: str,
+        told: Mapping[str, object] | None = None,
+        then: Statement | None = None,
+    ) -> tuple[TurnState, Json]:
+        """As in the memory. `then` is never run: the memory is not where it belongs."""
+        mark = partial(super().mark_sent_and_tell, context, turn_id=turn_id, told=told)
         spool_mark = partial(self._spool.mark_sent, turn_id)
         kept = await self._step(
             "mark_sent",
@@ -169,9 +215,11 @@ class SpoolingStore(MemoryStore):
             partial(spool_mark, chunk=chunk, content=content, message_id=message_id),
         )
         if isinstance(kept, SpooledTurn):
-            return kept.state
+            await self._write_later("continue_conversation", told, context)
+            return kept.state, None
+        state, _ = kept
         sent = StoredCard(chunk, content, "sent", message_id)
-        self._changed(turn_id, lambda turn: _with_card(turn, kept, sent))
+        self._changed(turn_id, lambda turn: _with_card(turn, state, sent))
         return kept
 
     async def mark_failed(self, context: AgentMemoryContext, *, turn_id: str, error: str) -> None:
@@ -183,11 +231,11 @@ class SpoolingStore(MemoryStore):
         )
         self._followed.pop(turn_id, None)
 
-    async def recall(self, message_id: str, chat_id: str) -> TurnState | None:
+    async def take_back(self, message_id: str, chat_id: str) -> TurnState | None:
         """As in the memory; without it what waits of the message goes, and the memory hears of it
         before anything else."""
         try:
-            return await self._steadily(partial(super().recall, message_id, chat_id))
+            return await self._steadily(partial(super().take_back, message_id, chat_id))
         except SpoolUnavailable:
             raise
         except StoreUnavailable as exc:

@@ -1,7 +1,7 @@
 """Would Feishu take this card? Pure checks of card JSON 2.0.
 
-Limits: 30 KB, 200 elements and components, 5 tables, containers nested 5 deep, unique element
-ids that start with a letter and have at most 20 characters (open.feishu.cn,
+Limits: 30 KB, 200 elements and components, 5 tables (4 in one rich text), containers nested 5 deep,
+unique element ids that start with a letter and have at most 20 characters (open.feishu.cn,
 card-json-v2-structure; table component; codes from im-v1/message/reply "230099 sub-codes").
 An at-tag counts wherever it stands, also in code: whether clients notify from code is not
 documented, so the stand-in assumes the worse.
@@ -20,6 +20,7 @@ from sandbox.cards.card_schema import Shape
 MAX_CARD_BYTES = 30 * 1024
 MAX_ELEMENTS = 200
 MAX_TABLES = 5
+MAX_TABLES_IN_MARKDOWN = 4
 MAX_DEPTH = 5
 
 _ELEMENT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,19}\Z")
@@ -222,7 +223,10 @@ def _markdown(node: dict[str, Any], path: str, facts: CardFacts) -> None:
     content = node.get("content", "")
     if not isinstance(content, str):
         raise _unreadable("content is not a string", path)
-    facts.tables += table_count(content)
+    tables = table_count(content)
+    if tables > MAX_TABLES_IN_MARKDOWN:
+        raise CardInvalid(11310, "card table number over limit", "table")
+    facts.tables += tables
     facts.at_ids += at_ids(content)
     facts.image_keys += _IMAGE.findall(_CODE.sub("", content)) if "![" in content else []
 

@@ -1,5 +1,6 @@
 // Markdown of card JSON 2.0 as DOM nodes: headings, lists, tables, code, quotes, links, images,
-// at-tags, font colours. Unknown tags stay visible as text.
+// at-tags, font colours. Unknown tags stay visible as text. What may interrupt a paragraph and what
+// may not is CommonMark's; a table shows five rows at a time (Feishu, "Rich text (Markdown)").
 
 import { el, link } from "./dom.js";
 
@@ -93,12 +94,16 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+-]*)/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
+const UNDERLINE = /^ {0,3}(=+|-+)\s*$/;
+const INDENTED = /^(?: {4}| {0,3}\t)/;
+const ROWS_SHOWN = 5;
 const QUOTE = /^ {0,3}>\s?/;
 const DELIMITER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
 function block(lines, at, names) {
   const line = lines[at];
   if (!line.trim()) return [null, at + 1];
+  if (INDENTED.test(line)) return indented(lines, at);
   if (FENCE.test(line)) return code(lines, at);
   const heading = HEADING.exec(line);
   if (heading) return [el(`h${heading[1].length}`, {}, ...inline(heading[2], names)), at + 1];
@@ -117,6 +122,15 @@ function code(lines, at) {
   const pre = el("pre", {}, el("code", {}, unescapeEntities(body.join("\n"))));
   if (language) pre.dataset.language = language;
   return [pre, next + 1];
+}
+
+function indented(lines, at) {
+  const body = [];
+  let next = at;
+  while (next < lines.length && (INDENTED.test(lines[next]) || !lines[next].trim())) {
+    body.push(lines[next++].replace(INDENTED, ""));
+  }
+  return [el("pre", {}, el("code", {}, unescapeEntities(body.join("\n").trimEnd()))), next];
 }
 
 function quote(lines, at, names) {
@@ -144,7 +158,22 @@ function table(lines, at, names) {
     rows.push(row("td", cells(lines[next++])));
   }
   const made = el("table", {}, el("thead", {}, row("th", head)), el("tbody", {}, rows));
-  return [el("div", { class: "table-box" }, made), next];
+  return [el("div", { class: "table-box" }, made, pager(rows)), next];
+}
+
+function pager(rows) {
+  const pages = Math.ceil(rows.length / ROWS_SHOWN);
+  let page = 0;
+  const place = el("span");
+  const show = (to) => {
+    page = Math.min(Math.max(to, 0), pages - 1);
+    rows.forEach((row, n) => { row.hidden = Math.floor(n / ROWS_SHOWN) !== page; });
+    place.textContent = `${page + 1} / ${pages}`;
+  };
+  if (pages < 2) return null;
+  show(0);
+  const turn = (sign, by) => el("button", { type: "button", onclick: () => show(page + by) }, sign);
+  return el("div", { class: "pager" }, turn("‹", -1), place, turn("›", 1));
 }
 
 function list(lines, at, names) {
@@ -154,7 +183,8 @@ function list(lines, at, names) {
   let next = at;
   while (next < lines.length) {
     const found = ITEM.exec(lines[next]);
-    if (!found || found[1].length < indent.length || /\d/.test(found[2]) !== ordered) break;
+    if (!found || found[1].length < indent.length) break;
+    if (found[1].length === indent.length && /\d/.test(found[2]) !== ordered) break;
     if (found[1].length > indent.length) {
       const [inner, after] = list(lines, next, names);
       (made.lastElementChild ?? made).append(inner);
@@ -173,13 +203,26 @@ function list(lines, at, names) {
 function paragraph(lines, at, names) {
   const body = [lines[at]];
   let next = at + 1;
-  while (next < lines.length && lines[next].trim() && !startsBlock(lines, next)) body.push(lines[next++]);
+  let level = 0;
+  while (next < lines.length && lines[next].trim() && !level) {
+    const underline = UNDERLINE.exec(lines[next]);
+    if (underline) level = underline[1].startsWith("=") ? 1 : 2;
+    else if (startsBlock(lines, next)) break;
+    else body.push(lines[next]);
+    next += 1;
+  }
   const parts = body.flatMap((line, n) => (n ? [el("br"), ...inline(line, names)] : inline(line, names)));
-  return [el("p", {}, ...parts), next];
+  return [el(level ? `h${level}` : "p", {}, ...parts), next];
 }
 
 function startsBlock(lines, at) {
   const line = lines[at];
   return FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line)
-    || ITEM.test(line) || isTable(lines, at);
+    || interrupts(line) || isTable(lines, at);
+}
+
+// Of lists with numbers only one that starts at 1 ends a paragraph.
+function interrupts(line) {
+  const item = ITEM.exec(line);
+  return Boolean(item) && (!/\d/.test(item[2]) || parseInt(item[2], 10) === 1);
 }

@@ -82,6 +82,16 @@ begin
 end
 $$;
 
+-- The turn is over: nobody goes on with its card.
+create or replace function public.leave_card(p_turn_id text) returns void
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  update public.agent_cards set streaming = false, updated_at = now()
+  where turn_id = p_turn_id and streaming;
+end
+$$;
+
 -- For the service: cards that have been written on for p_older_s seconds or longer and that nobody
 -- has touched for p_untouched_s, each with a new block of numbers. Two workers never get the same
 -- one. What could not be finished within a day is given up.

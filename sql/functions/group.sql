@@ -59,12 +59,12 @@ begin
 end
 $$;
 
--- Records a message if the conversation is active since p_active_since; the newest p_keep stay.
--- Returns the conversation, or null when none is active.
-create or replace function public.append_to_conversation(
+-- Records messages if the conversation is active since p_active_since; the newest p_keep stay.
+-- Returns whether it is.
+create or replace function public.extend_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer
-) returns jsonb
+) returns boolean
 language plpgsql security invoker set search_path = ''
 as $$
 begin
@@ -72,37 +72,63 @@ begin
   set last_activity = greatest(last_activity, p_at), updated_at = now()
   where chat_id = p_chat_id and active and last_activity >= p_active_since;
   if not found then
-    return null;
+    return false;
   end if;
   perform public.add_to_transcript(p_chat_id, p_tenant_key, p_records);
   delete from public.chat_transcript t
   where t.chat_id = p_chat_id and t."timestamp" < (
     select k."timestamp" from public.chat_transcript k where k.chat_id = p_chat_id
     order by k."timestamp" desc offset p_keep - 1 limit 1);
+  return true;
+end
+$$;
+
+-- The same, and the conversation as it then is, or null when none is active.
+create or replace function public.append_to_conversation(
+  p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
+  p_keep integer
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  if not public.extend_conversation(
+    p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep) then
+    return null;
+  end if;
   return public.load_conversation(p_chat_id);
 end
 $$;
 
 -- Goes on with the conversation that is active since p_active_since, or begins one with these
 -- messages; one that is newer is left as it is. Can be repeated, also much later.
+create or replace function public.tell_conversation(
+  p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
+  p_keep integer
+) returns void
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  if not public.extend_conversation(
+    p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep)
+     and not exists (select from public.chat_conversations c
+                     where c.chat_id = p_chat_id and c.last_activity > p_now) then
+    perform public.begin_conversation(p_chat_id, p_tenant_key, p_now, p_records);
+  end if;
+end
+$$;
+
+-- The same, and the conversation as it then is.
 create or replace function public.continue_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
   p_keep integer
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
-declare
-  v_conversation jsonb;
 begin
-  v_conversation := public.append_to_conversation(
+  perform public.tell_conversation(
     p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep);
-  if v_conversation is null and not exists (
-    select from public.chat_conversations c where c.chat_id = p_chat_id and c.last_activity > p_now
-  ) then
-    perform public.begin_conversation(p_chat_id, p_tenant_key, p_now, p_records);
-    v_conversation := public.load_conversation(p_chat_id);
-  end if;
-  return v_conversation;
+  return (select public.load_conversation(c.chat_id) from public.chat_conversations c
+          where c.chat_id = p_chat_id and c.last_activity >= p_active_since);
 end
 $$;
 

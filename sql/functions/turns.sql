@@ -119,6 +119,44 @@ begin
 end
 $$;
 
+-- What begins a turn, in one: the message is recorded in the chat's conversation (p_heard, JSON with
+-- the arguments of append_to_conversation; null: it is already, or nothing is), the decision on it is
+-- stored (p_decision, JSON with the arguments of log_decision; null: it is already, or none is), and the
+-- turn is opened unless an earlier decision says no. Returns what open_turn does, and the conversation.
+create or replace function public.begin_turn(
+  p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
+  p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
+  p_content text, p_history_limit integer, p_fold_after integer, p_heard text, p_decision text
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_heard jsonb := p_heard;
+  v_decision jsonb := p_decision;
+  v_conversation jsonb;
+begin
+  if v_heard is not null then
+    v_conversation := public.append_to_conversation(
+      p_chat_id, p_tenant_key, v_heard ->> 'p_records', (v_heard ->> 'p_at')::bigint,
+      (v_heard ->> 'p_active_since')::bigint, (v_heard ->> 'p_keep')::integer);
+  end if;
+  if v_decision is not null then
+    v_decision := public.log_decision(
+      p_chat_id, p_tenant_key, p_actor_id, v_decision ->> 'p_message_id',
+      (v_decision ->> 'p_respond')::boolean, v_decision ->> 'p_reason', v_decision ->> 'p_tier',
+      v_decision ->> 'p_cue', (v_decision ->> 'p_since_bot_ms')::bigint,
+      v_decision ->> 'p_verdict', (v_decision ->> 'p_judge_ms')::integer);
+    if not (v_decision -> 'respond')::boolean then
+      return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
+    end if;
+  end if;
+  return public.open_turn(
+    p_turn_id, p_conversation_id, p_chat_id, p_root_id, p_user_id, p_actor_id, p_actor_name,
+    p_tenant_key, p_content, p_history_limit, p_fold_after)
+    || jsonb_build_object('conversation', v_conversation);
+end
+$$;
+
 -- Stores the reply before it is sent. The first writer wins; everyone gets what is stored.
 -- p_cards: JSON array of card texts, p_tool_calls: JSON array.
 create or replace function public.record_reply(
@@ -176,7 +214,32 @@ begin
                       and m.role = 'assistant' and m.status = 'pending') then 'pending' else 'sent' end
   where t.id = p_turn_id and t.user_id = p_user_id
   returning t.state into v_state;
+  if v_state = 'sent' then
+    perform public.leave_card(p_turn_id);
+  end if;
   return jsonb_build_object('state', v_state);
+end
+$$;
+
+-- The same, and the chat's conversation is told of the answer: p_told, JSON with the arguments of
+-- tell_conversation; null: it is not.
+create or replace function public.mark_sent_and_tell(
+  p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
+  p_chunk integer, p_content text, p_message_id text,
+  p_chat_id text, p_tenant_key text, p_told text
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_told jsonb := p_told;
+begin
+  if v_told is not null then
+    perform public.tell_conversation(
+      p_chat_id, p_tenant_key, v_told ->> 'p_records', (v_told ->> 'p_now')::bigint,
+      (v_told ->> 'p_active_since')::bigint, (v_told ->> 'p_keep')::integer);
+  end if;
+  return public.mark_sent(p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_chunk, p_content,
+                          p_message_id);
 end
 $$;
 
@@ -194,6 +257,7 @@ begin
   update public.agent_turns set state = 'failed', error = p_error, updated_at = now()
   where id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
     and state in ('open', 'pending');
+  perform public.leave_card(p_turn_id);
   return jsonb_build_object('state', 'failed');
 end
 $$;

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +14,15 @@ import psycopg
 import pytest
 import requests
 
+from memory import migrations
 from tests.support.processes import (
     APP,
     ROOT,
+    Bot,
     Platform,
     eventually,
     free_port,
+    running_platform,
     start,
     stop,
     wait_for_http,
@@ -50,36 +56,160 @@ def test_without_any_configuration_a_sandbox_with_a_working_bot_starts(tmp_path:
     assert process.popen.returncode == 0, process.output()
 
 
+NOBODY_THERE = "postgresql://bot:hush-hush@127.0.0.1:1/postgres"
+
+
 @pytest.mark.parametrize("command", [GUNICORN, WORKER], ids=["web", "worker"])
 @pytest.mark.parametrize(
-    ("environment", "named"),
+    ("environment", "sentence"),
     [
-        ({**APP, "FEISHU_ENCRYPT_KEY": ""}, "FEISHU_ENCRYPT_KEY"),
-        ({**APP, "FEISHU_VERIFICATION_TOKEN": ""}, "FEISHU_VERIFICATION_TOKEN"),
-        ({**APP, "FEISHU_APP_SECRET": ""}, "FEISHU_APP_SECRET"),
-        ({**APP, "SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY"),
-        ({"PORT": "eighty"}, "PORT"),
-        ({"HISTORY_MESSAGES": "0"}, "HISTORY_MESSAGES"),
-        ({**APP, "FEISHU_DOMAIN": "http://evil.example"}, "FEISHU_DOMAIN"),
+        ({**APP, "FEISHU_ENCRYPT_KEY": ""}, "FEISHU_ENCRYPT_KEY is not set"),
+        ({**APP, "FEISHU_VERIFICATION_TOKEN": ""}, "FEISHU_VERIFICATION_TOKEN is not set"),
+        ({**APP, "FEISHU_APP_SECRET": ""}, "FEISHU_APP_SECRET is not set"),
+        ({**APP, "SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
+        ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
+        ({"SUPABASE_URL": "x.supabase.co"}, "SUPABASE_URL is not a URL such as"),
+        ({"OPENAI_BASE_URL": "api.openai.com/v1"}, "OPENAI_BASE_URL is not a URL such as"),
+        ({"PORT": "eighty"}, "PORT is not valid"),
+        ({"HISTORY_MESSAGES": "0"}, "HISTORY_MESSAGES is not valid"),
+        ({**APP, "FEISHU_DOMAIN": "http://evil.example"}, "FEISHU_DOMAIN must be an https://"),
+        ({**APP, "FEISHU_DOMAIN": "open.feishu.cn"}, "FEISHU_DOMAIN is not an origin such as"),
+        ({"DATA_DIR": "README.md"}, "DATA_DIR is 'README.md': nothing can be written there."),
+        ({"DATA_DIR": "/proc/nothing"}, "DATA_DIR is '/proc/nothing': nothing can be written"),
+        ({**APP, "DATABASE_URL": "http://hush-hush"}, "DATABASE_URL is not a connection string"),
+        ({**APP, "DATABASE_URL": NOBODY_THERE}, "the database refuses the connection: check"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_missing_or_malformed_is_named_in_one_sentence(
-    tmp_path: Path, command: list[str], environment: dict[str, str], named: str
+    tmp_path: Path, command: list[str], environment: dict[str, str], sentence: str
 ) -> None:
-    ended = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DATA_DIR": str(tmp_path),
-             **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )  # fmt: skip
+    _must_end_with(sentence, run(command, tmp_path, environment))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [["migrate"], ["check_memory"], ["monitor", "--db", "--once"], ["memory", "link-users"],
+     ["decisions"]],
+    ids=lambda script: script[0],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        ({**APP, "DATABASE_URL": NOBODY_THERE}, "the database refuses the connection: check"),
+        ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
+        ({"DATA_DIR": "README.md"}, "DATA_DIR is 'README.md': nothing can be written there."),
+    ],
+    ids=["database", "keys", "folder"],
+)
+def test_every_script_names_what_is_wrong_in_one_sentence(
+    tmp_path: Path, script: list[str], environment: dict[str, str], sentence: str
+) -> None:
+    command = [sys.executable, "-m", f"scripts.{script[0]}", *script[1:]]
+    _must_end_with(sentence, run(command, tmp_path, environment))
+
+
+@pytest.mark.parametrize(
+    ("command", "variable"),
+    [(GUNICORN, "PORT"), (WORKER, "METRICS_PORT"),
+     ([sys.executable, "-m", "sandbox", "--port"], "--port")],
+    ids=["web", "worker", "sandbox"],
+)  # fmt: skip
+def test_a_port_that_is_taken_is_named(tmp_path: Path, command: list[str], variable: str) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        given = [*command, port] if variable == "--port" else command
+        ended = run(given, tmp_path, {variable: port})
+
+    _must_end_with(f"{variable} is {port}, where", ended)
+
+
+def test_a_typing_error_in_the_name_of_a_setting_is_told_once_and_without_its_value(
+    tmp_path: Path, database_url: str
+) -> None:
+    environment = {"OPENAI_BASEURL": "hush-hush", "OPENAI_ORG_ID": "org-1"}
+    bot = Bot(tmp_path, free_port(), {**APP, **environment, "DATABASE_URL": database_url})
+    bot.environment["PORT"] = str(bot.port)
+    try:
+        said = bot.start_web().output()
+    finally:
+        bot.stop()
+
+    assert said.count('"settings.misspelt"') == 1
+    assert '"variable": "OPENAI_BASEURL", "meant": "OPENAI_BASE_URL"' in said
+    assert "OPENAI_ORG_ID" not in said
+    assert "hush-hush" not in said
+
+
+def test_a_web_process_reads_its_settings_again_although_it_listens_itself(
+    tmp_path: Path, database_url: str
+) -> None:
+    bot = Bot(tmp_path, free_port(), {**APP, "DATABASE_URL": database_url})
+    bot.environment["PORT"] = str(bot.port)
+    try:
+        web = bot.start_web()
+        os.kill(web.popen.pid, signal.SIGHUP)
+        eventually(lambda: "Hang up: Master" in web.output(), what="the signal arrives")
+        eventually(lambda: web.output().count("Booting worker") == 4, what="new workers")
+        wait_for_http(f"{bot.url}/healthz", web)
+    finally:
+        bot.stop()
+
+
+def test_without_migrations_it_says_so_waits_and_goes_on_by_itself(
+    tmp_path: Path, blank_database_url: str
+) -> None:
+    port = free_port()
+    hook = f"http://127.0.0.1:{port}/webhook/event"
+    with running_platform(tmp_path, hook, "--retry-scale", "0.002") as platform:
+        bot = Bot(tmp_path, port, {**APP, "PORT": str(port), "DATABASE_URL": blank_database_url})
+        bot.environment["FEISHU_DOMAIN"] = platform.url
+        try:
+            web = bot.start_web()
+            worker = start("worker", WORKER, tmp_path, bot.environment)
+            bot.workers.append(worker)
+            state = platform.state()
+            alice = next(p["open_id"] for p in state["people"] if p["name"] == "Alice")
+            chat = next(c["chat_id"] for c in state["chats"] if c["name"] == "Launch team")
+            platform.say(alice, chat, "@Memo hello")
+            eventually(lambda: "webhook.queue_unavailable" in web.output(), what="a 503")
+            eventually(lambda: "database.not_migrated" in worker.output(), what="a line")
+            ready = requests.get(f"{bot.url}/readyz", timeout=9)
+
+            migrations.apply(blank_database_url)
+
+            eventually(lambda: "worker.started" in worker.output(), what="the worker goes on")
+            eventually(lambda: len(platform.messages(chat)) == 2, what="an answer")
+            eventually(lambda: requests.get(f"{bot.url}/readyz", timeout=9).ok, what="readiness")
+        finally:
+            bot.stop()
+
+    assert ready.status_code == 503
+    assert re.fullmatch(
+        r"the database lacks 0001_\w+\.sql and \d+ more files of sql/: run scripts/migrate",
+        ready.json()["checks"]["database"],
+    )
+    assert worker.output().count("database.not_migrated") == 1
+    assert "Traceback" not in worker.output()
+
+
+def run(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """A process with nothing but `environment`, until it ends."""
+    bare = {"PATH": os.environ["PATH"], "HOME": str(folder), "DATA_DIR": str(folder)}
+    return subprocess.run(
+        command, cwd=ROOT, env={**bare, **environment}, capture_output=True, text=True, timeout=60
+    )
+
+
+def _must_end_with(sentence: str, ended: subprocess.CompletedProcess[str]) -> None:
     assert ended.returncode == 2
-    assert ended.stderr.startswith(named)
+    assert ended.stderr.startswith(sentence)
     assert len(ended.stderr.strip().splitlines()) == 1
-    for secret in APP.values():
+    for secret in (*APP.values(), "hush-hush"):
         assert secret not in ended.stderr
 
 

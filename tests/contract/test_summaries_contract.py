@@ -279,7 +279,7 @@ async def test_words_that_were_taken_back_during_a_fold_are_not_stored(
     await memory.open_turn(alice, turn_id=recalled, content="a secret")
     await talk(memory, alice, 4)
     begun = await summaries.open_fold(alice, window=WINDOW)
-    await memory.recall(recalled, alice.chat_id)
+    await memory.take_back(recalled, alice.chat_id)
 
     assert await save(summaries, alice, begun, "Alice has a secret") is None
     assert (await ask(memory, alice, group.message("q"))).summary is None
@@ -293,7 +293,7 @@ async def test_an_earlier_summary_whose_words_were_taken_back_is_not_carried_on(
     await talk(memory, alice, 4)
     await save(summaries, alice, await summaries.open_fold(alice, window=WINDOW), "secret", count=2)
     begun = await summaries.open_fold(alice, window=WINDOW)
-    await memory.recall(recalled, alice.chat_id)
+    await memory.take_back(recalled, alice.chat_id)
     await fold(summaries, extractive, alice, window=WINDOW, names=nobody)  # version 1 once more
 
     assert await save(summaries, alice, begun, "Alice has a secret") is None
@@ -310,7 +310,7 @@ async def test_a_card_that_was_taken_back_takes_the_summary_with_it(
     await talk(memory, alice, 2, first=2)
     await save(summaries, alice, await summaries.open_fold(alice, window=WINDOW), "in short")
 
-    await memory.recall(f"om_Q1_{alice.chat_id}_card1", alice.chat_id)
+    await memory.take_back(f"om_Q1_{alice.chat_id}_card1", alice.chat_id)
 
     assert (await ask(memory, alice, group.message("q"))).summary is None
 

@@ -226,7 +226,7 @@ async def test_a_vector_goes_with_its_message_and_with_its_words(
     await three_turns(rpc, alice)
     turn_ids = [f"{alice.root_id}-{n}" for n in range(3)]
 
-    await MemoryStore(rpc).recall(turn_ids[0], alice.chat_id)
+    await MemoryStore(rpc).take_back(turn_ids[0], alice.chat_id)
     assert _embedded(backend, alice) == 2
     with psycopg.connect(backend.database_url, autocommit=True) as connection:
         connection.execute(

@@ -14,12 +14,14 @@ _PASSED_ON = ("Content-Type", "Proxy-Status")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An answer in place of the API's. With `cut` the connection ends in the middle of the body."""
+    """An answer in place of the API's. With `cut` the connection ends in the middle of the body;
+    `of_people` is for calls with a person's token only."""
 
     status: int
     body: str = ""
     content_type: str = "application/json"
     cut: bool = False
+    of_people: bool = False
 
 
 @dataclass
@@ -60,7 +62,7 @@ def _handler(api: FaultyApi) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             api.asked.append(self.path)
-            if api.fault:
+            if api.fault and (not api.fault.of_people or "Authorization" in self.headers):
                 self._answer(api.fault, api.fault.body.encode(), {})
             else:
                 self._pass_on(body)

@@ -6,9 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool
-
-MOST_FOLLOW_UPS = 3
-_LONGEST = 120
+from bot.follow_ups import MOST_COLUMNS, questions_of
 
 
 def conversation_tools() -> list[Tool]:
@@ -21,10 +19,12 @@ async def suggest_follow_ups(deps: ToolDeps, questions: list[str]) -> str:
     Args:
         questions: Short questions in the person's language and voice.
     """
-    cleaned = dict.fromkeys(" ".join(question.split())[:_LONGEST] for question in questions)
-    deps.follow_ups[:] = [question for question in cleaned if question][:MOST_FOLLOW_UPS]
+    deps.follow_ups[:] = questions_of(questions)
     if not deps.follow_ups:
-        raise ToolFailed("No question was given.")
+        raise ToolFailed(
+            f"No question fits on a button: at most {MOST_COLUMNS} characters "
+            f"({MOST_COLUMNS // 2} Chinese ones), and no command."
+        )
     return (
         f"{len(deps.follow_ups)} follow-up questions will be shown as buttons. "
         "Do not write them into your answer."

@@ -12,15 +12,12 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic import ConfigDict, Field, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from bot.agents.lenient_json import dumps
-
-if TYPE_CHECKING:
-    from bot.agents.tools.deps import ToolDeps
 
 ERROR = "Error: "
 
@@ -41,6 +38,10 @@ class FinalAnswer(str):
     __slots__ = ()
 
 
+# With the turn's `ToolDeps`, which name the tools of this turn and so cannot be named here.
+Call = Callable[[Any, dict[str, Any]], Awaitable[Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """`parameters` is a JSON schema. A sequential tool never runs beside another call.
@@ -52,7 +53,7 @@ class Tool:
     name: str
     description: str
     parameters: Mapping[str, Any]
-    call: Callable[[ToolDeps, dict[str, Any]], Awaitable[Any]]
+    call: Call
     valid: Callable[[dict[str, Any]], dict[str, Any]] = dict
     sequential: bool = False
 
@@ -123,7 +124,7 @@ def tool(
             raise ArgumentsInvalid(_mistakes(exc)) from exc
         return {key: getattr(checked, key) for key in fields}
 
-    async def call(deps: ToolDeps, given: dict[str, Any]) -> Any:
+    async def call(deps: Any, given: dict[str, Any]) -> Any:
         return await function(deps, **given)
 
     schema = arguments.model_json_schema(schema_generator=_Untitled)

@@ -338,7 +338,7 @@ async def test_a_folded_word_is_forgotten_with_its_message(
         case "conversation":
             await operations.forget_conversation(alice.conversation_id)
         case "message":
-            await MemoryStore(rpc).recall(group.message("q0"), alice.chat_id)
+            await MemoryStore(rpc).take_back(group.message("q0"), alice.chat_id)
         case "retention":
             connection.execute(
                 "update agent_turns set created_at = now() - interval '99 days' where id = %s",

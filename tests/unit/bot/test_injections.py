@@ -26,7 +26,7 @@ from bot.agents.progress import Progress
 from bot.agents.quotation import quotation, with_material
 from bot.agents.specialists import FOLDER, load_specialists
 from bot.agents.tool_context import enrich, exchanges
-from bot.feishu import cards, markup, splitting
+from bot.feishu import cards, degrading, markup, splitting
 from bot.feishu.errors import FeishuError
 from bot.feishu.received import forwarded_text
 from bot.group.transcript import MessageRecord, transcript
@@ -265,9 +265,8 @@ def notified(
 def every_form(pieces: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
     """What is sent in place of a card that Feishu refuses."""
     for piece in pieces:
-        yield splitting.degrade(piece, NOT_IN_CHAT, names) or ""
+        yield degrading.degrade(piece, NOT_IN_CHAT, names) or ""
         yield markup.plain_text(piece, names)
-        yield markup.post_markdown(markup.name_mentions(piece, names))
 
 
 @pytest.mark.anyio

@@ -14,7 +14,6 @@ from bot.mentions import (
     from_card,
     remove_self_mentions,
     to_card,
-    without_at,
 )
 
 ALICE = Person("ou_alice", "Alice")
@@ -336,17 +335,6 @@ def test_a_card_reads_as_the_text_it_was_made_from():
 def test_an_unknown_tag_reads_as_someone():
     assert from_card('<at id="ou_gone"></at> hi', {}, unescape=html.unescape) == "@someone hi"
     assert from_card("<at id=all></at> hi", {}, unescape=html.unescape) == "@all hi"
-
-
-def test_people_who_left_degrade_to_their_plain_name():
-    markdown = "<at id=ou_bob></at> <at id=ou_x></at> hi"
-    names = {"ou_bob": "Bob", "ou_x": "<at id=all></at>"}
-    assert without_at(markdown, names, escape=html.escape, open_ids=["ou_bob"]) == (
-        "@Bob <at id=ou_x></at> hi"
-    )
-    assert without_at(markdown, names, escape=html.escape) == (
-        "@Bob @&lt;at id=all&gt;&lt;/at&gt; hi"
-    )
 
 
 def test_separators_in_front_of_an_address_do_not_hide_it() -> None:

@@ -59,6 +59,37 @@ def test_an_at_tag_shows_the_name_and_an_escaped_one_stays_text(page, tenant):
     assert "<at id=all>" in page.inner_text(".card")
 
 
+@pytest.mark.parametrize(
+    ("markdown", "drawn"),
+    [
+        ("# a\n\n- b", ["h1", "ul > li"]),
+        ("a\n===\nb", ["h1", "p"]),
+        ("a\n---\nb", ["h2", "p"]),
+        ("a\n\n---\n\nb", ["p", "hr", "p ~ hr ~ p"]),
+        ("1. a\n    - b\n        - c\n2. d", ["ol > li > ul > li > ul > li", "ol > li + li"]),
+        ("    a\n    b", ["pre > code"]),
+        ("> a\n> ```\n> b\n> ```", ["blockquote > .markdown > pre"]),
+        ("1. a\n```sh\nb\n```\n2. c", ["ol", "pre[data-language=sh]", "ol[start='2']"]),
+        ("a\n7. b", ["p > br"]),
+        ("a\n1. b", ["p", "ol"]),
+    ],
+)  # fmt: skip
+def test_blocks_are_drawn_as_commonmark_has_them(page, tenant, markdown, drawn):
+    tenant.reply_card(tenant.say("hi"), markdown)
+    page.wait_for_selector(".card .markdown")
+    for selector in drawn:
+        assert page.query_selector(f".card .markdown > {selector}"), page.inner_html(".card")
+
+
+def test_a_table_shows_five_rows_at_a_time(page, tenant):
+    rows = "".join(f"| {number} |\n" for number in range(7))
+    tenant.reply_card(tenant.say("hi"), f"| n |\n|---|\n{rows}")
+    page.wait_for_selector(".pager")
+    assert page.inner_text(".card tbody").split() == ["0", "1", "2", "3", "4"]
+    page.click("text=›")
+    assert page.inner_text(".card tbody").split() == ["5", "6"]
+
+
 def test_a_person_writes_with_a_completed_mention_in_the_chosen_voice(page, tenant):
     page.select_option("#speaker", label="陈晨")
     page.click("#text")

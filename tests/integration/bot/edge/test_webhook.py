@@ -17,6 +17,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from bot import webhook
+from bot.edge.intake import Intake
 from bot.queue.inbox import Inbox
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, encrypt, message_event
 
@@ -39,7 +40,7 @@ def inbox(database_url: str) -> Iterator[Inbox]:
 def client(inbox: Inbox) -> FlaskClient:
     app = Flask("edge")
     webhook.register(
-        app, webhook.Edge(encrypt_key=ENCRYPT_KEY, verification_token=TOKEN, inbox=inbox)
+        app, webhook.Edge(encrypt_key=ENCRYPT_KEY, verification_token=TOKEN, intake=Intake(inbox))
     )
     return app.test_client()
 

@@ -142,7 +142,7 @@ def test_a_click_is_answered_with_the_toast_that_the_webhook_gives(
     click = json.loads((FIXTURES / "callback_card_button.json").read_text(encoding="utf-8"))
     click["header"]["token"] = TOKEN
     edge = Flask("edge")
-    webhook.register(edge, webhook.Edge(ENCRYPT_KEY, TOKEN, inbox))
+    webhook.register(edge, webhook.Edge(ENCRYPT_KEY, TOKEN, Intake(inbox)))
     delivery = Delivery(click)
     answer = edge.test_client().post("/webhook/card", data=delivery.body, headers=delivery.headers)
     ack = gateway.push(click, kind=kind)

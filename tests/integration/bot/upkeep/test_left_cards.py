@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import psycopg
 import pytest
+import structlog
 
 from bot.feishu import cards
 from bot.feishu.errors import Unreachable
@@ -16,7 +17,7 @@ from bot.people.meeting import People
 from bot.services import Services
 from bot.upkeep.left_cards import UNFINISHED, finish_left_cards
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.errors import AccessDenied, TurnUnknown
+from memory.errors import AccessDenied, StoreError, StoreUnavailable, TurnUnknown
 from memory.kept.cards import CardStore, OpenCard
 from memory.rpc import Rpc
 from memory.store import MemoryStore
@@ -92,6 +93,24 @@ async def test_each_attempt_gets_numbers_above_all_earlier_ones(
         assert await store.take_left(older_s=86_400, untouched_s=0) == ()
 
 
+@pytest.mark.parametrize(
+    ("failure", "event"),
+    [(StoreUnavailable("away"), "left_cards.memory_away"),
+     (AccessDenied("no"), "left_cards.refused")],
+)  # fmt: skip
+async def test_only_a_memory_that_is_away_is_said_to_be(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch, failure: StoreError, event: str
+) -> None:
+    async def fails(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(worker.rpc, "call", fails)
+    with structlog.testing.capture_logs() as lines:
+        assert await worker.finish() == 0
+
+    assert [line["event"] for line in lines] == [event]
+
+
 async def test_of_two_cards_for_one_turn_the_first_counts(worker: Worker) -> None:
     card = await opened(worker.rpc, Group())
     second = await CardStore(worker.rpc).keep(
@@ -161,7 +180,7 @@ async def test_a_left_card_gets_the_stored_reply_and_the_other_cards_are_sent(
 async def test_a_left_card_of_a_question_that_was_taken_back_is_withdrawn(worker: Worker) -> None:
     card = await opened(worker.rpc, Group())
     await CardStore(worker.rpc).sent(card, "om_card")
-    await worker.store.recall(card.turn_id, card.context.chat_id)
+    await worker.store.take_back(card.turn_id, card.context.chat_id)
 
     assert await worker.finish() == 1
     assert worker.feishu.names == ["delete_message"]

@@ -138,7 +138,7 @@ async def test_a_question_taken_back_before_its_reply_is_stored_gets_none(
     memory.away = from_the_start
     await store.open_turn(context, turn_id=turn_id, content="Q")
     memory.away = True
-    assert await store.recall(turn_id, context.chat_id) is None
+    assert await store.take_back(turn_id, context.chat_id) is None
 
     stored = await store.record_reply(context, turn_id=turn_id, cards=["A"])
     again = await store.open_turn(context, turn_id=turn_id, content="Q")
@@ -159,7 +159,7 @@ async def test_a_question_taken_back_while_its_answer_is_sent_is_not_remembered(
     await store.open_turn(context, turn_id=turn_id, content="Q")
     _, cards = await store.record_reply(context, turn_id=turn_id, cards=["A"])
     assert cards == (StoredCard(0, "A", "pending"),)
-    await store.recall(turn_id, context.chat_id)
+    await store.take_back(turn_id, context.chat_id)
 
     sent = {"chunk": 0, "content": "A", "message_id": "om_a"}
     assert await store.mark_sent(context, turn_id=turn_id, **sent) == "cancelled"
@@ -174,4 +174,4 @@ async def test_the_memory_itself_hears_of_a_recall_when_it_is_there(
     context, turn_id = group.turn(), group.message("q")
     await store.open_turn(context, turn_id=turn_id, content="Q")
 
-    assert await store.recall(turn_id, context.chat_id) == "cancelled"
+    assert await store.take_back(turn_id, context.chat_id) == "cancelled"

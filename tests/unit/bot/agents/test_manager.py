@@ -326,7 +326,7 @@ async def test_a_model_that_is_down_is_no_answer() -> None:
 
 
 HELPER = Specialist("helper", "Helps with lists.", "Make lists.", tools=("list_notes",))
-SILENT = Specialist("silent", "Says little.", "Be brief.", auto_mention=False)
+SILENT = Specialist("silent", "Says little.", "Be brief.", auto_mention="off")
 ASK = ("ask_specialist", {"name": "helper", "task": "make a list"})
 
 
@@ -473,7 +473,7 @@ async def test_the_manager_is_told_who_there_is() -> None:
 
 async def test_a_specialist_can_switch_off_that_the_sender_is_addressed() -> None:
     script = Scripted([("ask_specialist", {"name": "silent", "task": "t"})], "Brief.")
-    assert not (await _ask(script, specialists=[HELPER, SILENT])).auto_mention
+    assert (await _ask(script, specialists=[HELPER, SILENT])).auto_mention == "off"
 
 
 async def test_an_unknown_specialist_is_answered_with_the_known_ones() -> None:

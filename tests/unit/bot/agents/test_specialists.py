@@ -39,7 +39,7 @@ def test_a_file_gives_a_specialist(tmp_path: Path) -> None:
             instructions="Help **well**.",
             tools=("create_note", "desk__add"),
             model="small-model",
-            auto_mention=False,
+            auto_mention="off",
         ),
     )
 
@@ -49,7 +49,18 @@ def test_the_shipped_specialists_are_valid_and_differ() -> None:
 
     assert [one.name for one in shipped] == ["okr_coach", "summariser", "writer"]
     assert all(len(one.instructions) > 500 for one in shipped)
-    assert all(one.auto_mention and one.model is None for one in shipped)
+    assert all(one.auto_mention is None and one.model is None for one in shipped)
+
+
+@pytest.mark.parametrize(
+    ("written", "means"),
+    [("sender", "sender"), ("true", "sender"), ("meant", "meant"), ("off", "off"), ("no", "off")],
+)
+def test_a_specialist_says_whom_its_answers_address(
+    tmp_path: Path, written: str, means: str
+) -> None:
+    (one,) = _load(tmp_path, helper=GOOD.replace("mention: false", f"mention: {written}"))
+    assert one.auto_mention == means
 
 
 def test_an_empty_folder_has_no_specialists(tmp_path: Path) -> None:
@@ -83,7 +94,7 @@ def test_a_specialist_may_use_what_it_lists_and_nothing_else() -> None:
         ("---\nname: x\ndescription: b\ntools:\n- nope\n---\nHelp", 4, "unknown tool 'nope'"),
         ("---\nname: x\ndescription: b\ntools: [other__a]\n---\nHelp", 4, "unknown tool"),
         ("---\nname: x\ndescription: b\ntools: recall\n---\nHelp", 4, "tools must be a list"),
-        ("---\nname: x\ndescription: b\nauto_mention: maybe\n---\nH", 4, "true or false"),
+        ("---\nname: x\ndescription: b\nauto_mention: maybe\n---\nH", 4, "sender (true), meant"),
         ("---\nname: x\ndescription: b\nmodel: ''\n---\nHelp", 4, "model must be a text"),
         ("---\nname: x\ndescription: b\n---\n\n  \n", 5, "instructions are empty"),
     ],

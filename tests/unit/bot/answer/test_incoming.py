@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +37,7 @@ from bot.mentions import Person
 from bot.people.meeting import People
 from bot.services import Services
 from bot.settings import Settings
-from memory.errors import StoreUnavailable
+from memory.errors import AccessDenied, KeyRefused, StoreError, StoreUnavailable
 from memory.models import StoredMessage
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
@@ -109,12 +110,14 @@ class Platform(FeishuClient):
 
 
 class Memory(MemoryStore):
-    def __init__(self, said: Mapping[str, StoredMessage] | None) -> None:
+    def __init__(self, said: Mapping[str, StoredMessage] | StoreError | None) -> None:
         self._said = said
 
     async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:
         if self._said is None:
             raise StoreUnavailable("away")
+        if isinstance(self._said, StoreError):
+            raise self._said
         return self._said.get(message_id)
 
 
@@ -232,6 +235,26 @@ class TestQuotedMessages:
         material = await World({"om_said": failure}, said=None).gather(quoting())
 
         assert "could not be read" in material.text
+
+    @pytest.mark.parametrize(
+        ("failure", "event"),
+        [
+            (StoreUnavailable("away"), "incoming.memory_away"),
+            (KeyRefused("401"), "incoming.memory_away"),
+            (AccessDenied("no"), "incoming.quote_refused"),
+        ],
+    )
+    async def test_only_a_memory_that_is_away_is_said_to_be(
+        self, failure: StoreError, event: str
+    ) -> None:
+        world = World({"om_said": [raw("budget: 4")]})
+        world.store = Memory(failure)
+        with structlog.testing.capture_logs() as lines:
+            await world.gather(quoting())
+
+        assert [(line["event"], line["error"]) for line in lines] == [
+            (event, type(failure).__name__)
+        ]
 
     async def test_without_the_scope_feishu_is_not_asked_again_for_a_while(self) -> None:
         world = World({"om_said": FeishuError(99991672)})

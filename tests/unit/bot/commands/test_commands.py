@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.commands import texts as texts
-from bot.commands.words import Command, CommandName, means_everything, means_thread, parse, quietens
+from bot.slash import Command, CommandName, means_everything, means_thread, parse, quietens
 from memory.kept.notes import Note
 from memory.models import Overview, WorkingMemory
 

@@ -12,8 +12,10 @@ import responses
 from bot.edge.health import Checks
 from bot.queue.inbox import QueueUnavailable, Spooled
 from bot.settings import Settings
+from memory.errors import NotMigrated
 
 LIST = "https://memory.example/rest/v1/rpc/list_conversations"
+ONE_PERSON = "https://memory.example/rest/v1/rpc/get_working_memory"
 TOKEN = "https://open.feishu.cn/open-apis/auth/v3/tenant_access_token/internal"
 SINCE = 1_772_366_400.0  # 2026-03-01T12:00:00Z
 
@@ -43,13 +45,19 @@ def queue() -> Queue:
 def web() -> Iterator[responses.RequestsMock]:
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         mock.post(TOKEN, json={"code": 0})
+        mock.post(ONE_PERSON, json={})
         yield mock
 
 
 @pytest.fixture
 def checks(queue: Queue) -> Checks:
     settings = Settings(
-        _env_file=None, feishu_app_id="cli_a", supabase_url="https://memory.example"
+        _env_file=None,
+        feishu_app_id="cli_a",
+        supabase_url="https://memory.example",
+        supabase_publishable_key="sb_publishable_1",
+        supabase_secret_key="sb_secret_1",
+        supabase_jwt_secret="a-signing-key-of-these-tests-only-0123456789",
     )
     return Checks(settings, queue, workers=None, now=lambda: SINCE + 60)  # type: ignore[arg-type]
 
@@ -129,3 +137,45 @@ def test_credentials_that_feishu_refuses_make_it_unready(
 
     assert not found.ready
     assert found.degraded == ()
+
+
+def test_a_key_that_supabase_refuses_is_named_and_the_bot_goes_on_without_memory(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, status=401, json={"message": "Invalid API key"})
+    found = checks.run()
+
+    assert (found.ready, found.degraded) == (True, ("memory",))
+    assert "check SUPABASE_SECRET_KEY (Project Settings, API keys)" in found.checks["memory"]
+    assert "status page" not in found.checks["memory"]
+
+
+def test_a_wrong_jwt_secret_shows_in_the_call_of_a_person(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, json=[])
+    web.replace(responses.POST, ONE_PERSON, status=401, json={"code": "PGRST301", "message": "no"})
+
+    assert "check SUPABASE_JWT_SECRET" in checks.run().checks["memory"]
+
+
+def test_trouble_of_supabase_points_to_its_status_page(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, status=500, json={"code": 500, "message": "unexpected"})
+
+    assert "answers 500; look at Supabase's status page" in checks.run().checks["memory"]
+
+
+def test_missing_migrations_make_it_unready_and_are_named(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    def migrated() -> None:
+        raise NotMigrated("the database lacks 0001_a.sql: run scripts/migrate")
+
+    web.post(LIST, json=[])
+    checks.migrated = migrated
+    found = checks.run()
+
+    assert not found.ready
+    assert found.checks["database"] == "the database lacks 0001_a.sql: run scripts/migrate"

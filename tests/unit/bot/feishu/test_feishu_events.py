@@ -17,11 +17,11 @@ from bot.feishu.events import (
     MalformedEvent,
     MessageEvent,
     Recall,
-    dedupe_key,
     is_url_verification,
     mentions_bot,
     milliseconds,
     parse_card_action,
+    parse_delivery,
     parse_envelope,
     parse_message,
     parse_recall,
@@ -50,7 +50,7 @@ def message(name: str) -> MessageEvent:
 
 def parse_any(pushed: object) -> MessageEvent | CardAction | Recall | None:
     envelope = parse_envelope(pushed)
-    dedupe_key(envelope)
+    parse_delivery(pushed)
     parser = {
         MESSAGE_RECEIVED: parse_message,
         MESSAGE_RECALLED: parse_recall,
@@ -224,12 +224,17 @@ def test_the_same_message_under_two_event_ids_has_one_key():
     first = parse_envelope(payload("receive_duplicate_a"))
     second = parse_envelope(payload("receive_duplicate_b_same_message_other_event_id"))
     assert first.event_id != second.event_id
-    assert dedupe_key(first) == dedupe_key(second) == f"message:{parse_message(first).message_id}"
+    keys = [
+        parse_delivery(payload(name)).key
+        for name in ("receive_duplicate_a", "receive_duplicate_b_same_message_other_event_id")
+    ]
+    assert keys == [f"message:{parse_message(first).message_id}"] * 2
 
 
 def test_other_events_are_told_apart_by_event_id():
     envelope = parse_envelope(payload("event_im_message_recalled_v1"))
-    assert dedupe_key(envelope) == f"event:{envelope.event_id}"
+    delivery = parse_delivery(payload("event_im_message_recalled_v1"))
+    assert delivery.key == f"event:{envelope.event_id}"
 
 
 def test_a_recall_names_its_message():

@@ -14,7 +14,6 @@ from bot.feishu.markup import (
     model_text,
     name_mentions,
     plain_text,
-    post_markdown,
     unescape,
 )
 
@@ -110,7 +109,6 @@ def test_no_mention_survives_anywhere_and_no_tag_outside_plain_fences(text):
     assert not MENTION.search(escaped)
     assert not TAG.search(outside_plain_fences(escaped))
     assert not MENTION.search(plain_text(escaped, {}))
-    assert not MENTION.search(post_markdown(escaped))
 
 
 @pytest.mark.parametrize(
@@ -149,9 +147,8 @@ def test_our_tags_become_names_for_the_model_and_names_are_data():
     assert not MENTION.search(name_mentions(markdown, names))
 
 
-def test_a_post_mentions_in_its_own_way_and_a_text_by_name():
+def test_a_text_mentions_by_name():
     markdown = f"{ALICE} {escape('<at id=all></at> a < b')}"
-    assert post_markdown(markdown) == '<at user_id="ou_alice"></at> ＜at id=all>＜/at> a < b'
     assert plain_text(markdown, {"ou_alice": "Alice"}) == "@Alice ＜at id=all>＜/at> a < b"
 
 

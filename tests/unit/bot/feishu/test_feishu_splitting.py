@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.feishu.cards import answer_card, card_bytes
+from bot.feishu.cards import answer_card
+from bot.feishu.degrading import degrade
 from bot.feishu.errors import FeishuError
 from bot.feishu.markup import at_tag, card_markdown
-from bot.feishu.splitting import degrade, encoded_size, split_markdown
+from bot.feishu.splitting import encoded_size, split_markdown
+from tests.support.cards import card_bytes
 
 TABLE = "| a | b |\n| --- | :-: |\n| 1 | 2 |\n"
 AT = at_tag("ou_84aad35d084aa403a838cf73ee18467")

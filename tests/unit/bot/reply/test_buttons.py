@@ -10,22 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.prompt import Answer, PendingAction
-from bot.feishu.cards import answer_card, card_bytes
+from bot.feishu.cards import answer_card
 from bot.feishu.events import CardAction
 from bot.feishu.markup import card_markdown
 from bot.feishu.splitting import MAX_MARKDOWN_BYTES
+from bot.follow_ups import MOST_COLUMNS, MOST_FOLLOW_UPS
 from bot.reply.buttons import (
-    MOST_FOLLOW_UPS,
     card_buttons,
     click_of,
     follow_ups,
     label,
+    offered,
     pressed_id,
     reply_of,
     toast,
 )
 from memory.kept.buttons import NewButton, new_id
 from memory.models import CardButton
+from tests.support.cards import card_bytes
 
 MAIL = PendingAction(
     id="opaque",
@@ -46,14 +48,40 @@ def test_follow_ups_are_buttons_and_never_text() -> None:
     assert len(reply.buttons) == MOST_FOLLOW_UPS
 
 
-def test_a_long_question_is_cut_on_the_button_and_whole_in_what_is_asked() -> None:
-    question = "Which of these many\nquestions " * 8
-    (button,) = follow_ups([question], "group")
+def test_a_button_shows_the_whole_text_it_asks() -> None:
+    (button,) = follow_ups(["  Which of these\nmany questions? "], "group")
 
-    assert len(button.label) == 40
-    assert button.label.endswith("…")
-    assert "\n" not in button.label
-    assert button.payload == {"text": question.strip()}
+    assert button.label == "Which of these many questions?"
+    assert button.payload == {"text": button.label}
+
+
+def test_a_question_too_long_for_a_button_is_refused_and_never_cut() -> None:
+    fits, chinese = "x" * MOST_COLUMNS, "问" * (MOST_COLUMNS // 2)
+    made = follow_ups([f"{fits}y", fits, f"{chinese}吗", chinese], "group")
+
+    assert [button.label for button in made] == [fits, chinese]
+
+
+COMMANDS = [
+    "/forget",
+    "/forget all",
+    "／忘记 全部",
+    "/anything",
+    "quiet",
+    "安静",
+    "help",
+    "新对话。",
+]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "@Memo /forget", "\u200b/forget", " \n/new"])
+def test_what_a_model_writes_on_a_button_is_never_a_command(command: str) -> None:
+    assert follow_ups([command], "group") == ()
+
+
+def test_commands_of_ours_stand_on_buttons() -> None:
+    (button,) = offered(["/memory"], "group")
+    assert (button.label, button.payload) == ("/memory", {"text": "/memory"})
 
 
 def test_what_waits_for_a_confirmation_is_written_out_in_full() -> None:

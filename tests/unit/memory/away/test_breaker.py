@@ -315,3 +315,27 @@ async def test_a_key_that_is_refused_is_away_and_named(breaker: CircuitBreaker) 
         "open_turn: check SUPABASE_JWT_SECRET",
     )
     assert told.failures == ["KeyRefused"] * 3
+
+
+async def test_an_answer_to_a_call_from_before_does_not_bring_the_memory_back(
+    breaker: CircuitBreaker,
+) -> None:
+    answers = asyncio.Event()
+
+    class Slow(Memory):
+        async def call(self, function: str, params: Mapping[str, object], context: object) -> str:
+            if function == "slow":
+                await answers.wait()
+                return "answer"
+            raise StoreUnavailable("away")
+
+    rpc = BreakingRpc(Slow(), breaker)
+    before = asyncio.create_task(rpc.call("slow", {}, None))
+    await asyncio.sleep(0)
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable):
+            await rpc.call("open_turn", {}, None)
+    answers.set()
+
+    assert await before == "answer"
+    assert breaker.state == "open"

@@ -1,0 +1,122 @@
+"""Supabase answers, but not with the memory: wrong keys, limits, trouble of its own. People are
+answered within a moment all the same, nothing is lost, and operators are told what it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import pytest
+import requests
+
+from tests.acceptance.conftest import World
+from tests.support.faulty_api import Fault, FaultyApi, faulty_api
+from tests.support.lite import SupabaseLite
+from tests.support.outage import Talk
+from tests.support.processes import eventually
+
+pytestmark = pytest.mark.slow
+
+ANSWERED_WITHIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What the gateway says, and what is said about it in the log and by /readyz."""
+
+    fault: Fault
+    error: str
+    sentence: str
+
+
+def _fault(status: int, *, of_people: bool = False, **body: Any) -> Fault:
+    return Fault(status, json.dumps(body), of_people=of_people)
+
+
+REFUSALS = {
+    "wrong key": Refusal(
+        _fault(401, message="Invalid API key", hint="Double check your Supabase key"),
+        "KeyRefused",
+        "Supabase refuses the key (401): check SUPABASE_SECRET_KEY",
+    ),
+    "wrong JWT secret": Refusal(
+        _fault(401, of_people=True, code="PGRST301", message="No suitable key or wrong key type"),
+        "KeyRefused",
+        "Supabase cannot verify our token (PGRST301): check SUPABASE_JWT_SECRET",
+    ),
+    "limit": Refusal(
+        _fault(429, message="API rate limit exceeded"), "StoreUnavailable", "Supabase answers 429"
+    ),
+    "trouble in JSON": Refusal(
+        _fault(500, code=500, message="An unexpected error occurred"),
+        "StoreUnavailable",
+        "Supabase answers 500",
+    ),
+    "not migrated": Refusal(
+        _fault(404, code="PGRST202", message="Could not find the function in the schema cache"),
+        "NotMigrated",
+        "in the schema cache: run scripts/migrate",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def api(supabase_lite: SupabaseLite) -> Iterator[FaultyApi]:
+    with faulty_api(supabase_lite.port) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def bot_options(supabase_lite: SupabaseLite, api: FaultyApi) -> dict[str, str]:
+    return {
+        "SUPABASE_URL": api.url,
+        "SUPABASE_PUBLISHABLE_KEY": supabase_lite.publishable_key,
+        "SUPABASE_SECRET_KEY": supabase_lite.secret_key,
+        "SUPABASE_JWT_SECRET": supabase_lite.jwt_secret,
+    }
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_people_are_answered_at_once_and_operators_told_what_it_is(
+    world: World, api: FaultyApi, supabase_lite: SupabaseLite, refusal: Refusal
+) -> None:
+    queue_url, world.database_url = world.database_url, supabase_lite.database_url
+    worker = world.bot.workers[0]
+    said_before = len(worker.output())
+
+    api.fault = refusal.fault
+    took_s = [_seconds(world, "Bob") for _ in range(5)]  # the first waits until every worker knows
+    question, card = world.ask("Alice", "what is a plum?")
+    ready = requests.get(f"{world.bot.url}/readyz", timeout=9)
+    eventually(lambda: "memory.away" in worker.output()[said_before:], what="the outage is told")
+    said = _line(worker.output()[said_before:], "memory.away")
+    comings_and_goings = re.findall(r"memory\.(?:away|back)\b", worker.output()[said_before:])
+
+    api.fault = None
+    Talk(world, None, queue_url).drained()  # type: ignore[arg-type]
+    (row,) = world.settled(question)
+
+    assert median(took_s) < ANSWERED_WITHIN_S
+    assert said["error"] == refusal.error
+    assert comings_and_goings == ["memory.away"]
+    assert (ready.status_code, ready.json()["degraded"]) == (200, ["memory"])
+    assert refusal.sentence in ready.json()["checks"]["memory"]
+    assert row["content"] == card
+    eventually(lambda: "memory.back" in worker.output()[said_before:], what="it is back")
+
+
+def _seconds(world: World, who: str) -> float:
+    began = time.monotonic()
+    world.ask(who, "what is a quince?")
+    return time.monotonic() - began
+
+
+def _line(output: str, event: str) -> dict[str, Any]:
+    lines = (line for line in output.splitlines() if f'"event": "{event}"' in line)
+    found: dict[str, Any] = json.loads(next(lines))
+    return found

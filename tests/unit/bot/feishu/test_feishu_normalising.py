@@ -1,0 +1,77 @@
+"""Markdown as models write it, in the form in which Feishu draws it."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.feishu.normalising import normalised
+
+LINES = [
+    "- a",
+    "  - b",
+    "    - c",
+    "1. a",
+    "   2) b",
+    "\t* x",
+    "text",
+    "  text",
+    "      code",
+    "> q",
+]
+LINES += ["```", "```py", "   ```", "~~~", "  ~~~js", "````", "    ```", "# T", "| a |", "|-|", ""]
+OTHER = ["", "hello", "a\n    b", "    code\n    - no list", "> - q\n>   - r", "a - b\n---\n* * *"]
+OTHER += [
+    "```\n  - x\n\ty\n```",
+    "| a |\n|---|\n| 1 |",
+    "text\n\n    code\n\ntext",
+    "2026. was good",
+]
+lines = st.sampled_from(LINES)
+
+
+@pytest.mark.parametrize(
+    ("written", "drawn"),
+    [
+        ("a\r\nb\rc", "a\nb\nc"),
+        ("- a\n  - b\n    - c\n- d", "- a\n    - b\n        - c\n- d"),
+        ("1. a\n   - b\n   - c\n2. d", "1. a\n    - b\n    - c\n2. d"),
+        ("* a\n\t* b", "* a\n    * b"),
+        ("- a\n\n  more of a\n- b", "- a\n\n    more of a\n- b"),
+        ("- [ ] a\n  - [x] b", "- [ ] a\n    - [x] b"),
+        ("1. a\n   ```py\n   x\n     y\n   ```\n2. b", "1. a\n```py\nx\n  y\n```\n2. b"),
+        ("- a\n  ```\n  x\n  ```\n  more\n  - b", "- a\n```\nx\n```\nmore\n- b"),
+        ("~~~js\nx\n~~~", "```js\nx\n```"),
+        ("~~~\n```\n~~~", "~~~\n```\n~~~"),
+        ('```py title="x"\nx\n```', "```py\nx\n```"),
+        ("see\n```py\nopen", "see\n```py\nopen\n```"),
+        ("````md\n```\nx\n```\n````", "````md\n```\nx\n```\n````"),
+    ],
+)
+def test_lists_and_code_are_written_as_feishu_reads_them(written: str, drawn: str):
+    assert normalised(written) == drawn
+
+
+@pytest.mark.parametrize("text", OTHER)
+def test_other_text_stays_as_it_is(text: str):
+    assert normalised(text) == text
+
+
+@given(st.lists(lines, max_size=14).map("\n".join))
+def test_once_is_enough_and_no_word_is_lost(text: str):
+    once = normalised(text)
+    assert normalised(once) == once
+    kept = [line.strip() for line in once.split("\n") if line.strip(" \t`~")]
+    assert [one.split(maxsplit=1)[-1] for one in kept if "```" not in one and "~~~" not in one] == [
+        line.strip().split(maxsplit=1)[-1]
+        for line in text.split("\n")
+        if line.strip(" \t`~") and "```" not in line and "~~~" not in line
+    ]
+
+
+@pytest.mark.parametrize("unit", ["- a\n", "  - a\n", "```\n", "\t", " ", "\r", "> ", "1. "])
+def test_hostile_text_takes_linear_time(unit: str):
+    start = time.process_time()
+    normalised(unit * (1_000_000 // len(unit)))
+    assert time.process_time() - start < 5
