@@ -8,7 +8,7 @@ import os
 import sys
 
 from bot.supervision import lifeline, plan
-from bot.telemetry import lines
+from bot.telemetry import records
 
 _plan = plan.found()
 if _plan.workers and not plan.supervised():
@@ -21,7 +21,7 @@ if not plan.supervised():
 bind = _plan.bind
 workers = _plan.web
 loglevel = _plan.log_level.lower()
-logconfig_dict = lines.logging_of("gunicorn.error")
+logconfig_dict = records.logging_of("gunicorn.error")
 control_socket_disable = True  # it loads asyncio, and nobody asks for it
 umask = 0o077
 worker_class = "gthread"

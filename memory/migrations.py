@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
@@ -137,12 +138,19 @@ def _numbered(folder: Path, prefix: str = "") -> list[Migration]:
 
 
 def _queue_steps() -> Iterator[Migration]:
-    from procrastinate.schema import SchemaManager
-
-    library = Path(SchemaManager.get_migrations_path())
-    yield Migration("procrastinate", SchemaManager.get_schema(), SCHEMA)
-    for file in sorted(library.glob("*.sql")):
+    library = _queue_files()
+    schema = (library / "schema.sql").read_text(encoding="utf-8")
+    yield Migration("procrastinate", schema, SCHEMA)
+    for file in sorted((library / "migrations").glob("*.sql")):
         yield Migration(f"procrastinate/{file.name}", file.read_text(encoding="utf-8"), SCHEMA)
+
+
+def _queue_files() -> Path:
+    """Where the library keeps its SQL. It is not imported for that: it would take 8 MB."""
+    spec = find_spec("procrastinate")
+    if spec is None or not spec.submodule_search_locations:
+        raise MigrationFailed("the package procrastinate is missing: run scripts/start")
+    return Path(spec.submodule_search_locations[0]) / "sql"
 
 
 def _pending(steps: list[Step], done: set[str]) -> Iterator[Step]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +52,8 @@ class Board:
 
     def clear(self) -> None:
         """Forgets everything; for whoever starts the others."""
+        import shutil  # half a megabyte, for who stays for good, once
+
         shutil.rmtree(self.folder, ignore_errors=True)
         self.metrics.mkdir(mode=0o700, parents=True)
 

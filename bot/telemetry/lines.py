@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import select
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, TextIO, cast
+from typing import TextIO, cast
 
 _LONGEST = min(select.PIPE_BUF, 4096)
 _SHORTENED = " … "
@@ -50,7 +49,7 @@ def shortened(line: str, longest: int = _LONGEST) -> str:
         fields = None
     if not isinstance(fields, dict):
         return line.encode()[: longest - 1].decode("utf-8", "ignore") + "\n"
-    while len((text := _dumped(fields)).encode()) > longest:
+    while len((text := dumped(fields)).encode()) > longest:
         name = max(fields, key=lambda name: len(str(fields[name])))
         value = str(fields[name])
         if len(value) <= len(_SHORTENED):
@@ -62,37 +61,14 @@ def shortened(line: str, longest: int = _LONGEST) -> str:
 
 def say(event: str, *, level: str = "info", **fields: object) -> None:
     """A line of a process that has no logger."""
-    Lines().write(_dumped({**fields, "event": event, "level": level, "timestamp": _now()}))
+    Lines().write(dumped({**fields, "event": event, "level": level, "timestamp": now()}))
 
 
-class JsonFormatter(logging.Formatter):
-    """A record of the standard library's loggers as such a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        fields: dict[str, Any] = {"event": record.getMessage()}
-        if record.exc_info:
-            fields["exception"] = self.formatException(record.exc_info)
-        about = {"level": record.levelname.lower(), "logger": record.name, "timestamp": _now()}
-        return _dumped({**fields, **about}).rstrip("\n")
-
-
-def logging_of(name: str) -> dict[str, Any]:
-    """For `logging.config.dictConfig`: logger `name` and everything unnamed into this log."""
-    return {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "formatters": {"json": {"()": JsonFormatter}},
-        "handlers": {
-            "log": {"class": "logging.StreamHandler", "stream": stdout(), "formatter": "json"}
-        },
-        "root": {"level": "WARNING", "handlers": ["log"]},
-        "loggers": {name: {"handlers": ["log"], "propagate": False}},
-    }
-
-
-def _dumped(fields: Mapping[str, object]) -> str:
+def dumped(fields: Mapping[str, object]) -> str:
+    """One line of the log."""
     return json.dumps(fields, ensure_ascii=False, default=str) + "\n"
 
 
-def _now() -> str:
+def now() -> str:
+    """The time as it stands in the log, UTC."""
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -11,7 +11,6 @@ import atexit
 import contextlib
 import fcntl
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -20,7 +19,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
-from urllib.parse import quote
 
 from memory.backends import server_folders
 from memory.backends.server_account import Account, account, programs
@@ -138,6 +136,8 @@ class Server:
     @property
     def url(self) -> str:
         """The superuser's URL, database `postgres`."""
+        from urllib.parse import quote  # a supervisor, which stays for good, asks for no URL
+
         host = quote(str(server_folders.socket_folder(self.folder)), safe="/")
         return f"postgresql://postgres:@/postgres?host={host}"
 
@@ -283,6 +283,8 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
 
 def _initialise(folder: Path, user: Account) -> None:
     """A new database, made beside its place, so that one half made is never taken for a whole."""
+    import shutil  # needed once in a database's life
+
     building = folder.with_name("postgres.new")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(mode=0o700)

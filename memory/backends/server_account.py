@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import shutil
 import subprocess
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -107,6 +106,8 @@ def _runs(folder: Path, user: Account) -> bool:
 
 def _copy(installed: Path) -> Path:
     """A copy that root owns and everybody may read: it is the program, not the data."""
+    import shutil  # needed once on a machine
+
     made = (installed / "bin" / "postgres").stat()
     copy = _COPIES / f"postgres-{made.st_size}-{made.st_mtime_ns}"
     if copy.exists():

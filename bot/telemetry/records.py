@@ -1,0 +1,33 @@
+"""The standard library's log records as lines of the one log; for processes without structlog."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from bot.telemetry.lines import dumped, now, stdout
+
+
+class JsonFormatter(logging.Formatter):
+    """A record of the standard library's loggers as such a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, Any] = {"event": record.getMessage()}
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        about = {"level": record.levelname.lower(), "logger": record.name, "timestamp": now()}
+        return dumped({**fields, **about}).rstrip("\n")
+
+
+def logging_of(name: str) -> dict[str, Any]:
+    """For `logging.config.dictConfig`: logger `name` and everything unnamed into this log."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": JsonFormatter}},
+        "handlers": {
+            "log": {"class": "logging.StreamHandler", "stream": stdout(), "formatter": "json"}
+        },
+        "root": {"level": "WARNING", "handlers": ["log"]},
+        "loggers": {name: {"handlers": ["log"], "propagate": False}},
+    }
