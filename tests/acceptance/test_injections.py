@@ -25,6 +25,7 @@ from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from tests.acceptance.conftest import World, is_from_bot
+from tests.acceptance.test_buttons import button_on
 from tests.support.injections import CALL, EVERYTHING, SAY, Attack, attacks
 from tests.support.processes import eventually
 
@@ -373,12 +374,22 @@ def test_nobody_confirms_for_somebody_else_and_a_press_counts_once(stage: Stage)
     assert_harmless(stage)
 
 
-def test_a_suggested_command_works_on_the_memory_of_whoever_presses(stage: Stage) -> None:
+def test_a_command_that_a_model_suggests_is_no_button(stage: Stage) -> None:
     before = kept_of_alice(stage.world)
     stage.ask(ATTACKER, aimed(stage.world, ALL["forget-by-button"]), about=VICTIM)
-    (forget,) = button_ids(stage, stage.questions[-1])
 
-    assert "On it" in press(stage, VICTIM, stage.questions[-1], index=0)
+    assert button_ids(stage, stage.questions[-1]) == []
+    assert kept_of_alice(stage.world) == before
+    assert_harmless(stage)
+
+
+def test_a_command_on_a_button_works_on_the_memory_of_whoever_presses(stage: Stage) -> None:
+    """Buttons that were stored when a model's commands were not refused are still pressed."""
+    before = kept_of_alice(stage.world)
+    stage.ask(ATTACKER, "hello")
+    forget = button_on(stage.world, stage.questions[-1], "/forget all")
+
+    assert "On it" in press(stage, VICTIM, stage.questions[-1], value={"b": forget})
     stage.world.settled(turn_id(forget))
     stage.asked.add(stage.world.people[VICTIM])
     assert "Only who asked" in press(stage, ATTACKER, turn_id(forget), index=0)
