@@ -26,7 +26,7 @@ begin
   end if;
 exception when insufficient_privilege then
   raise exception 'a superuser has to run once, leaving out what is there: create role anon nologin noinherit; create role authenticated nologin noinherit; create role service_role nologin noinherit bypassrls; grant authenticated, service_role to %', quote_ident(current_user)
-    using errcode = 'insufficient_privilege';
+    using errcode = 'PT403';
 end
 $$;
 
