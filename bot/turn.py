@@ -12,22 +12,21 @@ from dataclasses import replace
 
 import structlog
 
-from bot.agents.progress import Progress
 from bot.answer import material
 from bot.answer.answering import answer as answer_question
 from bot.answer.answering import language
 from bot.answer.composing import NOTHING, compose
 from bot.answer.hearing import before_answer, listen, opening_args
-from bot.answer.question import Turn, begin, knowing, people_of, told
+from bot.answer.question import Turn, begin, knowing, told
+from bot.answer.showing import Showing
 from bot.feishu import markup
 from bot.feishu.events import MessageEvent, Recall
 from bot.group.store import conversation_of
 from bot.group.transcript import MessageRecord
-from bot.mentions import ALL_NAMES, from_card
+from bot.mentions import from_card
 from bot.queue.consumer import Lease
 from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
-from bot.reply.partial import showable, status
 from bot.reply.streaming import CardStream, Opening, begin_stream
 from bot.reply.working import showing_work
 from bot.services import Services
@@ -128,17 +127,10 @@ async def _store(
 
 
 async def _stream(services: Services, turn: Turn, opened: OpenTurn) -> CardStream | None:
-    """The card that shows the answer while it is written; its text is composed like any reply."""
-    spoken = language(turn, opened)
-    people = turn.names.roster(people_of(turn)).names().values()
-    names = [*people, turn.bot.name, *ALL_NAMES]
-
-    def render(progress: Progress) -> str:
-        shown = showable(progress, names, spoken)
-        return compose(services, turn, shown, nothing=status(progress.tool, spoken))[0]
-
+    """The card that shows the answer while it is written."""
     opening = Opening(turn.context, turn.id, turn.target)
-    return await begin_stream(services, opening, opened, render)
+    showing = Showing(services, turn, language(turn, opened))
+    return await begin_stream(services, opening, opened, showing)
 
 
 async def _deliver(

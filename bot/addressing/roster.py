@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 from bot.markdown import is_code_indent
 
@@ -15,6 +16,7 @@ _OPEN_ID = re.compile(r"ou_[A-Za-z0-9_-]+")
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 Escape = Callable[[str], str]
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,11 @@ class Roster:
 
     def including(self, *people: Person) -> Roster:
         """This roster and `people`, each person under each name once."""
-        return replace(self, people=tuple(dict.fromkeys((*self.people, *people))))
+
+        def make() -> Roster:
+            return replace(self, people=tuple(dict.fromkeys((*self.people, *people))))
+
+        return self._last("including", people, make)
 
     def named(self, name: str) -> tuple[Person, ...]:
         """Everybody of that name, in any case."""
@@ -59,13 +65,34 @@ class Roster:
 
     def escaped(self, escape: Escape) -> Roster:
         """The same people under their names as they read in escaped text."""
-        people = (Person(p.open_id, escape(p.name), p.is_bot) for p in self.people)
-        return replace(self, people=tuple(people))
+
+        def make() -> Roster:
+            people = (Person(p.open_id, escape(p.name), p.is_bot) for p in self.people)
+            return replace(self, people=tuple(people))
+
+        return self._last("escaped", escape, make)
 
     def index(self, *more: str) -> NameIndex:
         """The names to look for in a text, `more` among them."""
-        names = (*(person.name for person in self.people), *more)
-        return NameIndex.of(names, complete=self.complete)
+
+        def make() -> NameIndex:
+            names = (*(person.name for person in self.people), *more)
+            return NameIndex.of(names, complete=self.complete)
+
+        return self._last("index", more, make)
+
+    def _last(self, kind: str, key: object, make: Callable[[], _Made]) -> _Made:
+        """What `make` gives, kept until another `key` comes: the frames of a card come by the dozen
+        and ask the roster of their turn for the same."""
+        kept = self._made.get(kind)
+        if kept is None or kept[0] != key:
+            self._made[kind] = kept = (key, make())
+        made: _Made = kept[1]
+        return made
+
+    @cached_property
+    def _made(self) -> dict[str, tuple[object, Any]]:
+        return {}
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[Person, ...]]:

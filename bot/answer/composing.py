@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bot.addressing.roster import Escape
 from bot.answer.question import Turn, people_of
 from bot.feishu import markup, splitting
 from bot.feishu.normalising import normalised
@@ -77,14 +78,16 @@ def voice_of(services: Services, turn: Turn, auto_mention: AutoMention | None = 
     )
 
 
-def cards_of(text: str, voice: Voice, *, nothing: str) -> list[str]:
+def cards_of(
+    text: str, voice: Voice, *, nothing: str, escape: Escape = markup.card_markdown
+) -> list[str]:
     """The markdown of each card that says `text` in that voice. Pure."""
     said = _addressed(normalised(text), voice, addresses=False)
     spoken = _addressed(said if _is_seen(said) else nothing, voice, addresses=voice.addresses)
     markdown = to_card(
         spoken,
         voice.roster,
-        escape=markup.card_markdown,
+        escape=escape,
         preferred=voice.addressee.open_id if voice.addressee else None,
         allow_all=voice.allow_all,
         lead=voice.template.lead if voice.addresses else "",

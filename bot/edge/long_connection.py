@@ -101,5 +101,5 @@ class Listener:
         if self._running:
             with contextlib.suppress(asyncio.CancelledError):
                 self._loop.run_until_complete(self._running)
-        self._transport.close()
+        self._loop.run_until_complete(self._transport.close())
         self._loop.close()

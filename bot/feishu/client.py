@@ -10,11 +10,9 @@ import json
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from concurrent.futures import Executor
 from typing import Any, Literal
 from urllib.parse import quote
 
-import requests
 import structlog
 
 from bot.feishu.caller import Caller
@@ -57,21 +55,16 @@ class FeishuClient:
         app_id: str,
         app_secret: str,
         *,
-        session: requests.Session | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
-        executor: Executor | None = None,
         policy: RetryPolicy | None = None,
         pace: Pace | None = None,
         calls_per_second: int = 50,
         timeouts: Timeouts | None = None,
-        proxies: Mapping[str, str] | None = None,
     ) -> None:
         pace = pace or Pace()
-        self._transport = Transport(
-            domain, session=session, executor=executor, timeouts=timeouts, proxies=proxies
-        )
+        self._transport = Transport(domain, timeouts=timeouts)
         self._caller = Caller(
             self._transport,
             app_id,
@@ -90,8 +83,8 @@ class FeishuClient:
         self._names_denied_until = 0.0
 
     async def close(self) -> None:
-        """Close the connections; calls still running fail or end by themselves."""
-        self._transport.close()
+        """Close the connections; calls still running fail."""
+        await self._transport.close()
 
     # Who we are
 

@@ -171,7 +171,7 @@ def _by_region(text: str, prose: Callable[[str], str], code: Callable[[str], str
 def _outside_code(text: str, prose: Callable[[str], str]) -> str:
     """`prose` for what is neither in a plain fence nor certainly inline code. All that is looked
     for there has a bracket."""
-    if "]" not in text:
+    if "[" not in text and "]" not in text:
         return text
 
     def line(text: str) -> str:

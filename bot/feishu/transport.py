@@ -1,25 +1,27 @@
 """One HTTP exchange with Feishu over pooled keep-alive connections and one TLS context.
 
-Everything that touches the network goes through `Transport.exchange`, so that tests can answer
-for Feishu at the session. lark-oapi is not used here: it opens a connection per call.
+lark-oapi is not used here: it opens a connection per call, and a TLS handshake with each.
 """
 
-import asyncio
 import json
 import ssl
 from collections.abc import Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
+import aiohttp
 import certifi
-import requests
-from requests.adapters import HTTPAdapter
+import orjson
+from yarl import URL
 
 from bot.feishu.errors import ResourceTooLarge, Unreachable
 
 CONCURRENCY = 32
+_KEPT_S = 60.0  # people pause between questions; a new connection is a new TLS handshake
 _MAX_JSON_BYTES = 16 * 1024 * 1024
+_HEADERS = {"User-Agent": "feishu-memory-bot", "Accept-Encoding": "gzip, deflate"}
+_JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,112 +57,108 @@ class Response:
     body: bytes
 
 
-class _SharedContextAdapter(HTTPAdapter):
-    """Keep-alive connections which share one TLS context: loading the CA bundle costs 16 ms."""
-
-    def __init__(self, pool_maxsize: int) -> None:
-        self._context = ssl.create_default_context(cafile=certifi.where())
-        super().__init__(pool_connections=4, pool_maxsize=pool_maxsize, pool_block=False)
-
-    def init_poolmanager(
-        self, connections: int, maxsize: int, block: bool = False, **pool_kwargs: Any
-    ) -> None:
-        pool_kwargs["ssl_context"] = self._context
-        super().init_poolmanager(connections, maxsize, block=block, **pool_kwargs)
-
-    def proxy_manager_for(self, proxy: str, **proxy_kwargs: Any) -> Any:
-        proxy_kwargs["ssl_context"] = self._context
-        return super().proxy_manager_for(proxy, **proxy_kwargs)
-
-    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """Require a certificate, but do not load the CA bundle again for each connection."""
-        conn.cert_reqs = "CERT_REQUIRED" if url.lower().startswith("https") else "CERT_NONE"
-
-
-def pooled_session(concurrency: int = CONCURRENCY) -> requests.Session:
-    """A session that ignores the environment and keeps `concurrency` connections per host."""
-    session = requests.Session()
-    session.trust_env = False
-    adapter = _SharedContextAdapter(concurrency)
-    session.mount("https://", adapter)
-    session.mount("http://", adapter)
-    return session
-
-
 class Transport:
-    """Sends requests to one Feishu domain. Closes only what it made itself."""
+    """Sends requests to one Feishu domain, from the event loop of the first; `close` when done.
 
-    def __init__(
-        self,
-        domain: str,
-        *,
-        session: requests.Session | None = None,
-        executor: Executor | None = None,
-        timeouts: Timeouts | None = None,
-        proxies: Mapping[str, str] | None = None,
-    ) -> None:
+    It ignores the environment, keeps no cookies and follows no redirects.
+    """
+
+    def __init__(self, domain: str, *, timeouts: Timeouts | None = None) -> None:
         self._domain = domain.rstrip("/")
         self._timeouts = timeouts or Timeouts()
-        self._proxies = dict(proxies or {})
-        self._session = session or pooled_session()
-        self._executor = executor or ThreadPoolExecutor(CONCURRENCY, "feishu")
-        self._owns_session, self._owns_executor = session is None, executor is None
+        self._session: aiohttp.ClientSession | None = None
 
     async def send(self, request: Request, token: str = "") -> Response:
-        """`exchange`, off the event loop."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, self.exchange, request, token)
-
-    def exchange(self, request: Request, token: str = "") -> Response:
         """Send and read the whole answer. Raises Unreachable or ResourceTooLarge."""
         try:
-            answer = self._session.send(
-                self._prepared(request, token),
-                timeout=(self._timeouts.connect_s, self._timeouts.read_s),
-                proxies=self._proxies,
+            async with self._opened().request(
+                request.method,
+                self._url(request),
+                headers=_headers(request, token),
+                data=None if request.body is None else encode(request.body),
                 allow_redirects=False,
-                stream=True,
-            )
-            return _read(answer, request.max_bytes)
-        except (requests.RequestException, OSError) as exc:
-            # Only the class: the message of a proxy or URL error may quote what was sent.
+            ) as answer:
+                return await _read(answer, request.max_bytes)
+        except (aiohttp.ClientError, OSError, ValueError) as exc:
+            # Only the class: the message of a URL or header error may quote what was sent.
             raise Unreachable(type(exc).__name__) from exc
 
-    def _prepared(self, request: Request, token: str) -> requests.PreparedRequest:
-        headers = {"User-Agent": "feishu-memory-bot", "Accept-Encoding": "gzip, deflate"}
-        headers |= request.headers
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
-        body: bytes | None = None
-        if request.body is not None:
-            headers["Content-Type"] = "application/json; charset=utf-8"
-            body = encode(request.body)
-        url = f"{self._domain}{request.path}"
-        return requests.Request(
-            request.method, url, headers=headers, params=dict(request.query), data=body
-        ).prepare()
+    async def close(self) -> None:
+        """Close the connections; exchanges that still run are Unreachable."""
+        if self._session:
+            await self._session.close()
 
-    def close(self) -> None:
-        """Close the connections and threads made here; running exchanges end by themselves."""
-        if self._owns_executor:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-        if self._owns_session:
-            self._session.close()
+    def _opened(self) -> aiohttp.ClientSession:
+        """The session, made when it is first needed: it belongs to the loop that runs then."""
+        if self._session is None:
+            secure = self._domain.lower().startswith("https:")
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    ssl=_tls() if secure else True,
+                    limit=CONCURRENCY,
+                    keepalive_timeout=_KEPT_S,
+                ),
+                timeout=aiohttp.ClientTimeout(
+                    total=None,
+                    sock_connect=self._timeouts.connect_s,
+                    sock_read=self._timeouts.read_s,
+                ),
+                headers=_HEADERS,
+                skip_auto_headers=("Accept", "Content-Type"),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                middlewares=(_once,),
+            )
+        return self._session
+
+    def _url(self, request: Request) -> URL:
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        return URL(f"{self._domain}{request.path}{query}", encoded=True)
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """`body` as compact UTF-8 JSON: Feishu's limits count the bytes of the request body."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    """`body` as compact UTF-8 JSON: Feishu's limits count the bytes of the request body.
+
+    Lone halves of characters become "?".
+    """
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
 
 
-def _read(answer: requests.Response, max_bytes: int) -> Response:
+def _tls() -> ssl.SSLContext:
+    """One context for all connections: loading the CA bundle costs 16 ms."""
+    context = ssl.create_default_context(cafile=certifi.where())
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _headers(request: Request, token: str) -> dict[str, str]:
+    headers = dict(request.headers)
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    return headers if request.body is None else headers | _JSON
+
+
+async def _once(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Keeps aiohttp from repeating what may have arrived: whether to repeat, the caller knows."""
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectionError as exc:
+        raise Unreachable(type(exc).__name__) from exc
+
+
+async def _read(answer: aiohttp.ClientResponse, max_bytes: int) -> Response:
     """The answer with its body, which must be read to the end for the connection to be reused."""
     chunks: list[bytes] = []
     size = 0
-    for chunk in answer.iter_content(64 * 1024):
+    async for chunk in answer.content.iter_any():
         size += len(chunk)
         if size > max_bytes:
             answer.close()
             raise ResourceTooLarge(max_bytes)
         chunks.append(chunk)
-    return Response(answer.status_code, answer.headers, b"".join(chunks))
+    return Response(answer.status, answer.headers, b"".join(chunks))

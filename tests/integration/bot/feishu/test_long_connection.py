@@ -220,7 +220,7 @@ async def connecting(
     finally:
         running.cancel()
         await asyncio.wait({running})
-        transport.close()
+        await transport.close()
 
 
 class Pauses:

@@ -3,12 +3,12 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-import requests
-import responses
 from structlog.testing import capture_logs
 
 from bot.feishu.cards import answer_card, card_content
@@ -16,23 +16,25 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError, ResourceTooLarge, Unreachable
 from bot.feishu.models import BotInfo, ChatInfo, SentMessage
 from bot.feishu.retry import RetryPolicy
+from bot.feishu.transport import Timeouts
+from tests.support.feishu_api import Asked, FeishuApi, feishu_api
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
-DOMAIN = "https://open.feishu.cn"
-TOKEN_URL = f"{DOMAIN}/open-apis/auth/v3/tenant_access_token/internal"
-MESSAGES = f"{DOMAIN}/open-apis/im/v1/messages"
-CARDS = f"{DOMAIN}/open-apis/cardkit/v1/cards"
-NAMES = f"{DOMAIN}/open-apis/contact/v3/users/basic_batch"
+TOKEN = "/open-apis/auth/v3/tenant_access_token/internal"
+MESSAGES = "/open-apis/im/v1/messages"
+CARDS = "/open-apis/cardkit/v1/cards"
+NAMES = "/open-apis/contact/v3/users/basic_batch"
 REPLY = f"{MESSAGES}/om_1/reply"
 SECRET, TEXT = "s3cr3t-of-the-app", "text-of-a-person"
 
 
 class Clock:
-    """Seconds that pass only in `sleep`."""
+    """Seconds that pass only in `sleep`; `meanwhile` is what else happens then."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.slept: list[float] = []
+        self.meanwhile: Callable[[], object] = lambda: None
 
     def __call__(self) -> float:
         return self.now
@@ -40,37 +42,38 @@ class Clock:
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.now += seconds
+        self.meanwhile()
         await asyncio.sleep(0)
 
 
 class Feishu:
     """A client, the clock it lives by, and what Feishu is to answer."""
 
-    def __init__(self, mock: responses.RequestsMock) -> None:
-        self.mock = mock
+    def __init__(self, api: FeishuApi, timeouts: Timeouts | None = None) -> None:
+        self.api = api
         self.clock = Clock()
         self.client = FeishuClient(
-            DOMAIN,
+            api.url,
             "cli_1",
             SECRET,
             clock=self.clock,
             sleep=self.clock.sleep,
             jitter=lambda: 0.0,
             policy=RetryPolicy(max_attempts=4, max_total_s=20, base_s=1, cap_s=8),
+            timeouts=timeouts,
         )
 
     def token(self, value: str = "t-1") -> None:
         answer = {"code": 0, "msg": "ok", "tenant_access_token": value, "expire": 7200}
-        self.mock.add("POST", TOKEN_URL, json=answer)
+        self.answers("POST", TOKEN, answer)
 
-    def answers(self, method: str, url: str, body: Any, **extra: Any) -> None:
-        self.mock.add(method, url, json=body, **extra)
+    def answers(self, method: str, path: str, body: Any = b"", **extra: Any) -> None:
+        self.api.answers(method, path, body, **extra)
 
-    def fails(self, method: str, url: str, name: str) -> None:
+    def fails(self, method: str, path: str, name: str) -> None:
         stored = stored_answer(name)
-        headers = {k: v for k, v in stored["headers"].items() if k != "Content-Type"}
-        self.mock.add(
-            method, url, json=stored["body"], status=stored["http_status"], headers=headers
+        self.answers(
+            method, path, stored["body"], status=stored["http_status"], headers=stored["headers"]
         )
 
     def run(self, call: Callable[[FeishuClient], Coroutine[Any, Any, Any]]) -> Any:
@@ -85,16 +88,12 @@ class Feishu:
     def reply(self, text: str = TEXT) -> SentMessage:
         return self.run(lambda client: reply(client, text))
 
-    def sent(self, part: str = "/im/") -> list[requests.PreparedRequest]:
-        return [call.request for call in self.mock.calls if part in str(call.request.url)]
+    def sent(self, part: str = "/im/") -> list[Asked]:
+        return [asked for asked in self.api.asked if part in asked.target]
 
 
 def stored_answer(name: str) -> Any:
     return json.loads((DATA / f"{name}.json").read_text())
-
-
-def body_of(request: requests.PreparedRequest) -> Any:
-    return json.loads(request.body or b"null")
 
 
 async def reply(client: FeishuClient, text: str = TEXT, chat_id: str = "oc_1") -> SentMessage:
@@ -110,8 +109,8 @@ async def reply(client: FeishuClient, text: str = TEXT, chat_id: str = "oc_1") -
 
 @pytest.fixture
 def feishu():
-    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
-        world = Feishu(mock)
+    with feishu_api() as api:
+        world = Feishu(api)
         world.token()
         yield world
 
@@ -129,7 +128,7 @@ def test_a_reply_sends_the_documented_request_and_gives_the_sent_message(feishu)
     (request,) = feishu.sent()
     assert request.headers["Authorization"] == "Bearer t-1"
     assert request.headers["Content-Type"] == "application/json; charset=utf-8"
-    assert body_of(request) == {
+    assert request.json == {
         "content": card_content(answer_card(TEXT)),
         "msg_type": "interactive",
         "reply_in_thread": True,
@@ -149,11 +148,11 @@ def test_a_message_is_sent_to_a_chat(feishu):
         lambda client: client.send("oc_1", "chat_id", msg_type="text", content="{}", uuid="u")
     )
     assert sent.message_id == "om_dc13264520392913993dd051dba21dcf"
-    assert str(feishu.sent()[0].url).endswith("?receive_id_type=chat_id")
+    assert feishu.sent()[0].target.endswith("?receive_id_type=chat_id")
 
 
 def test_the_bot_knows_itself(feishu):
-    url = f"{DOMAIN}/open-apis/bot/v3/info"
+    url = "/open-apis/bot/v3/info"
     feishu.answers("GET", url, stored_answer("api_bot_v3_info__resp"))
     info = feishu.run(lambda client: client.bot_info())
     assert info == BotInfo("ou_e6e14f667cfe239d7b129b521dce0569", "name")
@@ -162,7 +161,7 @@ def test_the_bot_knows_itself(feishu):
 def test_a_card_is_patched(feishu):
     feishu.answers("PATCH", f"{MESSAGES}/om_1", {"code": 0, "data": {}})
     feishu.run(lambda client: client.patch_card("om_1", "{}"))
-    assert body_of(feishu.sent()[0]) == {"content": "{}"}
+    assert feishu.sent()[0].json == {"content": "{}"}
 
 
 def test_a_merged_forward_comes_with_its_children(feishu):
@@ -183,7 +182,7 @@ def test_a_fetched_message_has_its_mentions_and_a_recalled_one_says_so(feishu):
     first, recalled = feishu.run(both)
     assert first.mentions[0].open_id == "ou_155184d1e73cbfb8973e5a9e698e74f2"
     assert (first.sender_type, first.deleted, recalled.deleted) == ("app", False, True)
-    assert "card_msg_content_type=user_card_content" in str(feishu.sent()[0].url)
+    assert "card_msg_content_type=user_card_content" in feishu.sent()[0].target
 
 
 def test_history_is_read_page_by_page_up_to_the_limit(feishu):
@@ -196,7 +195,7 @@ def test_history_is_read_page_by_page_up_to_the_limit(feishu):
         )
     )
     assert len(found) == 3
-    urls = [str(request.url) for request in feishu.sent()]
+    urls = [request.target for request in feishu.sent()]
     assert "page_token" not in urls[0]
     assert all("page_token=" in url for url in urls[1:])
     assert all("start_time=1&end_time=9" in url for url in urls)
@@ -220,11 +219,11 @@ def test_reactions_are_added_and_taken_back(feishu):
         return reaction_id
 
     assert feishu.run(both) == "ZCaCIjUBVVWSrm5L-3ZTw****"
-    assert body_of(feishu.sent()[0]) == {"reaction_type": {"emoji_type": "Typing"}}
+    assert feishu.sent()[0].json == {"reaction_type": {"emoji_type": "Typing"}}
 
 
 def test_a_chat_says_what_kind_it_is(feishu):
-    url = f"{DOMAIN}/open-apis/im/v1/chats/oc_1"
+    url = "/open-apis/im/v1/chats/oc_1"
     feishu.answers("GET", url, stored_answer("api_im_chat_get__resp"))
     info = feishu.run(lambda client: client.chat_info("oc_1"))
     assert info == ChatInfo("oc_1", "测试群名称", "group", "chat", False)
@@ -236,7 +235,7 @@ def test_names_are_asked_for_in_tens_without_repeats(feishu):
     asked = [f"ou_{number}" for number in range(12)] + ["ou_1", ""]
     names = feishu.run(lambda client: client.names(asked))
     assert names == {"ou_b3b46653c99f1f6177a478974bdabb72": "张三"}
-    assert [len(body_of(r)["user_ids"]) for r in feishu.sent("basic_batch")] == [10, 2]
+    assert [len(r.json["user_ids"]) for r in feishu.sent("basic_batch")] == [10, 2]
 
 
 def test_without_the_scope_names_are_not_asked_for_again_for_a_while(feishu):
@@ -253,7 +252,8 @@ def test_without_the_scope_names_are_not_asked_for_again_for_a_while(feishu):
 
 def test_a_resource_is_downloaded_within_its_limit(feishu):
     url = f"{MESSAGES}/om_1/resources/img_1"
-    feishu.mock.add("GET", url, body=b"\x89PNG" + b"x" * 96, content_type="image/png")
+    png = {"Content-Type": "image/png"}
+    feishu.answers("GET", url, b"\x89PNG" + b"x" * 96, headers=png)
 
     async def download(client: FeishuClient) -> bytes:
         content = await client.download_resource("om_1", "img_1", "image", 100)
@@ -294,7 +294,7 @@ def test_a_streamed_card_is_created_filled_closed_and_replaced(feishu):
         await client.update_card(card_id, card, 3, "c")
 
     feishu.run(stream)
-    create, text, settings, update = (body_of(r) for r in feishu.sent("/cardkit/"))
+    create, text, settings, update = (r.json for r in feishu.sent("/cardkit/"))
     assert create == {"type": "card_json", "data": card_content(card)}
     assert text == {"content": "Hel", "sequence": 1, "uuid": "a"}
     assert json.loads(settings["settings"]) == {"config": {"streaming_mode": False}}
@@ -311,10 +311,10 @@ def test_a_stream_frame_is_dropped_rather_than_repeated(feishu):
 
 
 def test_a_card_operation_that_has_already_been_done_is_fine(feishu):
-    feishu.mock.add("PUT", f"{CARDS}/7", status=504)
+    feishu.answers("PUT", f"{CARDS}/7", status=504)
     feishu.fails("PUT", f"{CARDS}/7", "error_cardkit_200770")
     feishu.run(lambda client: client.update_card("7", {}, 1, "a"))
-    assert [body_of(r)["uuid"] for r in feishu.sent("/cardkit/")] == ["a", "a"]
+    assert [r.json["uuid"] for r in feishu.sent("/cardkit/")] == ["a", "a"]
 
 
 @pytest.mark.parametrize("status", [200, 400])
@@ -351,26 +351,71 @@ def test_twenty_calls_at_once_fetch_one_token(feishu):
 @pytest.mark.parametrize(
     "trouble",
     [
-        {"body": requests.ConnectTimeout()},
-        {"body": requests.ReadTimeout()},
-        {"body": requests.ConnectionError()},
-        {"body": "<html>502</html>", "status": 502},
-        {"body": "", "status": 429},
-        {"json": {"code": 230049, "msg": "being sent"}, "status": 400},
-        {"json": {"code": 230020, "msg": "frequency"}, "status": 400},
+        {"trouble": "cut"},
+        {"trouble": "reset"},
+        {"body": {"code": 0}, "trouble": "half"},
+        {"body": b"<html>502</html>", "status": 502},
+        {"status": 429},
+        {"body": {"code": 230049, "msg": "being sent"}, "status": 400},
+        {"body": {"code": 230020, "msg": "frequency"}, "status": 400},
     ],
 )
 def test_what_may_pass_is_repeated_with_the_same_uuid(feishu, trouble):
-    feishu.mock.add("POST", REPLY, **trouble)
-    feishu.mock.add("POST", REPLY, **trouble)
+    feishu.answers("POST", REPLY, **trouble)
+    feishu.answers("POST", REPLY, **trouble)
     feishu.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
     feishu.reply()
-    assert [body_of(request)["uuid"] for request in feishu.sent()] == ["u-1"] * 3
+    assert [request.json["uuid"] for request in feishu.sent()] == ["u-1"] * 3
     assert feishu.clock.slept == [1, 2]
 
 
+def test_what_was_sent_and_is_not_answered_in_time_is_repeated_with_the_same_uuid():
+    with feishu_api() as api:
+        world = Feishu(api, Timeouts(2, 0.6))
+        world.token()
+        world.answers("POST", REPLY, trouble="hang")
+        world.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
+        world.reply()
+    assert [request.json["uuid"] for request in world.sent()] == ["u-1"] * 2
+    assert world.clock.slept == [1]
+
+
+def test_a_server_that_is_back_before_the_attempts_end_gets_the_message():
+    with feishu_api() as api:
+        port = urlsplit(api.url).port  # nobody listens there any more
+    world = Feishu(api)
+    world.token()
+    world.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
+
+    with ExitStack() as stack:
+
+        def restart() -> None:
+            if len(world.clock.slept) == 2:
+                stack.enter_context(feishu_api(api, port=port))
+
+        world.clock.meanwhile = restart
+        world.reply()
+    assert [request.json["uuid"] for request in world.sent()] == ["u-1"]
+    assert world.clock.slept == [1, 2]
+
+
+@pytest.mark.parametrize("trouble", ["cut", "reset", "half"])
+def test_nothing_below_repeats_a_frame_whose_fate_is_unknown(feishu, trouble):
+    url = f"{CARDS}/7/elements/answer/content"
+    feishu.answers("PUT", url, {"code": 0})
+    feishu.answers("PUT", url, {"code": 0}, trouble=trouble)
+
+    async def two(client: FeishuClient) -> None:
+        await client.stream_text("7", "answer", "x", 1, "a")
+        with pytest.raises(Unreachable):
+            await client.stream_text("7", "answer", "xy", 2, "b")
+
+    feishu.run(two)
+    assert [request.json["sequence"] for request in feishu.sent("/cardkit/")] == [1, 2]
+
+
 def test_repeating_ends_with_the_attempts(feishu):
-    feishu.mock.add("POST", REPLY, status=503)
+    feishu.answers("POST", REPLY, status=503)
     with pytest.raises(Unreachable, match="HTTP 503"):
         feishu.reply()
     assert len(feishu.sent()) == 4
@@ -403,11 +448,12 @@ def test_what_will_not_pass_is_not_repeated(feishu, name):
 
 
 def test_wrong_credentials_are_an_alert_and_not_repeated():
-    with responses.RequestsMock() as mock:
-        world = Feishu(mock)
-        mock.add("POST", TOKEN_URL, json={"code": 10014, "msg": "app secret invalid"}, status=400)
+    with feishu_api() as api:
+        world = Feishu(api)
+        world.answers("POST", TOKEN, {"code": 10014, "msg": "app secret invalid"}, status=400)
         with pytest.raises(FeishuError) as caught:
             world.reply()
+    assert [request.path for request in api.asked] == [TOKEN]
     assert caught.value.action is Action.ALERT
 
 
@@ -431,10 +477,11 @@ def test_the_sixth_reply_to_a_chat_waits_for_its_turn(feishu):
 
 
 def test_redirects_are_not_followed(feishu):
-    feishu.mock.add("POST", REPLY, status=302, headers={"Location": "https://evil.example/"})
+    elsewhere = {"Location": f"{feishu.api.url}/evil"}
+    feishu.answers("POST", REPLY, status=302, headers=elsewhere)
     with pytest.raises(Unreachable):
         feishu.reply()
-    assert not feishu.sent("evil.example")
+    assert not feishu.sent("/evil")
 
 
 def test_neither_logs_nor_errors_hold_secrets_or_text(feishu):

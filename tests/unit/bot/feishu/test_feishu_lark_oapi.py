@@ -5,14 +5,12 @@ import json
 import warnings
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-import responses
 
 from bot.feishu.client import FeishuClient
+from tests.support.feishu_api import Answer, FeishuApi, feishu_api
 
-DOMAIN = "https://open.feishu.cn"
 ANSWER = {
     "code": 0,
     "msg": "ok",
@@ -38,9 +36,9 @@ def lark() -> Iterator[Any]:
     lark_oapi.ws.client.loop.close()
 
 
-def sdk_requests(lark: Any) -> dict[str, Any]:
+def sdk_requests(lark: Any, domain: str) -> dict[str, Any]:
     im, kit, contact = lark.api.im.v1, lark.api.cardkit.v1, lark.api.contact.v3
-    client = lark.Client.builder().app_id("cli_1").app_secret("s").domain(DOMAIN).build()
+    client = lark.Client.builder().app_id("cli_1").app_secret("s").domain(domain).build()
     reply = im.ReplyMessageRequestBody.builder().content("{}").msg_type("interactive")
     reply = reply.reply_in_thread(True).uuid("u").build()
     create = im.CreateMessageRequestBody.builder().receive_id("oc_1").msg_type("text")
@@ -147,28 +145,23 @@ OURS: dict[str, Any] = {
 }
 
 
-def any_request(mock: responses.RequestsMock) -> None:
-    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
-        mock.add(method, responses.matchers.re.compile(f"{DOMAIN}/.*"), json=ANSWER)
-
-
-def last_request(mock: responses.RequestsMock) -> tuple[Any, ...]:
-    request = mock.calls[-1].request
-    url = urlsplit(str(request.url))
-    body = json.loads(request.body) if request.body else None
-    return request.method, url.path, dict(parse_qsl(url.query)), body
+def last_request(api: FeishuApi) -> tuple[Any, ...]:
+    asked = api.asked[-1]
+    return asked.method, asked.path, asked.query, asked.json
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_our_request_is_the_sdks(lark, name):
-    async def ours() -> None:
-        client = FeishuClient(DOMAIN, "cli_1", "s")
+    async def ours(domain: str) -> None:
+        client = FeishuClient(domain, "cli_1", "s")
         await OURS[name](client)
         await client.close()
 
-    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
-        any_request(mock)
-        asyncio.run(ours())
-        sent = last_request(mock)
-        sdk_requests(lark)[name]()
-        assert sent == last_request(mock)
+    with feishu_api() as api:
+        api.otherwise = Answer(json.dumps(ANSWER).encode())
+        asyncio.run(ours(api.url))
+        sent = last_request(api)
+        asked = len(api.asked)
+        sdk_requests(lark, api.url)[name]()
+        assert len(api.asked) > asked
+        assert sent == last_request(api)

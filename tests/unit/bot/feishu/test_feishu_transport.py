@@ -1,109 +1,215 @@
 """Real sockets on loopback: connections are kept, shared and replaced when they die."""
 
 import asyncio
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import gzip
+import json
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
 
+import certifi
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bot.feishu.errors import Unreachable
-from bot.feishu.transport import Request, Timeouts, Transport, pooled_session
+from bot.feishu.errors import ResourceTooLarge, Unreachable
+from bot.feishu.transport import Request, Response, Timeouts, Transport, encode
+from tests.support.certificates import certificate, server_tls
+from tests.support.feishu_api import Asked, FeishuApi, feishu_api
 
-
-class Server(ThreadingHTTPServer):
-    """Answers every request, counting connections."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.connections = 0
-
-    def process_request(self, request, client_address):
-        self.connections += 1
-        super().process_request(request, client_address)
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        body = b'{"code":0}'
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self) -> None:
-        """An answer that never comes: the server waits until the test is over."""
-        self.server.released.wait(10)  # type: ignore[attr-defined]
-        self.close_connection = True
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+ASK = Request("POST", "/x", body={})
+QUICK = Timeouts(0.2, 0.2)
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server()
-    server.released = threading.Event()  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server
-    server.released.set()  # type: ignore[attr-defined]
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def server() -> Iterator[FeishuApi]:
+    with feishu_api() as api:
+        api.answers("POST", "/x", {"code": 0})
+        yield api
 
 
-def domain(server: Server) -> str:
-    return f"http://127.0.0.1:{server.server_address[1]}/"
+def using(
+    domain: str, calls: Callable[[Transport], Awaitable[Any]], timeouts: Timeouts | None = None
+) -> Any:
+    """What `calls` gives, with a transport that is closed afterwards."""
+
+    async def run() -> Any:
+        transport = Transport(domain, timeouts=timeouts)
+        try:
+            return await calls(transport)
+        finally:
+            await transport.close()
+
+    return asyncio.run(run())
+
+
+def answer(domain: str, request: Request = ASK, timeouts: Timeouts | None = None) -> Response:
+    found: Response = using(domain, lambda transport: transport.send(request, "t-1"), timeouts)
+    return found
 
 
 def test_calls_after_each_other_use_one_connection(server):
-    async def calls() -> list[int]:
-        transport = Transport(domain(server))
-        answers = [await transport.send(Request("POST", "/x", body={})) for _ in range(20)]
-        transport.close()
-        return [answer.status for answer in answers]
+    async def calls(transport: Transport) -> list[int]:
+        return [(await transport.send(ASK)).status for _ in range(20)]
 
-    assert asyncio.run(calls()) == [200] * 20
+    assert using(server.url + "/", calls) == [200] * 20
     assert server.connections == 1
 
 
+def test_no_more_connections_are_opened_than_a_process_may_have(server):
+    async def calls(transport: Transport) -> list[int]:
+        answers = await asyncio.gather(*(transport.send(ASK) for _ in range(100)))
+        return [one.status for one in answers]
+
+    assert using(server.url, calls) == [200] * 100
+    assert server.connections <= 32
+
+
+def test_a_connection_that_the_server_closed_meanwhile_is_replaced(server):
+    async def calls(transport: Transport) -> list[int]:
+        closing = {"Connection": "close"}
+        server.answers("POST", "/y", {"code": 0}, headers=closing)
+        answers = []
+        for _ in range(3):
+            answers.append((await transport.send(Request("POST", "/y", body={}))).status)
+            await asyncio.sleep(0)
+        return answers
+
+    assert using(server.url, calls) == [200] * 3
+    assert server.connections == 3
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST"])
+@pytest.mark.parametrize("trouble", ["cut", "reset", "half"])
+def test_what_may_have_arrived_is_not_repeated_here(server, method, trouble):
+    server.answers(method, "/fate", {"code": 0}, trouble=trouble)
+
+    async def calls(transport: Transport) -> None:
+        await transport.send(ASK)
+        with pytest.raises(Unreachable):
+            await transport.send(Request(method, "/fate", body={}))
+
+    using(server.url, calls)
+    assert [asked.path for asked in server.asked] == ["/x", "/fate"]
+
+
 def test_a_closed_port_is_unreachable():
-    transport = Transport("http://127.0.0.1:9", timeouts=Timeouts(0.2, 0.2))
-    with pytest.raises(Unreachable, match="ConnectionError"):
-        transport.exchange(Request("GET", "/x"))
-    transport.close()
+    with pytest.raises(Unreachable, match="ConnectorError"):
+        answer("http://127.0.0.1:9", Request("GET", "/x"), QUICK)
 
 
 def test_a_server_that_never_answers_is_given_up(server):
-    transport = Transport(domain(server), timeouts=Timeouts(0.2, 0.05))
+    server.answers("GET", "/x", trouble="hang")
     with pytest.raises(Unreachable, match="Timeout"):
-        transport.exchange(Request("GET", "/x"))
-    transport.close()
+        answer(server.url, Request("GET", "/x"), QUICK)
 
 
-def test_the_environment_changes_nothing(server, monkeypatch):
+def test_a_server_that_never_shakes_hands_is_given_up():
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        domain = f"https://127.0.0.1:{deaf.getsockname()[1]}"
+        with pytest.raises(Unreachable, match="ConnectionTimeout"):
+            answer(domain, timeouts=Timeouts(0.2, 30))
+
+
+@pytest.mark.parametrize("domain", ["http://[::1", "http://", "ftp://127.0.0.1", "127.0.0.1"])
+def test_an_address_that_is_none_is_unreachable(domain):
+    with pytest.raises(Unreachable):
+        answer(domain)
+
+
+def test_the_environment_changes_nothing(server, monkeypatch, tmp_path):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login eve password eve")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    transport = Transport(domain(server))
-    assert transport.exchange(Request("POST", "/x", body={})).status == 200
-    transport.close()
+    assert using(server.url, lambda transport: transport.send(ASK)).status == 200
+    assert "Authorization" not in server.asked[0].headers
 
 
 def test_a_request_does_not_show_its_body():
     assert "secret" not in repr(Request("POST", "/x", body={"app_secret": "secret"}))
 
 
-def test_all_connections_share_one_tls_context_and_check_certificates():
-    session = pooled_session()
-    contexts = {
-        session.get_adapter(url).poolmanager.connection_from_url(url).conn_kw.get("ssl_context")
-        for url in ("https://open.feishu.cn", "https://open.larksuite.com")
+def test_a_request_has_the_headers_that_it_needs_and_no_cookies(server):
+    server.answers("GET", "/x", {"code": 0}, headers={"Set-Cookie": "a=b"})
+
+    async def calls(transport: Transport) -> None:
+        await transport.send(Request("GET", "/x", headers={"locale": "zh"}), "t-1")
+        await transport.send(ASK)
+
+    using(server.url, calls)
+    first, second = (sent(asked) for asked in server.asked)
+    assert first == {
+        "user-agent": "feishu-memory-bot",
+        "accept-encoding": "gzip, deflate",
+        "authorization": "Bearer t-1",
+        "locale": "zh",
     }
-    (context,) = contexts
-    assert context.check_hostname
-    session.close()
+    assert second["content-type"] == "application/json; charset=utf-8"
+    assert {"cookie", "authorization"}.isdisjoint(second)
+
+
+def sent(asked: Asked) -> dict[str, str]:
+    named = {name.lower(): value for name, value in asked.headers.items()}
+    return {name: value for name, value in named.items() if name != "host"}
+
+
+def test_a_path_and_its_query_travel_as_they_are(server):
+    query: dict[str, str | int] = {"page_token": "a+b/c= d&你", "page_size": 50}
+    server.answers("GET", "/m/r%2F1%20x/%E4%BD%A0", {"code": 0})
+    answer(server.url, Request("GET", "/m/r%2F1%20x/%E4%BD%A0", query))
+    assert server.asked[0].target.startswith("/m/r%2F1%20x/%E4%BD%A0?")
+    assert server.asked[0].query == {"page_token": "a+b/c= d&你", "page_size": "50"}
+
+
+def test_a_compressed_answer_is_unpacked_up_to_its_limit(server):
+    packed = gzip.compress(b"x" * 5_000_000)
+    server.answers("GET", "/x", packed, headers={"Content-Encoding": "gzip"})
+    assert len(answer(server.url, Request("GET", "/x", max_bytes=5_000_000)).body) == 5_000_000
+    with pytest.raises(ResourceTooLarge):
+        answer(server.url, Request("GET", "/x", max_bytes=4_999_999))
+
+
+def test_an_answer_that_cannot_be_unpacked_is_unreachable(server):
+    server.answers("GET", "/x", b"not gzip", headers={"Content-Encoding": "gzip"})
+    with pytest.raises(Unreachable):
+        answer(server.url, Request("GET", "/x"))
+
+
+def test_all_connections_share_one_tls_context(tmp_path, monkeypatch):
+    authority = certificate(tmp_path)
+    asked: list[Path] = []
+    monkeypatch.setattr(certifi, "where", lambda: asked.append(authority) or str(authority))
+    with feishu_api(tls=server_tls(authority)) as server:
+        server.answers("POST", "/x", {"code": 0}, headers={"Connection": "close"})
+
+        async def calls(transport: Transport) -> list[int]:
+            return [(await transport.send(ASK)).status for _ in range(3)]
+
+        assert using(server.url, calls) == [200] * 3
+    assert server.connections == 3
+    assert len(asked) == 1
+
+
+def test_a_certificate_of_nobody_who_is_trusted_is_refused(tmp_path):
+    with feishu_api(tls=server_tls(certificate(tmp_path))) as server:
+        server.answers("POST", "/x", {"code": 0})
+        with pytest.raises(Unreachable, match="Certificate"):
+            answer(server.url)
+    assert server.asked == []
+
+
+def test_a_certificate_of_another_address_is_refused(tmp_path, monkeypatch):
+    authority = certificate(tmp_path, "127.0.0.2")
+    monkeypatch.setattr(certifi, "where", lambda: str(authority))
+    api = FeishuApi()
+    with feishu_api(api, tls=server_tls(authority)), pytest.raises(Unreachable, match="Certif"):
+        answer(api.url)
+    assert api.asked == []
+
+
+@given(st.text(st.characters(codec=None, exclude_categories=())), st.integers(0, 2**31))
+def test_a_body_is_the_compact_json_of_its_values_with_lone_halves_replaced(text, number):
+    body = {"content": text, "sequence": number, "flags": [True, None, {"你": text}]}
+    compact = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    assert encode(body) == compact.encode("utf-8", "replace")
