@@ -3,7 +3,8 @@
 Real processes, started by their public commands (the one command; with --apart gunicorn and
 `python -m bot.worker` one by one), embedded Postgres with normal durability, signed and encrypted
 events, a stand-in model that takes 300 ms. Feishu is answered by the load generator itself, which
-costs little; neither it nor the model counts as CPU of the bot.
+costs little; neither it nor the model counts as CPU of the bot. An answer that takes the model
+300 ms comes as an ordinary card even when it is streamed: a card to write on is opened later.
 
 Examples:
   scripts/bench                          everything, in about five minutes and 2 GB of /tmp
@@ -16,24 +17,22 @@ Measures: account (one mention by part: CPU, what people wait for, memory, conne
 transactions and round trips), ack (the webhook alone), memory (load and save with much in it).
 
 How it is counted: CPU is user and system time of the whole process tree, ended children included,
-over answered mentions. Memory is PSS (/proc/PID/smaps_rollup): what processes share, such as
-Postgres's buffers, counts once. Statements, transactions and round trips are read off the wire in
-a run of their own, through a socket between the bot and Postgres (scripts/measuring/wire.py).
+over answered mentions; a worker that runs inside gunicorn's process is part of web. Memory is PSS
+(/proc/PID/smaps_rollup): what processes share, such as Postgres's buffers, counts once. Statements,
+transactions and round trips are read off the wire in a run of their own, through a socket between
+the bot and Postgres (scripts/measuring/wire.py).
 
---against DIR measures the account of both, A B A B …, with load generator, model and Feishu of this
-checkout; DIR may be an older version with other settings and an interpreter (.venv) of its own.
-A figure of several runs is their median. A missed bar is reported as MISS; the exit status is 1
-only when something could not be measured.
+--against DIR measures the account of both versions, A B A B …, in about seven minutes, with load
+generator, model and Feishu of this checkout; DIR may be an older version with other settings and an
+interpreter (.venv) of its own. A figure of several runs is their median. A missed bar is reported
+as MISS; the exit status is 1 only when something could not be measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime
 import json
-import os
-import platform
 import signal
 import sys
 import tempfile
@@ -52,6 +51,7 @@ from scripts.measuring.alternating import alternate
 from scripts.measuring.checkouts import ROOT, Checkout, NotACheckout, checkout_at
 from scripts.measuring.edge import measure_ack
 from scripts.measuring.figures import Failed, Figure, compared
+from scripts.measuring.machine import describe_machine
 from scripts.measuring.people import MODEL_S
 from scripts.measuring.platform import StandIn
 from scripts.measuring.processes import (
@@ -67,6 +67,7 @@ from scripts.measuring.results import comparison, report, table
 from scripts.measuring.setting import Setting
 
 _LONGEST_S = 1800.0
+_PAGE_WIDTH = 180  # of a file or a pipe, in characters
 MEASURES = ("account", "ack", "memory")
 _MODES = {"on": (True,), "off": (False,), "both": (False, True)}
 
@@ -122,18 +123,6 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         _print(machine, found, this, options.against)
     return 1 if found.failed else 0
-
-
-def describe_machine() -> dict[str, object]:
-    """What the figures depend on; `load` is the load average (1 min) before the run."""
-    return {
-        "date": datetime.datetime.now().astimezone().isoformat(timespec="minutes"),
-        "cores": os.cpu_count() or 0,
-        "cpu": _cpu_model(),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "load": round(os.getloadavg()[0], 2),
-    }
 
 
 async def _measure(
@@ -211,7 +200,7 @@ def _print_json(machine: dict[str, object], found: Outcome) -> None:
 def _print(
     machine: dict[str, object], found: Outcome, this: Checkout, against: Checkout | None
 ) -> None:
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else _PAGE_WIDTH)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()))
     console.print("Feishu: the load generator itself; model: a stand-in that takes 300 ms")
     if against:
@@ -223,15 +212,6 @@ def _print(
         console.print(f"not measured: {one.measure}: {one.reason}", markup=False)
     misses = [figure.title for figure in found.figures if figure.verdict == "miss"]
     console.print(f"missed: {'; '.join(misses)}" if misses else "every bar is met")
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def _seconds(text: str) -> float:

@@ -73,15 +73,3 @@ class Bot:
                 root = psutil.Process(pid)
                 found |= {root, *root.children(recursive=True)}
         return found
-
-
-def own_seconds(pid: int) -> float:
-    """User and system time of one process alone."""
-    return float(sum(psutil.Process(pid).cpu_times()[:2]))
-
-
-def busy_seconds() -> float:
-    """CPU time that all programs of this machine have used, over all cores."""
-    times = psutil.cpu_times()
-    idle = times.idle + getattr(times, "iowait", 0.0)
-    return float(sum(times) - idle)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from scripts.measuring.account import figures, run, set_up
+from scripts.measuring.account import run, set_up
+from scripts.measuring.bars import figures
 from scripts.measuring.checkouts import Checkout
 from scripts.measuring.counted import count
 from scripts.measuring.figures import Figure, combined

@@ -22,6 +22,7 @@ from scripts.measuring.wire import Counts, Wire, counting
 _PEOPLE = 20
 _WARM_UP_S = 2.0
 _TAIL_S = 1.0
+_LEAST_S = 3.0
 _MOST_TRANSACTIONS = 4
 
 
@@ -41,7 +42,7 @@ async def count(setting: Setting, checkout: Checkout, *, streaming: bool) -> lis
         await people.talk(_PEOPLE, _WARM_UP_S)
         await asyncio.sleep(_TAIL_S)
         before, numbered = copy.deepcopy(wire.by_name), _transaction_number(server)
-        seen = await people.talk(_PEOPLE, setting.seconds / 2)
+        seen = await people.talk(_PEOPLE, max(_LEAST_S, setting.seconds / 2))
         await asyncio.sleep(_TAIL_S)
         counts = _since(before, wire)
         written = _transaction_number(server) - numbered
