@@ -42,20 +42,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-import psycopg
 from rich.console import Console
 
-from memory.errors import ServerRefused
-from memory.migrations import MigrationFailed
 from scripts.measuring.alternating import alternate
 from scripts.measuring.checkouts import ROOT, Checkout, NotACheckout, checkout_at
 from scripts.measuring.edge import measure_ack
-from scripts.measuring.figures import Failed, Figure, compared
+from scripts.measuring.figures import Failed, Figure, combined, compared
 from scripts.measuring.machine import describe_machine
 from scripts.measuring.people import MODEL_S
 from scripts.measuring.platform import StandIn
 from scripts.measuring.processes import (
-    NotMeasured,
+    EXPECTED,
     free_port,
     postmaster,
     running,
@@ -135,11 +132,8 @@ async def _measure(
             try:
                 async with asyncio.timeout(_LONGEST_S):
                     await _take(name, setting, options, this, found, console)
-            except (
-                *(NotMeasured, MigrationFailed, ServerRefused, psycopg.Error, OSError),
-                *(TimeoutError, ExceptionGroup),
-            ) as exc:
-                found.failed.append(Failed(name, f"{type(exc).__name__}: {exc}"))
+            except EXPECTED as exc:
+                found.failed.append(Failed.by(name, exc))
         if unknown := setting.platform.unknown:
             found.failed.append(Failed("platform", f"asked for {', '.join(sorted(unknown))}"))
     return found
@@ -183,8 +177,9 @@ async def _take(
             runs = options.runs or len(versions)
             modes = _MODES[options.streaming]
             taken = await alternate(setting, versions, modes, runs, console.log)
-            found.figures += taken[this.label]
-            found.others += taken[options.against.label] if options.against else []
+            found.figures += combined(taken.figures[this.label])
+            found.others += combined(taken.figures.get("against", []))
+            found.failed += taken.failed
         case "ack":
             found.figures += await measure_ack(setting, this)
         case "memory":

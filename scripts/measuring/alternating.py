@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
 from scripts.measuring.account import run, set_up
 from scripts.measuring.bars import figures
 from scripts.measuring.checkouts import Checkout
 from scripts.measuring.counted import count
-from scripts.measuring.figures import Figure, combined
+from scripts.measuring.figures import Failed, Figure
+from scripts.measuring.processes import EXPECTED
 from scripts.measuring.setting import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The figures of all runs by the label of their version, and the runs that failed."""
+
+    figures: dict[str, list[Figure]]
+    failed: list[Failed] = field(default_factory=list)
 
 
 async def alternate(
@@ -18,25 +28,27 @@ async def alternate(
     modes: Sequence[bool],
     runs: int,
     progress: Callable[[str], object],
-) -> dict[str, list[Figure]]:
-    """The figures of each version by its label; `modes`: replies streamed or not.
-
-    Raises `NotMeasured` and what starting a Postgres raises.
-    """
+) -> Taken:
+    """Every version, `runs` times in each mode (replies streamed or not), then what it asks of
+    Postgres. A run that fails is left out. Raises what a first start raises."""
     first = {one.label: await set_up(setting, one) for one in versions}
-    found: dict[str, list[Figure]] = {one.label: [] for one in versions}
-    for number in range(runs):
+    taken = Taken({one.label: [] for one in versions})
+
+    async def measured(one: Checkout, streaming: bool) -> list[Figure]:
+        return figures(await run(setting, one, streaming=streaming), first[one.label])
+
+    async def counted(one: Checkout, streaming: bool) -> list[Figure]:
+        return await count(setting, one, streaming=streaming)
+
+    steps: list[tuple[str, Callable[[Checkout, bool], Awaitable[list[Figure]]]]]
+    steps = [(f"run {number + 1} of {runs}", measured) for number in range(runs)]
+    for title, step in [*steps, ("counting what Postgres is asked", counted)]:
         for streaming in modes:
             for one in versions:
-                progress(f"run {number + 1} of {runs}: {one.title}{_how(streaming)}")
-                taken = await run(setting, one, streaming=streaming)
-                found[one.label] += figures(taken, first[one.label])
-    for streaming in modes:
-        for one in versions:
-            progress(f"counting what Postgres is asked: {one.title}{_how(streaming)}")
-            found[one.label] += await count(setting, one, streaming=streaming)
-    return {label: combined(each) for label, each in found.items()}
-
-
-def _how(streaming: bool) -> str:
-    return ", streaming" if streaming else ""
+                name = f"{title}: {one.title}{', streaming' if streaming else ''}"
+                progress(name)
+                try:
+                    taken.figures[one.label] += await step(one, streaming)
+                except EXPECTED as exc:
+                    taken.failed.append(Failed.by(name, exc))
+    return taken

@@ -73,7 +73,8 @@ def _figures(
 
 
 def _since(before: Mapping[str, Counts], wire: Wire) -> dict[str, Counts]:
-    return {part: counts.minus(before.get(part, Counts())) for part, counts in wire.by_name.items()}
+    passed = {part: now.minus(before.get(part, Counts())) for part, now in wire.by_name.items()}
+    return {part: counts for part, counts in passed.items() if counts != Counts()}
 
 
 def _part(pid: int) -> str:

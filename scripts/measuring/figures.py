@@ -49,6 +49,13 @@ class Failed:
     measure: str
     reason: str
 
+    @classmethod
+    def by(cls, measure: str, exc: BaseException) -> Failed:
+        """Names the cause, the first where several people failed at once."""
+        while isinstance(exc, BaseExceptionGroup):
+            exc = exc.exceptions[0]
+        return cls(measure, f"{type(exc).__name__}: {exc}")
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:

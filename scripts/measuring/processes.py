@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
+import psycopg
 
+from memory.errors import ServerRefused
+from memory.migrations import MigrationFailed
 from scripts.measuring.checkouts import Checkout
 from scripts.measuring.deliveries import CREDENTIALS, Line
 
@@ -32,6 +35,13 @@ _STOP_S = 15.0
 
 class NotMeasured(Exception):
     """A measure could not be taken; the message says what to look at."""
+
+
+EXPECTED = (
+    *(NotMeasured, MigrationFailed, ServerRefused, psycopg.Error),
+    *(OSError, TimeoutError, ExceptionGroup),
+)
+"""What may go wrong in a measure without being a fault of the benchmark."""
 
 
 @dataclass(frozen=True, slots=True)

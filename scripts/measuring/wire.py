@@ -5,8 +5,9 @@ the counts need no extension of the server, no log, and no cooperation of the ve
 
 statement     a simple Query, or an Execute of the extended protocol; BEGIN and COMMIT are some too.
 transaction   the server says that it is idle (ReadyForQuery, status I) after it was asked for
-              something: this is what `pg_stat_database.xact_commit + xact_rollback` counts, without
-              its delay of up to ten seconds.
+              something, be it only to prepare a statement: this is what
+              `pg_stat_database.xact_commit + xact_rollback` counts, without its delay of up to ten
+              seconds and the one that opening a connection takes.
 round trip    the client speaks after the server has; what is sent together is one.
 
 Opening a connection counts nothing. Source: PostgreSQL, "Frontend/Backend Protocol", message

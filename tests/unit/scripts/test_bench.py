@@ -135,6 +135,11 @@ def test_the_comparison_shows_both_versions_the_ratio_and_the_bar() -> None:
     assert all(part in row for part in ("52.0 ms", "13.0 ms", "0.250 ×", "≤ 12 ms", "MISS"))
 
 
+def test_a_failure_names_its_cause_even_when_many_failed_at_once() -> None:
+    many = ExceptionGroup("people", [ExceptionGroup("one", [ConnectionError("503")])])
+    assert Failed.by("run 1", many) == Failed("run 1", "ConnectionError: 503")
+
+
 def test_overhead_is_what_lies_beyond_the_model() -> None:
     seen = Seen(replies=[0.31, 0.32, 0.4], took=1.5)
     assert seen.overhead_ms(0.5) == pytest.approx(20)
