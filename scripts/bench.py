@@ -1,51 +1,81 @@
 """Measures the bot as it runs, on this machine, against the bars it has to meet.
 
-Real processes (gunicorn, worker, embedded Postgres with normal durability), signed and encrypted
+Real processes, started by their public commands (the one command; with --apart gunicorn and
+`python -m bot.worker` one by one), embedded Postgres with normal durability, signed and encrypted
 events, a stand-in model that takes 300 ms. Feishu is answered by the load generator itself, which
-costs little; neither it nor the model counts as CPU of the bot. A full run takes about five
-minutes and 2 GB in the temporary folder.
+costs little; neither it nor the model counts as CPU of the bot. An answer that takes the model
+300 ms comes as an ordinary card even when it is streamed: a card to write on is opened later.
 
 Examples:
-  scripts/bench                          everything
-  scripts/bench --quick                  a first impression in about a minute
-  scripts/bench --only mentions --seconds 30 --workers 2
-  scripts/bench --only ack --only footprint --json >numbers.json
+  scripts/bench                          everything, in about five minutes and 2 GB of /tmp
+  scripts/bench --quick                  a first impression in about two minutes
+  scripts/bench --only account --streaming off --seconds 30 --workers 2
+  scripts/bench --against ../main        this checkout beside another one, in alternating runs
+  scripts/bench --only ack --only memory --json >numbers.json
 
-Measures: ack (the webhook), mentions (overhead, throughput, CPU), footprint (start-up and idle
-memory as one command), memory (load and save with much in it). A missed bar is reported as MISS;
-the exit status is 1 only when something could not be measured.
+Measures: account (one mention by part: CPU, what people wait for, memory, connections, statements,
+transactions and round trips), ack (the webhook alone), memory (load and save with much in it).
+
+How it is counted: CPU is user and system time of the whole process tree, ended children included,
+over answered mentions; a worker that runs inside gunicorn's process is part of web. Memory is PSS
+(/proc/PID/smaps_rollup): what processes share, such as Postgres's buffers, counts once. Statements,
+transactions and round trips are read off the wire in a run of their own, through a socket between
+the bot and Postgres (scripts/measuring/wire.py).
+
+--against DIR measures the account of both versions, A B A B …, in about seven minutes, with load
+generator, model and Feishu of this checkout; DIR may be an older version with other settings and an
+interpreter (.venv) of its own. A figure of several runs is their median. A missed bar is reported
+as MISS; the exit status is 1 only when something could not be measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime
 import json
-import os
-import platform
 import signal
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-import psycopg
 from rich.console import Console
 
-from memory.backends import embedded
-from memory.migrations import MigrationFailed
-from scripts.measuring.figures import Failed, Figure, report, table
-from scripts.measuring.footprint import measure_footprint
-from scripts.measuring.mentions import measure_ack, measure_mentions
+from scripts.measuring.alternating import alternate
+from scripts.measuring.checkouts import ROOT, Checkout, NotACheckout, checkout_at
+from scripts.measuring.edge import measure_ack
+from scripts.measuring.figures import Failed, Figure, combined, compared
+from scripts.measuring.machine import describe_machine
+from scripts.measuring.people import MODEL_S
 from scripts.measuring.platform import StandIn
-from scripts.measuring.processes import NotMeasured, postmaster, stop_server
+from scripts.measuring.processes import (
+    EXPECTED,
+    free_port,
+    postmaster,
+    running,
+    stop_server,
+    until_said,
+)
 from scripts.measuring.remembering import measure_memory
+from scripts.measuring.results import comparison, report, table
 from scripts.measuring.setting import Setting
 
-_LONGEST_S = 900.0
-MEASURES = ("ack", "mentions", "footprint", "memory")
+_LONGEST_S = 1800.0
+_PAGE_WIDTH = 180  # of a file or a pipe, in characters
+MEASURES = ("account", "ack", "memory")
+_MODES = {"on": (True,), "off": (False,), "both": (False, True)}
+
+
+@dataclass
+class Outcome:
+    """What was measured of this version and, with --against, of the other one."""
+
+    figures: list[Figure] = field(default_factory=list)
+    others: list[Figure] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,13 +85,16 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--quick", action="store_true", help="3 s per load, 100,000 messages")
     made.add_argument("--only", action="append", choices=MEASURES, help="may be repeated")
+    made.add_argument("--streaming", choices=_MODES, default="both", help="replies (both)")
     made.add_argument("--seconds", type=_seconds, help="of each load (10; 1 to 120)")
     made.add_argument("--messages", type=_messages, help="in the large memory (1,000,000)")
     made.add_argument(
         "--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)"
     )
+    made.add_argument("--apart", action="store_true", help="web and workers started one by one")
+    made.add_argument("--against", type=_checkout, metavar="DIR", help="another checkout")
     made.add_argument(
-        "--one-command", action="store_true", help="web and workers as the one command runs them"
+        "--runs", type=int, choices=range(1, 10), help="of each version (1; 2 with --against)"
     )
     made.add_argument("--json", action="store_true", help="print JSON instead of the table")
     return made
@@ -69,94 +102,111 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; 1 when a measure could not be taken."""
-    options = parser().parse_args(arguments)
+    made = parser()
+    options = made.parse_args(arguments)
+    if options.against and set(options.only or ["account"]) != {"account"}:
+        made.error("--against compares the account alone: leave out --only")
     signal.signal(signal.SIGTERM, _interrupted)
-    console = Console(stderr=True)
-    machine = describe_machine()
+    machine, this = describe_machine(), checkout_at(ROOT)
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
-            figures, failed = asyncio.run(_measure(options, folder, console))
+            found = asyncio.run(_measure(options, this, folder, Console(stderr=True)))
         finally:
-            stop_server(postmaster(folder))
+            for data_dir in filter(Path.is_dir, folder.iterdir()):
+                stop_server(postmaster(data_dir))
     if options.json:
-        print(json.dumps(report(machine, figures, failed), ensure_ascii=False, indent=2))
+        _print_json(machine, found)
     else:
-        _print(machine, figures, failed)
-    return 1 if failed else 0
-
-
-def describe_machine() -> dict[str, object]:
-    """What the figures depend on; `load` is the load average (1 min) before the run."""
-    return {
-        "date": datetime.datetime.now().astimezone().isoformat(timespec="minutes"),
-        "cores": os.cpu_count() or 0,
-        "cpu": _cpu_model(),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "load": round(os.getloadavg()[0], 2),
-    }
+        _print(machine, found, this, options.against)
+    return 1 if found.failed else 0
 
 
 async def _measure(
-    options: argparse.Namespace, folder: Path, console: Console
-) -> tuple[list[Figure], list[Failed]]:
-    stand_in = StandIn()
+    options: argparse.Namespace, this: Checkout, folder: Path, console: Console
+) -> Outcome:
+    found = Outcome()
+    async with _setting(options, this, folder) as setting:
+        for name in options.only or (("account",) if options.against else MEASURES):
+            console.log(f"measuring {name}")
+            try:
+                async with asyncio.timeout(_LONGEST_S):
+                    await _take(name, setting, options, this, found, console)
+            except EXPECTED as exc:
+                found.failed.append(Failed.by(name, exc))
+        if unknown := setting.platform.unknown:
+            found.failed.append(Failed("platform", f"asked for {', '.join(sorted(unknown))}"))
+    return found
+
+
+@asynccontextmanager
+async def _setting(
+    options: argparse.Namespace, this: Checkout, folder: Path
+) -> AsyncIterator[Setting]:
+    """The stand-ins for Feishu and the model run meanwhile."""
+    stand_in, port = StandIn(), free_port()
+    slow = ("sandbox.model.model", "--port", str(port), "--delay", str(MODEL_S))
     await stand_in.start()
-    setting = Setting(
-        folder=folder,
-        server_url=embedded.start(folder),
-        platform=stand_in,
-        seconds=options.seconds or (3.0 if options.quick else 10.0),
-        quick=options.quick,
-        workers=options.workers,
-        one_command=options.one_command,
-        messages=options.messages or (100_000 if options.quick else 1_000_000),
-    )
-    figures: list[Figure] = []
-    failed: list[Failed] = []
-    for name in options.only or MEASURES:
-        console.log(f"measuring {name}")
-        try:
-            async with asyncio.timeout(_LONGEST_S):
-                figures += await _measures(setting, console)[name]()
-        except (NotMeasured, MigrationFailed, psycopg.Error, OSError, TimeoutError) as exc:
-            failed.append(Failed(name, f"{type(exc).__name__}: {exc}"))
-    if stand_in.unknown:
-        failed.append(Failed("platform", f"asked for {', '.join(sorted(stand_in.unknown))}"))
+    async with running("model", slow, folder, {}, this) as model:
+        await until_said(model, "Chat Completions at")
+        yield Setting(
+            folder=folder,
+            platform=stand_in,
+            model_url=f"http://127.0.0.1:{port}/v1",
+            model_pid=model.popen.pid,
+            seconds=options.seconds or (3.0 if options.quick else 10.0),
+            quick=options.quick,
+            messages=options.messages or (100_000 if options.quick else 1_000_000),
+            workers=options.workers,
+            apart=options.apart,
+        )
     await stand_in.stop()
-    return figures, failed
 
 
-def _measures(
-    setting: Setting, console: Console
-) -> dict[str, Callable[[], Awaitable[list[Figure]]]]:
-    return {
-        "ack": lambda: measure_ack(setting),
-        "mentions": lambda: measure_mentions(setting),
-        "footprint": lambda: measure_footprint(setting),
-        "memory": lambda: measure_memory(setting, console.log),
-    }
+async def _take(
+    name: str,
+    setting: Setting,
+    options: argparse.Namespace,
+    this: Checkout,
+    found: Outcome,
+    console: Console,
+) -> None:
+    match name:
+        case "account":
+            versions = [options.against, this] if options.against else [this]
+            runs = options.runs or len(versions)
+            modes = _MODES[options.streaming]
+            taken = await alternate(setting, versions, modes, runs, console.log)
+            found.figures += combined(taken.figures[this.label])
+            found.others += combined(taken.figures.get("against", []))
+            found.failed += taken.failed
+        case "ack":
+            found.figures += await measure_ack(setting, this)
+        case "memory":
+            found.figures += await measure_memory(setting, console.log)
 
 
-def _print(machine: dict[str, object], figures: list[Figure], failed: list[Failed]) -> None:
-    console = Console()
+def _print_json(machine: dict[str, object], found: Outcome) -> None:
+    rows = compared(found.figures, found.others) if found.others else ()
+    made = report(machine, found.figures, found.failed, rows)
+    print(json.dumps(made, ensure_ascii=False, indent=2))
+
+
+def _print(
+    machine: dict[str, object], found: Outcome, this: Checkout, against: Checkout | None
+) -> None:
+    console = Console(width=None if sys.stdout.isatty() else _PAGE_WIDTH)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()))
     console.print("Feishu: the load generator itself; model: a stand-in that takes 300 ms")
-    console.print(table(figures))
-    for one in failed:
+    if against:
+        rows = compared(found.figures, found.others)
+        console.print(comparison(rows, this.title, against.title))
+    else:
+        console.print(table(found.figures))
+    for one in found.failed:
         console.print(f"not measured: {one.measure}: {one.reason}", markup=False)
-    misses = [figure.name for figure in figures if figure.verdict == "miss"]
-    console.print(f"missed: {', '.join(misses)}" if misses else "every bar is met")
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    misses = [figure.title for figure in found.figures if figure.verdict == "miss"]
+    console.print(f"missed: {'; '.join(misses)}" if misses else "every bar is met")
 
 
 def _seconds(text: str) -> float:
@@ -171,6 +221,13 @@ def _messages(text: str) -> int:
     if not 1_000 <= value <= 5_000_000:
         raise argparse.ArgumentTypeError("give 1,000 to 5,000,000 messages")
     return value
+
+
+def _checkout(text: str) -> Checkout:
+    try:
+        return checkout_at(Path(text), "against")
+    except NotACheckout as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
 
 
 def _interrupted(*_: object) -> NoReturn:

@@ -1,14 +1,12 @@
-"""What was measured, against its bar: pure, from samples to the table and the JSON."""
+"""What was measured, against its bar: pure, from samples to figures and what stands beside them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
-
-from rich import box
-from rich.table import Table
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 Verdict = Literal["", "ok", "miss"]
 
@@ -18,6 +16,7 @@ class Figure:
     """One line of the result.
 
     `bar` is the most that is allowed, or with `at_least` the least; None: for information only.
+    `runs`: the values of the runs whose median `value` is, where there were several.
     """
 
     name: str
@@ -26,6 +25,8 @@ class Figure:
     bar: float | None = None
     at_least: bool = False
     note: str = ""
+    streaming: bool = False
+    runs: tuple[float, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -35,6 +36,11 @@ class Figure:
         met = self.value >= self.bar if self.at_least else self.value <= self.bar
         return "ok" if met else "miss"
 
+    @property
+    def title(self) -> str:
+        """The name, which says whether replies were streamed."""
+        return f"{self.name}, streaming" if self.streaming else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Failed:
@@ -42,6 +48,28 @@ class Failed:
 
     measure: str
     reason: str
+
+    @classmethod
+    def by(cls, measure: str, exc: BaseException) -> Failed:
+        """Names the cause, the first where several people failed at once."""
+        while isinstance(exc, BaseExceptionGroup):
+            exc = exc.exceptions[0]
+        return cls(measure, f"{type(exc).__name__}: {exc}")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The same figure of this version and of another one; either may lack it."""
+
+    figure: Figure
+    against: Figure | None
+
+    @property
+    def ratio(self) -> float:
+        """This ÷ the other; nan where there is none."""
+        if self.against is None or not self.against.value:
+            return math.nan
+        return self.figure.value / self.against.value
 
 
 def percentile(samples: Sequence[float], share: float) -> float:
@@ -52,54 +80,28 @@ def percentile(samples: Sequence[float], share: float) -> float:
     return sorted(samples)[max(rank, 1) - 1]
 
 
-def shown(value: float) -> str:
-    """Three significant digits, whole numbers from 100 on."""
-    if math.isnan(value):
-        return "–"
-    if value == 0 or abs(value) >= 100:
-        return f"{value:.0f}"
-    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+def combined(figures: Iterable[Figure]) -> list[Figure]:
+    """One figure for all runs of the same: their median, with the note of the run next to it.
 
-
-def table(figures: Sequence[Figure]) -> Table:
-    """The figures as a table for the terminal; a missed bar says so in words."""
-    drawn = Table(box=box.SIMPLE_HEAD)
-    for heading in ("measure", "value", "bar", "", "note"):
-        drawn.add_column(heading, justify="right" if heading in ("value", "bar") else "left")
+    In the order of the first run; a streamed figure follows the one that is not.
+    """
+    groups: dict[tuple[str, bool], list[Figure]] = {}
     for figure in figures:
-        drawn.add_row(
-            figure.name,
-            f"{shown(figure.value)} {figure.unit}".rstrip(),
-            _bar(figure),
-            "[bold red]MISS[/]" if figure.verdict == "miss" else figure.verdict,
-            figure.note,
-        )
-    return drawn
+        groups.setdefault((figure.name, figure.streaming), []).append(figure)
+    order = {name: number for number, name in enumerate(dict.fromkeys(n for n, _ in groups))}
+    return [_of_runs(groups[key]) for key in sorted(groups, key=lambda key: (order[key[0]], key))]
 
 
-def report(
-    machine: Mapping[str, object], figures: Sequence[Figure], failed: Sequence[Failed]
-) -> dict[str, Any]:
-    """The same for `--json`; a value that does not exist is null."""
-    return {
-        "machine": dict(machine),
-        "figures": [
-            {
-                "name": figure.name,
-                "value": None if math.isnan(figure.value) else round(figure.value, 4),
-                "unit": figure.unit,
-                "bar": figure.bar,
-                "at_least": figure.at_least,
-                "verdict": figure.verdict,
-                "note": figure.note,
-            }
-            for figure in figures
-        ],
-        "failed": [{"measure": one.measure, "reason": one.reason} for one in failed],
-    }
+def compared(these: Iterable[Figure], others: Iterable[Figure]) -> list[Compared]:
+    """Side by side, in the order of `these`."""
+    known = {figure.title: figure for figure in others}
+    return [Compared(figure, known.get(figure.title)) for figure in these]
 
 
-def _bar(figure: Figure) -> str:
-    if figure.bar is None:
-        return ""
-    return f"{'≥' if figure.at_least else '≤'} {figure.bar:g} {figure.unit}".rstrip()
+def _of_runs(same: Sequence[Figure]) -> Figure:
+    if len(same) == 1:
+        return same[0]
+    values = tuple(figure.value for figure in same)
+    middle = statistics.median(values)
+    nearest = min(same, key=lambda figure: abs(figure.value - middle))
+    return replace(nearest, value=middle, runs=values)

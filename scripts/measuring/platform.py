@@ -1,7 +1,8 @@
 """The least of Feishu that a mention needs, in the benchmark's own process.
 
 The strict stand-in (`python -m sandbox`) checks every card, which would cost the machine more than
-the bot does. This one only answers, counts connections and notes when a reply came.
+the bot does. This one only answers, counts connections and notes when a reply came: an ordinary
+card with its message, a CardKit card with its last update, which puts the final text in.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class StandIn:
         self.requests = 0
         self.unknown: set[str] = set()
         self._replies: dict[str, asyncio.Future[float]] = {}
+        self._shown: dict[str, str] = {}  # card_id → message_id of the question it answers
         self._numbers = itertools.count(1)
         self._open: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -79,7 +81,9 @@ class StandIn:
                 users = [{"user_id": one, "name": f"Person {one[-4:]}"} for one in wanted]
                 return {"data": {"users": users}}
             case ["im", "v1", "messages", question, "reply"]:
-                return {"data": self._replied(question)}
+                return {"data": self._replied(question, json.loads(request.body)["content"])}
+            case ["cardkit", "v1", "cards", *steps]:
+                return {"data": self._card(request.method, steps)}
             case ["im", "v1", "messages"]:
                 return {"data": {"has_more": False, "items": _said_before(request)}}
             case ["im", "v1", "messages", _, "reactions", *_]:
@@ -88,11 +92,27 @@ class StandIn:
                 self.unknown.add(f"{request.method} {request.path}")
                 return {"data": {}}
 
-    def _replied(self, question: str) -> dict[str, str]:
+    def _replied(self, question: str, content: str) -> dict[str, str]:
+        card = json.loads(content)
+        if card.get("type") == "card":
+            self._shown[card["data"]["card_id"]] = question
+        else:
+            self._done(question)
+        return {"message_id": f"om_reply_{next(self._numbers)}", "create_time": _now_ms()}
+
+    def _card(self, method: str, steps: list[str]) -> dict[str, str]:
+        """One operation of CardKit; `steps` is the path below `cards`."""
+        match method, steps:
+            case "POST", []:
+                return {"card_id": str(next(self._numbers))}
+            case ("PUT", [card_id]) | ("POST", [card_id, "batch_update"]):
+                self._done(self._shown.pop(card_id, ""))
+        return {}
+
+    def _done(self, question: str) -> None:
         waiting = self._replies.get(question)
         if waiting and not waiting.done():
             waiting.set_result(time.perf_counter())
-        return {"message_id": f"om_reply_{next(self._numbers)}", "create_time": _now_ms()}
 
 
 def _said_before(request: Request) -> list[dict[str, Any]]:

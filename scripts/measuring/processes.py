@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -16,19 +15,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
+import psycopg
 
+from memory.errors import ServerRefused
+from memory.migrations import MigrationFailed
+from scripts.measuring.checkouts import Checkout
 from scripts.measuring.deliveries import CREDENTIALS, Line
 
-ROOT = Path(__file__).parents[2]
 WEB = ("gunicorn", "-c", "gunicorn.conf.py", "app:create_app()")
 WORKER = ("bot.worker",)
-_OURS = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR", "INLINE_")
+MIGRATE = ("scripts.migrate",)
+_OURS = (
+    *("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR", "INLINE_"),
+    *("WORKER", "STREAM_", "PYTHON", "BOT_", "PROMETHEUS_"),
+)
 _START_S = 60.0
 _STOP_S = 15.0
 
 
 class NotMeasured(Exception):
     """A measure could not be taken; the message says what to look at."""
+
+
+EXPECTED = (
+    *(NotMeasured, MigrationFailed, ServerRefused, psycopg.Error),
+    *(OSError, TimeoutError, ExceptionGroup),
+)
+"""What may go wrong in a measure without being a fault of the benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +55,7 @@ class Process:
     def check(self) -> None:
         """Raises `NotMeasured` when it has ended."""
         if self.popen.poll() is not None:
-            tail = self.log.read_text(encoding="utf-8", errors="replace")[-800:]
-            raise NotMeasured(f"{self.name} ended with {self.popen.returncode}: {tail}")
+            raise NotMeasured(f"{self.name} ended with {self.popen.returncode}: {_tail(self.log)}")
 
 
 def free_port() -> int:
@@ -54,24 +66,37 @@ def free_port() -> int:
 
 @asynccontextmanager
 async def running(
-    name: str, module: Iterable[str], folder: Path, environment: Mapping[str, str]
+    name: str,
+    module: Iterable[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    checkout: Checkout,
 ) -> AsyncIterator[Process]:
-    """`python -m MODULE …` in a session of its own, stopped with everything it started."""
+    """`python -m MODULE …` of a checkout in a session of its own, stopped with everything it
+    started; its log is `folder/NAME.log`."""
+    folder.mkdir(exist_ok=True)  # noqa: ASYNC240
     log = folder / f"{name}.log"
-    theirs = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
-    with log.open("ab") as out:
+    with log.open("wb") as out:
         popen = subprocess.Popen(  # noqa: ASYNC220 - nothing is measured meanwhile
-            [sys.executable, "-m", *module],
-            cwd=ROOT,
+            [checkout.python, "-m", *module],
+            cwd=checkout.root,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**theirs, **CREDENTIALS, "PYTHONUNBUFFERED": "1", **environment},
+            env={**_inherited(), **CREDENTIALS, "PYTHONUNBUFFERED": "1", **environment},
             start_new_session=True,
         )
     try:
         yield Process(name, popen, log)
     finally:
-        _stop(popen)
+        await asyncio.to_thread(_stop, popen)
+
+
+async def until_done(process: Process) -> None:
+    """Returns when it has ended well. Raises `NotMeasured`, at the latest after a minute."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        if await asyncio.to_thread(process.popen.wait, _START_S) == 0:
+            return
+    raise NotMeasured(f"{process.name} did not end well: {_tail(process.log)}")
 
 
 async def until_ready(process: Process, port: int, path: str = "/readyz") -> None:
@@ -108,6 +133,13 @@ def postmaster(data_dir: Path) -> int:
     return 0
 
 
+def socket_folder(data_dir: Path) -> Path:
+    """Where that Postgres listens. Source: storage-file-layout, postmaster.pid, line 5."""
+    folder = data_dir / "postgres"
+    said = (folder / "postmaster.pid").read_text(encoding="utf-8").splitlines()[4].strip()
+    return Path(said) if (Path(said) / ".s.PGSQL.5432").exists() else folder
+
+
 def stop_server(pid: int) -> None:
     """Stops a Postgres at once (its "fast" mode); 0 is none."""
     if pid:
@@ -117,41 +149,13 @@ def stop_server(pid: int) -> None:
             server.wait(_STOP_S)
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process and everything it started, ended children included."""
-    spent = 0.0
-    for process in _tree(pid):
-        with contextlib.suppress(psutil.NoSuchProcess):  # its time is its parent's by now
-            spent += sum(process.cpu_times()[:4])
-    return spent
+def _inherited() -> dict[str, str]:
+    """The environment without what would change the bot."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
 
 
-def own_seconds(pid: int) -> float:
-    """User and system time of one process alone."""
-    return float(sum(psutil.Process(pid).cpu_times()[:2]))
-
-
-def busy_seconds() -> float:
-    """CPU time that all programs of this machine have used, over all cores."""
-    times = psutil.cpu_times()
-    idle = times.idle + getattr(times, "iowait", 0.0)
-    return float(sum(times) - idle)
-
-
-def memory_mb(pids: Iterable[int]) -> tuple[float, float]:
-    """(RSS, PSS) in MB of processes; PSS counts shared pages once."""
-    measured = [psutil.Process(pid).memory_full_info() for pid in pids]
-    return sum(m.rss for m in measured) / 1e6, sum(m.pss for m in measured) / 1e6
-
-
-def tree(pid: int) -> set[int]:
-    """A process and everything below it."""
-    return {process.pid for process in _tree(pid)}
-
-
-def _tree(pid: int) -> list[psutil.Process]:
-    root = psutil.Process(pid)
-    return [root, *root.children(recursive=True)]
+def _tail(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")[-800:]
 
 
 def _stop(popen: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""What every measure works with: where, against which database, how long."""
+"""What every measure works with: where, how long, against whose Feishu and model."""
 
 from __future__ import annotations
 
@@ -6,27 +6,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import psycopg
 from psycopg import sql
 
 from memory import migrations
+from memory.backends import embedded
 from scripts.measuring.platform import StandIn
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`server_url` is the superuser's URL of an embedded Postgres below `folder`."""
+    """`folder` is thrown away afterwards. `apart`: web and workers are started one by one, else by
+    the one command. `model_url` and `model_pid` are those of the stand-in model."""
 
     folder: Path
-    server_url: str
     platform: StandIn
+    model_url: str
+    model_pid: int
     seconds: float
     quick: bool = False
     messages: int = 1_000_000
     workers: int = 1
-    one_command: bool = False
+    apart: bool = False
 
     def environment(self, port: int, **more: str) -> dict[str, str]:
         """What all processes of the bot are given."""
@@ -36,19 +39,32 @@ class Setting:
             "FEISHU_DOMAIN": self.platform.url,
             "FEISHU_CALLS_PER_SECOND": "10000",  # the bot's speed is measured, not Feishu's limit
             "STREAM_REPLIES": "false",
+            "WORKER_CONCURRENCY": "128",
+            "WORKERS": str(self.workers),
+            "OPENAI_API_KEY": "bench",
+            "OPENAI_BASE_URL": self.model_url,
             **more,
         }
+
+    def server(self, name: str) -> Path:
+        """The folder with the socket of a Postgres for the measures, started when first needed."""
+        url = embedded.start(self.folder / name)
+        return Path(unquote(parse_qs(urlsplit(url).query)["host"][0]))
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
         """A migrated database with the server's normal durability, dropped afterwards."""
-        host = parse_qs(urlsplit(self.server_url).query)["host"][0]
-        url = f"postgresql://postgres@/{name}?host={host}"
-        with psycopg.connect(self.server_url, autocommit=True) as server:
+        socket = self.server("measures")
+        with psycopg.connect(address(socket), autocommit=True) as server:
             server.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
             try:
-                migrations.apply(url)
-                yield url
+                migrations.apply(address(socket, name))
+                yield address(socket, name)
             finally:
                 drop = sql.SQL("drop database {} with (force)").format(sql.Identifier(name))
                 server.execute(drop)
+
+
+def address(socket: Path, database: str = "postgres") -> str:
+    """The superuser's URL of a database whose server has its socket in that folder."""
+    return f"postgresql://postgres@/{database}?host={quote(str(socket), safe='/')}"

@@ -1,26 +1,35 @@
-"""The pure parts of the benchmark: percentiles, verdicts, the table, and the round's arithmetic."""
+"""The pure parts of the benchmark: percentiles, verdicts, the tables, and a load's arithmetic."""
 
 from __future__ import annotations
 
 import io
 import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.table import Table
 
 from bot.feishu import crypto, events
-from scripts.bench import parser
+from scripts.bench import main, parser
+from scripts.measuring.bars import Load
+from scripts.measuring.checkouts import ROOT, NotACheckout, checkout_at
 from scripts.measuring.deliveries import CREDENTIALS, Mention, delivery
-from scripts.measuring.figures import Failed, Figure, percentile, report, shown, table
-from scripts.measuring.mentions import Round
+from scripts.measuring.figures import Compared, Failed, Figure, combined, compared, percentile
+from scripts.measuring.people import Seen
+from scripts.measuring.results import comparison, report, shown, table
 
 
 def drawn(*figures: Figure) -> str:
+    return printed(table(figures))
+
+
+def printed(what: Table) -> str:
     out = io.StringIO()
-    Console(file=out, width=160).print(table(figures))
+    Console(file=out, width=160).print(what)
     return out.getvalue()
 
 
@@ -86,11 +95,69 @@ def test_the_json_report_is_valid_json_whatever_was_measured() -> None:
     assert read["failed"] == [{"measure": "memory", "reason": "no disk"}]
 
 
+def test_the_json_report_holds_the_other_version_beside_each_figure() -> None:
+    this, other = Figure("CPU", 10.0, "ms", 12, runs=(9.0, 11.0)), Figure("CPU", 40.0, "ms", 12)
+    alone = Figure("supervisor", 1.0)
+    read = report({}, [this, alone], [], compared([this, alone], [other]))["figures"]
+    assert (read[0]["ratio"], read[0]["against"]["value"], read[0]["runs"]) == (0.25, 40, [9, 11])
+    assert (read[1]["ratio"], read[1]["against"]) == (None, None)
+
+
+def test_several_runs_become_their_median_with_the_note_of_the_one_next_to_it() -> None:
+    runs = [Figure("CPU", value, "ms", 12, note=f"run of {value}") for value in (9.0, 30.0, 10.0)]
+    (one,) = combined(runs)
+    assert (one.value, one.note, one.runs) == (10.0, "run of 10.0", (9.0, 30.0, 10.0))
+    assert combined(runs[:1]) == runs[:1]
+
+
+def test_a_streamed_figure_stands_below_the_one_that_is_not() -> None:
+    def run(streaming: bool) -> list[Figure]:
+        return [Figure(name, 1.0, streaming=streaming) for name in ("overhead", "CPU")]
+
+    titles = [figure.title for figure in combined([*run(False), *run(True), *run(False)])]
+    assert titles == ["overhead", "overhead, streaming", "CPU", "CPU, streaming"]
+
+
+def test_versions_are_compared_figure_by_figure() -> None:
+    plain, streamed = Figure("CPU", 10.0), Figure("CPU", 18.0, streaming=True)
+    rows = compared([plain, streamed], [Figure("CPU", 20.0, streaming=True)])
+    assert [row.against is None for row in rows] == [True, False]
+    assert rows[1].ratio == pytest.approx(0.9)
+    assert math.isnan(rows[0].ratio)
+    assert math.isnan(Compared(plain, Figure("CPU", 0.0)).ratio)
+
+
+def test_the_comparison_shows_both_versions_the_ratio_and_the_bar() -> None:
+    this, other = Figure("CPU", 13.0, "ms", 12, note="web 2"), Figure("CPU", 52.0, "ms", 12)
+    text = printed(comparison(compared([this], [other]), "this abc", "against def"))
+    head, row = (line for line in text.splitlines() if "CPU" in line or "measure" in line)
+    assert head.index("against def") < head.index("this abc")
+    assert all(part in row for part in ("52.0 ms", "13.0 ms", "0.250 ×", "≤ 12 ms", "MISS"))
+
+
+def test_a_failure_names_its_cause_even_when_many_failed_at_once() -> None:
+    many = ExceptionGroup("people", [ExceptionGroup("one", [ConnectionError("503")])])
+    assert Failed.by("run 1", many) == Failed("run 1", "ConnectionError: 503")
+
+
 def test_overhead_is_what_lies_beyond_the_model() -> None:
-    seen = Round(replies=[0.31, 0.32, 0.4], cpu={"web": 0.006, "worker": 0.03})
+    seen = Seen(replies=[0.31, 0.32, 0.4], took=1.5)
     assert seen.overhead_ms(0.5) == pytest.approx(20)
     assert seen.overhead_ms(0.95) == pytest.approx(100)
-    assert seen.cpu_ms() == pytest.approx({"web": 2, "worker": 10})
+    assert seen.rate == 2
+
+
+def test_cpu_is_shared_among_the_answered_mentions() -> None:
+    load = Load(Seen(acks=[0.1] * 4, replies=[0.3] * 3), {"web": 0.006, "worker": 0.03}, 0, 0)
+    assert load.cpu_ms("web") == pytest.approx(2)
+    assert load.cpu_ms("supervisor") == 0
+    assert load.total_cpu_ms == pytest.approx(12)
+
+
+def test_a_version_is_named_by_git_and_a_folder_without_the_bot_is_refused(tmp_path: Path) -> None:
+    assert checkout_at(ROOT, "against").title.startswith("against ")
+    with pytest.raises(NotACheckout, match=r"has no app\.py: give a checkout"):
+        checkout_at(tmp_path)
 
 
 def test_a_delivery_is_what_feishu_would_push() -> None:
@@ -116,7 +183,14 @@ def test_a_delivery_is_what_feishu_would_push() -> None:
 def test_the_command_line_keeps_every_loop_bounded(capsys: pytest.CaptureFixture[str]) -> None:
     assert parser().parse_args(["--only", "ack", "--only", "memory"]).only == ["ack", "memory"]
     assert parser().parse_args(["--messages", "100_000"]).messages == 100_000
+    assert parser().parse_args(["--against", str(ROOT)]).against.root == ROOT
     for wrong in (["--seconds", "900"], ["--messages", "9000000"], ["--only", "everything"]):
         with pytest.raises(SystemExit):
             parser().parse_args(wrong)
     assert "give 1 to 120 seconds" in capsys.readouterr().err
+
+
+def test_only_the_account_can_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--against", str(ROOT), "--only", "memory"])
+    assert "leave out --only" in capsys.readouterr().err
