@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from bot.agents.embedder import Embedder
 from bot.agents.manager import Manager
@@ -63,3 +64,7 @@ class Services:
     queue: QueueOperations | None = None
     denials: Denials = field(default_factory=Denials)
     clock: Callable[[], float] = field(default=time.time)
+
+    def now(self) -> datetime:
+        """The one clock of everything that people and models read: in the zone of the settings."""
+        return datetime.fromtimestamp(self.clock(), self.settings.zone)

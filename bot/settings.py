@@ -13,6 +13,8 @@ import secrets
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -23,6 +25,7 @@ from bot.settings_rules import SettingsError as SettingsError
 from memory.tokens import estimate_tokens
 
 EXIT_STATUS = 2
+_LARK = ".larksuite.com"
 _SANDBOX_APP = "cli_sandbox_"
 _ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=", re.MULTILINE)
 
@@ -37,6 +40,7 @@ class Settings(BaseSettings):
     port: int = Field(8080, ge=1, le=65535)
     data_dir: Path = Path("data")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    timezone: str = ""  # IANA name; "": the usual one of the tenant, see `zone`
     inline_worker: bool | None = None
     workers: int = Field(1, ge=1, le=32)  # beside the web process; read with INLINE_WORKER=1
     worker_concurrency: int = Field(32, ge=1, le=256)
@@ -104,6 +108,13 @@ class Settings(BaseSettings):
         """`mention_template`, read."""
         return MentionTemplate.parse(self.mention_template)
 
+    @cached_property
+    def zone(self) -> ZoneInfo:
+        """In which every date and time is read and shown."""
+        host = urlsplit(self.domain).hostname or ""
+        usual = "UTC" if f".{host}".endswith(_LARK) else "Asia/Shanghai"
+        return ZoneInfo(self.timezone or usual)
+
     @property
     def sandbox(self) -> bool:
         """No Feishu app is configured: a simulated group in the browser takes its place."""
@@ -132,14 +143,21 @@ class Settings(BaseSettings):
         return (self.feishu_domain or "https://open.feishu.cn").rstrip("/")
 
 
-def load(**overrides: object) -> Settings:
-    """The settings of this process. Raises `SettingsError`."""
+def read(**overrides: object) -> Settings:
+    """What the environment says, each value by itself. Raises `SettingsError`."""
     try:
         settings = Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as exc:
         raise SettingsError(_first_sentence(exc)) from exc
     except (OSError, UnicodeDecodeError) as exc:
         raise SettingsError(f".env cannot be read ({type(exc).__name__}): write it anew.") from exc
+    rules.require_time_zone("TIMEZONE", settings.timezone)
+    return settings
+
+
+def load(**overrides: object) -> Settings:
+    """The settings of this process, fit to start with. Raises `SettingsError`."""
+    settings = read(**overrides)
     _require_form(settings)
     _require_memory(settings)
     _require_room_for_instructions(settings)

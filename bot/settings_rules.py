@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from urllib.parse import SplitResult, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
@@ -52,6 +53,16 @@ def require_header_value(name: str, value: str) -> None:
     """Raises when `value` cannot be sent as a key: it was cut, or copied with something else."""
     if value and not _HEADER_VALUE.fullmatch(value):
         raise SettingsError(f"{name} holds a character that no key has: copy it once more.")
+
+
+def require_time_zone(name: str, value: str) -> None:
+    """Raises unless `value` is empty or the IANA name of a time zone."""
+    try:
+        ZoneInfo(value or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
+        raise SettingsError(
+            f"{name} is not the name of a time zone such as Asia/Shanghai or UTC. See .env.example."
+        ) from exc
 
 
 def require_database_url(name: str, value: str) -> None:

@@ -105,6 +105,7 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
             actor_name=turn.names.name(turn.event.sender_open_id),
             history_limit=services.settings.history_messages,
             fold_after=services.settings.summary_after_messages,
+            recent_s=turn.recent_s,
             **opening_args(services, turn.event, turn.heard),
         )
 
@@ -220,6 +221,7 @@ def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> N
         outcome=outcome,
         attempt=opened.attempts,
         history=len(opened.history),
+        recent=len(opened.recent),
         degraded=opened.degraded,
         seconds=round(seconds, 3),
         **timing.fields(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 
 import structlog
 
@@ -16,6 +17,7 @@ from bot.agents.mcp.config import McpServer, load_servers
 from bot.agents.mcp.servers import McpServers
 from bot.agents.metering import Meter
 from bot.agents.models import Models
+from bot.agents.recalled import told_passages
 from bot.agents.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.connections import open_rpc
@@ -36,7 +38,6 @@ from memory.away.store import SpoolingStore
 from memory.backends.postgres import Pool, PostgresRpc
 from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
-from memory.recall.passages import render
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -80,7 +81,7 @@ async def open_services(
             people=people,
             manager=_manager(
                 settings,
-                Stores(store, NoteStore(rpc), _recall(store, people, embedder)),
+                Stores(store, NoteStore(rpc), _recall(settings, store, people, embedder)),
                 servers,
                 mcp,
                 models,
@@ -163,12 +164,15 @@ def _manager(
     )
 
 
-def _recall(store: MemoryStore, people: People, embedder: Embedder | None) -> Recall:
+def _recall(
+    settings: Settings, store: MemoryStore, people: People, embedder: Embedder | None
+) -> Recall:
     async def recall(
         context: AgentMemoryContext, query: str, scope: RecallScope, k: int, asking: str
     ) -> str:
-        found = await find(store, embedder, context, query, scope=scope, k=k + 1)
+        now = datetime.now(settings.zone)
+        found = await find(store, embedder, context, query, now=now, scope=scope, k=k + 1)
         earlier = [passage for passage in found if passage.turn_id != asking]
-        return render(earlier[:k], names=people.of(context.tenant_key).known)
+        return told_passages(earlier[:k], context, now, people.of(context.tenant_key).known)
 
     return recall

@@ -71,6 +71,8 @@ class Summary:
 class OpenTurn:
     """A turn as it stands. `history` ends with the question; it is empty unless state is open.
 
+    `recent`: what the sender and the bot said in other threads of the chat just before.
+
     `registry`: rows of `note_registry`, for `memory.kept.notes.registered_notes`.
 
     `fold_due`: enough messages lie between summary and history to be folded (`memory.summary`).
@@ -84,12 +86,19 @@ class OpenTurn:
     attempts: int
     reply: tuple[StoredCard, ...] = ()
     history: tuple[StoredMessage, ...] = ()
+    recent: tuple[StoredMessage, ...] = ()
     working_memory: WorkingMemory = WorkingMemory()
     registry: tuple[Mapping[str, Any], ...] = ()
     summary: Summary | None = None
     fold_due: bool = False
     conversation: Mapping[str, Any] | None = None
     degraded: bool = False
+
+    @property
+    def told(self) -> tuple[StoredMessage, ...]:
+        """`recent` and `history` in the order in which they were said, the question last."""
+        before = sorted((*self.recent, *self.history[:-1]), key=lambda message: message.id)
+        return (*before, *self.history[-1:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,13 +81,15 @@ class MemoryStore:
         fold_after: int = 0,
         heard: Mapping[str, object] | None = None,
         decision: Mapping[str, object] | None = None,
+        recent_s: int = 0,
     ) -> OpenTurn:
         """`open_turn` together with what comes before it: the message is recorded in the chat's
         conversation, and the decision to answer it is stored.
 
         `heard` are the arguments of the SQL function `append_to_conversation`, `decision` those of
         `log_decision`; None: that was done before, or is not to be done. Where an earlier decision
-        on the message says no, the turn comes back as cancelled.
+        on the message says no, the turn comes back as cancelled. With `recent_s` comes what sender
+        and bot said in other threads of the chat in so many seconds before.
         """
         return _opened(
             await self._call(
@@ -101,6 +103,7 @@ class MemoryStore:
                 p_fold_after=fold_after,
                 p_heard=_dump(heard) if heard else None,
                 p_decision=_dump(decision) if decision else None,
+                p_recent_s=recent_s,
             )
         )
 
@@ -200,6 +203,7 @@ class MemoryStore:
         context: AgentMemoryContext,
         query: str,
         *,
+        now: datetime,
         scope: RecallScope = "thread",
         k: int = 5,
         before_id: int | None = None,
@@ -207,10 +211,10 @@ class MemoryStore:
     ) -> tuple[Passage, ...]:
         """Earlier turns of the subject that fit `query`, best first (see `memory.recall.passages`).
 
+        `now` is aware: in its zone days begin and end.
         `scope` everywhere raises `AccessDenied` unless the sender is the subject. With `before_id`
         this conversation is searched only before that message. `likeness` finds by meaning too.
         """
-        now = datetime.now().astimezone()
         params = recall_params(
             context, query, now=now, scope=scope, k=k, before_id=before_id, likeness=likeness
         )
@@ -318,6 +322,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         attempts=row["attempts"],
         reply=_cards(row["reply"]),
         history=tuple(map(_message, row.get("history", ()))),
+        recent=tuple(map(_message, row.get("recent", ()))),
         working_memory=WorkingMemory(**row.get("working_memory", {})),
         registry=tuple(row.get("registry", ())),
         summary=Summary(**summary) if summary else None,

@@ -79,7 +79,7 @@ async def _check(given: argparse.Namespace) -> int:
     if given.json:
         print_json(_document(outcome))
     else:
-        _show(outcome, messages=given.messages)
+        _show(desk, outcome, messages=given.messages)
     return FINDINGS if outcome.findings else 0
 
 
@@ -88,7 +88,7 @@ async def _check_conversations(desk: Desk, given: argparse.Namespace, outcome: O
         chat_id=given.chat,
         conversation_id=given.conversation,
         user_id=given.person,
-        since=given.since,
+        since=desk.since(given.since),
         limit=given.limit,
     )
     now = datetime.now(UTC)
@@ -174,18 +174,18 @@ def _as_dict(conversation: Conversation) -> dict[str, object]:
     return {name: getattr(conversation, name) for name in Conversation.__slots__}
 
 
-def _show(outcome: Outcome, *, messages: bool) -> None:
+def _show(desk: Desk, outcome: Outcome, *, messages: bool) -> None:
     screen = Screen()
     screen.say(f"Memory: {outcome.backend}\n")
     screen.table(
         "Conversations (Q question, A card, … pending, x failed)",
         ("conversation", "person", "name", "messages", "first", "last", "sequence"),
-        [_conversation_cells(*entry) for entry in reversed(outcome.conversations)],
+        [_conversation_cells(desk, *entry) for entry in reversed(outcome.conversations)],
     )
     if messages:
         for conversation, rows in reversed(outcome.conversations):
             title = f"{conversation.conversation_id} of {conversation.user_id}"
-            screen.table(title, _MESSAGE_COLUMNS, map(_message_cells, rows))
+            screen.table(title, _MESSAGE_COLUMNS, [_message_cells(desk, row) for row in rows])
     screen.table(
         "Tables",
         ("table", "rows", "24 h", "7 d", "size", "policies"),
@@ -203,7 +203,9 @@ def _show(outcome: Outcome, *, messages: bool) -> None:
         screen.say("nothing found that is not as it must be", style="green")
 
 
-def _conversation_cells(conversation: Conversation, rows: Sequence[Row]) -> Sequence[object]:
+def _conversation_cells(
+    desk: Desk, conversation: Conversation, rows: Sequence[Row]
+) -> Sequence[object]:
     names = [row["actor_name"] for row in rows if row["actor_id"] == conversation.user_id]
     shown = stored_rows.sequence(rows)
     return (
@@ -211,8 +213,8 @@ def _conversation_cells(conversation: Conversation, rows: Sequence[Row]) -> Sequ
         conversation.user_id,
         names[-1] if names and names[-1] else None,
         conversation.messages,
-        _minute(conversation.first_at),
-        _minute(conversation.last_at),
+        desk.shown(conversation.first_at),
+        desk.shown(conversation.last_at),
         shown if len(shown) <= _SEQUENCE_SHOWN else f"(…){shown[-_SEQUENCE_SHOWN:]}",
     )
 
@@ -220,11 +222,11 @@ def _conversation_cells(conversation: Conversation, rows: Sequence[Row]) -> Sequ
 _MESSAGE_COLUMNS = ("id", "time", "role", "status", "turn", "message", "tools", "text")
 
 
-def _message_cells(row: Row) -> Sequence[object]:
+def _message_cells(desk: Desk, row: Row) -> Sequence[object]:
     text = row["content"]
     return (
         row["id"],
-        _minute(row["created_at"]),
+        desk.shown(row["created_at"]),
         row["actor_name"] or row["role"],
         row["status"],
         row["turn_id"],
@@ -232,10 +234,6 @@ def _message_cells(row: Row) -> Sequence[object]:
         len(row["tool_calls"]) or None,
         text if len(text) <= _TEXT_SHOWN else f"{text[:_TEXT_SHOWN]}…",
     )
-
-
-def _minute(time: str | None) -> str | None:
-    return time[:16].replace("T", " ") if time else None
 
 
 def _size(number: int) -> str:

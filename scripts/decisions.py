@@ -20,7 +20,7 @@ from typing import Any
 
 from bot.settings import EXIT_STATUS, load
 from scripts.operating.console import Screen, moment, parser, print_json, run
-from scripts.operating.desk import open_desk
+from scripts.operating.desk import Desk, open_desk
 from scripts.operating.labelled_messages import Report, evaluate
 
 
@@ -43,7 +43,7 @@ def _arguments() -> argparse.Namespace:
 async def _list(given: argparse.Namespace) -> int:
     async with open_desk(load()) as desk:
         decisions = await desk.operations.decisions(
-            chat_id=given.chat, since=given.since, limit=given.limit
+            chat_id=given.chat, since=desk.since(given.since), limit=given.limit
         )
     counts = Counter((row["reason"], bool(row["respond"])) for row in decisions)
     if given.json:
@@ -51,7 +51,8 @@ async def _list(given: argparse.Namespace) -> int:
         print_json({"reasons": reasons, "decisions": decisions})
         return 0
     screen = Screen()
-    screen.table("Decisions", _COLUMNS, map(_cells, reversed(decisions)))
+    rows = [_cells(row, desk) for row in reversed(decisions)]
+    screen.table("Decisions", _COLUMNS, rows)
     screen.table(
         "By reason",
         ("reason", "answered", "count"),
@@ -63,11 +64,11 @@ async def _list(given: argparse.Namespace) -> int:
 _COLUMNS = ("time", "chat", "message", "answered", "reason", "tier", "cue", "s since bot", "judge")
 
 
-def _cells(row: Mapping[str, Any]) -> Sequence[object]:
+def _cells(row: Mapping[str, Any], desk: Desk) -> Sequence[object]:
     since = row["since_bot_ms"]
     judge = f"{row['verdict']} in {row['judge_ms']} ms" if row["verdict"] else None
     return (
-        row["created_at"][:19].replace("T", " "),
+        desk.shown(row["created_at"], timespec="seconds"),
         row["chat_id"],
         row["message_id"],
         _yes(row["respond"]),

@@ -134,7 +134,7 @@ async def _get(desk: Desk, given: argparse.Namespace) -> int:
         "Working memory",
         ("scope", "person", "conversation", "changed", "content"),
         [
-            (row["scope"], row["user_id"], row["conversation_id"], row["updated_at"][:16],
+            (row["scope"], row["user_id"], row["conversation_id"], desk.shown(row["updated_at"]),
              _dump(row["content"]))
             for row in memories
         ],
@@ -144,8 +144,8 @@ async def _get(desk: Desk, given: argparse.Namespace) -> int:
             "Changes",
             ("time", "by", "scope", "was", "became"),
             [
-                (row["at"][:19], row["actor_id"], row["scope"], _dump(row["was"]),
-                 _dump(row["became"]))
+                (desk.shown(row["at"], timespec="seconds"), row["actor_id"], row["scope"],
+                 _dump(row["was"]), _dump(row["became"]))
                 for row in reversed(changes)
             ],
         )  # fmt: skip

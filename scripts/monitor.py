@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 from rich.columns import Columns
@@ -31,7 +32,7 @@ from rich.text import Text
 
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operations import QueueDepth
-from bot.settings import load
+from bot.settings import load, read
 from memory.errors import StoreError
 from memory.kept.operations import RecentTurns
 from scripts.operating.console import FINDINGS, Screen, parser, print_json, rich_table, run
@@ -140,7 +141,8 @@ def _limits(given: argparse.Namespace) -> Limits:
 
 async def _monitor(given: argparse.Namespace) -> int:
     async with contextlib.AsyncExitStack() as stack:
-        desk = await stack.enter_async_context(open_desk(load())) if given.db else None
+        settings = load() if given.db else read()
+        desk = await stack.enter_async_context(open_desk(settings)) if given.db else None
         sources = [StandardInput() if name == "-" else LogFile(Path(name)) for name in given.log]
         for source in sources:
             stack.callback(source.close)
@@ -148,7 +150,7 @@ async def _monitor(given: argparse.Namespace) -> int:
         if given.once:
             picture = await _once(monitor, sources, as_json=given.json)
         else:
-            picture = await _follow(monitor, sources, given)
+            picture = await _follow(monitor, sources, given, settings.zone)
     for alarm in picture.alarms:
         print(f"ALARM {alarm}", file=sys.stderr)
     return FINDINGS if picture.alarms else 0
@@ -169,7 +171,7 @@ async def _once(monitor: Monitor, sources: Iterable[Source], *, as_json: bool) -
 
 
 async def _follow(
-    monitor: Monitor, sources: Sequence[Source], given: argparse.Namespace
+    monitor: Monitor, sources: Sequence[Source], given: argparse.Namespace, zone: tzinfo
 ) -> Picture:
     """Until Ctrl+C, or until standard input, the only source, has ended."""
     stop = asyncio.Event()
@@ -182,12 +184,12 @@ async def _follow(
             over = bool(sources) and not given.db and all(map(_has_ended, sources))
             picture = await monitor.look()
             if live:
-                live.update(_drawing(picture), refresh=True)
+                live.update(_drawing(picture, datetime.now(zone)), refresh=True)
             elif given.json:
                 print_json(asdict(picture))
                 sys.stdout.flush()
             else:
-                print(_line(picture), flush=True)
+                print(_line(picture, datetime.now(zone)), flush=True)
             if stop.is_set() or over:
                 return picture
             with contextlib.suppress(TimeoutError):
@@ -198,14 +200,14 @@ def _has_ended(source: Source) -> bool:
     return isinstance(source, StandardInput) and source.ended
 
 
-def _drawing(picture: Picture) -> Group:
+def _drawing(picture: Picture, now: datetime) -> Group:
     """Alarms first: what does not fit on the screen is cut off at its end."""
     warnings = [Text(f"ALARM {alarm}", style="bold red") for alarm in picture.alarms]
     tables = [rich_table(*table) for table in _tables(picture)]
-    return Group(Text(time.strftime("%H:%M:%S")), *warnings, Columns(tables, padding=(0, 2)))
+    return Group(Text(f"{now:%H:%M:%S}"), *warnings, Columns(tables, padding=(0, 2)))
 
 
-def _line(picture: Picture) -> str:
+def _line(picture: Picture, now: datetime) -> str:
     """The picture in one line, for a log of its own."""
     report = picture.report
     total = report.latency.get("total")
@@ -221,7 +223,7 @@ def _line(picture: Picture) -> str:
     }
     shown = " ".join(f"{name}={value}" for name, value in parts.items() if value is not None)
     alarm = "".join(f" ALARM {alarm}" for alarm in picture.alarms)
-    return f"{time.strftime('%H:%M:%S')} {shown}{alarm}"
+    return f"{now:%H:%M:%S} {shown}{alarm}"
 
 
 def _tables(picture: Picture) -> list[tuple[str, Sequence[str], Rows]]:

@@ -12,7 +12,7 @@ declare
     claim, token_auth_user, require_identity,
     open_turn, begin_turn, turn_reply, record_reply, mark_sent, mark_sent_and_tell, mark_failed,
     restore_turn,
-    conversation_history, said_message, start_afresh, memory_overview,
+    messages_told, conversation_history, recent_exchanges, said_message, start_afresh, memory_overview,
     get_working_memory, merge_patch, merge_working_memory, clear_working_memory,
     drop_working_memory_of_chat, record_working_memory_change,
     require_own_notes, note_title, note_body, note_tags, require_tag_count, note_json, touch_notes,

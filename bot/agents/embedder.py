@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -152,6 +153,7 @@ async def find(
     context: AgentMemoryContext,
     query: str,
     *,
+    now: datetime,
     scope: RecallScope,
     k: int = 5,
     before_id: int | None = None,
@@ -159,5 +161,5 @@ async def find(
     """`MemoryStore.find`, by meaning too where there is an embedder that answers in time."""
     likeness = await embedder.likeness(query) if embedder else None
     return await store.find(
-        context, query, scope=scope, k=k, before_id=before_id, likeness=likeness
+        context, query, now=now, scope=scope, k=k, before_id=before_id, likeness=likeness
     )

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import structlog
 
-from bot.agents.embedder import find
 from bot.agents.manager import Answer, ModelUnavailable
 from bot.agents.prompt import Prompt
 from bot.answer import material
+from bot.answer.once import Quoted, untold
 from bot.answer.prompting import Scene, build_prompt
 from bot.answer.question import Turn
+from bot.answer.recalling import recalled
 from bot.commands.doing import Asked, answer_command
 from bot.group.decisions import Reason
-from bot.group.transcript import transcript
+from bot.group.transcript import MessageRecord, transcript
 from bot.languages import Language, language_of
 from bot.reply.buttons import Reply, reply_of
 from bot.services import Services
 from bot.slash import parse
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
-from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn
-from memory.recall.passages import RecallScope, needs_recall, render
 from memory.text import has_han
 from memory.tokens import estimate_tokens
 
@@ -60,7 +57,7 @@ def language(turn: Turn, opened: OpenTurn) -> Language:
     """The language of the question; of a slash command, that of what the person said before."""
     if not turn.question.startswith("/"):
         return language_of([turn.question])
-    said = (message.content for message in opened.history if message.role == "user")
+    said = (message.content for message in opened.told if message.role == "user")
     return language_of([turn.question, *said])
 
 
@@ -88,18 +85,21 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
 
 async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
     came = await material.gather(services, _source(turn, opened))
+    talk = _talk(turn, opened, came.quoted)
+    told = {message.message_id for message in opened.told} | {one.message_id for one in talk}
     return build_prompt(
         opened,
         turn.question,
-        _scene(turn, services.settings.bot_instructions),
+        _scene(services, turn),
         context=turn.context,
         turn_id=turn.id,
-        transcript=_transcript(turn),
-        recalled=await _recalled(services, turn, opened),
+        transcript=transcript(talk, budget_tokens=_TRANSCRIPT_TOKENS, estimate=estimate_tokens),
+        recalled=await recalled(services, turn, opened, told),
         budget_tokens=services.settings.history_token_budget,
         calibration=services.meter.calibration,
         material=came.text,
         images=came.images,
+        quoted=came.quoted,
     )
 
 
@@ -121,68 +121,38 @@ def _source(turn: Turn, opened: OpenTurn) -> material.Source:
     return material.Source(turn.event, turn.context, turn.bot, seen, talk)
 
 
-async def _recalled(services: Services, turn: Turn, opened: OpenTurn) -> str:
-    """Earlier messages for a question that needs them: of this thread, and when it speaks of the
-    past, of this chat (in p2p, where nobody else reads the answer, of everywhere)."""
-    window = [message.content for message in opened.history[:-1]]
-    if opened.degraded or not needs_recall(turn.question, window):
-        return ""
-    of_the_past = needs_recall(turn.question, [turn.question])
-    if not of_the_past and len(window) < services.settings.history_messages - 1:
-        return ""  # the window is the whole thread
-    wide: RecallScope = "chat" if turn.in_group else "everywhere"
-    oldest = opened.history[0].id if opened.history else None
-    try:
-        with stage("recall"):
-            found = await find(
-                services.store,
-                services.embedder,
-                turn.context,
-                turn.question,
-                scope=wide if of_the_past else "thread",
-                before_id=oldest,
-            )
-    except StoreError as exc:
-        event = "recall.unavailable" if isinstance(exc, StoreUnavailable) else "recall.refused"
-        log.warning(event, turn_id=turn.id, error=type(exc).__name__, code=exc.code)
-        return ""
-    return render(found, names=turn.names.known)
-
-
 def _sorry(turn: Turn, reason: str) -> Answer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
     log.error("model.unavailable", turn_id=turn.id, reason=reason)
     return Answer(SORRY["zh" if has_han(turn.question) else "en"])
 
 
-def _scene(turn: Turn, owner: str) -> Scene:
+def _scene(services: Services, turn: Turn) -> Scene:
     return Scene(
         bot_name=turn.bot.name,
         subject=turn.names.name(turn.context.user_id),
         names=turn.names.known,
         labelled=turn.in_group,
-        now=datetime.now().astimezone(),
-        owner=owner,
+        now=services.now(),
+        owner=services.settings.bot_instructions,
     )
 
 
-def _transcript(turn: Turn) -> str:
-    """What was said in this chat (in a thread: in this thread) besides the question.
+def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageRecord, ...]:
+    """What was said in this chat (in a thread: in this thread) that the prompt has nowhere else.
 
     Who asks the bot outright is given the talk that the bot did not answer; other people's
     exchanges with the bot stay theirs. A turn that follows a discussion sees all of it.
     """
     if turn.heard.conversation is None:
-        return ""
+        return ()
     outright = turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER
     others = (
         message
         for message in turn.heard.conversation.messages
-        if message.message_id != turn.id and not (outright and (message.ours or message.answered))
+        if message.message_id != turn.id
+        and message.is_in(turn.heard.message.root_id)
+        and not (outright and (message.ours or message.answered))
     )
-    return transcript(
-        others,
-        root_id=turn.heard.message.root_id,
-        budget_tokens=_TRANSCRIPT_TOKENS,
-        estimate=estimate_tokens,
-    )
+    names = turn.names.known
+    return untold(others, opened.told, names, bot_name=turn.bot.name, quoted=quoted)

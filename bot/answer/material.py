@@ -16,6 +16,7 @@ import structlog
 
 from bot.agents.prompt import Image, one_line
 from bot.agents.quotation import quotation, remark
+from bot.answer.once import Quoted
 from bot.feishu import markup
 from bot.feishu.content import Attachment
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
@@ -62,10 +63,11 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class Material:
     """`text` stands before the question (`quotation.with_material`); `images` are for models that
-    see."""
+    see. `quoted` is the message that is quoted in `text`."""
 
     text: str = ""
     images: tuple[Image, ...] = ()
+    quoted: Quoted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ async def gather(services: Services, source: Source) -> Material:
     parts += [_described(one) for _, one in attached if one.kind != "image"]
     pictures = [(message_id, one.key) for message_id, one in attached if one.kind == "image"]
     images, remarks = await _images(services, pictures, deadline)
-    return Material("\n\n".join([*parts, *remarks]), images)
+    readable = Quoted(event.parent_id, quoted.text) if quoted and quoted.text else None
+    return Material("\n\n".join([*parts, *remarks]), images, readable)
 
 
 async def _quoted(services: Services, source: Source) -> _Quoted | None:

@@ -9,8 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from bot.agents.prompt import Image, Prompt, manager_rules
-from bot.agents.quotation import quoted, with_material
+from bot.agents.quotation import quoted as in_quotes
+from bot.agents.quotation import with_material
 from bot.agents.tool_context import enrich, exchanges, registry_table
+from bot.answer.once import Quoted, without_quoted
 from bot.feishu import markup
 from bot.mentions import from_card
 from memory.context import Message, Sections, assemble, exchange_cost
@@ -52,26 +54,28 @@ def build_prompt(
     calibration: Calibration,
     material: str = "",
     images: tuple[Image, ...] = (),
+    quoted: Quoted | None = None,
 ) -> Prompt:
     """The prompt of a turn. The question is never cut; of the rest, the newest is kept.
 
     `budget_tokens` are the endpoint's, as `calibration` has learned them; the schemas of the tools
     come on top.
 
-    `material` and `images` are what came with the question besides its text.
+    `material` and `images` are what came with the question besides its text; `quoted` is the
+    message in `material` that the person picked out.
 
     While the memory is away the prompt has no `context`: then no tool can claim to remember.
     """
-    told = tell_all(opened.history, scene, room=int(budget_tokens * _PAIRED_SHARE))
+    told = tell_all(opened.told, scene, room=int(budget_tokens * _PAIRED_SHARE))
     sections = Sections(
         question=with_material(material, told[-1].content if told else question),
         system=_rules(scene, away=opened.degraded),
         working_memory=_memory_lines(opened.working_memory),
         registry=registry_table(registered_notes(opened.registry)),
-        summary=quoted(opened.summary.content) if opened.summary else "",
+        summary=in_quotes(opened.summary.content) if opened.summary else "",
         recalled=recalled,
         transcript=transcript,
-        history=tuple(told[:-1]),
+        history=tuple(without_quoted(told[:-1], opened.told[:-1], quoted)),
     )
     fitted = _fitted(sections, budget_tokens, calibration)
     memory = _memory_within(opened.working_memory, fitted.working_memory)

@@ -19,6 +19,8 @@ from bot.services import Services
 from memory.kept.buttons import ChatType
 from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, thread_root
 
+_RECENT_S = 3600
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -45,6 +47,15 @@ class Turn:
     @property
     def in_group(self) -> bool:
         return self.event.chat_type != "p2p"
+
+    @property
+    def recent_s(self) -> int:
+        """How far back (s) the sender's exchanges in other threads of the chat go on with this one.
+
+        In the main chat of a group every mention opens a thread of its own; for who writes there it
+        is one conversation.
+        """
+        return _RECENT_S if self.in_group and not self.event.thread_id else 0
 
     @property
     def target(self) -> Target:
@@ -121,6 +132,7 @@ def told(
     """What the chat's conversation is told when a card was delivered as `message_id`."""
     event = turn.event
     in_thread = services.settings.reply_in_thread
+    earlier = [one for one in before if one.message_id != message_id]  # as Feishu lists the card
     record = MessageRecord(
         author=turn.bot.name,
         author_id=turn.bot.open_id,
@@ -131,4 +143,4 @@ def told(
         root_id=event.root_id or (event.message_id if in_thread else None),
         ours=True,
     )
-    return told_args_of(services, event, before, record)
+    return told_args_of(services, event, earlier, record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 import structlog
 
@@ -44,6 +44,7 @@ async def fold_history(services: Services, context: AgentMemoryContext) -> None:
         window=window(services.settings.history_messages),
         least=least,
         names=names,
+        zone=services.settings.zone,
     )
     log.info("summary", messages=folded)
 
@@ -61,19 +62,20 @@ async def fold(
     window: int,
     least: int = 1,
     names: NamesOf,
+    zone: tzinfo,
     most: int = _FOLDS_A_JOB,
 ) -> int:
     """Folds until all before the last `window` messages is in the summary; returns how many were.
 
-    Nothing happens unless there are `least`; after `most` versions it stops. Who loses against
-    another fold starts over from what is then stored. Raises `StoreError`.
+    Days are those of `zone`. Nothing happens unless there are `least`; after `most` versions it
+    stops. Who loses against another fold starts over from what is then stored. Raises `StoreError`.
     """
     folded = 0
     for _ in range(most):
         begun = await summaries.open_fold(context, window=window, least=1 if folded else least)
         if not begun.messages:
             break
-        folded += await _fold_once(summaries, summarise, context, begun, names)
+        folded += await _fold_once(summaries, summarise, context, begun, names, zone)
     return folded
 
 
@@ -83,11 +85,12 @@ async def _fold_once(
     context: AgentMemoryContext,
     begun: Fold,
     names: NamesOf,
+    zone: tzinfo,
 ) -> int:
     """One version; 0 when it was not stored."""
     said = {m.actor_id: m.actor_name for m in begun.messages if m.actor_id and m.actor_name}
     known = {**said, **await names(_addressed(begun))}
-    lines = batch([told(message, known) for message in begun.messages])
+    lines = batch([told(message, known, zone) for message in begun.messages])
     taken = begun.messages[: len(lines)]
     required = references(begun.references, lines, known.values())
     text = await summarise(without_references(begun.content), lines)
@@ -103,9 +106,9 @@ async def _fold_once(
     return len(taken) if version else 0
 
 
-def told(message: FoldedMessage, names: Mapping[str, str]) -> Line:
+def told(message: FoldedMessage, names: Mapping[str, str], zone: tzinfo) -> Line:
     """A stored message as a summariser reads it: the visible text, at-tags as names."""
-    day = f"{datetime.fromisoformat(message.created_at).astimezone():%Y-%m-%d}"
+    day = f"{datetime.fromisoformat(message.created_at).astimezone(zone):%Y-%m-%d}"
     ids = tuple(message.note_ids)
     if message.role == "assistant":
         text = without_label(from_card(message.content, names, unescape=markup.unescape))

@@ -11,9 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
-from zoneinfo import ZoneInfo
 
-DEFAULT_ZONE = ZoneInfo("Asia/Shanghai")
 _YEARS_BACK = 5
 _DAY = timedelta(days=1)
 
@@ -36,9 +34,9 @@ class DateRange:
     fuzzy: bool = False
 
 
-def date_range(question: str, now: datetime, zone: tzinfo = DEFAULT_ZONE) -> DateRange | None:
-    """The time `question` speaks of, as seen at `now` (aware) by someone in `zone`."""
-    today = now.astimezone(zone).date()
+def date_range(question: str, now: datetime) -> DateRange | None:
+    """The time `question` speaks of, as seen at `now` (aware) by someone in its zone."""
+    today, zone = now.date(), now.tzinfo
     for rule in _RULES:
         for match in rule.pattern.finditer(question):
             spans = tuple(_span(days, zone) for days in _sensible(rule, match, today))
@@ -64,7 +62,7 @@ def _sensible(rule: _Rule, match: re.Match[str], today: date) -> list[Days]:
     return [(since, until) for since, until in found if since <= today]
 
 
-def _span(days: Days, zone: tzinfo) -> Span:
+def _span(days: Days, zone: tzinfo | None) -> Span:
     since, until = (datetime.combine(day, time(), zone) for day in days)
     return Span(since, until)
 

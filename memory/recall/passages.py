@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime
 from typing import Any, Literal
 
-from memory.recall.dates import DEFAULT_ZONE, DateRange, date_range
+from memory.recall.dates import DateRange, date_range
 from memory.scope import AgentMemoryContext
 from memory.text import one_line
 
@@ -60,14 +60,14 @@ def recall_params(
     k: int = 5,
     before_id: int | None = None,
     likeness: Likeness | None = None,
-    zone: tzinfo = DEFAULT_ZONE,
 ) -> dict[str, object]:
     """The arguments of the SQL function `recall` that the identity does not give.
 
-    `now` is aware; with `before_id` (the oldest message that the prompt already has) only what
-    came before it in this conversation is found. With `likeness` also what was said in other words.
+    `now` is aware: in its zone days begin and end. With `before_id` (the oldest message that the
+    prompt already has) only what came before it in this conversation is found. With `likeness` also
+    what was said in other words.
     """
-    when = date_range(query, now, zone)
+    when = date_range(query, now)
     return {
         "p_chat_id": context.chat_id,
         "p_tenant_key": context.tenant_key,
@@ -166,27 +166,37 @@ def _words(run: str) -> list[str]:
 def render(
     found: Sequence[Passage],
     *,
-    names: Mapping[str, str] | None = None,
-    zone: tzinfo = DEFAULT_ZONE,
+    here: AgentMemoryContext,
+    now: datetime,
+    names: Mapping[str, str],
+    visible: Callable[[str], str],
 ) -> str:
     """The passages as a block for a prompt, oldest first; "" when there is none.
 
-    One line per message: each says when (in `zone`), in which thread and by whom. What people
-    wrote stays on its line, so that it cannot pass for another speaker's. `names` gives the name
-    of an `open_id` whose message was stored without one.
+    One line per message: each says when (in the zone of `now`), where, seen from `here`, and by
+    whom. What people wrote stays on its line, so that it cannot pass for another speaker's. `names`
+    gives the name of an `open_id` whose message was stored without one; `visible` what a card's
+    markdown shows.
     """
     ordered = sorted(found, key=lambda passage: (passage.asked_at, passage.message_id))
-    return "\n".join(line for p in ordered for line in _lines(p, names or {}, zone))
+    lines: list[str] = []
+    for passage in ordered:
+        head = f"[{_when(passage, now)} · {_where(passage, here)}]"
+        who = passage.actor_name or names.get(passage.actor_id or "", "someone")
+        lines.append(f"{head} {snippet(who, 60)}: {snippet(passage.question)}")
+        if passage.answer:
+            lines.append(f"{head} (you): {snippet(visible(passage.answer))}")
+    return "\n".join(lines)
 
 
-def _lines(passage: Passage, names: Mapping[str, str], zone: tzinfo) -> list[str]:
-    who = passage.actor_name or names.get(passage.actor_id or "", passage.actor_id or "someone")
-    when = datetime.fromisoformat(passage.asked_at).astimezone(zone)
-    head = f"[{when:%Y-%m-%d %H:%M} · {passage.conversation_id}]"
-    lines = [f"{head} {snippet(who, 60)}: {snippet(passage.question)}"]
-    if passage.answer:
-        lines.append(f"{head} (you): {snippet(passage.answer)}")
-    return lines
+def _when(passage: Passage, now: datetime) -> str:
+    return f"{datetime.fromisoformat(passage.asked_at).astimezone(now.tzinfo):%Y-%m-%d %H:%M}"
+
+
+def _where(passage: Passage, here: AgentMemoryContext) -> str:
+    if passage.conversation_id == here.conversation_id:
+        return "this thread"
+    return "another thread of this chat" if passage.chat_id == here.chat_id else "another chat"
 
 
 def snippet(text: str, limit: int = _SNIPPET) -> str:

@@ -42,6 +42,10 @@ let language = remembered() || (navigator.language.startsWith("zh") ? "zh" : "en
 export const say = (name) => WORDS[language][name] ?? name;
 export const locale = () => (language === "zh" ? "zh-CN" : "en-GB");
 
+let zone;
+export const showTimesIn = (name) => { zone = name; };
+export const timeOf = (ms, form = {}) => new Date(ms).toLocaleTimeString(locale(), { timeZone: zone, ...form });
+
 export function switchLanguage() {
   language = language === "zh" ? "en" : "zh";
   try { localStorage.setItem("language", language); } catch { /* private mode */ }

@@ -3,7 +3,7 @@
 import { follow, get, post } from "./api.js";
 import { Composer } from "./composer.js";
 import { avatar, el, icon } from "./dom.js";
-import { label, say, switchLanguage } from "./labels.js";
+import { label, say, showTimesIn, switchLanguage } from "./labels.js";
 import { message } from "./message.js";
 import { deliveries, sections } from "./panel.js";
 
@@ -196,6 +196,7 @@ function relabel() {
 
 async function load() {
   const [state, messages, pushed] = await Promise.all([get("state"), get("messages"), get("deliveries")]);
+  showTimesIn(state.timezone);
   world.bot = state.bot.open_id;
   world.people = new Map(state.people.map((one) => [one.open_id, one]));
   world.chats = new Map(state.chats.map((one) => [one.chat_id, one]));

@@ -2,7 +2,7 @@
 
 import { card } from "./card.js";
 import { avatar, el, icon, link } from "./dom.js";
-import { locale, say } from "./labels.js";
+import { say, timeOf } from "./labels.js";
 import { at, markdown, picture } from "./markdown.js";
 
 const EMOJI = { THUMBSUP: "👍", Typing: "⌨️", OK: "👌", SMILE: "😊", HEART: "❤️", DONE: "✅", OnIt: "🫡",
@@ -17,7 +17,7 @@ export function message(view, context) {
 }
 
 function heading(view) {
-  const time = new Date(view.create_ms).toLocaleTimeString(locale(), { hour: "2-digit", minute: "2-digit" });
+  const time = timeOf(view.create_ms, { hour: "2-digit", minute: "2-digit" });
   return el("div", { class: "heading" },
     el("b", {}, view.sender.name),
     view.sender.kind === "bot" ? el("span", { class: "badge" }, say("bot")) : null,

@@ -1,7 +1,7 @@
 // Beside the chat: what the bot remembers, and the events that were pushed to it.
 
 import { el } from "./dom.js";
-import { locale, say } from "./labels.js";
+import { say, timeOf } from "./labels.js";
 
 // `names(open_id)` gives the name of a person.
 export function sections(answer, names) {
@@ -32,7 +32,7 @@ export function deliveries(list) {
   return list.slice(-12).reverse().map((one) => {
     const last = one.attempts.at(-1);
     const state = last ? `${last.status || last.error} · ${Math.round(last.latency_ms)} ms` : say("waiting");
-    const time = last ? new Date(last.at_ms).toLocaleTimeString(locale()) : "";
+    const time = last ? timeOf(last.at_ms) : "";
     const good = last?.status === 200 ? "push good" : last ? "push bad" : "push";
     return el("div", { class: good },
       el("span", {}, one.event_type.replace(/^im\./, "")), el("time", {}, time),

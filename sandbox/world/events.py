@@ -105,7 +105,7 @@ def clicked(world: World, message: Message, person: Person, action: dict[str, An
     event = {
         "operator": {"tenant_key": world.config.tenant_key, **user_ids(person)},
         "token": new_id("c-", 40),
-        "action": {"timezone": "Asia/Shanghai", **action},
+        "action": {"timezone": world.config.timezone, **action},
         "host": "im_message",
         "context": {"open_message_id": message.message_id, "open_chat_id": message.chat_id},
     }

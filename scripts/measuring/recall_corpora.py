@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from memory.recall.dates import DEFAULT_ZONE
-
+_ZONE = ZoneInfo("Asia/Shanghai")  # of the Chinese corpus
 _EVIDENCE = re.compile(r"D\d+:\d+")
 
 
@@ -59,7 +59,7 @@ def load_memory_bank(folder: Path) -> Corpus:
 
 def _days(name: str, person: Mapping[str, Any]) -> Iterator[Turn]:
     for day, exchanges in sorted(person["history"].items()):
-        noon = datetime.combine(datetime.fromisoformat(day), time(12), DEFAULT_ZONE)
+        noon = datetime.combine(datetime.fromisoformat(day), time(12), _ZONE)
         for index, exchange in enumerate(exchanges):
             at = noon + timedelta(minutes=index)
             yield Turn(f"{day}.{index}", exchange["query"], exchange["response"], name, at)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from datetime import UTC
 from typing import Any, TypeVar
 
 import structlog
@@ -37,13 +38,14 @@ def parser(name: str, description: str | None) -> argparse.ArgumentParser:
 
 
 def moment(text: str) -> str:
-    """An argument such as 2h, 7d or 2026-01-31, as ISO 8601."""
+    """An argument such as 2h, 7d or 2026-01-31, for `Desk.since`."""
     try:
-        return since(text)
+        since(text, UTC)
     except (ValueError, OverflowError) as exc:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time: give 30m, 2h, 7d, or a date such as 2026-01-31"
         ) from exc
+    return text
 
 
 def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from bot.connections import check_database, database_url, open_rpc, require_migrated
 from bot.queue.operations import QueueOperations
@@ -38,6 +38,17 @@ class Desk:
     def people(self) -> PeopleStore:
         return PeopleStore(self.rpc)
 
+    def since(self, text: str | None) -> str | None:
+        """What `--since` was given, as ISO 8601."""
+        return since(text, self.settings.zone) if text else None
+
+    def shown(self, time: str | None, *, timespec: str = "minutes") -> str | None:
+        """A stored time as people read it, in the zone of the settings."""
+        if not time:
+            return None
+        moment = datetime.fromisoformat(time).astimezone(self.settings.zone)
+        return moment.replace(tzinfo=None).isoformat(" ", timespec)
+
     @property
     def operations(self) -> Operations:
         return Operations(self.rpc)
@@ -56,13 +67,13 @@ async def open_desk(settings: Settings) -> AsyncIterator[Desk]:
         await rpc.close()
 
 
-def since(text: str, now: datetime | None = None) -> str:
-    """`2h`, `7d`, or an ISO 8601 date or time, as ISO 8601. Raises `ValueError`."""
+def since(text: str, zone: tzinfo, now: datetime | None = None) -> str:
+    """`2h`, `7d`, or an ISO 8601 date or time (in `zone`), as ISO 8601. Raises `ValueError`."""
     if relative := re.fullmatch(r"(\d{1,6})([mhdw])", text.strip()):
         age = timedelta(**{_UNITS[relative[2]]: int(relative[1])})
         return ((now or datetime.now(UTC)) - age).isoformat()
     moment = datetime.fromisoformat(text.strip())
-    return (moment if moment.tzinfo else moment.astimezone()).isoformat()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).isoformat()
 
 
 def _backend(settings: Settings) -> str:

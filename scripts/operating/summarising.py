@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from memory.kept.summaries import Fold, Summaries
 from memory.scope import AgentMemoryContext
@@ -28,10 +29,13 @@ async def summarise(desk: Desk, given: argparse.Namespace, context: AgentMemoryC
     models = Models(desk.settings)
     summaries, shown = Summaries(desk.rpc), window(desk.settings.history_messages)
     writer = build_summariser(desk.settings, models)
+    fold_once = partial(
+        fold, summaries, writer, context, window=shown, names=names, zone=desk.settings.zone, most=1
+    )
     folded = 0
     try:
         with progress("versions") as step:
-            while now := await fold(summaries, writer, context, window=shown, names=names, most=1):
+            while now := await fold_once():
                 folded += now
                 step()
     finally:

@@ -41,7 +41,8 @@ as $$
   on conflict do nothing
 $$;
 
--- Starts a conversation with these messages in place of any other.
+-- Starts a conversation with these messages in place of any other. What is kept already of one that
+-- the bot sent stays as it was sent: the platform lists a card in other words.
 create or replace function public.begin_conversation(
   p_chat_id text, p_tenant_key text, p_now bigint, p_records text
 ) returns jsonb
@@ -53,7 +54,10 @@ begin
   values (p_chat_id, p_tenant_key, true, p_now, p_now)
   on conflict (chat_id) do update
     set active = true, started_at = p_now, last_activity = p_now, updated_at = now();
-  delete from public.chat_transcript where chat_id = p_chat_id;
+  delete from public.chat_transcript t
+  where t.chat_id = p_chat_id and not (t.ours and exists (
+    select from jsonb_array_elements(p_records::jsonb) r
+    where r.value ->> 'message_id' = t.message_id));
   perform public.add_to_transcript(p_chat_id, p_tenant_key, p_records);
   return 'null'::jsonb;
 end

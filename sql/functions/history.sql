@@ -1,28 +1,71 @@
 -- Purpose: what was said in a conversation, as the model and the person are told of it.
 
--- The last p_limit messages up to p_until since the last fresh start, oldest first; the cards of one
--- answer are one message.
+-- Messages by their ids, oldest first; the cards of one answer are one message. What tools did for
+-- somebody is told to nobody else: p_with_calls is false then.
+create or replace function public.messages_told(p_ids bigint[], p_with_calls boolean) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
+    'created_at', m.created_at, 'message_id', m.message_id,
+    'tool_calls', case when p_with_calls then m.tool_calls else '[]' end,
+    'content', m.content || coalesce((
+      select string_agg(e'\n\n' || c.content, '' order by c.chunk)
+      from public.agent_messages c
+      where c.turn_id = m.turn_id and c.role = m.role and c.chunk > 0
+        and c.status <> 'failed'), '')
+  ) order by m.id), '[]')
+  from public.agent_messages m
+  where m.id = any (p_ids)
+$$;
+
+-- The last p_limit messages up to p_until since the last fresh start, oldest first.
+drop function if exists public.conversation_history(text, text, bigint, integer);
 create or replace function public.conversation_history(
-  p_conversation_id text, p_user_id text, p_until bigint, p_limit integer
+  p_conversation_id text, p_user_id text, p_until bigint, p_limit integer,
+  p_with_calls boolean default true
 ) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
-  select coalesce(jsonb_agg(to_jsonb(h) order by h.id), '[]')
-  from (
-    select m.id, m.role, m.actor_id, m.actor_name, m.tool_calls, m.created_at, m.message_id,
-           m.content || coalesce((
-             select string_agg(e'\n\n' || c.content, '' order by c.chunk)
-             from public.agent_messages c
-             where c.turn_id = m.turn_id and c.role = m.role and c.chunk > 0
-               and c.status <> 'failed'), '') as content
-    from public.agent_messages m
+  select public.messages_told(array(
+    select m.id from public.agent_messages m
     where m.conversation_id = p_conversation_id and m.user_id = p_user_id
       and m.id <= p_until and m.chunk = 0 and m.status <> 'failed'
       and m.id > coalesce((select c.history_from from public.agent_chats c
                            where c.id = p_conversation_id and c.user_id = p_user_id), 0)
     order by m.id desc
-    limit p_limit
-  ) h
+    limit p_limit), p_with_calls)
+$$;
+
+-- What the sender and the bot said to each other in other conversations of this chat, before message
+-- p_before and since p_since: at most p_limit messages, oldest first. A fresh start in one of them
+-- ends what came before it in all. Found among the person's last 100 messages, so that it costs the
+-- same however much there is.
+create or replace function public.recent_exchanges(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
+  p_before bigint, p_since timestamptz, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  with latest as materialized (
+    select m.id, m.conversation_id, m.turn_id, m.tenant_key, m.chat_id, m.chunk, m.status,
+           m.created_at
+    from public.agent_messages m
+    where m.user_id = p_user_id and m.id < p_before
+    order by m.id desc limit 100
+  ),
+  own as materialized (
+    select l.id, l.conversation_id from latest l
+    join public.agent_turns t on t.id = l.turn_id and t.actor_id = p_actor_id
+    where l.tenant_key = p_tenant_key and l.chat_id = p_chat_id and l.created_at >= p_since
+      and l.conversation_id <> p_conversation_id and l.chunk = 0 and l.status <> 'failed'
+  )
+  select public.messages_told(array(
+    select o.id from own o
+    where o.id > coalesce((
+      select max(c.history_from) from public.agent_chats c
+      where c.user_id = p_user_id and c.id in (select conversation_id from own)), 0)
+    order by o.id desc limit p_limit), p_user_id = p_actor_id)
 $$;
 
 -- A message of this chat that the person said or was told, by its Feishu message_id; null when it is

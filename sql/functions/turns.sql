@@ -88,11 +88,8 @@ begin
     return jsonb_build_object('state', v_turn.state, 'attempts', v_turn.attempts,
                               'reply', public.turn_reply(p_turn_id));
   end if;
-  v_history := public.conversation_history(p_conversation_id, p_user_id, v_question, p_history_limit);
-  if p_user_id <> p_actor_id then
-    select jsonb_agg(m.value || '{"tool_calls": []}' order by m.ordinality) into v_history
-    from jsonb_array_elements(v_history) with ordinality m;
-  end if;
+  v_history := public.conversation_history(
+    p_conversation_id, p_user_id, v_question, p_history_limit, p_user_id = p_actor_id);
   if p_fold_after > 0 then
     select * into v_summary from public.agent_summaries s
     where s.conversation_id = p_conversation_id and s.user_id = p_user_id
@@ -122,11 +119,16 @@ $$;
 -- What begins a turn, in one: the message is recorded in the chat's conversation (p_heard, JSON with
 -- the arguments of append_to_conversation; null: it is already, or nothing is), the decision on it is
 -- stored (p_decision, JSON with the arguments of log_decision; null: it is already, or none is), and the
--- turn is opened unless an earlier decision says no. Returns what open_turn does, and the conversation.
+-- turn is opened unless an earlier decision says no. Returns what open_turn does, the conversation, and
+-- as "recent" what recent_exchanges finds of the last p_recent_s seconds (0: nothing), as many messages
+-- as the history shows beside the question.
+drop function if exists public.begin_turn(
+  text, text, text, text, text, text, text, text, text, integer, integer, text, text);
 create or replace function public.begin_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
-  p_content text, p_history_limit integer, p_fold_after integer, p_heard text, p_decision text
+  p_content text, p_history_limit integer, p_fold_after integer, p_heard text, p_decision text,
+  p_recent_s integer default 0
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -134,6 +136,7 @@ declare
   v_heard jsonb := p_heard;
   v_decision jsonb := p_decision;
   v_conversation jsonb;
+  v_opened jsonb;
 begin
   if v_heard is not null then
     v_conversation := public.append_to_conversation(
@@ -150,10 +153,16 @@ begin
       return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
     end if;
   end if;
-  return public.open_turn(
+  v_opened := public.open_turn(
     p_turn_id, p_conversation_id, p_chat_id, p_root_id, p_user_id, p_actor_id, p_actor_name,
-    p_tenant_key, p_content, p_history_limit, p_fold_after)
-    || jsonb_build_object('conversation', v_conversation);
+    p_tenant_key, p_content, p_history_limit, p_fold_after);
+  if p_recent_s > 0 and v_opened ->> 'state' = 'open' then
+    v_opened := v_opened || jsonb_build_object('recent', public.recent_exchanges(
+      p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
+      (v_opened #>> '{history,-1,id}')::bigint, now() - make_interval(secs => p_recent_s),
+      p_history_limit - 1));
+  end if;
+  return v_opened || jsonb_build_object('conversation', v_conversation);
 end
 $$;
 

@@ -71,6 +71,7 @@ NOBODY_THERE = "postgresql://bot:hush-hush@127.0.0.1:1/postgres"
         ({"SUPABASE_URL": "x.supabase.co"}, "SUPABASE_URL is not a URL such as"),
         ({"OPENAI_BASE_URL": "api.openai.com/v1"}, "OPENAI_BASE_URL is not a URL such as"),
         ({"PORT": "eighty"}, "PORT is not valid"),
+        ({"TIMEZONE": "Shanghai"}, "TIMEZONE is not the name of a time zone such as Asia/Shanghai"),
         ({"HISTORY_MESSAGES": "0"}, "HISTORY_MESSAGES is not valid"),
         ({**APP, "FEISHU_DOMAIN": "http://evil.example"}, "FEISHU_DOMAIN must be an https://"),
         ({**APP, "FEISHU_DOMAIN": "open.feishu.cn"}, "FEISHU_DOMAIN is not an origin such as"),

@@ -181,3 +181,19 @@ async def test_the_first_decision_on_a_message_holds(rpc: Rpc, group: Group) -> 
     assert await store.log_decision(message, first) == first
     held = await store.log_decision(message, again)
     assert (held.respond, held.reason) == (True, Reason.RECENT_FOLLOWUP)
+
+
+async def test_the_bots_own_record_of_a_card_stays_when_the_platform_lists_it_in_other_words(
+    rpc: Rpc, group: Group
+) -> None:
+    store, channel = ChatConversations(rpc, group.turn()), group.turn().chat_id
+    asked = said(group, "when?", START)
+    sent = replace(said(group, "On **3 March**.", START + 1, who="bot"), ours=True, is_bot=True)
+    listed = replace(sent, content="[card] On 3 March.")
+    await store.begin(channel, START + 1, [asked, sent])
+
+    await store.begin(channel, START + 900_000, [listed, said(group, "and now?", START + 899_000)])
+
+    conversation = await store.load(channel)
+    assert conversation is not None
+    assert [m.content for m in conversation.messages] == ["On **3 March**.", "and now?"]

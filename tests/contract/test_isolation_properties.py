@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import psycopg
@@ -34,6 +35,8 @@ from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
+
+NOW = datetime.now(UTC)
 
 pytestmark = pytest.mark.anyio
 
@@ -243,7 +246,7 @@ class Crowd:
         )
         likeness = self._dice.choice((None, ALIKE))
         query = "banana" if likeness is None else "in other words"
-        found = await self.memory().find(turn, query, scope=scope, k=10, likeness=likeness)
+        found = await self.memory().find(turn, query, now=NOW, scope=scope, k=10, likeness=likeness)
         self.seen["alike"] += bool(likeness and found)
         assert scope != "everywhere" or turn.speaks_for_self
         self.check(found, turn, scope)

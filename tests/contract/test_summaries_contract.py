@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC
 
 import psycopg
 import pytest
@@ -191,7 +192,10 @@ async def test_two_folders_that_run_at_once_leave_every_message_folded_once(
         return await extractive(earlier, lines)
 
     folded = await asyncio.gather(
-        *(fold(summaries, summarise, alice, window=WINDOW, names=nobody) for _ in range(2))
+        *(
+            fold(summaries, summarise, alice, window=WINDOW, names=nobody, zone=UTC)
+            for _ in range(2)
+        )
     )
 
     opened = await ask(memory, alice, group.message("q"))
@@ -228,7 +232,7 @@ async def test_ids_of_notes_are_given_and_nothing_else_of_a_tool_s_result(
     await talk(memory, alice, 2)
 
     begun = await summaries.open_fold(alice, window=WINDOW)
-    await fold(summaries, extractive, alice, window=WINDOW, names=nobody)
+    await fold(summaries, extractive, alice, window=WINDOW, names=nobody, zone=UTC)
 
     assert [message.note_ids for message in begun.messages] == [(), (note,)]
     assert "salary" not in repr(begun)
@@ -294,7 +298,9 @@ async def test_an_earlier_summary_whose_words_were_taken_back_is_not_carried_on(
     await save(summaries, alice, await summaries.open_fold(alice, window=WINDOW), "secret", count=2)
     begun = await summaries.open_fold(alice, window=WINDOW)
     await memory.take_back(recalled, alice.chat_id)
-    await fold(summaries, extractive, alice, window=WINDOW, names=nobody)  # version 1 once more
+    await fold(
+        summaries, extractive, alice, window=WINDOW, names=nobody, zone=UTC
+    )  # version 1 again
 
     assert await save(summaries, alice, begun, "Alice has a secret") is None
     opened = await ask(memory, alice, group.message("q"))
@@ -373,7 +379,7 @@ async def test_everyone_has_a_summary_of_their_own(
         for number in range(4):
             question = f"{who.user_id} {number}"
             await exchange(memory, who, question, "noted")
-        await fold(summaries, extractive, who, window=WINDOW, names=nobody)
+        await fold(summaries, extractive, who, window=WINDOW, names=nobody, zone=UTC)
 
     for who, other in ((alice, bob), (bob, alice)):
         opened = await ask(memory, who, group.message(f"q {who.user_id}"))

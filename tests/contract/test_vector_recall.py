@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
@@ -18,6 +19,8 @@ from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.backends import Backend
 from tests.support.people import Group
+
+NOW = datetime.now(UTC)
 
 pytestmark = pytest.mark.anyio
 
@@ -67,7 +70,7 @@ async def find(
 ) -> list[str]:
     likeness = Likeness(model, json.dumps(direction), weight)
     found = await MemoryStore(rpc).find(
-        who, query, scope=scope, k=10, before_id=before_id, likeness=likeness
+        who, query, now=NOW, scope=scope, k=10, before_id=before_id, likeness=likeness
     )
     return [passage.question for passage in found]
 
@@ -83,7 +86,7 @@ async def test_what_was_said_in_other_words_is_found(rpc: Rpc, group: Group) -> 
     alice = group.turn()
     await three_turns(rpc, alice)
 
-    assert await MemoryStore(rpc).find(alice, "旅行") == ()
+    assert await MemoryStore(rpc).find(alice, "旅行", now=NOW) == ()
     assert (await find(rpc, alice, "旅行", TRAVEL))[0] == "We fly to Kyoto"
     assert (await find(rpc, alice, "旅行", WORK))[0] == "the report is late"
 
@@ -102,7 +105,7 @@ async def test_no_vector_is_ever_given_back(rpc: Rpc, group: Group) -> None:
     await three_turns(rpc, alice)
 
     likeness = Likeness(MODEL, json.dumps(TRAVEL), 0.5)
-    found = await MemoryStore(rpc).find(alice, "旅行", likeness=likeness)
+    found = await MemoryStore(rpc).find(alice, "旅行", now=NOW, likeness=likeness)
 
     assert "0.1" not in repr([(p.question, p.answer, p.before, p.after) for p in found])
     missing = await EmbeddingStore(rpc).missing(alice, "another", limit=10)
@@ -156,7 +159,7 @@ async def test_what_the_prompt_already_has_is_not_found_by_meaning_either(
 ) -> None:
     alice = group.turn()
     await three_turns(rpc, alice)
-    hits = await MemoryStore(rpc).find(alice, "Kyoto noodles report", k=10)
+    hits = await MemoryStore(rpc).find(alice, "Kyoto noodles report", now=NOW, k=10)
     [report] = [hit.message_id for hit in hits if hit.question == "the report is late"]
 
     assert "the report is late" not in await find(rpc, alice, "旅行", WORK, before_id=report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC
 from typing import Any
 
 import psycopg
@@ -329,7 +330,7 @@ async def test_a_folded_word_is_forgotten_with_its_message(
         turn_id = group.message(f"q{number}")
         await MemoryStore(rpc).open_turn(alice, turn_id=turn_id, content=text)
         await MemoryStore(rpc).record_reply(alice, turn_id=turn_id, cards=["Noted."])
-    await fold(Summaries(rpc), extractive, alice, window=2, names=_nobody)
+    await fold(Summaries(rpc), extractive, alice, window=2, names=_nobody, zone=UTC)
     assert "agent_summaries" in tables_with(connection, WORD)
 
     match how:
@@ -346,7 +347,7 @@ async def test_a_folded_word_is_forgotten_with_its_message(
             )
             await operations.apply_retention(30)
     if how in ("message", "retention"):
-        await fold(Summaries(rpc), extractive, alice, window=2, names=_nobody)
+        await fold(Summaries(rpc), extractive, alice, window=2, names=_nobody, zone=UTC)
 
     assert tables_with(connection, WORD) == set()
 

@@ -24,6 +24,7 @@ from bot.agents.manager import Answer, Manager, Prompt, Stores, tool_names
 from bot.agents.model import Request
 from bot.agents.progress import Progress
 from bot.agents.quotation import quotation, with_material
+from bot.agents.recalled import told_passages
 from bot.agents.specialists import FOLDER, load_specialists
 from bot.agents.tool_context import enrich, exchanges
 from bot.feishu import cards, degrading, markup, splitting
@@ -37,7 +38,7 @@ from memory.context import Message
 from memory.errors import AccessDenied, NoteNotFound
 from memory.kept.notes import NoteStore
 from memory.models import CardButton, WorkingMemory
-from memory.recall.passages import Passage, render
+from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from sandbox.cards.card_check import check_card, notified_by
@@ -206,7 +207,9 @@ def planted(prompt: Prompt, where: str, text: str) -> Prompt:
         case "recalled":
             passage = Passage("om_old", 1, "feishu:oc_1:om_1", "oc_1", NOW.isoformat(), ATTACKER,
                               "Mallory", text, "")  # fmt: skip
-            return replace(prompt, recalled=render([passage]))
+            return replace(
+                prompt, recalled=told_passages([passage], turn_of("ou_b", "ou_b"), NOW, {})
+            )
         case "note":
             return replace(prompt, question=f"Bob: open {LURE}")
         case "tool_result":

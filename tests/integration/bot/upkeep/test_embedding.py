@@ -9,6 +9,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -38,6 +39,8 @@ from scripts.measuring.recall_vectors import embed_questions, weighed
 from tests.support.people import Group
 from tests.support.postgres import Server
 from tests.support.processes import ROOT
+
+NOW = datetime.now(UTC)
 
 pytestmark = pytest.mark.anyio
 
@@ -124,8 +127,8 @@ async def test_a_question_finds_what_was_said_in_other_words(
     await embed_new(rpc, embedder, alice)
     question = "rehearsing"
 
-    assert await MemoryStore(rpc).find(alice, "rehearsable") == ()
-    found = await find(MemoryStore(rpc), embedder, alice, question, scope="thread")
+    assert await MemoryStore(rpc).find(alice, "rehearsable", now=NOW) == ()
+    found = await find(MemoryStore(rpc), embedder, alice, question, now=NOW, scope="thread")
 
     assert found[0].question == "The rehearsals begin at nine"
 
@@ -152,7 +155,9 @@ async def test_without_a_vector_in_time_the_words_alone_decide(
 
     with capture_logs() as logs:
         async with asyncio.timeout(5):
-            found = await find(MemoryStore(rpc), embedder, alice, "noodles", scope="thread")
+            found = await find(
+                MemoryStore(rpc), embedder, alice, "noodles", now=NOW, scope="thread"
+            )
 
     assert [passage.question for passage in found][:1] == ["noodles"]
     assert [(line["event"], line["reason"]) for line in logs] == [("embedding.unavailable", reason)]
@@ -281,7 +286,7 @@ async def test_without_pgvector_recall_goes_by_words_until_the_next_migration(
     with capture_logs() as logs:
         assert await embed_new(rpc, embedder, alice) == 0
     assert logs[0]["event"] == "embedding.no_vectors"
-    found = await find(MemoryStore(rpc), embedder, alice, "noodles", scope="thread")
+    found = await find(MemoryStore(rpc), embedder, alice, "noodles", now=NOW, scope="thread")
     assert found[0].question == "noodles"
     assert "no vectors" in _run(database_url, "memory", "embed", EMBEDDING_MODEL="m").stderr
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
@@ -26,7 +27,8 @@ from tests.support.postgres import Server
 
 pytestmark = pytest.mark.anyio
 
-NOW = datetime.now(UTC)
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+NOW = datetime.now(SHANGHAI)
 SQL = Path(__file__).parents[4] / "sql"
 LOCOMO = Path(__file__).parents[3] / "data" / "recall" / "locomo_small.json"
 
@@ -261,7 +263,9 @@ async def test_a_date_in_the_question_puts_that_day_first(
     _move(database_url, f"{alice.root_id}-old", datetime(2026, 5, 3, 4, tzinfo=UTC))
     _move(database_url, f"{alice.root_id}-day", datetime(2026, 5, 4, 4, tzinfo=UTC))
 
-    hits = await direct.search(alice, "5月4日我看了什么电影", now=datetime(2026, 11, 1, tzinfo=UTC))
+    hits = await direct.search(
+        alice, "5月4日我看了什么电影", now=datetime(2026, 11, 1, tzinfo=SHANGHAI)
+    )
 
     assert hits[0].question == "我做了饭"
     assert {hit.question for hit in hits[1:]} == {"我看了电影", "我又看了电影"}
@@ -275,7 +279,7 @@ async def test_the_latest_year_in_which_something_was_said_is_meant(
         await direct.tell(alice, name, f"in {year}", "ok")
         _move(database_url, f"{alice.root_id}-{name}", datetime(year, 5, 4, 4, tzinfo=UTC))
 
-    hits = await direct.search(alice, "5月4日", now=datetime(2026, 11, 1, tzinfo=UTC))
+    hits = await direct.search(alice, "5月4日", now=datetime(2026, 11, 1, tzinfo=SHANGHAI))
 
     assert [hit.question for hit in hits] == ["in 2024"]
 

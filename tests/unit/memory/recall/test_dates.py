@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 
 from memory.recall.dates import date_range
 
-# A Saturday, 14:00 in Shanghai.
-NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+# A Saturday.
+NOW = datetime(2026, 11, 21, 14, tzinfo=SHANGHAI)
 
 
 def _days(question: str, now: datetime = NOW) -> tuple[date, date] | None:
@@ -162,12 +164,13 @@ def test_lately_is_a_hint_and_not_a_date(question: str) -> None:
 
 
 def test_the_day_is_the_one_where_the_person_is() -> None:
-    late_evening_utc = datetime(2026, 11, 20, 20, tzinfo=UTC)
+    after_midnight = datetime(2026, 11, 21, 0, 30, tzinfo=SHANGHAI)
 
-    assert _days("昨天", late_evening_utc) == _day(11, 20)
-    found = date_range("yesterday", late_evening_utc, UTC)
+    assert _days("昨天", after_midnight) == _day(11, 20)
+    assert _days("昨天", after_midnight.astimezone(UTC)) == _day(11, 19)
+    found = date_range("yesterday", after_midnight)
     assert found is not None
-    assert found.spans[0].since == datetime(2026, 11, 19, tzinfo=UTC)
+    assert found.spans[0].since == datetime(2026, 11, 19, 16, tzinfo=UTC)
 
 
 def test_an_exact_date_wins_over_a_relative_one() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from memory.recall.passages import content_words, needs_recall
 
-NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
+NOW = datetime(2026, 11, 21, 14, tzinfo=ZoneInfo("Asia/Shanghai"))
 WINDOW = ["我们在讨论季度预算和招聘计划", "The launch is planned for 3 March, the venue is booked."]
 
 

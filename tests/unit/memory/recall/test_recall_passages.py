@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from memory.recall.passages import Passage, passages, recall_params, render, snippet
 from memory.scope import memory_context
 
-NOW = datetime(2026, 11, 21, 6, tzinfo=UTC)
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+NOW = datetime(2026, 11, 21, 14, tzinfo=SHANGHAI)
 HERE = memory_context(chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a", tenant_key="t")
 ROW = {
     "turn_id": "om_2",
@@ -29,6 +31,10 @@ ROW = {
     "score": 1.5,
 }
 PASSAGE = Passage(**{**ROW, "answer": "记住了"})  # type: ignore[arg-type]
+
+
+def shown(*found: Passage, now: datetime = NOW, **names: str) -> list[str]:
+    return render(found, here=HERE, now=now, names=names, visible=str).splitlines()
 
 
 def test_a_date_in_the_question_puts_its_turns_first() -> None:
@@ -58,38 +64,55 @@ def test_a_turn_without_an_answer_is_a_passage_too() -> None:
 
 
 def test_each_line_says_when_where_and_by_whom() -> None:
-    assert render([PASSAGE]) == (
-        "[2026-05-04 12:00 · feishu:oc_1:om_1] 小明: 我喜欢爵士乐\n"
-        "[2026-05-04 12:00 · feishu:oc_1:om_1] (you): 记住了"
-    )
+    assert shown(PASSAGE) == [
+        "[2026-05-04 12:00 · this thread] 小明: 我喜欢爵士乐",
+        "[2026-05-04 12:00 · this thread] (you): 记住了",
+    ]
+
+
+def test_a_place_is_told_in_words() -> None:
+    thread = replace(PASSAGE, conversation_id="feishu:oc_1:om_9", answer="")
+    chat = replace(thread, conversation_id="feishu:oc_9:main", chat_id="oc_9")
+
+    assert shown(thread) == ["[2026-05-04 12:00 · another thread of this chat] 小明: 我喜欢爵士乐"]
+    assert shown(chat) == ["[2026-05-04 12:00 · another chat] 小明: 我喜欢爵士乐"]
+
+
+def test_after_midnight_in_shanghai_it_is_the_next_day_there_and_not_in_utc() -> None:
+    late = replace(PASSAGE, asked_at="2026-05-03T16:30:00+00:00", answer="")
+
+    assert shown(late) == ["[2026-05-04 00:30 · this thread] 小明: 我喜欢爵士乐"]
+    assert shown(late, now=NOW.astimezone(UTC)) == [
+        "[2026-05-03 16:30 · this thread] 小明: 我喜欢爵士乐"
+    ]
 
 
 def test_passages_read_in_the_order_of_time() -> None:
     earlier = replace(PASSAGE, asked_at="2026-05-03T04:00:00+00:00", question="早", answer="")
     later = replace(PASSAGE, question="晚", answer="")
 
-    assert [line[-1] for line in render([later, earlier]).splitlines()] == ["早", "晚"]
+    assert [line[-1] for line in shown(later, earlier)] == ["早", "晚"]
 
 
 def test_a_name_that_was_not_stored_is_looked_up() -> None:
     nameless = replace(PASSAGE, actor_name="", answer="")
 
-    assert "Ming: " in render([nameless], names={"ou_a": "Ming"}, zone=UTC)
-    assert "ou_a: " in render([nameless], zone=UTC)
+    assert "Ming: " in shown(nameless, ou_a="Ming")[0]
+    assert "someone: " in shown(nameless)[0]
 
 
 def test_no_passages_are_no_text() -> None:
-    assert render([]) == ""
+    assert shown() == []
 
 
 @given(st.text(), st.text(), st.text())
 def test_what_people_wrote_stays_on_its_line(question: str, answer: str, name: str) -> None:
     passage = replace(PASSAGE, question=question, answer="x" + answer, actor_name=name)
 
-    lines = render([passage]).splitlines()
+    lines = shown(passage)
 
     assert len(lines) == 2
-    assert all(line.startswith("[2026-05-04 12:00 · feishu:oc_1:om_1] ") for line in lines)
+    assert all(line.startswith("[2026-05-04 12:00 · this thread] ") for line in lines)
 
 
 @given(st.text(), st.integers(min_value=1, max_value=50))

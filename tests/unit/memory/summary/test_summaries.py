@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from datetime import UTC
 
 import pytest
 from hypothesis import given
@@ -143,7 +144,7 @@ def test_people_an_at_can_mean_are_names_too() -> None:
 def test_ids_of_notes_that_a_tool_gave_are_kept_and_the_bot_is_no_name() -> None:
     message = FoldedMessage(2, "assistant", "Done.", "", "", "2026-03-03T09:00:00+00:00", (2,))
 
-    answer = told(message, {})
+    answer = told(message, {}, UTC)
     with_note = Line(answer.author, answer.text, answer.day, answer.by_bot, ids=(NOTE,))
 
     assert references((), [with_note]) == (NOTE,)
@@ -153,7 +154,7 @@ def test_at_tags_are_given_as_names() -> None:
     card = "<at id=ou_a1b2></at> done &#60;b>"
     message = FoldedMessage(2, "assistant", card, "", "", "2026-03-03T09:00:00+00:00", (2,))
 
-    answer = told(message, {"ou_a1b2": "Alice"})
+    answer = told(message, {"ou_a1b2": "Alice"}, UTC)
 
     assert answer.text == "@Alice done <b>"
     assert references((), [answer]) == ("Alice",)

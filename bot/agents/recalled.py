@@ -1,0 +1,20 @@
+"""Earlier messages as the model reads them, in a prompt and as a tool's result. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+
+from bot.feishu import markup
+from bot.mentions import from_card
+from memory.recall.passages import Passage, render
+from memory.scope import AgentMemoryContext
+
+
+def told_passages(
+    found: Sequence[Passage], here: AgentMemoryContext, now: datetime, names: Mapping[str, str]
+) -> str:
+    """`memory.recall.passages.render`, with the at-tags of cards as names."""
+    visible = partial(from_card, names=names, unescape=markup.unescape)
+    return render(found, here=here, now=now, names=names, visible=visible)

@@ -1,0 +1,74 @@
+"""What a person and the bot just said elsewhere in the chat comes with the turn that is begun."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.scope import AgentMemoryContext
+from memory.store import MemoryStore
+from tests.support.exchanges import exchange
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+
+async def recent(
+    memory: MemoryStore, who: AgentMemoryContext, *, recent_s: int = 3600, limit: int = 10
+) -> list[str]:
+    opened = await memory.begin_turn(
+        who, turn_id=f"om_now_{who.root_id}_{who.chat_id}_{who.actor_id}", content="and now?",
+        history_limit=limit, recent_s=recent_s,
+    )  # fmt: skip
+    assert opened.told[-1].content == "and now?"
+    assert [m.content for m in opened.history] == ["and now?"]
+    return [message.content for message in opened.recent]
+
+
+async def test_exchanges_of_other_threads_come_oldest_first_with_their_cards_as_one(
+    memory: MemoryStore, group: Group
+) -> None:
+    await exchange(memory, group.turn("alice", thread="a"), "Tea?", "first card", "second card")
+    await exchange(memory, group.turn("alice", thread="b"), "Milk?", "yes")
+
+    found = await recent(memory, group.turn("alice", thread="c"))
+
+    assert found == ["Tea?", "first card\n\nsecond card", "Milk?", "yes"]
+
+
+async def test_there_are_as_many_as_the_window_shows_beside_the_question(
+    memory: MemoryStore, group: Group
+) -> None:
+    for thread in "abc":
+        await exchange(memory, group.turn("alice", thread=thread), f"Q{thread}", f"A{thread}")
+
+    found = await recent(memory, group.turn("alice", thread="d"), limit=4)
+
+    assert found == ["Ab", "Qc", "Ac"]
+
+
+async def test_nothing_comes_unless_it_is_asked_for(memory: MemoryStore, group: Group) -> None:
+    await exchange(memory, group.turn("alice", thread="a"), "Tea?", "yes")
+
+    assert await recent(memory, group.turn("alice", thread="b"), recent_s=0) == []
+
+
+async def test_nobody_elses_exchanges_come_nor_those_of_other_chats(
+    memory: MemoryStore, group: Group
+) -> None:
+    await exchange(memory, group.turn("bob", thread="a"), "Bob's", "own")
+    await exchange(memory, group.turn("alice", sender="bob", thread="b"), "on Alice", "by Bob")
+    await exchange(memory, group.turn("alice", chat="there", thread="c"), "elsewhere", "x")
+    await exchange(memory, group.turn("alice", tenant="other", thread="d"), "abroad", "x")
+
+    assert await recent(memory, group.turn("alice", thread="e")) == []
+
+
+async def test_a_fresh_start_ends_what_came_before_it_in_all_threads(
+    memory: MemoryStore, group: Group
+) -> None:
+    await exchange(memory, group.turn("alice", thread="a"), "Tea?", "yes")
+    await exchange(memory, group.turn("alice", thread="b"), "/new", "done")
+    await memory.start_afresh(group.turn("alice", thread="b"))
+    await exchange(memory, group.turn("alice", thread="c"), "Milk?", "no")
+
+    assert await recent(memory, group.turn("alice", thread="d")) == ["Milk?", "no"]

@@ -1,0 +1,103 @@
+"""One clock: half an hour after midnight in Shanghai it is still yesterday in UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from bot.agents.prompt import manager_rules
+from bot.services import Services
+from bot.settings import SettingsError, load
+from bot.upkeep.folding import told
+from memory.kept.summaries import FoldedMessage
+from memory.recall.dates import date_range
+from scripts.operating.desk import Desk, since
+
+AFTER_MIDNIGHT = datetime(2026, 11, 20, 16, 30, tzinfo=UTC)
+FEISHU = {
+    "feishu_app_id": "cli_a",
+    "feishu_app_secret": "s",
+    "feishu_encrypt_key": "e",
+    "feishu_verification_token": "v",
+}
+
+
+def services(tmp_path: Path, zone: str) -> Services:
+    nothing = cast(Any, None)
+    return Services(
+        settings=load(timezone=zone, data_dir=tmp_path),
+        store=nothing,
+        feishu=nothing,
+        own_person=nothing,
+        people=nothing,
+        manager=nothing,
+        rpc=nothing,
+        clock=AFTER_MIDNIGHT.timestamp,
+    )
+
+
+@pytest.mark.parametrize(
+    ("domain", "zone"),
+    [
+        ("", "Asia/Shanghai"),
+        ("https://open.feishu.cn", "Asia/Shanghai"),
+        ("https://open.larksuite.com", "UTC"),
+        ("http://127.0.0.1:8900", "Asia/Shanghai"),
+    ],
+)
+def test_the_zone_is_the_usual_one_of_the_tenant(tmp_path: Path, domain: str, zone: str) -> None:
+    settings = load(data_dir=tmp_path, feishu_domain=domain, **FEISHU)
+
+    assert settings.zone.key == zone
+
+
+def test_the_sandbox_is_in_shanghai_and_a_named_zone_counts_everywhere(tmp_path: Path) -> None:
+    lark = "https://open.larksuite.com"
+
+    assert load(data_dir=tmp_path).zone.key == "Asia/Shanghai"
+    named = load(data_dir=tmp_path, timezone="Europe/Oslo", feishu_domain=lark, **FEISHU)
+    assert named.zone.key == "Europe/Oslo"
+
+
+@pytest.mark.parametrize("name", ["Shanghai", "GMT+8", "../etc/passwd", "Asia/", "北京"])
+def test_a_zone_that_is_none_is_one_sentence(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load(data_dir=tmp_path, timezone=name)
+
+    assert str(raised.value) == (
+        "TIMEZONE is not the name of a time zone such as Asia/Shanghai or UTC. See .env.example."
+    )
+
+
+@pytest.mark.parametrize(
+    ("zone", "today", "yesterday"),
+    [("Asia/Shanghai", "2026-11-21", "2026-11-20"), ("UTC", "2026-11-20", "2026-11-19")],
+)
+def test_prompt_recall_and_summaries_agree_on_what_day_it_is(
+    tmp_path: Path, zone: str, today: str, yesterday: str
+) -> None:
+    one = services(tmp_path, zone)
+    rules = manager_rules("Memo", "Alice", one.now(), with_tools=True, memory_away=False)
+    meant = date_range("昨天我说了什么？", one.now())
+    said = FoldedMessage(
+        id=1, role="user", content="hi", actor_id="ou_a", actor_name="Alice",
+        created_at=AFTER_MIDNIGHT.isoformat(), rows=(1,),
+    )  # fmt: skip
+
+    assert f"Now:\n{today} " in rules
+    assert meant
+    assert meant.spans[0].since.date().isoformat() == yesterday
+    assert told(said, {}, one.settings.zone).day == today
+
+
+def test_operators_read_and_give_times_in_the_zone(tmp_path: Path) -> None:
+    settings = load(data_dir=tmp_path)
+    desk = Desk(settings, "", cast(Any, None), cast(Any, None))
+
+    assert desk.shown(AFTER_MIDNIGHT.isoformat()) == "2026-11-21 00:30"
+    assert desk.shown(None) is None
+    assert desk.since("2026-11-21") == "2026-11-21T00:00:00+08:00"
+    assert since("30m", UTC, AFTER_MIDNIGHT) == "2026-11-20T16:00:00+00:00"
