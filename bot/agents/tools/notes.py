@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bot.agents.prompt import one_line
@@ -71,7 +71,12 @@ async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> str:
     notes = await deps.notes.list(_own(deps), tags=tags or [], limit=_LISTED)
     if not notes:
         return "There are no notes with these tags." if tags else "There are no notes yet."
-    return f"{_count(notes)}, oldest first:\n" + _lines(notes, deps.context.user_id)
+    return listed(notes, deps.context.user_id)
+
+
+def listed(notes: Sequence[Note], user_id: str) -> str:
+    """What a list of notes tells the model that `user_id` talks with."""
+    return f"{_count(notes)}, oldest first:\n" + _lines(notes, user_id)
 
 
 async def search_notes(deps: ToolDeps, query: str) -> str:
@@ -190,7 +195,7 @@ def _lines(notes: Iterable[Note], user_id: str) -> str:
     )
 
 
-def _count(notes: tuple[Note, ...]) -> str:
+def _count(notes: Sequence[Note]) -> str:
     return "1 note" if len(notes) == 1 else f"{len(notes)} notes"
 
 
