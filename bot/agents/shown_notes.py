@@ -12,14 +12,14 @@ from typing import Any
 
 _LISTING = frozenset({"list_notes", "search_notes"})
 _ON_NOTES = _LISTING | {"create_note", "get_note", "update_note", "delete_note", "share_note"}
-_NAMED = re.compile(r"\"([^\n]{1,200}?)\" \(ID: (note_[a-z2-7]+)\)")
+NAMED = re.compile(r"\"([^\n]{1,200}?)\" \(ID: (note_[a-z2-7]+)\)")
 
 Call = Mapping[str, Any]
 
 
 def named_notes(result: str) -> list[tuple[str, str]]:
     """Title and id of each note that a tool's result names as `"title" (ID: …)`, in its order."""
-    return _NAMED.findall(result)
+    return NAMED.findall(result)
 
 
 def with_shown(calls: Sequence[Call], answer: str) -> tuple[Call, ...]:

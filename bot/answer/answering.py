@@ -100,6 +100,7 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
         calibration=services.meter.calibration,
         material=came.text,
         images=came.images,
+        words_of_model=turn.by_click,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.agents.offline.notice import without_notice
 from bot.agents.prompt import Image, Prompt, manager_rules
 from bot.agents.quotation import quoted, with_material
 from bot.agents.tool_context import enrich, exchanges, registry_table
@@ -52,6 +53,7 @@ def build_prompt(
     calibration: Calibration,
     material: str = "",
     images: tuple[Image, ...] = (),
+    words_of_model: bool = False,
 ) -> Prompt:
     """The prompt of a turn. The question is never cut; of the rest, the newest is kept.
 
@@ -92,6 +94,7 @@ def build_prompt(
         memory_away=opened.degraded,
         images=images,
         owner=scene.owner,
+        words_of_model=words_of_model,
     )
 
 
@@ -131,7 +134,7 @@ def tell_all(messages: Sequence[StoredMessage], scene: Scene, *, room: int) -> l
 def tell(message: StoredMessage, scene: Scene, *, paired: bool = False) -> Message:
     """A stored message as the model reads it: at-tags as names, people labelled in groups."""
     if message.role == "assistant":
-        text = from_card(message.content, scene.names, unescape=markup.unescape)
+        text = without_notice(from_card(message.content, scene.names, unescape=markup.unescape))
         if paired:
             return Message("assistant", text, exchanges=exchanges(message.id, message.tool_calls))
         return Message("assistant", enrich(text, message.tool_calls))

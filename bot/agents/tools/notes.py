@@ -18,16 +18,16 @@ _FOUND = 10
 
 def note_tools() -> list[Tool]:
     """The tools, each run alone: the order of creation is the order in which the model asked."""
-    functions: tuple[Any, ...] = (
-        create_note,
-        get_note,
-        list_notes,
-        search_notes,
-        update_note,
-        delete_note,
-        share_note,
+    functions: tuple[tuple[Any, bool], ...] = (
+        (create_note, False),
+        (get_note, True),
+        (list_notes, True),
+        (search_notes, True),
+        (update_note, False),
+        (delete_note, False),
+        (share_note, False),
     )
-    return [tool(function, sequential=True) for function in functions]
+    return [tool(function, sequential=True, reads=reads) for function, reads in functions]
 
 
 async def create_note(

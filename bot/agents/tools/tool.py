@@ -43,7 +43,8 @@ class FinalAnswer(str):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`parameters` is a JSON schema. A sequential tool never runs beside another call.
+    """`parameters` is a JSON schema. A sequential tool never runs beside another call. A tool that
+    only `reads` changes nothing that outlives the answer; where nobody says so, it may.
 
     `valid` gives the arguments to call with, or raises `ArgumentsInvalid`. `call` returns what can
     be written as JSON, or raises `ToolFailed`.
@@ -55,6 +56,7 @@ class Tool:
     call: Callable[[ToolDeps, dict[str, Any]], Awaitable[Any]]
     valid: Callable[[dict[str, Any]], dict[str, Any]] = dict
     sequential: bool = False
+    reads: bool = False
 
     def described(self) -> dict[str, Any]:
         """The tool as Chat Completions wants it. `strict` is left out: it would forbid optional
@@ -105,6 +107,7 @@ def tool(
     name: str = "",
     description: str = "",
     sequential: bool = False,
+    reads: bool = False,
 ) -> Tool:
     """A tool that calls `function` with the turn's deps and its arguments.
 
@@ -127,7 +130,8 @@ def tool(
         return await function(deps, **given)
 
     schema = arguments.model_json_schema(schema_generator=_Untitled)
-    return Tool(named, description or about.strip(), _simple(schema), call, valid, sequential)
+    told_of = description or about.strip()
+    return Tool(named, told_of, _simple(schema), call, valid, sequential, reads)
 
 
 class _Untitled(GenerateJsonSchema):
