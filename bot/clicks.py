@@ -2,20 +2,24 @@
 is done once.
 
 The press is what counts (`memory.kept.buttons`): a click that was refused at the edge, forged or
-double, ends here. A follow-up then goes the way of every message, under the click's own turn id.
+double, ends here. A follow-up then goes the way of every message, under the click's own turn id; a
+model wrote it, so what it would change waits for a confirmation (`bot.agents.tools.recording`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import structlog
 
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
-from bot.agents.prompt import PendingAction
+from bot.agents.outcomes import told
+from bot.agents.prompt import PendingAction, Prompt
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.answer.question import Turn
 from bot.commands import texts as texts
@@ -34,7 +38,7 @@ from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, Press
 from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
-from memory.models import OpenTurn
+from memory.models import OpenTurn, WorkingMemory
 from memory.scope import MAIN_ROOT
 
 log = structlog.get_logger()
@@ -128,6 +132,9 @@ async def _decided(services: Services, turn: Turn, opened: OpenTurn, *, press: P
     if opened.attempts > 1:
         return Reply(texts.INTERRUPTED[language])
     action = _action(press)
+    if record := await _performed_here(services, turn, action):
+        said = told(action.tool, record["result"], ok=record["ok"], language=language)
+        return Reply(said, tool_calls=(record,))
     try:
         result = await _perform(services, turn, action)
     except ActionAlreadyRun:
@@ -143,9 +150,33 @@ async def _decided(services: Services, turn: Turn, opened: OpenTurn, *, press: P
     return Reply(texts.result(result.text, done=result.ok, language=language), tool_calls=(record,))
 
 
+async def _performed_here(
+    services: Services, turn: Turn, action: PendingAction
+) -> Mapping[str, Any] | None:
+    """The record of a call of one of our tools on the memory of whoever pressed; None: the action
+    is of another kind."""
+    if _opens_a_note(action):
+        return None
+    prompt = Prompt(
+        bot_name=turn.bot.name,
+        question=turn.question,
+        history=(),
+        subject=turn.names.name(turn.context.user_id),
+        working_memory=WorkingMemory(),
+        now=datetime.now(UTC),
+        context=turn.context,
+        turn_id=turn.id,
+    )
+    return await services.manager.perform(action, prompt)
+
+
+def _opens_a_note(action: PendingAction) -> bool:
+    return action.tool == SHARE_NOTE and bool(action.arguments.get("shared", True))
+
+
 async def _perform(services: Services, turn: Turn, action: PendingAction) -> ActionResult:
     """What came of the action. Raises `ActionAlreadyRun` and `ServerDown`."""
-    if action.tool == SHARE_NOTE:
+    if _opens_a_note(action):
         return await _share_note(services, turn, str(action.arguments["note_id"]))
     if services.perform is None:
         raise ServerDown("No outside servers are configured.")

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import structlog
 
+from bot.agents.shown_notes import with_shown
 from bot.answer import material
 from bot.answer.answering import answer as answer_question
 from bot.answer.answering import language
@@ -121,7 +122,7 @@ async def _store(
             cards=compose(
                 services, turn, answer.text, nothing=nothing, auto_mention=answer.auto_mention
             ),
-            tool_calls=answer.tool_calls,
+            tool_calls=with_shown(answer.tool_calls, answer.text),
             buttons=answer.buttons,
         )
     return stored

@@ -47,7 +47,9 @@ class Delegation:
         listing = "\n".join(
             f"- {one.name}: {one.description}" for one in self._specialists.values()
         )
-        return tool(self.ask, name="ask_specialist", description=_ABOUT + listing, sequential=True)
+        told = _ABOUT + listing
+        # What a specialist calls for is called, and held up, like the manager's own calls.
+        return tool(self.ask, name="ask_specialist", description=told, sequential=True, reads=True)
 
     def auto_mention(self, consulted: Sequence[str]) -> AutoMention | None:
         """Whom the answer addresses: as the specialist asked last has it; None: as usual."""

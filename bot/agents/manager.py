@@ -7,9 +7,10 @@ that differs between turns is in the prompt and the tools' deps.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.agents.calling import Hands
 from bot.agents.delegation import Delegation
@@ -17,7 +18,7 @@ from bot.agents.limits import LimitReached, Limits, Spent
 from bot.agents.loop import Said, run
 from bot.agents.model import Declined, Model, ModelFailed
 from bot.agents.progress import OnProgress
-from bot.agents.prompt import Answer, ModelUnavailable, Prompt
+from bot.agents.prompt import Answer, ModelUnavailable, PendingAction, Prompt
 from bot.agents.requesting import manager_messages
 from bot.agents.sentences import cut_short, declined, with_end_marked
 from bot.agents.specialists import Specialist
@@ -26,7 +27,8 @@ from bot.agents.tools.conversation import conversation_tools
 from bot.agents.tools.deps import Recall, ToolDeps
 from bot.agents.tools.memory import memory_tools
 from bot.agents.tools.notes import note_tools
-from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox
+from bot.agents.tools.recording import recorded
+from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox, ToolFailed
 from memory.kept.notes import NoteStore
 from memory.store import MemoryStore
 
@@ -92,6 +94,7 @@ class Manager:
         self._delegation = Delegation(
             specialists, model=model, model_named=model_named, tools=tools
         )
+        self._own = Toolbox(tools)
         asking = [self._delegation.tool()] if specialists else []
         self._tools = Toolkit([*tools, *asking])
 
@@ -119,6 +122,17 @@ class Manager:
         text = with_end_marked(said.text, prompt.question) if said.cut_off else said.text
         return self._answer(text, turn, cut_short="length" if said.cut_off else "")
 
+    async def perform(self, action: PendingAction, prompt: Prompt) -> Mapping[str, Any] | None:
+        """Calls a tool of ours as a person confirmed it: the record of the call, as an answer keeps
+        it. None for a tool that is none of ours; nothing was called then."""
+        deps = self._turn(prompt, None).deps
+        if deps is None or action.tool not in self._own:
+            return None
+        tool = self._own[action.tool]
+        with contextlib.suppress(ToolFailed):
+            await recorded(tool, tool.valid(dict(action.arguments)), deps)
+        return deps.calls[0]
+
     async def _run(self, turn: _Turn) -> Said:
         deps = turn.deps
         return await run(
@@ -140,6 +154,7 @@ class Manager:
             prompt=prompt,
             recall=self._stores.recall,
             outside=self._mcp.tools() if self._mcp else NO_TOOLS,
+            words_of_model=prompt.words_of_model,
             spent=spent,
             on_progress=on_progress,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -48,8 +48,9 @@ Working with tools:
 - Keep track of recent actions. The note registry lists the notes of this conversation even when
   the messages about them are no longer shown; it is newer than any tool context.
 - "that note", "the note", "it" (那条笔记, 它) mean the most recently used note (recency 1);
-  "the first note" (第一条笔记) counts in order of creation; "the pasta note" goes by title. Act on
-  it without asking for an id.
+  "the first note" (第一条笔记) counts in the list that a card showed last, if the registry names
+  one, else in order of creation; "the pasta note" goes by title. Act on it without asking for an
+  id.
 - When two notes fit equally well, ask which one is meant, naming both, and offer both with
   suggest_follow_ups. If you act on one of several, say which.
 - Do what was asked with the tools first and then say what was done. Report a failed call as failed;
@@ -94,6 +95,9 @@ class Prompt:
 
     `context` is whose memory the tools work on; without it the model gets no tools. `registry`
     (`tool_context.registry_table`), `transcript`, `recalled` and `summary` are rendered texts.
+
+    `words_of_model`: a model wrote the question and a person only pressed its button; then every
+    tool that changes something waits for that person's confirmation.
     """
 
     bot_name: str
@@ -112,6 +116,7 @@ class Prompt:
     memory_away: bool = False
     images: tuple[Image, ...] = ()
     owner: str = ""
+    words_of_model: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,7 @@ class PendingAction:
     """A tool call that waits for the press of a button by the person who asked.
 
     `id` is opaque and goes into the button; `tool` is the name with its server in front. Only
-    `actor_id` may confirm it, once.
+    `actor_id` may confirm it, once. `about` tells people what ids in the arguments stand for.
     """
 
     id: str
@@ -128,6 +133,14 @@ class PendingAction:
     description: str
     actor_id: str
     conversation_id: str
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        """All arguments as people read them: JSON in which nothing is invisible."""
+        written = {**self.arguments, **self.about}
+        text = json.dumps(written, ensure_ascii=False, indent=2, default=str)
+        return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from memory.kept.notes import RegisteredNote
 
 HEADING = "[Tool context: what the tools did for this reply. Not part of the reply.]"
 NOTE_COLUMNS = "| no. | title | ID | tags | last action | recency (1 = used last) |"
+FROM_ELSEWHERE = "Created in other threads and only seen here:"
+SHOWN_LAST = "The list of notes that a card showed last, in its order:"
 
 _LONGEST_ARGUMENTS = 600
 _LONGEST_RESULT = 800
@@ -68,11 +70,25 @@ def without_context(text: str) -> str:
 
 
 def registry_table(entries: Iterable[RegisteredNote]) -> str:
-    """The notes of a conversation as a short table, in order of creation; empty without any."""
-    rows = [_row(entry) for entry in entries]
-    if not rows:
+    """The notes of a conversation as a short table, in order of creation; empty without any.
+
+    On top stands the order that people last saw; those of other threads stand apart below.
+    """
+    notes = list(entries)
+    if not notes:
         return ""
-    return "\n".join([NOTE_COLUMNS, "|---|---|---|---|---|---|", *rows])
+    here = [_row(entry) for entry in notes if entry.here]
+    elsewhere = [_row(entry) for entry in notes if not entry.here]
+    apart = [FROM_ELSEWHERE, *elsewhere] if elsewhere else []
+    return "\n".join(
+        [*_shown_last(notes), NOTE_COLUMNS, "|---|---|---|---|---|---|", *here, *apart]
+    )
+
+
+def _shown_last(notes: Iterable[RegisteredNote]) -> list[str]:
+    listed = sorted((note.shown, note.id) for note in notes if note.shown)
+    places = (f"{place}. {id}" for place, id in listed)
+    return [f"{SHOWN_LAST} {', '.join(places)}"] if listed else []
 
 
 def _paired(key: str, call: Mapping[str, Any]) -> Exchange:

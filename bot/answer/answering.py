@@ -100,6 +100,7 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
         material=came.text,
         images=came.images,
         quoted=came.quoted,
+        words_of_model=turn.by_click,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.agents.offline.notice import without_notice
 from bot.agents.prompt import Image, Prompt, manager_rules
 from bot.agents.quotation import quoted as in_quotes
 from bot.agents.quotation import with_material
@@ -55,6 +56,7 @@ def build_prompt(
     material: str = "",
     images: tuple[Image, ...] = (),
     quoted: Quoted | None = None,
+    words_of_model: bool = False,
 ) -> Prompt:
     """The prompt of a turn. The question is never cut; of the rest, the newest is kept.
 
@@ -96,6 +98,7 @@ def build_prompt(
         memory_away=opened.degraded,
         images=images,
         owner=scene.owner,
+        words_of_model=words_of_model,
     )
 
 
@@ -135,7 +138,7 @@ def tell_all(messages: Sequence[StoredMessage], scene: Scene, *, room: int) -> l
 def tell(message: StoredMessage, scene: Scene, *, paired: bool = False) -> Message:
     """A stored message as the model reads it: at-tags as names, people labelled in groups."""
     if message.role == "assistant":
-        text = from_card(message.content, scene.names, unescape=markup.unescape)
+        text = without_notice(from_card(message.content, scene.names, unescape=markup.unescape))
         if paired:
             return Message("assistant", text, exchanges=exchanges(message.id, message.tool_calls))
         return Message("assistant", enrich(text, message.tool_calls))

@@ -27,6 +27,7 @@ class Turn:
     """One message and what it means; `context` says whose memory and which thread.
 
     `reply_to` is the Feishu message the answer hangs under; the turn's id may be one of ours.
+    `by_click`: the question stood on a button that somebody pressed, so they did not write it.
     `names` are those of its tenant.
     """
 
@@ -39,6 +40,7 @@ class Turn:
     reply_to: str
     names: Names
     on_progress: OnProgress | None = None
+    by_click: bool = False
 
     @property
     def id(self) -> str:
@@ -100,6 +102,7 @@ def begin(
         received_ms=received_ms,
         reply_to=reply_to or event.message_id,
         names=services.people.of(event.tenant_key),
+        by_click=bool(reply_to),
     )
 
 

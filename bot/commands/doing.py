@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from bot.agents.tools.notes import listed
 from bot.commands import texts as texts
 from bot.conversation import ConversationManager
 from bot.feishu import markup
@@ -71,7 +72,10 @@ async def _memory(services: Services, asked: Asked) -> Reply:
 
 async def _notes(services: Services, asked: Asked) -> Reply:
     notes = await NoteStore(services.rpc).list(asked.context, limit=_NOTES_SHOWN)
-    return Reply(texts.notes(notes, asked.language))
+    found = listed(notes, asked.context.user_id)
+    # as if the model had listed them: it is asked about “the first note” next
+    call = {"name": "list_notes", "arguments": {}, "result": found, "ok": True, "ms": 0}
+    return Reply(texts.notes(notes, asked.language), tool_calls=(call,) if notes else ())
 
 
 async def _forget(services: Services, asked: Asked) -> Reply:

@@ -7,7 +7,6 @@ people must read what they confirm.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,6 @@ from memory.models import CardButton
 FOLLOW_UP_LIVES_S = 14 * 86400
 CONFIRM_LIVES_S = 3600
 _LABEL_CHARS = 40
-_ARGUMENT_CHARS = 4000
 _ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
 
 Decision = Literal["confirm", "cancel"]
@@ -40,7 +38,6 @@ _WOULD: Mapping[Language, str] = {
     "en": "**Please confirm.** Only if you press the button will I run",
 }
 _WITH: Mapping[Language, str] = {"zh": "参数：", "en": "With:"}
-_CUT: Mapping[Language, str] = {"zh": "…（还有 {} 个字符）", "en": "… ({} more characters)"}
 
 _TOASTS: Mapping[Toast, tuple[str, str, str]] = {
     "accepted": ("success", "收到，正在处理…", "On it …"),
@@ -117,13 +114,9 @@ def _storable(value: Any) -> Any:
 
 
 def described(action: PendingAction, language: Language) -> str:
-    """What would be done, and with what: all of it, or how much is not shown."""
-    arguments = json.dumps(dict(action.arguments), ensure_ascii=False, indent=2, default=str)
-    if len(arguments) > _ARGUMENT_CHARS:
-        rest = _CUT[language].format(len(arguments) - _ARGUMENT_CHARS)
-        arguments = f"{arguments[:_ARGUMENT_CHARS]}\n{rest}"
-    tool = label(action.tool.replace("`", "'"))
-    return f"{_WOULD[language]} `{tool}`\n\n{_WITH[language]}\n```\n{arguments}\n```"
+    """What would be done, and with what: all of it."""
+    tool = one_line(action.tool.replace("`", "'"))
+    return f"{_WOULD[language]} `{tool}`\n\n{_WITH[language]}\n```\n{action.shown}\n```"
 
 
 def _confirmation(
@@ -148,8 +141,12 @@ def _confirmation(
 
 def label(text: str) -> str:
     """`text` as it fits on a button: one line, at most 40 characters."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = one_line(text)
     return line if len(line) <= _LABEL_CHARS else line[: _LABEL_CHARS - 1] + "…"
+
+
+def one_line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:

@@ -55,8 +55,9 @@ class NoteChange:
 class RegisteredNote:
     """A note of a conversation's working set.
 
-    `ordinal` counts from 1 in order of creation or first touch. `recency` 1 is the note used last;
-    None: only listed so far.
+    `ordinal` counts from 1: first those created `here`, in this conversation, then those of others
+    that were seen in it, each in order of creation. `shown` is the place in the list that a card
+    showed last. `recency` 1 is the note used last; None: only listed so far.
     """
 
     id: str
@@ -66,6 +67,8 @@ class RegisteredNote:
     recency: int | None
     last_action: str
     last_used_at: str | None
+    here: bool = True
+    shown: int | None = None
 
 
 def note_id(*parts: str) -> str:
@@ -84,7 +87,7 @@ def search_terms(query: str) -> list[str]:
 
 
 def registered_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[RegisteredNote, ...]:
-    """The entries of `note_registry` (SQL), in order of creation or first touch."""
+    """The entries of `note_registry` (SQL), in their order."""
     return tuple(
         RegisteredNote(
             id=row["id"],
@@ -94,6 +97,9 @@ def registered_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[RegisteredNote,
             recency=row["recency"],
             last_action=row["last_action"],
             last_used_at=row["last_used_at"],
+            # an earlier release's function, while a newer one is being rolled out, says neither
+            here=row.get("here", True),
+            shown=row.get("shown"),
         )
         for row in rows
     )

@@ -315,8 +315,39 @@ begin
 end
 $$;
 
--- The notes this conversation has worked with, in order of creation or first touch; recency 1 is
--- the note used last, null one that was only listed. Of many, the first ten and the last forty used.
+-- Keeps the order in which a card shows notes as a list, in place of the one before: of p_tool_calls
+-- (JSON array) the last one whose `shown`, an array of note ids in the order of the card, says so.
+-- Nothing unless the person speaks for themselves.
+create or replace function public.keep_shown_notes(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tool_calls text
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_shown jsonb;
+begin
+  if p_user_id <> p_actor_id or strpos(p_tool_calls, '"shown"') = 0 then
+    return;
+  end if;
+  select c.value -> 'shown' into v_shown
+  from jsonb_array_elements(p_tool_calls::jsonb) with ordinality c
+  where jsonb_typeof(c.value -> 'shown') = 'array'
+  order by c.ordinality desc limit 1;
+  if v_shown is null then
+    return;
+  end if;
+  update public.agent_note_uses u set shown_place = (
+    select min(s.ordinality) from jsonb_array_elements_text(v_shown) with ordinality s
+    where s.value = u.note_id)
+  where u.conversation_id = p_conversation_id and u.user_id = p_user_id
+    and (u.shown_place is not null or v_shown ? u.note_id);
+end
+$$;
+
+-- The notes this conversation has to do with: those created in it (`here`) in order of creation, then
+-- those of other conversations that were seen in it, likewise. `shown` is the place in the list that a
+-- card showed last, null for others; recency 1 is the note used last, null one that was only listed.
+-- Of many, the first ten, the first ten of that list, and the last forty used.
 -- Empty unless the person speaks for themselves.
 create or replace function public.note_registry(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text
@@ -326,7 +357,9 @@ as $$
   select coalesce(jsonb_agg(to_jsonb(r) order by r.ordinal), '[]')
   from (
     select u.note_id as id, n.title, to_jsonb(n.tags) as tags, u.last_action, u.last_used_at,
-           row_number() over (order by u.ordinal) as ordinal,
+           n.conversation_id = p_conversation_id as here, u.shown_place as shown,
+           row_number() over (order by n.conversation_id <> p_conversation_id, n.created_at, u.ordinal)
+             as ordinal,
            case when u.last_used_at is not null then
              row_number() over (order by u.last_used_at desc nulls last, u.ordinal desc) end as recency,
            row_number() over (order by u.last_used_at desc nulls last, u.ordinal desc) as rank
@@ -337,5 +370,5 @@ as $$
       and n.tenant_key = p_tenant_key
       and (n.user_id = p_user_id or n.shared_chat_id = p_chat_id)
   ) r
-  where r.ordinal <= 10 or r.rank <= 40
+  where r.ordinal <= 10 or r.shown <= 10 or r.rank <= 40
 $$;

@@ -192,6 +192,7 @@ begin
            'assistant', c.ordinality - 1, c.value, 'pending',
            case when c.ordinality = 1 then p_tool_calls::jsonb else '[]' end
     from jsonb_array_elements_text(p_cards::jsonb) with ordinality c;
+    perform public.keep_shown_notes(p_conversation_id, p_user_id, p_actor_id, p_tool_calls);
     update public.agent_turns set state = 'pending', updated_at = now() where id = p_turn_id;
     v_turn.state := 'pending';
   end if;

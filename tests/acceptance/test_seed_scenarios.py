@@ -194,7 +194,9 @@ def test_recent_calls_are_given_to_the_model_as_calls_and_older_ones_as_context(
 
 
 @pytest.mark.parametrize("brain", ["scripted"], indirect=True)
-def test_of_two_notes_that_fit_alike_the_bot_asks_which_and_a_click_says_it(thread: Thread) -> None:
+def test_of_two_notes_that_fit_alike_the_bot_asks_which_and_two_clicks_do_it(
+    thread: Thread,
+) -> None:
     thread.ask("create a note about Pasta carbonara with tags egg, dinner")
     thread.ask("create a note about Pasta pesto with tags basil, dinner")
     question, text = thread.world.ask(
@@ -213,7 +215,11 @@ def test_of_two_notes_that_fit_alike_the_bot_asks_which_and_a_click_says_it(thre
     assert thread.notes() == untouched
 
     by_alice = pressed(thread.world, "Alice", card, 0)
-    assert '"Pasta carbonara"' in by_alice["content"]
+    assert '"note": "Pasta carbonara"' in by_alice["content"]
+    assert thread.notes() == untouched, "a model wrote the question: nothing changes unconfirmed"
+    [asking] = thread.world.answers(by_alice["turn_id"])
+    done = pressed(thread.world, "Alice", asking, 0)
+    assert 'I updated the note "Pasta carbonara": added tags: quick.' in done["content"]
     assert thread.notes()["pasta carbonara"] == ("egg", "dinner", "quick")
     assert thread.notes()["pasta pesto"] == ("basil", "dinner")
 

@@ -193,7 +193,14 @@ class Connection:
         async def call(deps: ToolDeps, arguments: dict[str, Any]) -> Any:
             return await self._call(public, deps, arguments)
 
-        return Tool(public, found.description or "", found.input_schema, call)
+        hints = found.annotations
+        return Tool(
+            public,
+            found.description or "",
+            found.input_schema,
+            call,
+            reads=bool(hints and hints.read_only_hint),
+        )
 
     def _public(self, name: str) -> str:
         public = _NOT_IN_NAMES.sub("_", f"{self._server.name}__{name}")

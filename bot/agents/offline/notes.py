@@ -20,6 +20,7 @@ _ROW = re.compile(
     r"^\|\s*(\d+)\s*\|([^|\n]*)\|\s*(note_[a-z2-7]+)\s*\|[^\n]*\|\s*(\d+|-)\s*\|$",
     re.MULTILINE,
 )
+_SHOWN = re.compile(r"(?<=[:,] )(\d+)\. (note_[a-z2-7]+)(?=,|$)", re.MULTILINE)
 _DELETED = "deleted note "
 _TO_SHARE_ZH = "按下面的按钮确认后，这个会话里的所有人都能读到这条笔记。"
 _TO_SHARE_EN = (
@@ -53,12 +54,16 @@ _CHANGES_ZH = (
 
 @dataclass(frozen=True, slots=True)
 class KnownNote:
-    """A note the prompt speaks of. `recency` 1 was used last; 0: it was only listed."""
+    """A note the prompt speaks of. `recency` 1 was used last; 0: it was only listed.
+
+    `shown` is its place in the list that a card showed last; 0: it was not in it.
+    """
 
     id: str
     title: str
     ordinal: int
     recency: int
+    shown: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +79,15 @@ def known_notes(instructions: str, said: Iterable[str]) -> tuple[KnownNote, ...]
     _, _, after = instructions.partition(REGISTRY)
     rows = _ROW.findall(after)
     if rows:
+        shown = {id: int(place) for place, id in _SHOWN.findall(after)}
         return tuple(
-            KnownNote(id, title.strip(), int(ordinal), 0 if recency == "-" else int(recency))
+            KnownNote(
+                id,
+                title.strip(),
+                int(ordinal),
+                0 if recency == "-" else int(recency),
+                shown.get(id, 0),
+            )
             for ordinal, title, id, recency in rows
         )
     return _from_contexts(said)
@@ -109,9 +121,12 @@ def next_call(asked: Command, known: Sequence[KnownNote], *, searched: bool) -> 
 
 def meant(ref: str, known: Sequence[KnownNote]) -> list[KnownNote]:
     """The notes `ref` can mean, likeliest first: by position, by title, else by recency."""
+    listed = [note for note in known if note.shown]
     in_order = sorted(known, key=lambda note: note.ordinal)
     for position, pattern in enumerate(_POSITIONS):
         if pattern.search(ref):
+            if listed:
+                return [note for note in listed if note.shown == position + 1]
             return in_order[position : position + 1]
     if _LAST.search(ref):
         return in_order[-1:]

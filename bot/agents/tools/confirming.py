@@ -2,35 +2,62 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from bot.agents.prompt import PendingAction
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.tool import ToolFailed
 
 SHARE_NOTE = "share_note"
+NOT_YET = "Not done yet: "
+
+# People read all of what they confirm, on one card.
+MOST_PENDING = 5
+LONGEST_SHOWN = 4000
 
 
-def wait_for_confirmation(tool: str, arguments: Mapping[str, Any], deps: ToolDeps) -> str:
+def wait_for_confirmation(
+    tool: str,
+    arguments: Mapping[str, Any],
+    deps: ToolDeps,
+    about: Mapping[str, str] | None = None,
+) -> str:
     """Notes that `tool` is to be called with `arguments` (JSON) once confirmed, each action once.
 
-    Returns what the model is told in place of a result.
+    Returns what the model is told in place of a result. Raises `ToolFailed` for what a card cannot
+    show in full.
     """
-    known = [one for one in deps.pending if (one.tool, one.arguments) == (tool, arguments)]
-    if not known:
-        deps.pending.append(
-            PendingAction(
-                id=secrets.token_urlsafe(16),
-                tool=tool,
-                arguments=arguments,
-                description=f"{tool}: {json.dumps(arguments, ensure_ascii=False)}",
-                actor_id=deps.context.actor_id,
-                conversation_id=deps.context.conversation_id,
-            )
-        )
+    action = PendingAction(
+        id=secrets.token_urlsafe(16),
+        tool=tool,
+        arguments=arguments,
+        description="",
+        actor_id=deps.context.actor_id,
+        conversation_id=deps.context.conversation_id,
+        about=about or {},
+    )
+    if (tool, arguments) not in [(one.tool, one.arguments) for one in deps.pending]:
+        deps.pending.append(_showable(action, deps))
     return (
-        f"Not done yet: {tool} waits until the person who asked presses the button that is shown "
+        f"{NOT_YET}{tool} waits until the person who asked presses the button that is shown "
         "under your answer. Say in one sentence what would be done, and do not claim it is done."
     )
+
+
+def _showable(action: PendingAction, deps: ToolDeps) -> PendingAction:
+    if len(deps.pending) >= MOST_PENDING:
+        raise ToolFailed(
+            f"Not done: {MOST_PENDING} actions already wait for a confirmation under this answer. "
+            "Say that the rest was not done and can be asked for afterwards."
+        )
+    shown = sum(len(one.shown) for one in (*deps.pending, action))
+    if shown > LONGEST_SHOWN:
+        raise ToolFailed(
+            f"Not done: {action.tool} needs a confirmation, and its arguments are too long to be "
+            "shown in full on a card. Say that it was not done; the person can ask for it in "
+            "shorter parts, or type the request themselves."
+        )
+    return replace(action, description=f"{action.tool}: {action.shown}")

@@ -10,7 +10,7 @@ from bot.follow_ups import MOST_COLUMNS, questions_of
 
 
 def conversation_tools() -> list[Tool]:
-    return [tool(suggest_follow_ups, sequential=True), tool(current_time)]
+    return [tool(suggest_follow_ups, sequential=True, reads=True), tool(current_time, reads=True)]
 
 
 async def suggest_follow_ups(deps: ToolDeps, questions: list[str]) -> str:

@@ -29,7 +29,7 @@ class ToolDeps:
 
     `calls`, `follow_ups`, `pending` and `consulted` are filled while the agents run. `prompt` is
     what a specialist is told besides its own instructions; it shares `spent` and `on_progress`.
-    `outside` are the tools of MCP servers as the turn found them.
+    `outside` are the tools of MCP servers as the turn found them. `words_of_model`: see `Prompt`.
     """
 
     context: AgentMemoryContext
@@ -38,6 +38,7 @@ class ToolDeps:
     prompt: Prompt
     recall: Recall | None = None
     outside: Toolbox = NO_TOOLS
+    words_of_model: bool = False
     spent: Spent = field(default_factory=Spent)
     on_progress: OnProgress | None = None
     calls: list[dict[str, Any]] = field(default_factory=list)

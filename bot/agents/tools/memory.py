@@ -15,10 +15,11 @@ _MOST_PASSAGES = 10
 
 def memory_tools(*, with_recall: bool) -> list[Tool]:
     """The tools, without `recall` where nothing can be searched."""
-    functions: list[Any] = [read_working_memory, update_working_memory]
-    if with_recall:
-        functions.append(recall)
-    return [tool(function, sequential=True) for function in functions]
+    tools = [
+        tool(read_working_memory, sequential=True, reads=True),
+        tool(update_working_memory, sequential=True),
+    ]
+    return [*tools, tool(recall, sequential=True, reads=True)] if with_recall else tools
 
 
 async def read_working_memory(deps: ToolDeps) -> str:

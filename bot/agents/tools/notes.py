@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bot.agents.prompt import one_line
@@ -18,16 +18,16 @@ _FOUND = 10
 
 def note_tools() -> list[Tool]:
     """The tools, each run alone: the order of creation is the order in which the model asked."""
-    functions: tuple[Any, ...] = (
-        create_note,
-        get_note,
-        list_notes,
-        search_notes,
-        update_note,
-        delete_note,
-        share_note,
+    functions: tuple[tuple[Any, bool], ...] = (
+        (create_note, False),
+        (get_note, True),
+        (list_notes, True),
+        (search_notes, True),
+        (update_note, False),
+        (delete_note, False),
+        (share_note, False),
     )
-    return [tool(function, sequential=True) for function in functions]
+    return [tool(function, sequential=True, reads=reads) for function, reads in functions]
 
 
 async def create_note(
@@ -71,7 +71,12 @@ async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> str:
     notes = await deps.notes.list(_own(deps), tags=tags or [], limit=_LISTED)
     if not notes:
         return "There are no notes with these tags." if tags else "There are no notes yet."
-    return f"{_count(notes)}, oldest first:\n" + _lines(notes, deps.context.user_id)
+    return listed(notes, deps.context.user_id)
+
+
+def listed(notes: Sequence[Note], user_id: str) -> str:
+    """What a list of notes tells the model that `user_id` talks with."""
+    return f"{_count(notes)}, oldest first:\n" + _lines(notes, user_id)
 
 
 async def search_notes(deps: ToolDeps, query: str) -> str:
@@ -190,7 +195,7 @@ def _lines(notes: Iterable[Note], user_id: str) -> str:
     )
 
 
-def _count(notes: tuple[Note, ...]) -> str:
+def _count(notes: Sequence[Note]) -> str:
     return "1 note" if len(notes) == 1 else f"{len(notes)} notes"
 
 

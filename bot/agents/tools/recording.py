@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed
 from memory.errors import (
@@ -36,7 +37,7 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any
     deps.calls.append(record)
     started = time.perf_counter()
     try:
-        result = await tool.call(deps, arguments)
+        result = await _called(tool, arguments, deps)
         record |= {"result": storable(result), "ok": True}
     except StoreError as exc:
         record["result"] = explained(exc)
@@ -47,6 +48,26 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any
     finally:
         record["ms"] = round((time.perf_counter() - started) * 1000)
     return result
+
+
+async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
+    """What the call gives. Where a model wrote the question nothing is changed before the person
+    who pressed its button has confirmed exactly that."""
+    if tool.reads or not deps.words_of_model:
+        return await tool.call(deps, arguments)
+    given = storable({key: value for key, value in arguments.items() if value is not None})
+    return wait_for_confirmation(tool.name, given, deps, await _about(tool, given, deps))
+
+
+async def _about(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> dict[str, str]:
+    """The title of the note that the arguments of a tool of ours name by its id."""
+    if "note_id" not in arguments or "__" in tool.name:
+        return {}
+    try:
+        note = await deps.notes.get(deps.context, str(arguments["note_id"]))
+    except (NoteNotFound, NoteInvalid, AccessDenied):
+        return {}
+    return {"note": note.title}
 
 
 def explained(error: StoreError) -> str:

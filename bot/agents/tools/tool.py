@@ -44,7 +44,8 @@ Call = Callable[[Any, dict[str, Any]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`parameters` is a JSON schema. A sequential tool never runs beside another call.
+    """`parameters` is a JSON schema. A sequential tool never runs beside another call. A tool that
+    only `reads` changes nothing that outlives the answer; where nobody says so, it may.
 
     `valid` gives the arguments to call with, or raises `ArgumentsInvalid`. `call` returns what can
     be written as JSON, or raises `ToolFailed`.
@@ -56,6 +57,7 @@ class Tool:
     call: Call
     valid: Callable[[dict[str, Any]], dict[str, Any]] = dict
     sequential: bool = False
+    reads: bool = False
 
     def described(self) -> dict[str, Any]:
         """The tool as Chat Completions wants it. `strict` is left out: it would forbid optional
@@ -106,6 +108,7 @@ def tool(
     name: str = "",
     description: str = "",
     sequential: bool = False,
+    reads: bool = False,
 ) -> Tool:
     """A tool that calls `function` with the turn's deps and its arguments.
 
@@ -128,7 +131,8 @@ def tool(
         return await function(deps, **given)
 
     schema = arguments.model_json_schema(schema_generator=_Untitled)
-    return Tool(named, description or about.strip(), _simple(schema), call, valid, sequential)
+    told_of = description or about.strip()
+    return Tool(named, told_of, _simple(schema), call, valid, sequential, reads)
 
 
 class _Untitled(GenerateJsonSchema):

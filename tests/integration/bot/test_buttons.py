@@ -12,9 +12,11 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from bot.agents.manager import Manager
+from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
+from bot.agents.model import Request
 from bot.agents.prompt import PendingAction
+from bot.agents.shown_notes import named_notes
 from bot.clicks import handle_click, turn_id
 from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu.client import FeishuClient
@@ -25,6 +27,7 @@ from bot.services import OwnPerson, Services
 from bot.settings import Settings
 from memory.errors import IdentityMissing, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, NewButton, Press, new_id
+from memory.kept.notes import NoteStore
 from memory.models import CardButton
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
@@ -493,3 +496,107 @@ async def test_a_follow_up_is_answered_under_the_card_by_the_model(
     assert "from the model" in json.loads(content)["body"]["elements"][0]["content"]
     rows = await worker.store.list_messages(bob.conversation_id, bob.user_id)
     assert (rows[0]["turn_id"], rows[0]["content"]) == (turn_id(button.id), "what next?")
+
+
+# What a model wrote on a button has not the authority of the person who presses it.
+
+
+def obeying(request: Request) -> Any:
+    """A model that lists the notes and then calls to delete every one."""
+    results = [one for one in request.messages if one["role"] == "tool"]
+    if not results:
+        return [("list_notes", {})]
+    if len(results) == 1:
+        found = named_notes(results[0]["content"])
+        return [("delete_note", {"note_id": id}) for _, id in found]
+    return "I can delete them."
+
+
+@pytest.fixture
+async def asked_by_a_model(direct: Rpc, group: Group) -> Asked:
+    """Bob pressed “Delete all my notes”, which a model had suggested to Alice."""
+    sent, notes, bob = Sent(), NoteStore(direct), group.turn("bob")
+    for title in ("意面", "Pizza"):
+        await notes.create(bob, title=title)
+    button = follow_up("Delete all my notes")
+    card = await show(direct, group.turn("alice"), button)
+    worker = services(direct, sent, None)
+    stores = Stores(worker.store, notes)
+    worker = replace(worker, manager=Manager(Acting(obeying), stores=stores))
+    await handle_click(worker, pressed(button, card, bob), 0)
+    return Asked(worker, sent, turn_id(button.id))
+
+
+@dataclass
+class Asked:
+    """A turn that a press began, and what it offers to confirm."""
+
+    worker: Services
+    sent: Sent
+    turn: str
+
+    @property
+    def card(self) -> dict[str, Any]:
+        return cast(dict[str, Any], json.loads(self.sent.replies[-1][2]))
+
+    async def press(self, place: int, who: AgentMemoryContext, event: str = "event") -> None:
+        """Presses the button at `place` of the card that asks for the confirmations."""
+        elements = json.loads(self.sent.replies[0][2])["body"]["elements"]
+        shown = [element for element in elements if element["tag"] == "button"]
+        value = shown[place]["behaviors"][0]["value"]
+        rows = await self.worker.store.list_messages(who.conversation_id)
+        [card] = [row["message_id"] for row in rows if row["turn_id"] == self.turn][1:]
+        button = replace(follow_up(), id=value["b"])
+        action = replace(pressed(button, card, who), event_id=event)
+        await handle_click(self.worker, action, 0)
+
+    async def titles(self, who: AgentMemoryContext) -> list[str]:
+        return [note.title for note in await NoteStore(self.worker.rpc).list(who)]
+
+
+async def test_a_press_on_what_a_model_wrote_deletes_nothing_and_shows_what_it_would(
+    asked_by_a_model: Asked, group: Group
+) -> None:
+    assert await asked_by_a_model.titles(group.turn("bob")) == ["意面", "Pizza"]
+    elements = asked_by_a_model.card["body"]["elements"]
+    text = "".join(one["content"] for one in elements if one["tag"] == "markdown")
+    assert text.count("`delete_note`") == 2
+    assert '"note": "意面"' in text
+    assert '"note": "Pizza"' in text
+    labels = [one["text"]["content"] for one in elements if one["tag"] == "button"]
+    assert labels == ["Confirm 1", "Cancel 1", "Confirm 2", "Cancel 2"]
+
+
+async def test_it_is_confirmed_once_and_only_by_who_pressed(
+    asked_by_a_model: Asked, group: Group
+) -> None:
+    alice, bob = group.turn("alice"), group.turn("bob")
+    for somebody in (alice, group.turn("carol")):
+        await asked_by_a_model.press(0, somebody, event="theirs")
+    assert await asked_by_a_model.titles(bob) == ["意面", "Pizza"]
+    assert len(asked_by_a_model.sent.replies) == 1
+
+    for event in ("once", "once", "twice"):
+        await asked_by_a_model.press(0, bob, event=event)
+    assert await asked_by_a_model.titles(bob) == ["Pizza"]
+    assert len(asked_by_a_model.sent.replies) == 2
+    assert 'I deleted the note \\"意面\\".' in asked_by_a_model.sent.replies[-1][2]
+
+    await asked_by_a_model.press(3, bob)
+    await asked_by_a_model.press(2, bob)
+    assert await asked_by_a_model.titles(bob) == ["Pizza"]
+    opened = await asked_by_a_model.worker.store.open_turn(
+        bob, turn_id=group.message("next"), content="Q"
+    )
+    results = [call["result"] for row in opened.history for call in row.tool_calls]
+    assert sum(str(one).startswith("Successfully deleted") for one in results) == 1
+
+
+async def test_what_cannot_be_done_after_all_is_said(asked_by_a_model: Asked, group: Group) -> None:
+    notes, bob = NoteStore(asked_by_a_model.worker.rpc), group.turn("bob")
+    for note in await notes.list(bob):
+        await notes.delete(bob, note.id)
+
+    await asked_by_a_model.press(0, bob)
+
+    assert "That was not done: no note of this person" in asked_by_a_model.sent.replies[-1][2]

@@ -16,6 +16,7 @@ import pytest
 from bot.agents.manager import Answer, Manager, Prompt, Stores
 from bot.agents.model import Model, Request
 from bot.agents.offline.model import OfflineModel
+from bot.agents.shown_notes import with_shown
 from bot.agents.tool_context import enrich, exchanges, registry_table
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.context import Message
@@ -48,6 +49,8 @@ def _call_for(question: str, prompt: str) -> tuple[str, dict[str, Any]] | None:
     if match := re.search(r"create a note about (\w+)(?: with tags (.+))?", question):
         tags = match[2].split(", ") if match[2] else []
         return "create_note", {"title": match[1].title(), "tags": tags}
+    if match := re.search(r"search notes for (\w+)", question):
+        return "search_notes", {"query": match[1]}
     ids = re.findall(r"^\| (\d+) \| ([^|]+) \| (note_\w+) \|.*\| (\d+|-) \|$", prompt, re.MULTILINE)
     if not ids:  # no registry: what the tool context of earlier answers refers to
         seen = dict.fromkeys(re.findall(r"References: (note_\w+)", prompt))
@@ -55,6 +58,11 @@ def _call_for(question: str, prompt: str) -> tuple[str, dict[str, Any]] | None:
     wanted = "1"
     place = 0 if "first note" in question else 3
     chosen = [row[2] for row in ids if row[place] == wanted]
+    listed = re.search(
+        r"list of notes that a card showed last, in its order: 1\. (note_\w+)", prompt
+    )
+    if listed and place == 0:
+        chosen = [listed[1]]
     if not chosen:
         return None
     if match := re.search(r"remove the (\w+) tag from", question):
@@ -98,7 +106,10 @@ class Talk:
             timeout_s=20,
         )
         await self.memory.record_reply(
-            self.context, turn_id=turn_id, cards=[answer.text], tool_calls=answer.tool_calls
+            self.context,
+            turn_id=turn_id,
+            cards=[answer.text],
+            tool_calls=with_shown(answer.tool_calls, answer.text),
         )
         await self.memory.mark_sent(
             self.context,
@@ -190,6 +201,39 @@ async def test_the_first_note_is_the_one_created_first(
 
     assert await thread.tags("Pizza") == ("party",)
     assert await thread.tags("Lasagna") == ("italian", "dinner")
+
+
+async def test_after_a_list_the_first_note_is_the_first_of_that_list(talk: OpenTalk) -> None:
+    thread = talk()
+    await thread.say("create a note about pizza with tags italian, dinner")
+    await thread.say("create a note about dinner with tags italian, party")
+    await thread.say("create a note about salad with tags green")
+    # best first: the title counts as much as the tag, the last changed note comes first
+    listed = await thread.say("search notes for dinner")
+    assert listed.index("Dinner") < listed.index("Pizza")
+    for number in range(12):
+        await thread.say(f"Thing number {number} happened")
+
+    await talk(turns=thread.turns).say("remove the italian tag from the first note")
+
+    assert await thread.tags("Dinner") == ("party",)
+    assert await thread.tags("Pizza") == ("italian", "dinner")
+
+
+async def test_notes_of_other_threads_that_were_only_seen_do_not_come_first(
+    talk: OpenTalk,
+) -> None:
+    earlier = talk(thread="earlier")
+    await earlier.say("create a note about soup with tags hot")
+    thread = talk(thread="now")
+    await thread.say("Hello there")
+    await thread.notes.list(thread.context)
+    await thread.say("create a note about pizza with tags italian, hot")
+
+    await thread.say("remove the hot tag from the first note")
+
+    assert await thread.tags("Soup") == ("hot",)
+    assert await thread.tags("Pizza") == ("italian",)
 
 
 async def test_removing_one_tag_keeps_the_rest(talk: OpenTalk) -> None:

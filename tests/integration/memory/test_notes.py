@@ -286,6 +286,74 @@ async def test_being_listed_is_no_use_but_being_the_one_found_is(
     assert found == [("Pasta", 2), ("Old plan", None), ("Older idea", 1)]
 
 
+async def test_notes_of_the_thread_come_first_and_each_kind_in_order_of_creation(
+    notes: NoteStore, memory: MemoryStore, group: Group
+) -> None:
+    elsewhere = group.turn(thread="earlier")
+    oldest = await notes.create(elsewhere, title="Oldest")
+    older = await notes.create(elsewhere, title="Older")
+    alice = await _speak(memory, group.turn())
+    await notes.get(alice, older.id)
+    await notes.list(alice)
+    await notes.create(alice, title="Pizza")
+    await notes.update(alice, oldest.id, add_tags=["x"])
+    await notes.create(alice, title="Pasta")
+
+    registry = await notes.registry(alice)
+
+    assert [(n.ordinal, n.title, n.here) for n in registry] == [
+        (1, "Pizza", True),
+        (2, "Pasta", True),
+        (3, "Oldest", False),
+        (4, "Older", False),
+    ]
+
+
+async def _answer(
+    memory: MemoryStore, context: AgentMemoryContext, turn: str, *calls: dict[str, object]
+) -> None:
+    await memory.open_turn(context, turn_id=turn, content="Q")
+    await memory.record_reply(context, turn_id=turn, cards=["A"], tool_calls=calls)
+
+
+async def test_the_order_that_a_card_showed_last_is_kept_until_another_is_shown(
+    notes: NoteStore, memory: MemoryStore, group: Group
+) -> None:
+    alice = await _speak(memory, group.turn())
+    a, b, c = [await notes.create(alice, title=title) for title in "ABC"]
+
+    async def shown() -> dict[str, int | None]:
+        return {note.title: note.shown for note in await notes.registry(alice)}
+
+    assert await shown() == {"A": None, "B": None, "C": None}
+    call = {"name": "search_notes", "shown": [c.id, a.id], "ok": True}
+    await _answer(memory, alice, group.message("listed"), {"name": "x", "shown": [b.id]}, call)
+    assert await shown() == {"A": 2, "B": None, "C": 1}
+    for calls in ((), ({"name": "create_note", "result": 'the word "shown"'},)):
+        await _answer(memory, alice, group.message(f"later {len(calls)}"), *calls)
+    assert await shown() == {"A": 2, "B": None, "C": 1}
+    await notes.delete(alice, c.id)
+    assert await shown() == {"A": 2, "B": None}, "the card still numbers it so"
+    await _answer(memory, alice, group.message("again"), {"name": "list_notes", "shown": [b.id]})
+    assert await shown() == {"A": None, "B": 1}
+
+
+async def test_what_was_shown_in_one_conversation_or_by_mentioning_somebody_orders_no_other(
+    notes: NoteStore, memory: MemoryStore, group: Group
+) -> None:
+    alice = await _speak(memory, group.turn("alice", thread="one"))
+    there = await _speak(memory, group.turn("alice", thread="two"))
+    note = await notes.create(alice, title="A")
+    await notes.get(there, note.id)
+    call = {"name": "list_notes", "shown": [note.id]}
+    await _answer(memory, there, group.message("there"), call)
+    by_bob = group.turn("alice", sender="bob", thread="one")
+    await _answer(memory, by_bob, group.message("bob"), call)
+
+    assert [n.shown for n in await notes.registry(alice)] == [None]
+    assert [n.shown for n in await notes.registry(there)] == [1]
+
+
 async def test_each_conversation_has_its_own_registry(
     notes: NoteStore, memory: MemoryStore, group: Group
 ) -> None:
@@ -308,6 +376,19 @@ async def test_of_many_notes_the_first_and_the_last_used_stay_in_the_registry(
     titles = [n.title for n in await notes.registry(alice)]
 
     assert titles == [f"N{i}" for i in (*range(10), *range(20, 60))]
+
+
+async def test_of_many_notes_those_shown_last_stay_in_the_registry_too(
+    notes: NoteStore, memory: MemoryStore, group: Group
+) -> None:
+    alice = await _speak(memory, group.turn())
+    made = [await notes.create(alice, title=f"N{number}") for number in range(60)]
+    call = {"name": "list_notes", "shown": [made[15].id, made[12].id]}
+    await _answer(memory, alice, group.message("listed"), call)
+
+    found = {n.title: n.shown for n in await notes.registry(alice) if n.shown}
+
+    assert found == {"N15": 1, "N12": 2}
 
 
 async def test_a_missing_identity_reads_nothing(notes: NoteStore, group: Group) -> None:

@@ -52,3 +52,6 @@ def test_registry_rows_become_entries() -> None:
     }  # fmt: skip
     [entry] = registered_notes([row])
     assert (entry.id, entry.tags, entry.recency) == ("note_a", ("x",), None)
+    assert (entry.here, entry.shown) == (True, None), "an earlier release's function says neither"
+    [entry] = registered_notes([{**row, "here": False, "shown": 3}])
+    assert (entry.here, entry.shown) == (False, 3)

@@ -279,6 +279,22 @@ async def test_only_the_marked_tools_of_a_server_wait(tmp_path: Path) -> None:
     assert answer.pending_actions == ()
 
 
+async def test_for_words_of_a_model_only_a_read_only_tool_runs_at_once(tmp_path: Path) -> None:
+    board = tmp_path / "board"
+    calls = (("desk__add", {"a": 1, "b": 2}), ("desk__publish", {"text": "hello"}))
+    async with _running(_stdio(board)) as mcp:
+        prompt = replace(_prompt("publish hello"), words_of_model=True)
+        answer = await _manager(_calling(*calls), mcp).answer(prompt, timeout_s=20)
+        added, published = answer.tool_calls
+        assert added["result"] == 3
+        assert published["result"].startswith("Not done yet")
+        assert not board.exists()
+        [action] = answer.pending_actions
+        assert (await mcp.run_pending(action)).ok
+
+    assert board.read_text(encoding="utf-8") == "hello\n"
+
+
 async def test_asking_twice_for_the_same_action_makes_one_button(tmp_path: Path) -> None:
     call = ("desk__publish", {"text": "hello"})
     async with _running(_stdio(tmp_path / "board", confirm=True)) as mcp:

@@ -352,6 +352,67 @@ async def test_a_specialist_gets_the_same_context_and_only_its_tools() -> None:
     assert answer.specialists == ("helper",)
 
 
+CHANGES: list[tuple[str, dict[str, Any]]] = [
+    ("create_note", {"title": "Pasta", "body": "long"}),
+    ("update_note", {"note_id": NOTE["id"], "title": "Pizza"}),
+    ("delete_note", {"note_id": NOTE["id"]}),
+    ("share_note", {"note_id": NOTE["id"], "shared": False}),
+    ("update_working_memory", {"scope": "person", "patch": {"a": 1}}),
+]
+READING = {"get_note", "list_notes", "search_notes", "read_working_memory", "recall"} | {
+    "suggest_follow_ups",
+    "current_time",
+}
+
+
+def test_every_tool_that_changes_something_is_tried_below() -> None:
+    assert tool_names() - READING == {name for name, _ in CHANGES}
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: str(change[0]))
+@pytest.mark.parametrize("by_specialist", [False, True])
+async def test_words_of_a_model_change_nothing_before_a_confirmation(
+    change: tuple[str, dict[str, Any]], by_specialist: bool
+) -> None:
+    rpc = ScriptedRpc(get_note=NOTE)
+    helper = Specialist("helper", "Helps.", "Help.", tools=(change[0],))
+    steps = [[ASK], [change], "Shall I?"] if by_specialist else [[change], "Shall I?"]
+    prompt = _prompt(words_of_model=True)
+    answer = await _ask(Scripted(*steps), rpc, prompt, specialists=[helper])
+
+    assert {function for function, _ in rpc.calls} <= {"get_note"}
+    [action] = answer.pending_actions
+    assert (action.tool, action.arguments) == change
+    assert (action.actor_id, action.conversation_id) == ("ou_a", OWN.conversation_id)
+    assert answer.tool_calls[-1]["result"].startswith("Not done yet")
+    if "note_id" in change[1]:
+        assert '"note": "Pasta"' in action.shown
+
+
+async def test_words_of_a_model_read_at_once() -> None:
+    rpc = ScriptedRpc(list_notes=[NOTE])
+    script = Scripted([("list_notes", {}), ("suggest_follow_ups", {"questions": ["And?"]})], "One.")
+    answer = await _ask(script, rpc, _prompt(words_of_model=True))
+
+    assert answer.pending_actions == ()
+    assert answer.follow_ups == ("And?",)
+    assert "Pasta" in answer.tool_calls[0]["result"]
+
+
+async def test_what_a_card_cannot_show_in_full_is_refused_and_never_shortened() -> None:
+    long = ("create_note", {"title": "Long", "body": "x" * 4000})
+    few = [("create_note", {"title": f"N{n}"}) for n in range(7)]
+    refused = await _ask(Scripted([long], "No."), prompt=_prompt(words_of_model=True))
+    some = await _ask(Scripted(few, "Some."), prompt=_prompt(words_of_model=True))
+
+    assert refused.pending_actions == ()
+    [call] = refused.tool_calls
+    assert not call["ok"]
+    assert "too long to be shown in full" in call["result"]
+    assert len(some.pending_actions) == 5
+    assert [call["ok"] for call in some.tool_calls] == [True] * 5 + [False] * 2
+
+
 async def test_a_specialists_answer_ends_the_turn_and_is_not_written_a_second_time() -> None:
     reports: list[Progress] = []
 

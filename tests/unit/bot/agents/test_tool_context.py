@@ -134,5 +134,20 @@ def test_the_registry_is_a_short_table_without_line_breaks_in_cells() -> None:
     ]
 
 
+def test_notes_of_other_threads_stand_apart_and_the_list_shown_last_on_top() -> None:
+    entries = [
+        RegisteredNote("note_a", "Pizza", (), 1, 1, "created", "t", shown=2),
+        RegisteredNote("note_c", "Old", (), 2, None, "listed", None, here=False, shown=1),
+    ]
+    assert registry_table(entries).splitlines() == [
+        "The list of notes that a card showed last, in its order: 1. note_c, 2. note_a",
+        "| no. | title | ID | tags | last action | recency (1 = used last) |",
+        "|---|---|---|---|---|---|",
+        "| 1 | Pizza | note_a |  | created | 1 |",
+        "Created in other threads and only seen here:",
+        "| 2 | Old | note_c |  | listed | - |",
+    ]
+
+
 def test_without_notes_there_is_no_table() -> None:
     assert registry_table([]) == ""

@@ -113,12 +113,16 @@ def test_confirm_and_cancel_are_one_group_and_actions_are_not() -> None:
     assert first.payload["arguments"] == MAIL.arguments
 
 
-def test_arguments_that_are_not_shown_are_counted() -> None:
-    long = PendingAction("id", "tool", {"text": "x" * 9000}, "", "ou_a", "c")
-    reply = reply_of(Answer("", pending_actions=(long,)), chat_type="group", language="en")
+def test_nothing_of_what_is_confirmed_is_left_out_or_invisible() -> None:
+    tool = "server__" + "x" * 56
+    hidden = {"text": "x" * 3000 + "\u202egnp\u200b\n", "to": "面"}
+    action = PendingAction("id", tool, hidden, "", "ou_a", "c", about={"note": "意面"})
+    reply = reply_of(Answer("", pending_actions=(action,)), chat_type="group", language="en")
 
-    assert "more characters" in reply.text
-    assert reply.buttons[0].payload["arguments"] == {"text": "x" * 9000}
+    assert f"`{tool}`" in reply.text
+    assert "x" * 3000 + "\\u202egnp\\u200b\\n" in reply.text
+    assert '"note": "意面"' in reply.text
+    assert reply.buttons[0].payload["arguments"] == hidden
 
 
 def test_a_payload_holds_nothing_that_the_database_refuses() -> None:
