@@ -107,7 +107,7 @@ def _waiting(
 
 
 def _of_cpu(who: str, load: Load, streaming: bool) -> list[Figure]:
-    disturbed = "taken from this run by the rest of the machine"
+    disturbed = "taken by the rest of the machine"
     asked, made = len(load.seen.acks), load.seen.per_mention(load.feishu_connections)
     total, most = load.total_cpu_ms, 18 if streaming else 12
     found = [
