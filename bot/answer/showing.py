@@ -17,26 +17,35 @@ from bot.services import Services
 class Showing:
     """The markdown for a turn's progress, composed like any reply.
 
-    Who is addressed how stays as it is at the first frame; a quick answer has none, and asks for
-    nothing of it.
+    A quick answer has no frames, and nothing is looked up for it.
     """
+
+    _voice: Voice
+    _names: list[str]
 
     def __init__(self, services: Services, turn: Turn, language: Language) -> None:
         self._services = services
         self._turn = turn
         self._language = language
         self._escape = Growing()
+        self._known: list[str] | None = None
 
     def __call__(self, progress: Progress) -> str:
+        self._learn()
         shown = showable(progress, self._names, self._language)
         nothing = status(progress.tool, self._language)
         return cards_of(shown, self._voice, nothing=nothing, escape=self._escape)[0]
 
-    @cached_property
-    def _voice(self) -> Voice:
-        return voice_of(self._services, self._turn)
+    def _learn(self) -> None:
+        """Who is addressed how changes only when somebody's name has become known."""
+        names = self._turn.names
+        known = [names.name(open_id) for open_id in self._people]
+        if known != self._known:
+            people = names.roster(self._people).names().values()
+            self._known = known
+            self._names = [*people, self._turn.bot.name, *ALL_NAMES]
+            self._voice = voice_of(self._services, self._turn)
 
     @cached_property
-    def _names(self) -> list[str]:
-        people = self._turn.names.roster(people_of(self._turn)).names().values()
-        return [*people, self._turn.bot.name, *ALL_NAMES]
+    def _people(self) -> list[str]:
+        return people_of(self._turn)
