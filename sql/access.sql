@@ -18,7 +18,7 @@ declare
     require_own_notes, note_title, note_body, note_tags, require_tag_count, note_json, touch_notes,
     create_note, get_note, list_notes, search_notes, update_note, delete_note, share_note,
     keep_shown_notes, note_registry,
-    recall_stem, recall_tokens, recall_terms, index_turn, recall,
+    recall_tokens, recall_terms, index_turn, recall,
     recall_alike, messages_to_embed, save_embeddings, drop_embedding,
     load_conversation, chat_is_quiet, add_to_transcript, begin_conversation,
     extend_conversation, append_to_conversation, tell_conversation, continue_conversation,

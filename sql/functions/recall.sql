@@ -4,20 +4,14 @@
 -- trigger in the transaction that stores the message, and derived: they go when the turn goes.
 -- recall_tokens is the only place that cuts text into tokens, for what is stored and what is asked.
 
--- One token for the forms of an English word: hike, hikes, hiked and hiking are "hik".
-create or replace function public.recall_stem(p_word text) returns text
-language sql immutable parallel safe security invoker set search_path = ''
-as $$
-  select regexp_replace(
-    coalesce(substring(p_word from '^([a-z]{3,}?)(?:ie|e|y|i)?(?:ing|ed|s)?$'), p_word),
-    '(..)(.)\2$', '\1\2')
-$$;
-
 -- Tokens of a text in order. Latin words and numbers: lower case, stemmed, without the few words
--- that every sentence has. Chinese, Japanese and Korean: pairs of neighbouring characters, with
--- pronouns, particles and question words as the gaps between.
+-- that every sentence has; one token for the forms of a word: hike, hikes, hiked and hiking are "hik"
+-- (written out here: a function called for each word costs as much as all the rest). Chinese, Japanese
+-- and Korean: pairs of neighbouring characters, with pronouns, particles and question words as the
+-- gaps between.
 -- Reads the first 30,000 characters; a token has at most 40. Takes time that grows with the text and
 -- not with its square: a run of characters is cut once, not read again from its start for every pair.
+drop function if exists public.recall_stem(text);
 create or replace function public.recall_tokens(p_text text) returns text[]
 language sql immutable parallel safe security invoker set search_path = ''
 as $$
@@ -34,7 +28,9 @@ as $$
     from runs, rows from (unnest(signs), unnest(signs[2:])) with ordinality p(one, next, n)
     where signs is not null and (n = 1 or next is not null)
     union all
-    select place, 0, left(public.recall_stem(word), 40)
+    select place, 0, left(regexp_replace(
+      coalesce(substring(word from '^([a-z]{3,}?)(?:ie|e|y|i)?(?:ing|ed|s)?$'), word),
+      '(..)(.)\2$', '\1\2'), 40)
     from runs
     where word <> all ('{a,an,the,and,or,of,to,in,on,at,for,from,with,by,as,is,are,was,were,be,been,
       do,does,did,has,have,had,what,when,where,who,whose,which,why,how,that,this,it,its,s,t}')
