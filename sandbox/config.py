@@ -20,6 +20,7 @@ class SandboxConfig:
         stream_life_s: after how long a streaming card closes by itself.
         sse_life_s: how long one live-update connection of the page is kept;
             the page reconnects by itself, and a server stops quickly.
+        offline_model: the page says once that no language model answers.
         journal: append-only JSON Lines file, so that the chat survives a restart.
         clock: seconds since the epoch.
     """
@@ -40,5 +41,6 @@ class SandboxConfig:
     stream_life_s: float = 600.0
     sse_life_s: float = 5.0
     all_group_messages: bool = True
+    offline_model: bool = False
     journal: Path | None = None
     clock: Callable[[], float] = time.time

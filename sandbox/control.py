@@ -80,6 +80,7 @@ def state() -> Response:
                 "chats": [chat_view(one) for one in world.chats.values()],
                 "switches": asdict(world.switches),
                 "webhook_url": platform.config.webhook_url,
+                "offline_model": platform.config.offline_model,
                 "feed": platform.feed.number,
                 "position": len(world.messages),
             }
