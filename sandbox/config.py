@@ -21,6 +21,7 @@ class SandboxConfig:
         sse_life_s: how long one live-update connection of the page is kept;
             the page reconnects by itself, and a server stops quickly.
         timezone: IANA name of the zone in which the page shows times.
+        offline_model: the page says once that no language model answers.
         journal: append-only JSON Lines file, so that the chat survives a restart.
         clock: seconds since the epoch.
     """
@@ -42,5 +43,6 @@ class SandboxConfig:
     sse_life_s: float = 5.0
     all_group_messages: bool = True
     timezone: str = "Asia/Shanghai"
+    offline_model: bool = False
     journal: Path | None = None
     clock: Callable[[], float] = time.time

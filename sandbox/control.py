@@ -81,6 +81,7 @@ def state() -> Response:
                 "switches": asdict(world.switches),
                 "webhook_url": platform.config.webhook_url,
                 "timezone": platform.config.timezone,
+                "offline_model": platform.config.offline_model,
                 "feed": platform.feed.number,
                 "position": len(world.messages),
             }

@@ -27,6 +27,7 @@ def mount(app: Flask, settings: Settings, url: str) -> None:
         encrypt_key=settings.feishu_encrypt_key,
         verification_token=settings.feishu_verification_token,
         timezone=settings.zone.key,
+        offline_model=not settings.openai_api_key,
         journal=settings.data_dir / "sandbox.jsonl",
     )
     platform = create_sandbox(config, inspector=lambda chat_id: inspect(url, chat_id))

@@ -14,6 +14,7 @@ const WORDS = {
     noInspector: "No bot shows its memory here. Run the app in sandbox mode to see it.",
     empty: "Nothing yet.", pushes: "Events pushed to the app", everyone: "Everyone",
     waiting: "waiting", image: "Image", offline: "The sandbox does not answer. Trying again…",
+    offlineModel: "Offline model: fixed rules answer, no language model. Ask Memo “what can you do?”; set OPENAI_API_KEY for a real one.",
     dissolved: "dissolved", clickFailed: "The app did not answer as it should",
   },
   zh: {
@@ -29,6 +30,7 @@ const WORDS = {
     noInspector: "此处没有机器人展示记忆。请以沙盒模式运行应用。",
     empty: "暂无内容。", pushes: "推送给应用的事件", everyone: "所有人",
     waiting: "等待中", image: "图片", offline: "沙盒没有响应，正在重试…",
+    offlineModel: "离线模型：按固定规则回答，不是语言模型。可以问 Memo“你能做什么？”；设置 OPENAI_API_KEY 后由真正的模型回答。",
     dissolved: "已解散", clickFailed: "应用没有正确响应",
   },
 };

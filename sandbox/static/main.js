@@ -202,6 +202,7 @@ async function load() {
   world.chats = new Map(state.chats.map((one) => [one.chat_id, one]));
   world.messages = new Map(messages.items.map((one) => [one.message_id, one]));
   world.pushes = new Map(pushed.items.map((one) => [one.number, one]));
+  byId("offline-model").hidden = !state.offline_model;
   byId("hears-all").checked = state.switches.all_group_messages;
   openChat(world.chats.has(world.chatId) ? world.chatId : state.chats[0].chat_id);
   drawPushes();

@@ -8,87 +8,154 @@ from dataclasses import dataclass
 from bot.agents.prompt import is_chinese
 
 _LONGEST_COMMAND = 400  # bounds the work of the patterns on hostile input
-_QUOTES = "'\"“”‘’「」『』`"
-_SEPARATOR = re.compile(r"\s*[,，、;；]\s*|\s+and\s+|和|与", re.IGNORECASE)
+_QUOTES = "'\"“”‘’「」『』《》`"
+# 和 and 与 part two tags, and do not begin one (“和风”).
+_SEPARATOR = re.compile(r"\s*[,，、;；]\s*|\s+and\s+|(?<=[^\s,，、;；])[和与]", re.IGNORECASE)
 
-_BEFORE_EN = r"^\W*(?:please\s+|can you\s+|could you\s+)*"
-_BEFORE_ZH = r"^\W*(?:请|麻烦|帮我|你)*"
-_AFTER = r"\s*(?:please)?[.!?。！？\s]*$"
+_BEFORE_EN = r"^\W*(?:please\s+|can you\s+|could you\s+|now\s+|then\s+)*"
+_BEFORE_ZH = r"^\W*(?:请|麻烦|帮我|你|再|然后|现在)*"
+_AFTER = r"\s*(?:please|吧|一下|谢谢)?[.!?。！？\s]*$"
 
 # What the words in capitals stand for; longer ones are written with the shorter ones.
 _WORDS_EN = (
     ("CHANGE", r"(?:update|edit|change|modify) REF,? (?:to |and |by )?"),
     ("ADD", r"add(?:ing)? (?:the |a )?(?:new )?"),
     ("DROP", r"(?:remove|removing|delete|drop|take off) (?:the )?"),
-    ("REF", r"(?P<ref>(?:[^,，]{0,60}?\bnotes?|it|that one))"),
+    ("KIND", r"(?:what|which) tags|what are the tags"),
+    (
+        "REF",
+        r"(?P<ref>(?:[^,，]{0,60}?\bnotes?|(?:the |that |this )?(?:\w{1,10} )?one"
+        r"|(?:note )?(?:number |no\.? |#)\d{1,3}|note \d{1,3}|it))",
+    ),
     ("TAGS", r"(?P<tags>.+?)"),
     ("TITLE", r"(?P<title>.+?)"),
 )
 _WORDS_ZH = (
-    ("MAKE", r"(?:创建|新建|建|写|记|添加|加|做)(?:一)?(?:条|个|份|篇)?新?的?"),
-    ("TAGGED", r"(?:[，,、；;\s]*(?:带有?|并?加上?|打上?|用)?标签(?:为|是|有)?[:：\s]*TAGS)?"),
+    ("MAKE", r"(?:创建|新建|新增|建立|建|写|记|添加|加|做)(?:一)?(?:条|个|份|篇)?新?的?"),
+    ("TAGGED", r"(?:[，,、；;。\s]*(?:带有?|并?加上?|打上?|用)?标签(?:为|是|有)?[:：\s]*TAGS)?"),
+    ("SAYING", r"(?:[，,、；;。\s]*(?:内容|正文)(?:为|是)?[:：\s]*(?P<body>.+?))?"),
     (
         "ONTO",
-        r"(?:给|为|在|对|往|更新)REF[，,\s]*(?:再)?(?:加上|添加|打上|增加|加入|加)(?:一个)?新?",
+        r"(?:给|为|在|对|往|更新)REF(?:里|中|上)?[，,\s]*(?:再)?"
+        r"(?:加上|添加|打上|增加|加入|贴上|加)(?:一个|个)?新?",
     ),
-    ("OFF", r"(?:把|将|从|给)REF(?:里|中|上)?的?"),
-    ("DROP", r"(?:去掉|去除|删除|删掉|移除|拿掉)"),
-    ("REF", r"(?P<ref>[^，,。]{0,30}?(?:笔记|便签)|它)"),
+    ("OFF", r"(?:把|将|从|给)?REF(?:里|中|上)?的?"),
+    ("DROP", r"(?:去掉|去除|删除|删掉|删|移除|拿掉|取消)"),
+    ("RENAME", r"(?:改成|改为|换成|改叫|改名为|改名叫|重命名为|更名为|叫做|叫)"),
+    ("WHICH", r"(?:哪些|什么|几个|多少)"),
+    (
+        "REF",
+        r"(?P<ref>[^，,。]{0,30}?(?:笔记|便签)"
+        r"|(?:第[一二三四五六七八九十\d]{1,3}|[那这]|最后一?|最新的?一?|刚才那|上一)[条个篇]|它)",
+    ),
     ("TAGS", r"(?P<tags>.+?)"),
     ("TITLE", r"(?P<title>[^，,；;]+?)"),
 )
 
 # The first rule that matches decides, so the narrower ones stand first.
 _RULES_EN = (
-    ("list", r"(?:list|show)(?: me)?(?: all)?(?: of)?(?: my| the| our)? notes"),
-    ("list", r"(?:what|which) notes (?:do i have|are there|have i(?: got)?)"),
-    ("find", r"(?:search|find|look for)(?: for)?(?: my| the)? notes? (?:about|for|on|with) TITLE"),
+    (
+        "help",
+        r"(?:what can you do(?: for (?:me|us))?|what do you do|how do you work|who are you"
+        r"|what are you|help(?: me)?|how can you help(?: me| us)?"
+        r"|what (?:else )?can i ask(?: you)?)",
+    ),
+    (
+        "list",
+        r"(?:list|show)(?: me)?(?: all)?(?: of)?(?: my| the| our)?(?: the)? notes(?: i have)?",
+    ),
+    ("list", r"(?:what|which) notes (?:do i have|are there|have i(?: got)?)|(?:all )?my notes"),
+    (
+        "find",
+        r"(?:search|find|look for)(?: for)?(?: my| the| all)? notes?:? "
+        r"(?:(?:about|for|on|with) )?TITLE",
+    ),
+    ("find", r"(?:do i have|is there|are there) (?:a |any )?notes? (?:about|on|with) TITLE"),
     (
         "make",
-        r"(?:create|make|add|write|start|save)(?: me)?(?: an?| another)?(?: new)? note"
-        r"(?: about| on| for| titled| called| named)?[:：]?\s+TITLE"
-        r"(?:\s+(?:saying|that says|with the text)\s+(?P<body>.+?))?"
+        r"(?:(?:create|make|add|write|start|save|take)(?: me)?(?: an?| another)?(?: new)?|new) note"
+        r"(?: about| on| for| titled| called| named)?[:：,]?\s+(?:title[d:]? )?TITLE"
+        r"(?:,?\s+(?:saying|that says|with the text)\s+(?P<body>.+?))?"
         r"(?:,?\s+(?:with |and |having )*(?:the )?(?:tags?|tagged)[:：]?\s+TAGS)?",
     ),
+    ("tags", r"(?:KIND) (?:does|do|has) REF (?:now |currently )?have(?: now| currently)?"),
+    ("tags", r"(?:KIND) (?:of|on|for|are on|has) REF(?: now)?"),
+    ("tags", r"(?:show|list)(?: me)? the tags (?:of|on) REF"),
     ("tag", r"ADDtags? TAGS to REF"),
     ("tag", r"ADDTAGS tags? to REF"),
     ("tag", r"tag REF (?:with|as) TAGS"),
     ("tag", r"CHANGEADDtags? TAGS"),
     ("tag", r"CHANGEADDTAGS tags?"),
+    ("tag", r"ADDtags? TAGS"),
     ("untag", r"DROPtags? TAGS from REF"),
     ("untag", r"DROPTAGS tags? from REF"),
     ("untag", r"CHANGEDROPtags? TAGS"),
     ("untag", r"CHANGEDROPTAGS tags?"),
-    ("name", r"rename REF to TITLE"),
-    ("name", r"change the title of REF to TITLE"),
+    ("untag", r"DROPtags? TAGS"),
+    ("untag", r"DROPTAGS tags?"),
+    ("name", r"(?:rename|retitle) REF (?:to|as) TITLE"),
+    ("name", r"(?:change|set|update) the (?:title|name) of REF to TITLE"),
+    ("name", r"(?:change|set|update) (?:the|its) (?:title|name) to TITLE"),
+    ("name", r"CHANGE(?:change |set )?(?:the|its) (?:title|name) to TITLE"),
     ("drop", r"(?:delete|remove|erase) REF"),
     ("share", r"share REF(?: with .*)?"),
-    ("show", r"(?:show|open|read|what is in|what's in)(?: me)? REF"),
+    ("show", r"(?:show|open|read|what is in|what's in|what does)(?: me)? REF(?: say)?"),
 )
 _RULES_ZH = (
-    ("list", r"(?:列出|显示|看看|查看)(?:一下)?我?的?(?:所有|全部)?的?笔记"),
-    ("list", r"我?(?:都|现在)?有(?:哪些|什么|几条)笔记"),
-    ("find", r"(?:搜索|查找|找一?下|找)(?:关于|有关)TITLE的?笔记"),
-    ("make", r"MAKE(?:笔记|便签)[，,:：\s]*(?:标题(?:为|是)?|叫|关于)?[:：\s]*TITLETAGGED"),
-    ("make", r"MAKE(?:关于|有关)?TITLE的?(?:笔记|便签)TAGGED"),
+    (
+        "help",
+        r"(?:都|究竟|到底)?(?:能|会|可以)(?:帮我|为我)?(?:做|干)?(?:些|点)?(?:什么|啥)(?:事情?|忙)?"
+        r"|(?:有)?(?:什么|哪些)功能|怎么用|是谁|帮助|使用说明|(?:能|可以)怎么(?:帮我|用)",
+    ),
+    ("list", r"(?:列出|列一下|显示|看看|查看|看一下)(?:一下)?我?的?(?:所有|全部)?的?笔记"),
+    ("list", r"我?(?:都|现在|一共)?有(?:哪些|什么|几条|多少)笔记|我的(?:所有|全部)?笔记(?:列表)?"),
+    ("find", r"(?:搜索|搜一下|搜|查找|查一下|查|找一?下|找)(?:关于|有关)TITLE的?笔记"),
+    (
+        "find",
+        r"(?:搜索|搜一下|搜|查找|查一下|查|找一?下|找)(?:我的)?笔记(?:里的?|中的?)?[:：，,\s]*TITLE",
+    ),
+    ("find", r"(?:搜索|搜一下|搜|查找|查一下|找一?下|找)TITLE的?笔记"),
+    ("find", r"(?:搜索|搜一下)[:：\s]*TITLE"),
+    (
+        "make",
+        r"MAKE(?:笔记|便签)[，,:：\s]*(?:标题(?:为|是|叫)?|叫做?|关于|名为)?[:：\s]*TITLESAYINGTAGGED",
+    ),
+    ("make", r"MAKE(?:关于|有关|叫做?|名为|标题(?:为|是))?TITLE的?(?:笔记|便签)SAYINGTAGGED"),
+    ("make", r"MAKE(?:笔记|便签)[:：]\s*(?P<title>.+?)TAGGED"),
+    ("tags", r"REF(?:里|中|上)?(?:现在|目前)?(?:都|还|一共)?(?:有|是|带有?)WHICH(?:个)?标签"),
+    ("tags", r"REF的?(?:现在|目前)?的?标签(?:现在|目前)?(?:都)?(?:是|有)?(?:哪些|什么|哪几个)?"),
     ("tag", r"ONTO标签[:：\s]*TAGS"),
     ("tag", r"ONTOTAGS的?标签"),
     ("tag", r"(?:把|将)标签TAGS(?:加到|添加到|加进|加给)REF(?:里|上|中)?"),
-    ("untag", r"OFF标签TAGSDROP"),
-    ("untag", r"OFFTAGS标签DROP"),
+    ("tag", r"(?:加上|添加|打上|增加|贴上|加)(?:一个|个)?标签[:：\s]*TAGS"),
+    ("untag", r"OFF标签TAGSDROP(?:掉)?"),
+    ("untag", r"OFFTAGS(?:的|这个)?标签(?:给|都)?DROP(?:掉)?"),
     ("untag", r"(?:从|给)?REF(?:里|中|上)?DROP标签TAGS"),
     ("untag", r"(?:从|给)?REF(?:里|中|上)?DROPTAGS标签"),
+    ("untag", r"DROPREF(?:里|中|上)?的?标签TAGS"),
     ("untag", r"DROPREF(?:里|中|上)?的TAGS标签"),
+    ("untag", r"DROP标签[:：\s]*TAGS"),
+    ("untag", r"DROPTAGS(?:这个)?标签"),
+    ("untag", r"(?:把|将)(?:标签TAGS|(?P<tags_before>.+?)(?:这个)?标签)DROP"),
+    ("name", r"(?:把|将|给)?REF的?(?:标题|名字)RENAME[:：\s]*TITLE"),
+    ("name", r"(?:把|将)?(?:标题|名字)RENAME[:：\s]*TITLE"),
+    ("name", r"(?:把|将|给)?REF(?:重命名为|改名为|改名叫|改名成|更名为|改叫)[:：\s]*TITLE"),
+    ("name", r"重命名REF(?:为|成)[:：\s]*TITLE"),
     ("drop", r"(?:把|将)REF(?:给)?DROP"),
     ("drop", r"DROPREF"),
     ("share", r"(?:把|将)?REF(?:分享|共享)(?:给.*|到.*)?"),
-    ("show", r"(?:看看|打开|显示|读一下|查看)REF"),
+    ("share", r"(?:分享|共享)REF(?:给.*|到.*)?"),
+    ("show", r"(?:看看|看一下|打开|显示|读一下|读|查看)REF(?:的内容)?"),
+    ("show", r"REF(?:的内容)?(?:是|写了?|说了?)(?:些)?什么(?:内容)?"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What somebody asked to be done with notes: make, list, find, tag, untag, name, drop, …"""
+    """What somebody asked to be done with notes: make, list, find, tag, untag, name, drop, tags, …
+
+    `help` asks what the bot can do.
+    """
 
     kind: str
     chinese: bool
@@ -110,9 +177,9 @@ def command(text: str) -> Command | None:
                 kind=kind,
                 chinese=is_chinese(text),
                 ref=found.get("ref", "").strip(),
-                tags=_tags(found.get("tags", "")),
+                tags=_tags(found.get("tags", "") or found.get("tags_before", "")),
                 title=title[:1].upper() + title[1:],
-                body=found.get("body", "").strip(),
+                body=found.get("body", "").strip(_QUOTES + " 　"),
             )
     return None
 
@@ -125,7 +192,7 @@ def _tags(text: str) -> tuple[str, ...]:
 def _pattern(before: str, rule: str, words: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
     for word, meaning in words:
         rule = rule.replace(word, meaning)
-    return re.compile(before + rule + _AFTER, re.IGNORECASE | re.DOTALL)
+    return re.compile(f"{before}(?:{rule}){_AFTER}", re.IGNORECASE | re.DOTALL)
 
 
 _PATTERNS = (

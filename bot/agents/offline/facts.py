@@ -12,10 +12,31 @@ from bot.agents.prompt import PERSON_MEMORY, THREAD_MEMORY
 _LATIN = re.compile(r"[a-z0-9]+")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 _REMEMBER = re.compile(
-    r"^\W*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+that)?\b[\s:,]*(.+)"
-    r"|^\W*(?:请)?(?:帮我)?(?:记住|记一下|记着|记下)[，,：:\s]*(.+)",
+    r"^\W*(?:please\s+|can you\s+|could you\s+)*"
+    r"(?:remember|note|keep in mind)(?:\s+that)?\b[\s:,]*(.+)"
+    r"|^\W*(?:请|麻烦|帮我|你|一定|要)*(?:记住|记一下|记着|记下来?)[，,：:\s]*(.+)",
     re.IGNORECASE | re.DOTALL,
 )
+# “my name is Alice, remember that”; “我叫小明，记住”
+_REMEMBERED_AT_END = re.compile(
+    r"^\W*(.+?)[\s,.;:]+(?:please\s+|and\s+)*remember(?:\s+(?:that|this|it))?"
+    r"(?:,?\s*please)?[\s.!]*$"
+    r"|^\W*(.+?)[\s，,。；;]+(?:请|麻烦|帮我|你|一定|要)*(?:记住|记一下|记着|记下来?)"
+    r"(?:这个|这点|它|了|哦|啊|吧)*[\s。.!！]*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_NAME = re.compile(
+    r"\bmy name(?:'s| is)\s+(.{1,40})|\b(?:i am called|call me)\s+(.{1,40})"
+    r"|我的?名字(?:是|叫做?)?[:：]?\s*(.{1,20})|我叫做?(.{1,20})",
+    re.IGNORECASE,
+)
+_ASKS_NAME = re.compile(
+    r"\bwhat(?:'s| is| was) my name\b|\bwho am i\b|\b(?:know|remember) my name\b(?!\s*(?:is|'s|:))"
+    r"|我叫(?:什么|啥)|我的?名字(?:是|叫)?(?:什么|啥)|我是谁|(?:记得|知道)我的?名字(?!是|叫)",
+    re.IGNORECASE,
+)
+_NAME_END = re.compile(r"[,.;!?，。；！？\n]|\s+(?:and|but)\s")
+_AUTHOR = re.compile(r"^([^\s:：]{1,40})[:：]\s")
 _QUESTION = re.compile(
     r"[?？吗呢么]\s*$"
     r"|^\W*(?:what|when|where|who|which|how|why|do|does|did|is|are|can|could)\b"
@@ -27,6 +48,9 @@ _STOP = frozenset(
     " this to was we were what when where which who why will with you your remember please".split()
 )
 _TOPIC_END = re.compile(r"\s+(?:is|are|was|were|will|has|have)\s+|\s*[=:：]\s*|是|在|叫|为|有")
+_SAYS_NO_TOPIC = frozenset(
+    "i we you he she it they this that there 我 我们 你 他 她 它 这 那".split()
+)
 _LONGEST_KEY = 40
 
 
@@ -35,16 +59,43 @@ def is_question(text: str) -> bool:
 
 
 def to_remember(text: str) -> str:
-    """The fact in “remember that …”, or nothing."""
-    match = _REMEMBER.match(text)
-    return "" if not match or is_question(text) else _stated(match)
+    """The fact in “remember that …” or “…, remember that”, or nothing."""
+    match = _REMEMBER.match(text) or _REMEMBERED_AT_END.match(text)
+    if not match or is_question(_stated(match)) or _ASKS_NAME.search(text):
+        return ""
+    return _stated(match)
 
 
 def key(fact: str) -> str:
     """What a fact is about, as a key of the working memory: a later word on it replaces it."""
+    if name_in(fact):
+        return "name"
     topic = _TOPIC_END.split(fact.lower(), maxsplit=1)[0]
+    if topic.strip() in _SAYS_NO_TOPIC:
+        topic = fact.lower()  # “I have a cat” says nothing about “I like tea”
     words = re.findall(r"[a-z0-9]+|[\u3400-\u9fff]+", topic)
     return "_".join(words)[:_LONGEST_KEY] or "fact"
+
+
+def asks_name(text: str) -> bool:
+    return bool(_ASKS_NAME.search(text))
+
+
+def name_in(text: str) -> str:
+    """The name that somebody gives as theirs, if they do."""
+    if asks_name(text):
+        return ""
+    match = _NAME.search(text)
+    kept = re.match(r"(?:name|名字): (.{1,40})", text)  # as `kept` tells a short value
+    found = match or kept
+    given = next((group for group in found.groups() if group), "") if found else ""
+    return _NAME_END.split(given, maxsplit=1)[0].strip(" 　'\"“”")
+
+
+def author(line: str) -> str:
+    """The name in front of what was said, where there is one."""
+    match = _AUTHOR.match(line.strip())
+    return match[1] if match else ""
 
 
 def kept(instructions: str) -> list[str]:

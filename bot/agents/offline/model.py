@@ -1,4 +1,4 @@
-"""The model that answers without any key: rules over the prompt it is given, clearly labelled.
+"""The model that answers without any key: rules over the prompt it is given.
 
 It sees exactly what a language model would see and can only know what stands there, so a
 conversation that works offline shows that the memory works.
@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.agents.model import Message, OnText, Request, Response, ToolCall
 from bot.agents.offline import facts, notes
 from bot.agents.offline.commands import Command, command
-from bot.agents.offline.notes import Call
+from bot.agents.offline.guide import HELP
+from bot.agents.offline.notes import Call, Returned
+from bot.agents.outcomes import not_done, told
 from bot.agents.prompt import MEMORY_AWAY, is_chinese
 from bot.agents.quotation import without_material
 from bot.agents.tools.tool import ERROR
-
-LABEL_EN = "*(offline model: set OPENAI_API_KEY for a real one)*"
-LABEL_ZH = "*（离线模型：设置 OPENAI_API_KEY 后由真正的模型回答）*"
+from bot.languages import Language
 
 _AWAY_EN = (
     "My memory cannot be reached right now, so I see only this message. What you write is kept and "
@@ -29,21 +28,14 @@ _AWAY_EN = (
 _AWAY_ZH = "我的记忆现在连不上，只能看到这一条消息。你写的内容会保留，之后就能用到。"
 
 _WORD = re.compile(r"\S+\s*|\s+")
-_SENTENCE = re.compile(r"^(?:Error: )?(.*?[.。!！])(?:\s|$)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """What a tool of this turn gave back."""
-
-    tool: str
-    text: str
-    failed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A prompt as the rules read it; `returned` are this turn's tool results, in order."""
+    """A prompt as the rules read it; `returned` are this turn's tool results, in order.
+
+    `author` is the name in front of the question, where people are told apart.
+    """
 
     question: str
     people_said: tuple[str, ...] = ()
@@ -51,6 +43,7 @@ class Situation:
     instructions: str = ""
     tools: frozenset[str] = frozenset()
     returned: tuple[Returned, ...] = ()
+    author: str = ""
 
     @property
     def last(self) -> Returned | None:
@@ -77,24 +70,16 @@ class OfflineModel:
         return Response(step)
 
 
-def without_label(text: str) -> str:
-    """An answer of this model without the line that says so."""
-    return text.replace(LABEL_EN, "").replace(LABEL_ZH, "").rstrip()
-
-
-def reply(question: str, earlier: Sequence[str]) -> str:
-    """The answer to `question` without tools, given what people said before, oldest first."""
-    step = next_step(Situation(facts.spoken(question), tuple(earlier)))
-    return step if isinstance(step, str) else ""
-
-
 def next_step(situation: Situation) -> Call | str:
-    """The next tool to call, or the labelled answer."""
-    asked = command(situation.question) if "create_note" in situation.tools else None
-    step = _with_notes(situation, asked) if asked else _with_facts(situation)
-    if isinstance(step, Call):
-        return step
-    return f"{step}\n\n{LABEL_ZH if situation.chinese else LABEL_EN}"
+    """The next tool to call, or the answer."""
+    if MEMORY_AWAY in situation.instructions:
+        return _AWAY_ZH if situation.chinese else _AWAY_EN
+    asked = command(situation.question)
+    if asked and asked.kind == "help":
+        return HELP[_language(situation)]
+    if asked and "create_note" in situation.tools:
+        return _with_notes(situation, asked)
+    return _with_facts(situation)
 
 
 def situation_of(request: Request) -> Situation:
@@ -116,9 +101,10 @@ def situation_of(request: Request) -> Situation:
                 called |= {call["id"]: call["function"]["name"] for call in calls}
             case "tool":
                 tool = called.get(message["tool_call_id"], "")
-                returned.append(Returned(tool, text, text.startswith(ERROR)))
+                returned.append(Returned(tool, text, not text.startswith(ERROR)))
     return Situation(
         question=facts.spoken(without_material(people[-1])) if people else "",
+        author=facts.author(people[-1]) if people else "",
         people_said=tuple(people[:-1]),
         bot_said=tuple(bot),
         instructions=_text(request.messages[0]),
@@ -137,34 +123,29 @@ def _text(message: Message) -> str:
 
 def _with_notes(situation: Situation, asked: Command) -> Call | str:
     last = situation.last
-    if last and last.failed:
-        return _not_done(last.text, situation.chinese)
-    searched = bool(last and last.tool == "search_notes" and asked.kind != "find")
+    searched = bool(last and last.ok and last.tool == "search_notes" and asked.kind != "find")
     known = notes.known_notes(situation.instructions, situation.bot_said)
-    if last and searched:
-        known = notes.found_notes(last.text)
     if last and not searched:
-        others = [note.title for note in notes.meant(asked.ref, known)[1:4]]
-        return notes.said(asked, last.tool, last.text, others if asked.ref else [])
-    return notes.next_call(asked, known, searched=searched) or notes.unknown(asked, known)
+        return notes.said(asked, last, known)
+    if last:
+        known = notes.found_notes(last.text)
+    next_call = notes.next_call(asked, known, searched=searched)
+    return next_call or notes.unknown(asked, known, searched=searched)
 
 
 def _with_facts(situation: Situation) -> Call | str:
     chinese, last = situation.chinese, situation.last
-    if last and last.failed:
-        return _not_done(last.text, chinese)
-    if MEMORY_AWAY in situation.instructions:
-        return _AWAY_ZH if chinese else _AWAY_EN
+    if last and not last.ok:
+        return not_done(last.text, _language(situation))
     if fact := facts.to_remember(situation.question):
-        if "update_working_memory" in situation.tools and not last:
-            patch = {facts.key(fact): fact}
-            return Call("update_working_memory", {"scope": "thread", "patch": patch})
-        return f"好的，记住了：{fact}。" if chinese else f"Got it. I will remember: {fact}."
+        return _remembered(situation, fact)
+    if facts.asks_name(situation.question) and (name := _name(situation)):
+        return f"你叫{name}。" if chinese else f"Your name is {name}."
     if not facts.is_question(situation.question):
         return _small(chinese)
     said = map(facts.spoken, situation.people_said)
-    told = [*facts.kept(situation.instructions), *said]
-    if known := facts.closest(situation.question, told):
+    told_before = [*facts.kept(situation.instructions), *said]
+    if known := facts.closest(situation.question, told_before):
         return f"你告诉过我：{known}。" if chinese else f"You told me: {known}."
     if "recall" in situation.tools and not last:
         return Call("recall", {"query": situation.question, "scope": "chat"})
@@ -173,14 +154,33 @@ def _with_facts(situation: Situation) -> Call | str:
     return "这里我还没有听到过相关的内容。" if chinese else "I have not been told that here yet."
 
 
-def _not_done(result: str, chinese: bool) -> str:
-    """The first sentence of a failure; the rest speaks to the model."""
-    match = _SENTENCE.match(result.strip())
-    reason = match[1] if match else result
-    return f"这次没有做成：{reason}" if chinese else f"That was not done: {reason}"
+def _remembered(situation: Situation, fact: str) -> Call | str:
+    chinese, last = situation.chinese, situation.last
+    if not last and "update_working_memory" in situation.tools:
+        patch = {facts.key(fact): fact}
+        return Call("update_working_memory", {"scope": "thread", "patch": patch})
+    if not last:
+        return "我在这里没法记住它。" if chinese else "I have no way to keep that here."
+    if not last.text.startswith("Successfully updated"):
+        return told(last.tool, last.text, ok=last.ok, language=_language(situation))
+    return f"好的，记住了：{fact}。" if chinese else f"Got it. I will remember: {fact}."
+
+
+def _name(situation: Situation) -> str:
+    """The name the person gave last, of what they said themselves; what is kept comes first."""
+    own = (line for line in situation.people_said if facts.author(line) == situation.author)
+    told_before = [*map(facts.spoken, own), *facts.kept(situation.instructions)]
+    return next((name for line in reversed(told_before) if (name := facts.name_in(line))), "")
+
+
+def _language(situation: Situation) -> Language:
+    return "zh" if situation.chinese else "en"
 
 
 def _small(chinese: bool) -> str:
     if chinese:
-        return "收到。我会记住这段对话；试试“记住……”，然后再问我。"
-    return "Noted. I keep this thread in mind; try “remember that …” and then ask me about it."
+        return "我读到了，没有做别的。这段对话我看得到；问我“你能做什么？”就知道我听得懂什么。"
+    return (
+        "I have read that and did nothing else. I can see this thread; ask “what can you do?” to"
+        " learn what I understand."
+    )

@@ -7,48 +7,36 @@ of this turn's own calls.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bot.agents.offline.commands import Command
+from bot.agents.outcomes import tags_of, told
 from bot.agents.prompt import REGISTRY
+from bot.agents.shown_notes import NAMED, named_notes
+from bot.languages import Language
 from memory.kept.notes import search_terms
 
-_NOTE = re.compile(r"\"([^\"\n]{1,200})\" \(ID: (note_[a-z2-7]+)\)")
 _ROW = re.compile(
     r"^\|\s*(\d+)\s*\|([^|\n]*)\|\s*(note_[a-z2-7]+)\s*\|[^\n]*\|\s*(\d+|-)\s*\|$",
     re.MULTILINE,
 )
 _SHOWN = re.compile(r"(?<=[:,] )(\d+)\. (note_[a-z2-7]+)(?=,|$)", re.MULTILINE)
 _DELETED = "deleted note "
-_TO_SHARE_ZH = "按下面的按钮确认后，这个会话里的所有人都能读到这条笔记。"
-_TO_SHARE_EN = (
-    "Once you confirm it with the button below, everyone in this chat can read that note."
-)
-_IDS = re.compile(r" \(ID: [^()\s]*\)")
-_POSITIONS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\b(?:first|1st)\b|第一",
-        r"\b(?:second|2nd)\b|第二",
-        r"\b(?:third|3rd)\b|第三",
-        r"\b(?:fourth|4th)\b|第四",
-    )
-)
-_LAST = re.compile(r"\b(?:last|latest|newest)\b|最后|最新", re.IGNORECASE)
-_POINTING = re.compile(
-    r"\b(?:that|this|the|my|it|one|notes?)\b|第[一二三四]|[那这该它我]|[条个篇份]|的?(?:笔记|便签)",
+_NUMBERS_ZH = "一二三四五六七八九十"
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_POSITION = re.compile(
+    rf"第([{_NUMBERS_ZH}]|\d{{1,3}})(?=[条个篇份笔便])|\b({'|'.join(_ORDINALS)})\b"
+    r"|\b(\d{1,3})(?:st|nd|rd|th)\b|(?:\bnote|\bnumber|\bno\.?|#) ?(\d{1,3})\b",
     re.IGNORECASE,
 )
-_CHANGES = re.compile(r"Changes: (.*)\. Tags now: ", re.DOTALL)
-_CHANGES_ZH = (
-    ("added tags: ", "添加标签："),
-    ("removed tags: ", "移除标签："),
-    ("title changed from ", "标题由"),
-    (" to ", "改为"),
-    ("text replaced", "内容已替换"),
-    ("; ", "；"),
+_LAST = re.compile(r"\b(?:last|latest|newest)\b|最后|最新", re.IGNORECASE)
+_SEVERAL = re.compile(r"\b(?:all|every|both|these|those|notes)\b|所有|全部|每一?[条个篇]|[那这]些")
+_POINTING = re.compile(
+    r"\b(?:that|this|the|my|it|one|note|just|now)\b"
+    r"|第[一二三四五六七八九十]|刚才|上一|[那这该它我]|[条个篇份]|的?(?:笔记|便签)",
+    re.IGNORECASE,
 )
 
 
@@ -74,6 +62,21 @@ class Call:
     arguments: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a tool of this turn gave back."""
+
+    tool: str
+    text: str
+    ok: bool = True
+
+
+_ONE_AT_A_TIME: Mapping[Language, str] = {
+    "zh": "我一次只能处理一条笔记，什么都没有改动。请说是哪一条。",
+    "en": "I work on one note at a time; nothing was changed. Please say which one.",
+}
+
+
 def known_notes(instructions: str, said: Iterable[str]) -> tuple[KnownNote, ...]:
     """The notes of the registry; without one, those of the tool contexts in earlier answers."""
     _, _, after = instructions.partition(REGISTRY)
@@ -95,7 +98,7 @@ def known_notes(instructions: str, said: Iterable[str]) -> tuple[KnownNote, ...]
 
 def found_notes(result: str) -> tuple[KnownNote, ...]:
     """The notes of a search result, best first."""
-    found = enumerate(_NOTE.findall(result), start=1)
+    found = enumerate(named_notes(result), start=1)
     return tuple(KnownNote(id, title, place, place) for place, (title, id) in found)
 
 
@@ -112,62 +115,81 @@ def next_call(asked: Command, known: Sequence[KnownNote], *, searched: bool) -> 
             return Call("list_notes", {})
         case "find":
             return Call("search_notes", {"query": asked.title})
+    if _SEVERAL.search(asked.ref):
+        return None
     candidates = meant(asked.ref, known)
     if not candidates:
         words = " ".join(search_terms(_named(asked.ref)))
         return Call("search_notes", {"query": words}) if words and not searched else None
+    if _named_alike(asked.ref, candidates):
+        return None
     return _on_note(asked, candidates[0].id)
 
 
 def meant(ref: str, known: Sequence[KnownNote]) -> list[KnownNote]:
-    """The notes `ref` can mean, likeliest first: by position, by title, else by recency."""
-    listed = [note for note in known if note.shown]
+    """The notes `ref` can mean, likeliest first: by position, by title, else by recency.
+
+    A position counts in the list that a card showed last, if there is one. By title several mean
+    that it says too little.
+    """
     in_order = sorted(known, key=lambda note: note.ordinal)
-    for position, pattern in enumerate(_POSITIONS):
-        if pattern.search(ref):
-            if listed:
-                return [note for note in listed if note.shown == position + 1]
-            return in_order[position : position + 1]
+    if match := _POSITION.search(ref):
+        listed = any(note.shown for note in known)
+        place = _place(match)
+        return [note for note in in_order if place == (note.shown if listed else note.ordinal)]
     if _LAST.search(ref):
-        return in_order[-1:]
+        shown = sorted((note for note in known if note.shown), key=lambda note: note.shown)
+        return (shown or in_order)[-1:]
     recent = sorted(known, key=lambda note: (note.recency == 0, note.recency, -note.ordinal))
     words = set(search_terms(_named(ref)))
     if not words:
         return recent
-    shared = {note.id: len(words & set(search_terms(note.title))) for note in known}
-    best = max(shared.values(), default=0)
-    return [note for note in recent if best and shared[note.id] == best]
+    terms = {note.id: set(search_terms(note.title)) for note in known}
+    if same := [note for note in recent if terms[note.id] == words]:
+        return same
+    best = max((len(words & title) for title in terms.values()), default=0)
+    return [note for note in recent if best and len(words & terms[note.id]) == best]
 
 
-def said(asked: Command, tool: str, result: str, others: Sequence[str]) -> str:
-    """What a person is told after `tool` gave `result`; ids stay between the models."""
-    names = _NOTE.findall(result)
-    title = names[0][0] if names else asked.title
-    chinese = asked.chinese
-    match tool:
-        case "create_note":
-            tags = ("、" if chinese else ", ").join(asked.tags)
-            if chinese:
-                return f"好的，已创建笔记“{title}”" + (f"，标签：{tags}。" if tags else "。")
-            return f'I created the note "{title}"' + (f" with tags: {tags}." if tags else ".")
-        case "update_note":
-            return _updated(title, result, chinese) + _which(others, chinese)
-        case "delete_note":
-            done = f"已删除笔记“{title}”。" if chinese else f'I deleted the note "{title}".'
-            return done + _which(others, chinese)
-        case "share_note":
-            return _TO_SHARE_ZH if chinese else _TO_SHARE_EN
-    return _IDS.sub("", result)
+def said(asked: Command, returned: Returned, known: Sequence[KnownNote]) -> str:
+    """What a person is told after the tool that was to carry out `asked`."""
+    language: Language = "zh" if asked.chinese else "en"
+    if asked.kind == "tags" and returned.ok:
+        return tags_of(returned.text, language)
+    answer = told(returned.tool, returned.text, ok=returned.ok, language=language)
+    if not asked.ref or not returned.text.startswith("Successfully"):
+        return answer
+    return answer + _which([note.title for note in meant(asked.ref, known)[1:4]], asked.chinese)
 
 
-def unknown(asked: Command, known: Sequence[KnownNote]) -> str:
-    """The question back when nothing that is known fits."""
-    titles = [note.title for note in known]
+def unknown(asked: Command, known: Sequence[KnownNote], *, searched: bool = False) -> str:
+    """The question back when nothing that is known fits, or too much."""
+    if _SEVERAL.search(asked.ref):
+        return _ONE_AT_A_TIME["zh" if asked.chinese else "en"]
+    alike = meant(asked.ref, known)
+    titles = [note.title for note in (alike if alike else known)]
     if asked.chinese:
-        have = f"这个对话里有：{'、'.join(titles)}。" if titles else "这个对话里还没有笔记。"
-        return f"我不确定是哪一条笔记。{have}"
-    have = f"This conversation has: {', '.join(titles)}." if titles else "There is none here yet."
-    return f"I am not sure which note you mean. {have}"
+        found = "符合的有" if alike or searched else "这个对话里有"
+        have = f"{found}：{'、'.join(titles)}。" if titles else ""
+        return f"我不确定是哪一条笔记，什么都没有改动。{have or '我没有找到这样的笔记。'}"
+    found = "These fit" if alike or searched else "This conversation has"
+    have = f"{found}: {', '.join(titles)}." if titles else "I found none like that."
+    return f"I am not sure which note you mean; nothing was changed. {have}"
+
+
+def _named_alike(ref: str, candidates: Sequence[KnownNote]) -> bool:
+    """Whether `ref` names several notes by their titles."""
+    pointed = _POSITION.search(ref) or _LAST.search(ref)
+    return len(candidates) > 1 and not pointed and bool(search_terms(_named(ref)))
+
+
+def _place(match: re.Match[str]) -> int:
+    chinese, english, *digits = match.groups()
+    if chinese and not chinese.isdecimal():
+        return _NUMBERS_ZH.index(chinese) + 1
+    if english:
+        return _ORDINALS.index(english.lower()) + 1
+    return int(chinese or next(digit for digit in digits if digit))
 
 
 def _on_note(asked: Command, id: str) -> Call | None:
@@ -179,7 +201,12 @@ def _on_note(asked: Command, id: str) -> Call | None:
     }
     if asked.kind in arguments:
         return Call("update_note", {"note_id": id, **arguments[asked.kind]})
-    tools = {"drop": "delete_note", "share": "share_note", "show": "get_note"}
+    tools = {
+        "drop": "delete_note",
+        "share": "share_note",
+        "show": "get_note",
+        "tags": "get_note",
+    }
     return Call(tools[asked.kind], {"note_id": id})
 
 
@@ -187,7 +214,7 @@ def _from_contexts(said: Iterable[str]) -> tuple[KnownNote, ...]:
     titles: dict[str, str] = {}
     used: list[str] = []
     for text in said:
-        for match in _NOTE.finditer(text):
+        for match in NAMED.finditer(text):
             title, id = match.groups()
             if text[: match.start()].endswith(_DELETED):
                 titles.pop(id, None)
@@ -199,20 +226,6 @@ def _from_contexts(said: Iterable[str]) -> tuple[KnownNote, ...]:
         KnownNote(id, titles[id], ordinal, recent.index(id) + 1)
         for ordinal, id in enumerate(titles, start=1)
     )
-
-
-def _updated(title: str, result: str, chinese: bool) -> str:
-    changes = _CHANGES.search(result)
-    if not changes:
-        if chinese:
-            return f"笔记“{title}”本来就是这样，没有改动。"
-        return f'The note "{title}" is as asked already.'
-    what = changes[1]
-    if not chinese:
-        return f'I updated the note "{title}": {what}.'
-    for english, translated in _CHANGES_ZH:
-        what = what.replace(english, translated)
-    return f"已更新笔记“{title}”：{what}。"
 
 
 def _which(others: Sequence[str], chinese: bool) -> str:

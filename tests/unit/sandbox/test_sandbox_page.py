@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from sandbox.app import create_sandbox
+from sandbox.config import SandboxConfig
 from sandbox.server import SandboxServer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
@@ -140,3 +142,22 @@ def test_a_pressed_button_shows_the_toast_and_the_new_card(page, tenant):
     page.wait_for_selector("#toast:not([hidden])")
     assert page.inner_text("#toast") == "Thanks"
     page.wait_for_selector("text=pressed")
+
+
+@pytest.mark.parametrize(
+    ("offline", "locale", "said"),
+    [(True, "en-GB", "Offline model"), (True, "zh-CN", "离线模型"), (False, "en-GB", "")],
+)
+def test_the_page_says_once_that_no_language_model_answers(browser, offline, locale, said):
+    server = SandboxServer(create_sandbox(SandboxConfig(offline_model=offline)), 0, None)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    opened = browser.new_page(locale=locale)
+    opened.goto(f"http://127.0.0.1:{server.port}/")
+    opened.wait_for_selector(".empty")
+    notice = opened.locator("#offline-model")
+    assert notice.is_visible() is offline
+    if offline:
+        assert opened.inner_text("body").count(said) == 1
+    opened.close()
+    server.shutdown()
+    server.server_close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any, cast
 
 import pytest
@@ -13,16 +15,10 @@ from bot.agents.limits import Spent
 from bot.agents.loop import run
 from bot.agents.model import Request
 from bot.agents.offline.commands import Command, command
-from bot.agents.offline.model import (
-    LABEL_EN,
-    LABEL_ZH,
-    OfflineModel,
-    Returned,
-    Situation,
-    next_step,
-    reply,
-)
-from bot.agents.offline.notes import Call
+from bot.agents.offline.guide import HELP
+from bot.agents.offline.model import OfflineModel, Situation, next_step
+from bot.agents.offline.notes import Call, Returned
+from bot.agents.offline.notice import without_notice
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
 from bot.agents.requesting import plain_messages
@@ -105,9 +101,9 @@ def test_other_sentences_are_no_commands(text: str) -> None:
 
 
 @given(st.text(max_size=600))
-def test_any_text_gets_a_labelled_answer_or_a_call(text: str) -> None:
+def test_any_text_gets_an_answer_or_a_call(text: str) -> None:
     step = _step(text)
-    assert isinstance(step, Call) or LABEL_EN in step or LABEL_ZH in step
+    assert isinstance(step, Call) or step.strip()
 
 
 @pytest.mark.parametrize(
@@ -118,6 +114,8 @@ def test_any_text_gets_a_labelled_answer_or_a_call(text: str) -> None:
         ("add the tag x to the first note", "note_aaaa"),
         ("add the tag x to the second note", "note_bbbb"),
         ("add the tag x to the last note", "note_cccc"),
+        ("add the tag x to note 2", "note_bbbb"),
+        ("给第三条加上标签x", "note_cccc"),
         ("add the tag x to the pizza note", "note_aaaa"),
         ("add the tag x to the pasta note", "note_bbbb"),
         ("给第一条笔记加上标签x", "note_aaaa"),
@@ -153,7 +151,7 @@ def test_without_any_known_note_it_asks_instead_of_guessing() -> None:
 def test_a_note_known_only_by_name_is_searched_and_then_changed() -> None:
     question = "add the tag x to the lasagna note"
     search = _step(question, instructions=TABLE)
-    found = Returned("search_notes", '1 note found:\n1. "Lasagna" (ID: note_dddd)', failed=False)
+    found = Returned("search_notes", '1 note found:\n1. "Lasagna" (ID: note_dddd)')
 
     assert search == Call("search_notes", {"query": "lasagna"})
     assert _step(question, instructions=TABLE, returned=(found,)) == Call(
@@ -163,7 +161,7 @@ def test_a_note_known_only_by_name_is_searched_and_then_changed() -> None:
 
 def test_of_several_notes_the_answer_says_which_one_was_taken() -> None:
     result = 'Successfully updated note "Pasta sauce" (ID: note_bbbb). Changes: added tags: x. '
-    done = Returned("update_note", result + "Tags now: x.", failed=False)
+    done = Returned("update_note", result + "Tags now: x.")
 
     step = _step("add the tag x to that note", instructions=TABLE, returned=(done,))
 
@@ -174,21 +172,21 @@ def test_of_several_notes_the_answer_says_which_one_was_taken() -> None:
 
 
 def test_a_failed_call_is_told_honestly_in_one_sentence() -> None:
-    failed = Returned("create_note", "Error: the memory is away. Tell the person so.", failed=True)
+    failed = Returned("create_note", "Error: the memory is away. Tell the person so.", ok=False)
     step = _step("create a note about pasta", returned=(failed,))
-    assert step == f"That was not done: the memory is away.\n\n{LABEL_EN}"
+    assert step == "That was not done: the memory is away."
 
 
 def test_a_fact_goes_into_the_working_memory_before_it_is_confirmed() -> None:
     asked = _step("remember that our launch is on 3 March")
-    done = Returned("update_working_memory", "Successfully updated", failed=False)
+    done = Returned("update_working_memory", "Successfully updated")
 
     assert asked == Call(
         "update_working_memory",
         {"scope": "thread", "patch": {"our_launch": "our launch is on 3 March"}},
     )
     confirmed = _step("remember that our launch is on 3 March", returned=(done,))
-    assert confirmed == f"Got it. I will remember: our launch is on 3 March.\n\n{LABEL_EN}"
+    assert confirmed == "Got it. I will remember: our launch is on 3 March."
 
 
 def test_a_question_is_answered_from_the_working_memory() -> None:
@@ -201,23 +199,23 @@ def test_a_question_is_answered_from_the_working_memory() -> None:
 def test_a_question_is_answered_from_what_people_said_the_latest_word_counting() -> None:
     said = ("Alice: our launch is on 3 March", "Alice: our launch is on 5 March")
     assert "5 March" in str(_step("when is our launch?", people_said=said))
-    assert "3月3日" in reply("发布日是几号？", ["李雷: 记住发布日是3月3日"])
+    assert "3月3日" in str(_step("发布日是几号？", people_said=("李雷: 记住发布日是3月3日",)))
 
 
 def test_what_is_unknown_is_looked_up_and_else_admitted() -> None:
     question = "when is our launch?"
-    nothing = Returned("recall", "Nothing matches. Do not guess.", failed=False)
+    nothing = Returned("recall", "Nothing matches. Do not guess.")
 
     assert _step(question) == Call("recall", {"query": question, "scope": "chat"})
     assert "not been told" in str(_step(question, returned=(nothing,)))
-    assert "not been told" in reply(question, [])
+    assert "not been told" in str(next_step(Situation(question)))
 
 
 def test_chinese_is_answered_in_chinese() -> None:
     result = 'Successfully updated note "意面" (ID: note_aaaa). Changes: removed tags: 晚餐. '
-    done = Returned("update_note", result + "Tags now: none.", failed=False)
+    done = Returned("update_note", result + "Tags now: none.")
     step = _step("从那条笔记删除标签晚餐", returned=(done,))
-    assert step == f"已更新笔记“意面”：移除标签：晚餐。\n\n{LABEL_ZH}"
+    assert step == "已更新笔记“意面”：移除标签：晚餐。"
 
 
 @pytest.mark.anyio
@@ -258,7 +256,7 @@ async def test_it_streams_the_same_answer_and_calls_that_it_gives_at_once() -> N
 async def test_the_model_is_a_real_one_for_the_agent_loop() -> None:
     response = await OfflineModel().respond(Request(plain_messages("", "hello")))
 
-    assert LABEL_EN in response.text
+    assert "did nothing else" in response.text
     assert response.calls == ()
 
 
@@ -276,3 +274,164 @@ def test_without_its_memory_it_claims_neither_to_remember_nor_never_to_have_hear
 
     assert isinstance(answer, str)
     assert "cannot be reached" in answer or "连不上" in answer
+
+
+LISTED = f"""{REGISTRY}
+The list of notes that a card showed last, in its order: 1. note_cccc, 3. note_aaaa
+{TABLE.removeprefix(REGISTRY)}"""
+
+
+@pytest.mark.parametrize(
+    ("which", "note"),
+    [("第一条", "note_cccc"), ("the third note", "note_aaaa"), ("that note", "note_bbbb")],
+)
+def test_a_position_counts_in_the_list_that_was_shown_last(which: str, note: str) -> None:
+    question = f"把{which}删掉" if which.startswith("第") else f"delete {which}"
+    assert _step(question, instructions=LISTED) == Call("delete_note", {"note_id": note})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "ref", "tags", "title"),
+    [
+        ("建一条笔记，标题是意面，标签是意大利菜、晚餐", "make", "", "意大利菜 晚餐", "意面"),
+        ("记一条笔记：买牛奶，还有鸡蛋", "make", "", "", "买牛奶，还有鸡蛋"),
+        ("新建笔记 意面，标签 和风和晚餐", "make", "", "和风 晚餐", "意面"),
+        ("add a note: buy milk", "make", "", "", "Buy milk"),
+        ("给第二条加个标签：快手", "tag", "第二条", "快手", ""),
+        ("加上标签快手", "tag", "", "快手", ""),
+        ("add the tag quick", "tag", "", "quick", ""),
+        ("把那条笔记的晚餐标签去掉", "untag", "那条笔记", "晚餐", ""),
+        ("删掉那条笔记的晚餐标签", "untag", "那条笔记", "晚餐", ""),
+        ("移除标签晚餐", "untag", "", "晚餐", ""),
+        ("把晚餐标签去掉", "untag", "", "晚餐", ""),
+        ("remove the dinner tag", "untag", "", "dinner", ""),
+        ("列出我的笔记", "list", "", "", ""),
+        ("搜索笔记 意面", "find", "", "", "意面"),
+        ("search notes for pasta", "find", "", "", "Pasta"),
+        ("第一条笔记现在有什么标签？", "tags", "第一条笔记", "", ""),
+        ("what tags does the first note have now?", "tags", "the first note", "", ""),
+        ("把标题改成番茄意面", "name", "", "", "番茄意面"),
+        ("把第二条改名为披萨", "name", "第二条", "", "披萨"),
+        ("change the title to Pizza", "name", "", "", "Pizza"),
+        ("删除那条笔记", "drop", "那条笔记", "", ""),
+        ("删除第二条", "drop", "第二条", "", ""),
+        ("第二条是什么", "show", "第二条", "", ""),
+        ("你能做什么？", "help", "", "", ""),
+        ("what can you do?", "help", "", "", ""),
+    ],
+)
+def test_what_people_type_is_understood(
+    text: str, kind: str, ref: str, tags: str, title: str
+) -> None:
+    found = command(text)
+    assert found is not None
+    assert (found.kind, found.ref, found.tags) == (kind, ref, tuple(tags.split()))
+    assert found.title == title
+
+
+@pytest.mark.parametrize("question", ["你能做什么？", "what can you do?"])
+def test_it_says_what_it_can_do_and_that_it_is_no_language_model(question: str) -> None:
+    answer = str(_step(question))
+    assert "OPENAI_API_KEY" in answer
+    assert "离线模型" in answer or "offline model" in answer
+
+
+@pytest.mark.parametrize("example", re.findall("“(.+?)”", HELP["zh"] + HELP["en"]))
+def test_every_example_of_its_help_is_understood(example: str) -> None:
+    said = ("my name is Alice", "我叫小明", "our launch is on 3 March", "发布日是3月3日")
+    step = _step(example, instructions=TABLE, people_said=said)
+    assert isinstance(step, Call) or re.search("Alice|小明|3 March|3月3日", step)
+
+
+@pytest.mark.parametrize("question", ["delete all my notes", "删除所有笔记", "share my notes"])
+def test_of_several_notes_at_once_none_is_touched(question: str) -> None:
+    step = _step(question, instructions=TABLE)
+    assert isinstance(step, str)
+    assert "nothing was changed" in step or "没有改动" in step
+
+
+ALIKE = f"""{REGISTRY}
+| 1 | Pasta pesto | note_aaaa |  | created | 2 |
+| 2 | Pasta sauce | note_bbbb |  | created | 1 |
+"""
+
+
+@pytest.mark.parametrize("question", ["delete the pasta note", "add the tag x to the pasta note"])
+def test_of_two_notes_that_fit_alike_it_asks_which(question: str) -> None:
+    step = _step(question, instructions=ALIKE)
+    assert isinstance(step, str)
+    assert "not sure" in step
+    assert "Pasta pesto" in step
+    assert "Pasta sauce" in step
+
+
+WAITS = "Not done yet: delete_note waits until the person who asked presses the button."
+
+
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("create a note about pasta", "create_note"),
+        ("delete that note", "delete_note"),
+        ("把那条笔记的晚餐标签去掉", "update_note"),
+        ("share that note", "share_note"),
+        ("remember that tea is at four", "update_working_memory"),
+        ("我叫小明，记住", "update_working_memory"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("result", "ok"),
+    [(WAITS, True), ("Error: no note of this person has this id.", False), ("Nonsense.", True)],
+)
+def test_nothing_is_said_to_be_done_that_the_result_does_not_say(
+    question: str, tool: str, result: str, ok: bool
+) -> None:
+    answer = str(_step(question, instructions=TABLE, returned=(Returned(tool, result, ok),)))
+    for claim in ("I created", "I deleted", "I updated", "Got it", "已", "记住了", "can read"):
+        assert claim not in answer
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "answer"),
+    [
+        ("my name is Alice, remember that", "what is my name?", "Your name is Alice."),
+        ("remember my name is Alice", "what's my name", "Your name is Alice."),
+        ("我叫小明，记住", "我叫什么？", "你叫小明。"),
+        ("请记住我叫小明", "你记得我的名字吗？", "你叫小明。"),
+    ],
+)
+def test_a_name_is_kept_and_told(told: str, question: str, answer: str) -> None:
+    call = _step(told)
+    assert isinstance(call, Call)
+    assert call.tool == "update_working_memory"
+    patch = call.arguments["patch"]
+    assert list(patch) == ["name"]
+    memory = f"{THREAD_MEMORY}\n{json.dumps(patch)}\n"
+    assert _step(question, instructions=memory) == answer
+    assert _step(question, people_said=(told,)) == answer
+
+
+def test_somebody_elses_name_is_not_the_askers() -> None:
+    said = ("Bob: my name is Bob", "Alice: my name is Alice", "Bob: my name is Robert")
+    assert _step("what is my name?", people_said=said, author="Alice") == "Your name is Alice."
+
+
+def test_a_fact_about_oneself_does_not_replace_another() -> None:
+    facts = ("记住我有一只猫", "记住我在上海", "remember I have a cat", "remember I have tea at 4")
+    calls = [_step(fact) for fact in facts]
+    keys = [key for call in calls if isinstance(call, Call) for key in call.arguments["patch"]]
+    assert len(set(keys)) == len(facts)
+
+
+def test_without_a_way_to_keep_it_nothing_is_said_to_be_kept() -> None:
+    answer = str(next_step(Situation("remember that tea is at four")))
+    assert "no way to keep" in answer
+
+
+def test_a_card_of_an_earlier_version_reads_without_its_notice() -> None:
+    for notice in (
+        "*(offline model: set OPENAI_API_KEY for a real one)*",
+        "*（离线模型：设置 OPENAI_API_KEY 后由真正的模型回答）*",
+    ):
+        assert without_notice(f"Done.\n\n{notice}") == "Done."
+    assert without_notice("Done. ") == "Done. "

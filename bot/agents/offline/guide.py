@@ -1,0 +1,28 @@
+"""What the offline model says of itself; a test tries every example in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.languages import Language
+
+HELP: Mapping[Language, str] = {
+    "zh": """我是离线模型：没有设置模型密钥，所以按固定规则回答。我能听懂：
+
+- **事实**：“记住我们的发布日是 3 月 3 日”“我叫小明，记住”，之后问“发布日是哪天？”“我叫什么？”
+- **新的笔记**：“建一条笔记，标题是意面，标签是意大利菜、晚餐”
+- **改笔记**：“给那条笔记加上标签快手”“把第一条笔记的晚餐标签去掉”“把标题改成番茄意面”“删除那条笔记”
+- **看笔记**：“列出我的笔记”“搜索笔记 意面”“第二条有什么标签？”
+
+`/帮助` 列出全部命令。设置 `OPENAI_API_KEY` 后，由语言模型来回答。""",
+    "en": """I am the offline model: no model key is set, so I follow fixed rules. I understand:
+
+- **Facts**: “remember that our launch is on 3 March”, “my name is Alice, remember that”; then
+  “when is our launch?”, “what is my name?”
+- **New notes**: “create a note about pasta with tags italian, dinner”
+- **Changes**: “add the tag quick to that note”, “remove the dinner tag from the first note”,
+  “change the title to Pizza”, “delete that note”
+- **Reading**: “list my notes”, “search notes for pasta”, “what tags does the second note have?”
+
+`/help` shows my commands. With `OPENAI_API_KEY` set, a language model answers instead.""",
+}

@@ -1,0 +1,122 @@
+"""The offline model through the real processes: whole conversations, in both languages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.acceptance.conftest import World
+
+
+@pytest.fixture(scope="module")
+def bot_options() -> dict[str, str]:
+    return {"OPENAI_API_KEY": ""}
+
+
+@dataclass
+class Thread:
+    """What one person says to the bot under one message of theirs."""
+
+    world: World
+    root: str = ""
+    who: str = "Alice"
+
+    def ask(self, text: str) -> str:
+        """The answer's text, without the address in front."""
+        more = {"root_id": self.root} if self.root else {}
+        question, shown = self.world.ask(self.who, text, **more)
+        self.root = self.root or question
+        [row] = self.world.settled(question)
+        assert row["content"] == shown
+        assert "OPENAI_API_KEY" not in shown, "the notice stands on the page"
+        return shown.partition("</at>")[2].strip()
+
+    def notes(self) -> dict[str, list[str]]:
+        """Title → tags, in order of creation."""
+        rows = self.world.rows(
+            "select title, tags from agent_notes where chat_id = %s order by created_at",
+            self.world.group,
+        )
+        return {row["title"]: row["tags"] for row in rows}
+
+
+@pytest.fixture
+def thread(world: World) -> Thread:
+    return Thread(world)
+
+
+def test_a_chinese_conversation_about_notes(thread: Thread) -> None:
+    made = thread.ask("建一条笔记，标题是意面，标签是意大利菜、晚餐")
+    assert made == "好的，已创建笔记“意面”，标签：意大利菜、晚餐。"
+    assert thread.notes() == {"意面": ["意大利菜", "晚餐"]}
+    assert thread.ask("把那条笔记的晚餐标签去掉") == "已更新笔记“意面”：移除标签：晚餐。"
+    assert thread.notes() == {"意面": ["意大利菜"]}
+    assert thread.ask("第一条笔记现在有什么标签？") == "笔记“意面”的标签：意大利菜。"
+
+    thread.ask("记一条笔记：晚餐要买的菜")
+    thread.ask("给意面那条笔记加上标签晚餐")
+    assert thread.ask("搜索笔记 晚餐").splitlines()[-2:] == [
+        "1. 意面（标签：意大利菜、晚餐）",
+        "2. 晚餐要买的菜",
+    ]
+    assert (
+        thread.ask("把第二条的标题改成买菜") == "已更新笔记“买菜”：标题由“晚餐要买的菜”改为“买菜”。"
+    )
+    assert "什么都没有改动" in thread.ask("删除所有笔记")
+    assert thread.ask("删除第二条") == "已删除笔记“买菜”。"
+    assert thread.notes() == {"意面": ["意大利菜", "晚餐"]}
+    assert "没有做成" in thread.ask("给第一条加上标签" + "长" * 41)
+    assert thread.notes() == {"意面": ["意大利菜", "晚餐"]}
+
+
+def test_an_english_conversation_about_notes(world: World) -> None:
+    thread = Thread(world, who="Bob")
+    made = thread.ask("create a note about pasta with tags italian, dinner")
+    assert made == 'I created the note "Pasta" with tags: italian, dinner.'
+    untagged = thread.ask("remove the dinner tag from that note")
+    assert untagged == 'I updated the note "Pasta": removed tags: dinner.'
+    told = thread.ask("what tags does the first note have now?")
+    assert told == 'The note "Pasta" has the tags: italian.'
+    again = thread.ask("remove the dinner tag from that note")
+    assert again == 'The note "Pasta" is as asked already; nothing was changed.'
+
+    thread.ask("create a note about pizza with tags italian")
+    assert thread.ask("list my notes").endswith(
+        "1. Pasta (tags: italian)\n2. Pizza (tags: italian)"
+    )
+    assert "nothing was changed" in thread.ask("delete all my notes")
+    assert thread.ask("delete the second one").startswith('I deleted the note "Pizza".')
+    assert thread.notes() == {"Pasta": ["italian"]}
+
+
+@pytest.mark.parametrize(
+    ("told", "kept", "asked", "answer"),
+    [
+        ("我叫小明，记住", "好的，记住了：我叫小明。", "我叫什么？", "你叫小明。"),
+        (
+            "my name is Alice, remember that",
+            "Got it. I will remember: my name is Alice.",
+            "what is my name?",
+            "Your name is Alice.",
+        ),
+    ],
+)
+def test_a_name_is_remembered(
+    thread: Thread, told: str, kept: str, asked: str, answer: str
+) -> None:
+    assert thread.ask(told) == kept
+    memory = thread.world.rows(
+        "select content from agent_working_memory where chat_id = %s", thread.world.group
+    )
+    assert [list(row["content"]) for row in memory] == [["name"]]
+    assert thread.ask(asked) == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [("你能做什么？", "我是离线模型"), ("what can you do?", "I am the offline model")],
+)
+def test_it_says_what_it_can_do(world: World, question: str, says: str) -> None:
+    _, shown = world.ask("Alice", question)
+    assert says in shown
