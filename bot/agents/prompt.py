@@ -223,7 +223,7 @@ def _by_the_owner(instructions: str) -> str:
 
 def _circumstances(now: datetime, memory_away: bool) -> str:
     return _titled(
-        ("Now:", f"{now:%Y-%m-%d %H:%M %A} ({now.tzname()})"),
+        ("Now:", f"{now:%Y-%m-%d %H:%M %A} ({now.tzinfo})"),
         ("Memory:", MEMORY_AWAY if memory_away else ""),
     )
 
