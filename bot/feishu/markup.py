@@ -112,7 +112,7 @@ def safe_links(markdown: str) -> str:
         label, target = match.groups()
         if target is None:
             return "]&#40;"
-        return match.group() if _ADDRESS.fullmatch(target) else _as_words(label, target)
+        return match.group() if _ADDRESS.fullmatch(target) else _apart(match, label, target)
 
     return _outside_code(
         markdown, lambda prose: _DEFINITION.sub(r"\1&#58;", _LINK.sub(replace, prose))
@@ -124,9 +124,15 @@ def without_links(markdown: str) -> str:
 
     def replace(match: re.Match[str]) -> str:
         label, target = match.groups()
-        return "]&#40;" if target is None else _as_words(label, target)
+        return "]&#40;" if target is None else _apart(match, label, target)
 
     return _outside_code(markdown, lambda prose: _LINK.sub(replace, prose))
+
+
+def _apart(link: re.Match[str], label: str, target: str) -> str:
+    """The link as words, which must not grow together with a name before it."""
+    before = link.string[: link.start()][-1:]
+    return f"{' ' if before.isalnum() else ''}{_as_words(label, target)}"
 
 
 def _as_words(label: str, target: str) -> str:

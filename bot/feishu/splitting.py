@@ -224,7 +224,10 @@ def _is_table(lines: list[str], at: int) -> bool:
 
 
 def _table(lines: list[str], at: int) -> tuple[Block, int]:
+    """To the last row. A second header ends it, because it counts as a table of its own."""
     end = at + 2
     while end < len(lines) and "|" in lines[end] and not _FENCE.match(lines[end]):
+        if _is_table(lines, end):
+            break
         end += 1
     return Block(tuple(lines[at + 2 : end]), "".join(lines[at : at + 2]), "", True), end

@@ -247,9 +247,11 @@ def test_every_rule_holds_for_every_template(text, template, sender, agent):
     same = sender.casefold() == agent.casefold()
     assert not once or same or f"@{sender}".casefold() in once.casefold()
     assert compose_reply(text, None, agent, template=template) == compose_reply(text, None, agent)
-    assert compose_reply(text, sender, agent, sender_type="system", template=template) == (
-        compose_reply(text, None, agent)
-    )
+    # A name that is known is read as a whole: "@Ann Lee" is not the agent "Ann" then.
+    if f"@{sender}".casefold() not in text.casefold():
+        assert compose_reply(text, sender, agent, sender_type="system", template=template) == (
+            compose_reply(text, None, agent)
+        )
 
 
 @given(texts, templates)

@@ -16,6 +16,7 @@ from bot.feishu.splitting import MAX_MARKDOWN_BYTES, encoded_size
 from bot.mentions import ALL_NAMES, MentionTemplate, Person, Roster, from_card
 from bot.reply.partial import showable
 from sandbox.cards.card_check import at_ids, check_card, table_count
+from tests.support.cards import card_bytes
 
 ALICE = Person("ou_alice", "Alice")
 BOB = Person("ou_bob", "Bob")
@@ -33,7 +34,7 @@ def sent(text: str, voice: Voice = VOICE) -> list[str]:
         card = cards.answer_card(piece)
         check_card(card, knows_person=lambda one: one in ("ou_alice", "ou_bob"),
                    knows_image=lambda _: False)  # fmt: skip
-        assert cards.card_bytes(card) < cards.MAX_CARD_BYTES
+        assert card_bytes(card) < cards.MAX_CARD_BYTES
     return pieces
 
 

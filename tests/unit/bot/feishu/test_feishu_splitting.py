@@ -148,3 +148,8 @@ def test_images_that_feishu_refuses_become_links():
 @pytest.mark.parametrize("sub_code", [11310, 100290, 200570, 200621, None])
 def test_text_that_cannot_be_made_simpler_gives_nothing(sub_code):
     assert degrade("plain **text**", refused(sub_code)) is None
+
+
+def test_tables_that_follow_each_other_without_a_line_between_count_each() -> None:
+    pieces = split_markdown("| a |\n|---|\n| b |\n" * 5)
+    assert [piece.count("|---|") for piece in pieces] == [3, 2]
