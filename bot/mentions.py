@@ -165,7 +165,12 @@ def address_reply(
 
         return _cut(text, index, superfluous)
 
-    text = tidy(_trimmed(response, index, lambda name: means(agent, name) or means(sender, name)))
+    def opened(text: str | None) -> str:
+        return tidy(_trimmed(text, index, lambda name: means(agent, name) or means(sender, name)))
+
+    text = opened(response)
+    while (again := opened(text)) != text:  # what stood behind an address can be one itself
+        text = again
     if private or not auto_mention or sender_type not in ADDRESSED_SENDER_TYPES or not addressee:
         return _set_apart(text, index)
     lead = template.lead

@@ -339,3 +339,8 @@ def test_an_unknown_tag_reads_as_someone():
 
 def test_separators_in_front_of_an_address_do_not_hide_it() -> None:
     assert compose_reply(", @alice hello", "alice", "memo") == "@alice hello"
+
+
+def test_what_stands_behind_an_address_of_the_agent_is_tidied_too() -> None:
+    once = compose_reply("@alice\n\n    @alice", "alice", "alice")
+    assert compose_reply(once, "alice", "alice") == once == ""
