@@ -12,7 +12,7 @@ from bot.agents.lenient_json import dumps, loads
 from bot.agents.model import Message, Response, ToolCall, called, returned
 from bot.agents.progress import Progress
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.recording import recorded, storable
+from bot.agents.tools.recording import as_stored, recorded
 from bot.agents.tools.tool import ArgumentsInvalid, Tool, Toolbox, ToolFailed, as_error
 
 
@@ -120,6 +120,6 @@ def _sendable(arguments: str) -> str:
 
 def _told(call: ToolCall, value: Any) -> Message:
     """The result as it is stored, too: a model never sees more of it than later turns do."""
-    stored = storable(value)
+    stored = as_stored(value)
     text = stored if isinstance(stored, str) else dumps(stored).decode()
     return returned(call.id, text)

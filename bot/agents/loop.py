@@ -18,8 +18,8 @@ from bot.agents.limits import Spent
 from bot.agents.model import Message, Model, ModelFailed, OnText, Request
 from bot.agents.progress import OnProgress, Progress, said_so_far, without_thoughts
 from bot.agents.tool_context import without_context
-from bot.agents.tools.recording import clean_text
 from bot.agents.tools.tool import NO_TOOLS, FinalAnswer
+from memory.text import storable
 
 # So often in a row a model may say nothing, or call only what cannot be called.
 RETRIES = 2
@@ -80,5 +80,5 @@ def _on_text(on_progress: OnProgress | None) -> OnText | None:
 
 def _words(text: str) -> str:
     """What of a response is an answer to people."""
-    words = clean_text(without_context(without_thoughts(text)))
+    words = storable(without_context(without_thoughts(text)))
     return words if words.strip() else ""

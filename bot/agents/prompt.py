@@ -12,6 +12,7 @@ from bot.mentions import AutoMention
 from memory.context import Message
 from memory.models import WorkingMemory
 from memory.scope import AgentMemoryContext
+from memory.text import one_line
 
 THREAD_MEMORY = "Working memory of this thread:"
 PERSON_MEMORY = "Working memory of the person, everywhere:"
@@ -174,7 +175,7 @@ def manager_rules(
     owner: str = "",
 ) -> str:
     """What the manager is told in every turn, whatever there is to remember."""
-    rules = RULES.format(bot_name=one_line(bot_name), subject=one_line(subject))
+    rules = RULES.format(bot_name=short_name(bot_name), subject=short_name(subject))
     tools = TOOL_RULES if with_tools else ""
     told = (rules, tools, _by_the_owner(owner), _circumstances(now, memory_away))
     return "\n\n".join(part for part in told if part)
@@ -196,7 +197,7 @@ def manager_instructions(prompt: Prompt, *, with_tools: bool) -> str:
 def specialist_instructions(own: str, prompt: Prompt) -> str:
     """A specialist's own instructions, and the same knowledge the manager has."""
     rules = SPECIALIST_RULES.format(
-        bot_name=one_line(prompt.bot_name), subject=one_line(prompt.subject)
+        bot_name=short_name(prompt.bot_name), subject=short_name(prompt.subject)
     )
     circumstances = _circumstances(prompt.now, prompt.memory_away)
     parts = (own, rules, _by_the_owner(prompt.owner), circumstances, knowledge(prompt))
@@ -232,13 +233,9 @@ def _titled(*texts: tuple[str, str]) -> str:
     return "\n\n".join(f"{title}\n{text}" for title, text in texts if text)
 
 
-def one_line(name: str) -> str:
+def short_name(name: str) -> str:
     """A name as people chose it, fit to stand inside an instruction."""
-    return " ".join(name.split())[:60]
-
-
-def is_chinese(text: str) -> bool:
-    return any("\u3400" <= character <= "\u9fff" for character in text)
+    return one_line(name)[:60]
 
 
 def _json(content: Mapping[str, Any]) -> str:

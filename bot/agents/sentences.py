@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.agents.prompt import is_chinese
 from bot.agents.quotation import quoted
+from memory.text import has_han
 
 CUT_SHORT = {
     "zh": "这次我没能在限定的步骤或时间内完成回答，请把问题拆小一点再问一次。",
@@ -43,4 +43,4 @@ def with_end_marked(text: str, question: str) -> str:
 
 
 def _language(question: str) -> str:
-    return "zh" if is_chinese(question) else "en"
+    return "zh" if has_han(question) else "en"

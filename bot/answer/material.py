@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.agents.prompt import Image, one_line
+from bot.agents.prompt import Image, short_name
 from bot.agents.quotation import quotation, remark
 from bot.answer.once import Quoted
 from bot.feishu import markup
@@ -215,13 +215,13 @@ async def _downloaded(
 
 
 def _described(attachment: Attachment) -> str:
-    name = f' "{one_line(attachment.name)}"' if attachment.name else ""
+    name = f' "{short_name(attachment.name)}"' if attachment.name else ""
     size = f", {attachment.size} bytes" if attachment.size is not None else ""
     return remark(f"{attachment.kind}{name}{size}: you know its name only, not what is in it")
 
 
 def _label(author: str, *, ours: bool = False) -> str:
-    name = "yourself" if ours else one_line(author) or "someone"
+    name = "yourself" if ours else short_name(author) or "someone"
     return f"Quoted message of {name}"
 
 

@@ -17,7 +17,7 @@ from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.connection import Connection, ServerDown, TimeLimits
 from bot.agents.prompt import PendingAction
 from bot.agents.tools.confirming import wait_for_confirmation
-from bot.agents.tools.recording import storable
+from bot.agents.tools.recording import as_stored
 from bot.agents.tools.tool import NO_TOOLS, Toolbox, ToolFailed
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class McpServers:
         if len(self._ran) > _REMEMBERED_ACTIONS:
             self._ran.popitem(last=False)
         try:
-            result = storable(await connection.call(action.tool, dict(action.arguments)))
+            result = as_stored(await connection.call(action.tool, dict(action.arguments)))
         except (ToolFailed, ServerDown) as exc:
             return ActionResult(False, str(exc))
         return ActionResult(True, result if isinstance(result, str) else _json(result))
@@ -104,7 +104,7 @@ class McpServers:
     async def _call(self, name: str, deps: ToolDeps, arguments: dict[str, Any]) -> Any:
         connection = self._connection(name)
         if connection.needs_confirmation(name):
-            return wait_for_confirmation(name, storable(arguments), deps)
+            return wait_for_confirmation(name, as_stored(arguments), deps)
         try:
             return await connection.call(name, arguments)
         except ServerDown as exc:

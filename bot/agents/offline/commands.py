@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.agents.prompt import is_chinese
+from memory.text import has_han
 
 _LONGEST_COMMAND = 400  # bounds the work of the patterns on hostile input
 _QUOTES = "'\"“”‘’「」『』《》`"
@@ -175,7 +175,7 @@ def command(text: str) -> Command | None:
             title = found.get("title", "").strip(_QUOTES + " 　")
             return Command(
                 kind=kind,
-                chinese=is_chinese(text),
+                chinese=has_han(text),
                 ref=found.get("ref", "").strip(),
                 tags=_tags(found.get("tags", "") or found.get("tags_before", "")),
                 title=title[:1].upper() + title[1:],

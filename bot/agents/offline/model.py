@@ -16,10 +16,11 @@ from bot.agents.offline.commands import Command, command
 from bot.agents.offline.guide import HELP
 from bot.agents.offline.notes import Call, Returned
 from bot.agents.outcomes import not_done, told
-from bot.agents.prompt import MEMORY_AWAY, is_chinese
+from bot.agents.prompt import MEMORY_AWAY
 from bot.agents.quotation import without_material
 from bot.agents.tools.tool import ERROR
 from bot.languages import Language
+from memory.text import has_han
 
 _AWAY_EN = (
     "My memory cannot be reached right now, so I see only this message. What you write is kept and "
@@ -51,7 +52,7 @@ class Situation:
 
     @property
     def chinese(self) -> bool:
-        return is_chinese(self.question)
+        return has_han(self.question)
 
 
 class OfflineModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bot.agents.prompt import one_line
+from bot.agents.prompt import short_name
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool
@@ -158,7 +158,7 @@ async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> str:
 def _own(deps: ToolDeps) -> AgentMemoryContext:
     """The turn's context when it may reach notes at all."""
     if not deps.context.speaks_for_self:
-        owner = one_line(deps.prompt.subject) or "another person"
+        owner = short_name(deps.prompt.subject) or "another person"
         raise ToolFailed(
             f"Notes of {owner} can be used only by {owner}, asking without mentioning anybody "
             "else. Nothing was read or changed. Say so, and do not try again."

@@ -18,6 +18,7 @@ from memory.errors import (
     StoreUnavailable,
     WorkingMemoryTooLarge,
 )
+from memory.text import storable
 
 _LONGEST_RESULT = 24_000
 
@@ -29,7 +30,7 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any
     """
     record: dict[str, Any] = {
         "name": tool.name,
-        "arguments": storable({k: v for k, v in arguments.items() if v is not None}),
+        "arguments": as_stored({k: v for k, v in arguments.items() if v is not None}),
         "result": "The call was interrupted.",
         "ok": False,
         "ms": 0,
@@ -38,12 +39,12 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any
     started = time.perf_counter()
     try:
         result = await _called(tool, arguments, deps)
-        record |= {"result": storable(result), "ok": True}
+        record |= {"result": as_stored(result), "ok": True}
     except StoreError as exc:
         record["result"] = explained(exc)
         raise ToolFailed(explained(exc)) from exc
     except ToolFailed as exc:
-        record["result"] = storable(str(exc))
+        record["result"] = as_stored(str(exc))
         raise
     finally:
         record["ms"] = round((time.perf_counter() - started) * 1000)
@@ -55,7 +56,7 @@ async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
     who pressed its button has confirmed exactly that."""
     if tool.reads or not deps.words_of_model:
         return await tool.call(deps, arguments)
-    given = storable({key: value for key, value in arguments.items() if value is not None})
+    given = as_stored({key: value for key, value in arguments.items() if value is not None})
     return wait_for_confirmation(tool.name, given, deps, await _about(tool, given, deps))
 
 
@@ -96,7 +97,7 @@ def explained(error: StoreError) -> str:
             return "Error: the memory refused this. Nothing was changed. Tell the person so."
 
 
-def storable(value: Any) -> Any:
+def as_stored(value: Any) -> Any:
     """`value` as JSON that Postgres can keep: no NUL, no lone surrogates, long texts cut."""
     jsonable = to_jsonable_python(
         value, fallback=str, serialize_unknown=True, inf_nan_mode="null", bytes_mode="base64"
@@ -107,15 +108,10 @@ def storable(value: Any) -> Any:
 def _cleaned(value: Any) -> Any:
     match value:
         case str():
-            return clean_text(value)[:_LONGEST_RESULT]
+            return storable(value)[:_LONGEST_RESULT]
         case dict():
-            return {clean_text(str(key)): _cleaned(item) for key, item in value.items()}
+            return {storable(str(key)): _cleaned(item) for key, item in value.items()}
         case list():
             return [_cleaned(item) for item in value]
         case _:
             return value
-
-
-def clean_text(text: str) -> str:
-    """`text` without what a database or JSON cannot carry."""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
