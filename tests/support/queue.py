@@ -26,6 +26,14 @@ async def job_table(url: str, *, size: int = 4) -> AsyncIterator[JobTable]:
         yield JobTable(pool)
 
 
+async def _begun(consumer: Consumer, work: asyncio.Task[None]) -> None:
+    """Returns when the worker is registered, or has failed to be."""
+    for _ in range(2000):
+        if consumer._presence.worker or work.done():
+            return
+        await asyncio.sleep(0.01)
+
+
 @asynccontextmanager
 async def working(
     url: str,
@@ -45,6 +53,7 @@ async def working(
         task = asyncio.create_task(consumer.work(stop))
         try:
             async with asyncio.timeout(within_s):
+                await _begun(consumer, task)
                 yield consumer
         finally:
             stop.set()
