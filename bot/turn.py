@@ -199,7 +199,7 @@ async def _mark(
     spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
     quiet = quietens(turn.question)
     with stage("memory_save"):
-        _, more = await services.store.mark_sent_and_tell(
+        _, result = await services.store.mark_sent_and_tell(
             turn.context,
             turn_id=turn.id,
             chunk=chunk,
@@ -209,7 +209,7 @@ async def _mark(
             then=lease.ending() if lease else None,
         )
     if lease and services.store.joins:
-        lease.ended(more)
+        lease.ended(result)
 
 
 def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> None:

@@ -44,7 +44,9 @@ declare
   of_the_owner constant text[] := '{
     public.enable_vectors,
     feishu_bot.enqueue_event, feishu_bot.prune_inbox,
-    feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.claim_jobs, feishu_bot.end_job,
+    feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.close_places,
+    feishu_bot.worker_with_room, feishu_bot.job_told, feishu_bot.claim_jobs, feishu_bot.end_job,
+    feishu_bot.end_and_take,
     feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.gone_workers, feishu_bot.take_over,
     feishu_bot.work_round, feishu_bot.defer_tending,
     feishu_bot.free_queueing_lock, feishu_bot.is_job_of_person, feishu_bot.forget_in_queue,

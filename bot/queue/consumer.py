@@ -1,8 +1,9 @@
 """Takes jobs from the queue and ends them: many at a time, in order per lock.
 
-A job's end is written until it is written: a database that is away keeps the end waiting, not the
-conversation silent for good. What a worker held when it died, or lost sight of, is handed back
-within seconds. Nothing is asked of the database when nothing is known to wait.
+Most jobs are handed to a worker by who accepts them; the others it takes. A job's end is written
+until it is written: a database that is away keeps the end waiting, not the conversation silent for
+good. What a worker held when it died, or lost sight of, is handed back within seconds. Nothing is
+asked of the database when nothing is known to wait.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import structlog
 from bot.ending import ended
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Again, Dead, Job, after_failure
-from bot.queue.presence import Presence
-from bot.queue.table import JobTable, Round, ending
+from bot.queue.presence import Hearing, Presence
+from bot.queue.table import JobTable, Round, ending, taken
 from memory.rpc import Statement
 
 log = structlog.get_logger()
@@ -35,21 +36,23 @@ class Lease:
     """A job while this worker has it.
 
     Who ends the job together with the last thing it does, in one transaction, runs `ending()` there
-    and then calls `ended` with its result.
+    and then calls `ended` with its result. `take` is given the next job of the lock.
     """
 
     job: Job
     worker: int
+    take: Callable[[Job], None]
     is_over: bool = False
-    more: bool = False
 
     def ending(self) -> Statement:
         """The statement that ends the job."""
         return ending(self.job, self.worker)
 
-    def ended(self, more: object) -> None:
-        """The job has ended; `more`: another of its lock waits."""
-        self.is_over, self.more = True, bool(more)
+    def ended(self, result: object) -> None:
+        """The job has ended with what that statement gave."""
+        self.is_over = True
+        if following := taken(result):
+            self.take(following)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +88,15 @@ class Consumer:
         self._grace_s = grace_s
         self._clock = clock
         self._running: dict[int, asyncio.Task[None]] = {}
+        self._places = asyncio.Semaphore(concurrency)
         self._news = asyncio.Event()
+        self._closing = False
         self._claiming = asyncio.Lock()
         self._suspects: frozenset[int] = frozenset()
-        self._presence = Presence(database_url, self._news.set)
+        self._missing: frozenset[int] = frozenset()
+        self._handed_back: set[int] = set()
+        hearing = Hearing(self._news.set, self._handed)
+        self._presence = Presence(database_url, hearing, places=concurrency)
 
     async def work(self, stop: asyncio.Event) -> None:
         """Works until `stop` is set. Then running jobs have `grace_s` to end; the others are handed
@@ -133,26 +141,35 @@ class Consumer:
         await asyncio.wait({stopped, news}, return_when=asyncio.FIRST_COMPLETED)
         news.cancel()
 
+    def _handed(self, job: Job) -> None:
+        """The job was given to this worker, and may have been given up as missing since then."""
+        if job.id not in self._running and job.id not in self._handed_back:
+            self._start(job)
+
     def _start(self, job: Job) -> None:
-        task = asyncio.create_task(self._do(Lease(job, self._presence.worker)))
+        task = asyncio.create_task(self._do(Lease(job, self._presence.worker, self._start)))
         self._running[job.id] = task
         task.add_done_callback(lambda _: self._running.pop(job.id, None))
 
     async def _do(self, lease: Lease) -> None:
         """One job from its beginning to its written end."""
-        outcome: Again | Dead | None = None
+        outcome = Again(0.0) if self._closing else await self._outcome(lease)
+        if not lease.is_over:
+            await self._write_end(lease, outcome)
+
+    async def _outcome(self, lease: Lease) -> Again | Dead | None:
+        """What became of the job; None: it is done."""
         try:
-            await self._handlers.handle(lease)
+            async with self._places:  # two that hand over at once may mean the same last place
+                await self._handlers.handle(lease)
         except asyncio.CancelledError:
-            outcome = Again(0.0)
+            return Again(0.0)
         except Exception as exc:  # noqa: BLE001  whatever it was, the job must not stay in hand
             outcome = after_failure(lease.job, exc, self._clock())
             if isinstance(outcome, Dead):
                 await self._give_up(lease.job, outcome)
-        if not lease.is_over:
-            await self._write_end(lease, outcome)
-        if lease.more:
-            self._news.set()
+            return outcome
+        return None
 
     async def _give_up(self, job: Job, dead: Dead) -> None:
         try:
@@ -179,10 +196,10 @@ class Consumer:
                 lease.ended(await self._table.end(lease.job, lease.worker))
             case Again():
                 await self._table.again(lease.job, lease.worker, outcome)
-                lease.ended(True)  # its place may be free for another of its lock
+                self._news.set()  # its place may be free for another of its lock
             case Dead():
                 await self._table.fail(lease.job, lease.worker, outcome)
-                lease.ended(True)
+                self._news.set()
 
     async def _make_rounds(self) -> None:
         """Once a second: says that the worker is alive, and sees what stands still."""
@@ -198,7 +215,11 @@ class Consumer:
     async def _look(self) -> Round:
         async with self._claiming:
             room = max(0, self._concurrency - len(self._running))
-            found = await self._table.look_round(self._presence.worker, self._running, room)
+            found = await self._table.look_round(
+                self._presence.worker, self._running, room, self._missing
+            )
+            self._missing = found.missing
+            self._handed_back |= found.handed_back
             for job in found.jobs:
                 self._start(job)
         return found
@@ -207,8 +228,8 @@ class Consumer:
         if not found.known:
             await self._come_back()
         self._handlers.counted(found.workers)
-        if found.lost:
-            log.warning("queue.handed_back", jobs=found.lost)
+        if found.handed_back:
+            log.warning("queue.handed_back", jobs=len(found.handed_back))
         # Gone twice in a row: a session that was only interrupted has come back by then.
         suspects = frozenset(found.suspects)
         gone, self._suspects = suspects & self._suspects, suspects
@@ -216,7 +237,7 @@ class Consumer:
         if taken:
             self._handlers.took_over(taken)
             log.warning("queue.took_over", jobs=taken)
-        if found.lost or taken:
+        if found.handed_back or taken:
             self._news.set()
 
     async def _come_back(self) -> None:
@@ -228,7 +249,11 @@ class Consumer:
         self._news.set()
 
     async def _finish(self) -> None:
-        """Lets what runs come to its end, hands back what does not."""
+        """Lets what runs come to its end, hands back what does not; so is what still comes."""
+        self._closing = True
+        with contextlib.suppress(QueueUnavailable, TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                await self._table.close_places(self._presence.worker)
         if self._running:
             await asyncio.wait(set(self._running.values()), timeout=self._grace_s)
         left = set(self._running.values())

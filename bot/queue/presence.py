@@ -1,20 +1,26 @@
-"""A worker's session with the queue's database: it hears of new jobs, and is known to be alive.
+"""A worker's session with the queue's database: it is handed jobs, and is known to be alive.
 
 The session holds a lock that Postgres frees the moment the worker is gone, however it went. That is
-how the others know whose jobs to take over. A transaction pooler gives no session: then the worker
-is known by its heartbeats alone, and looks for jobs instead of hearing of them.
+how the others know whose jobs to take over. Who accepts an event gives the job to a worker with
+room for it, over a channel whose name the worker has made up; else all are told that there is one.
+A transaction pooler gives no session: then the worker is known by its heartbeats alone, and looks
+for jobs instead of hearing of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from bot.queue.inbox import QUEUE, QueueUnavailable
+from bot.queue.jobs import Job
 from memory.backends.postgres import has_sessions
 from memory.migrations import SCHEMA
 
@@ -23,14 +29,26 @@ _CONNECT_S = 5
 _IDLE_S, _INTERVAL_S, _PROBES = 10, 5, 3
 
 Session = psycopg.AsyncConnection[Any]
+Notification = tuple[str, str]  # channel, payload
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What is done with what is heard: `news`, there is a job to take; `handed`, here is one."""
+
+    news: Callable[[], None]
+    handed: Callable[[Job], None]
 
 
 class Presence:
-    """One worker. `on_news` is called when a job was added; `lost` is set when the session is."""
+    """One worker with so many `places` for jobs. `lost` is set when its session is."""
 
-    def __init__(self, database_url: str, on_news: Callable[[], None]) -> None:
+    def __init__(self, database_url: str, hearing: Hearing, *, places: int) -> None:
         self._database_url = database_url
-        self._on_news = on_news
+        self._hearing = hearing
+        self._places = places
+        self._channel = ""
+        self._early: list[Notification] = []
         self._session: Session | None = None
         self.worker = 0
         self.lost = asyncio.Event()
@@ -50,6 +68,8 @@ class Presence:
             raise QueueUnavailable(type(exc).__name__) from exc
         known, self.worker = self.worker, worker
         self.lost.clear()
+        self._hear(self._early)
+        self._readable()  # what came with the answer makes no socket readable again
         return known in (0, self.worker)
 
     async def end(self) -> None:
@@ -68,37 +88,49 @@ class Presence:
         )
 
     async def _register(self, session: Session) -> int:
-        has_session = has_sessions(self._database_url)
-        cursor = await session.execute(
-            f"select {SCHEMA}.begin_work(%s, %s)".encode(), (self.worker, has_session)
-        )
-        row = await cursor.fetchone()
-        if has_session:
-            await session.execute(f'listen "procrastinate_queue_v1#{QUEUE}"'.encode())
-            self._listen(session)
-        else:
+        if not has_sessions(self._database_url):
+            worker = await self._begin(session, has_session=False)
             session.pgconn.finish()
-        return int(row[0]) if row else 0
-
-    def _listen(self, session: Session) -> None:
+            return worker
+        self._channel, self._early = f"worker_{secrets.token_hex(16)}", []
+        session.add_notify_handler(lambda n: self._early.append((n.channel, n.payload)))
+        for channel in (f"procrastinate_queue_v1#{QUEUE}", self._channel):
+            await session.execute(f'listen "{channel}"'.encode())
+        worker = await self._begin(session, has_session=True)
         self._session = session
         asyncio.get_running_loop().add_reader(session.pgconn.socket, self._readable)
+        return worker
+
+    async def _begin(self, session: Session, *, has_session: bool) -> int:
+        """From here on jobs may be handed to the worker."""
+        cursor = await session.execute(
+            f"select {SCHEMA}.begin_work(%s, %s, %s, %s)".encode(),
+            (self.worker, has_session, self._places, self._channel),
+        )
+        row = await cursor.fetchone()
+        return int(row[0]) if row else 0
 
     def _readable(self) -> None:
         """Notifications, or the end of the connection. Nothing else is asked over this session."""
         if self._session is None:
             return
+        heard: list[Notification] = []
         try:
             self._session.pgconn.consume_input()
-            news = False
-            while self._session.pgconn.notifies():
-                news = True
+            while one := self._session.pgconn.notifies():
+                heard.append((one.relname.decode(), one.extra.decode()))
         except psycopg.OperationalError:
             self._leave()
             self.lost.set()
-        else:
-            if news:
-                self._on_news()
+        self._hear(heard)
+
+    def _hear(self, notifications: list[Notification]) -> None:
+        for channel, payload in notifications:
+            if channel == self._channel:
+                number, _, rest = payload.partition(" ")
+                self._hearing.handed(Job(id=int(number), attempt=1, **json.loads(rest)))
+            else:
+                self._hearing.news()
 
     def _leave(self) -> None:
         session, self._session = self._session, None

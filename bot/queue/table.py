@@ -32,14 +32,15 @@ _WITHIN_S = 5.0
 class Round:
     """What a worker is told about once a second.
 
-    `known`: the worker is still registered; `jobs`: what it took; `lost`: so many of its jobs were
-    in nobody's hands and are handed back; `suspects`: workers whose jobs stand still; `workers`:
-    how many work, this one included.
+    `known`: the worker is still registered; `jobs`: what it took; `missing`: ids of jobs of its own
+    that are not in its hands; `handed_back`: those that were missing before; `suspects`: workers
+    whose jobs stand still; `workers`: how many work, this one included.
     """
 
     known: bool
     jobs: tuple[Job, ...]
-    lost: int
+    missing: frozenset[int]
+    handed_back: frozenset[int]
     suspects: tuple[int, ...]
     workers: int = 1
 
@@ -55,9 +56,9 @@ class JobTable:
         rows = await self._value("claim_jobs", worker, QUEUE, most)
         return [Job(**row) for row in rows]
 
-    async def end(self, job: Job, worker: int) -> bool:
-        """The job is done and goes; whether another of its lock waits."""
-        return bool(await self._value("end_job", job.id, worker))
+    async def end(self, job: Job, worker: int) -> Any:
+        """The job is done and goes; `taken` says which the worker has instead."""
+        return await self._value("end_and_take", job.id, worker)
 
     async def again(self, job: Job, worker: int, after: Again) -> None:
         """Puts the job back, to be taken after the pause."""
@@ -68,12 +69,24 @@ class JobTable:
         """The job stays as failed; `dead.reason` is a kind, without text of anybody."""
         await self._value("fail_job", job.id, worker, dead.reason)
 
-    async def look_round(self, worker: int, running: Collection[int], room: int) -> Round:
-        """The worker is alive, has the jobs `running` in its hands and takes up to `room` more."""
-        row = await self._value("work_round", worker, QUEUE, sorted(running), room)
-        jobs = tuple(Job(**job) for job in row["jobs"])
-        suspects = tuple(row["suspects"])
-        return Round(row["known"], jobs, row["lost"], suspects, row.get("workers", 1))
+    async def look_round(
+        self, worker: int, running: Collection[int], room: int, missing: Collection[int]
+    ) -> Round:
+        """The worker is alive, has the jobs `running` in its hands and takes up to `room` more;
+        of those `missing` the last time, what still is goes back to the queue."""
+        row = await self._value("work_round", worker, QUEUE, sorted(running), room, sorted(missing))
+        return Round(
+            known=row["known"],
+            jobs=tuple(Job(**job) for job in row["jobs"]),
+            missing=frozenset(row["missing"]),
+            handed_back=frozenset(row["handed_back"]),
+            suspects=tuple(row["suspects"]),
+            workers=row["workers"],
+        )
+
+    async def close_places(self, worker: int) -> None:
+        """The worker is handed no more jobs."""
+        await self._value("close_places", worker)
 
     async def take_over(self, workers: Sequence[int]) -> int:
         """Hands back the jobs of workers that are still gone; returns how many."""
@@ -117,4 +130,9 @@ class JobTable:
 
 def ending(job: Job, worker: int) -> Statement:
     """What `JobTable.end` does, to be run in a transaction of the memory's."""
-    return Statement(f"select {SCHEMA}.end_job(%s, %s)", (job.id, worker))
+    return Statement(f"select {SCHEMA}.end_and_take(%s, %s)", (job.id, worker))
+
+
+def taken(row: Any) -> Job | None:
+    """The next job of the lock, which the worker has then, by the result of `ending`."""
+    return Job(**row) if row else None

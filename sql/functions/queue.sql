@@ -1,19 +1,44 @@
 -- Purpose: what is done with the queue and the inbox in front of it. Its jobs are Procrastinate's.
 
--- Accepts an event once: the idempotency key and the job in one statement.
+-- Accepts an event once: the idempotency key and the job in one transaction.
 -- Returns the job's id, or null when the event was accepted before.
+-- The job is handed to a worker that has room for it, `doing` from the beginning and with all it
+-- holds, if nothing of its lock waits or runs. Otherwise it waits and the workers are told so: no
+-- worker has a session or a free place, or the job is longer than a notification may be (8000 bytes).
 create or replace function feishu_bot.enqueue_event(
   p_key text, p_queue text, p_task text, p_lock text, p_args jsonb
 ) returns bigint
-language sql volatile security invoker set search_path = feishu_bot
+language plpgsql volatile security invoker set search_path = feishu_bot
 as $$
-  with fresh as (
-    insert into feishu_bot.inbox (key) values (p_key) on conflict do nothing returning key
-  )
-  select (procrastinate_defer_jobs_v1(array[
+declare
+  v_told text := jsonb_build_object('task', p_task, 'lock', p_lock, 'args', p_args)::text;
+  v_worker bigint;
+  v_channel text;
+  v_job bigint;
+begin
+  insert into inbox (key) values (p_key) on conflict do nothing;
+  if not found then
+    return null;
+  end if;
+  if octet_length(v_told) < 7900 and not exists (
+    select from procrastinate_jobs o where o.lock = p_lock and o.status in ('todo', 'doing'))
+  then
+    select f.worker_id, f.channel into v_worker, v_channel from worker_with_room() f;
+  end if;
+  if v_worker is not null then
+    insert into procrastinate_jobs (queue_name, task_name, lock, args, status, worker_id)
+    values (p_queue, p_task, p_lock, p_args, 'doing', v_worker)
+    on conflict (lock) where status = 'doing' do nothing  -- one of its lock has just begun
+    returning id into v_job;
+  end if;
+  if v_job is not null then
+    perform pg_notify(v_channel, v_job || ' ' || v_told);
+    return v_job;
+  end if;
+  return (procrastinate_defer_jobs_v1(array[
     row(p_queue, p_task, 0, p_lock, null, p_args, null)::procrastinate_job_to_defer_v1
-  ]))[1]
-  from fresh
+  ]))[1];
+end
 $$;
 
 -- Forgets idempotency keys older than p_hours (Feishu's last retry comes after 7.1 hours), and workers
@@ -136,7 +161,7 @@ as $$
         from (select spool_state(0) as state) s)
   from procrastinate_jobs j
   left join lateral (select min(e.at) as at from procrastinate_events e
-                     where e.job_id = j.id and e.type = 'deferred') e on true
+                     where e.job_id = j.id and e.type in ('deferred', 'deferred_for_retry')) e on true
 $$;
 
 -- Tables of this schema without row-level security.

@@ -10,7 +10,11 @@ language sql immutable security invoker set search_path = ''
 as $$ select 1718973799 $$;
 
 -- Registers a worker, or takes up again the session of one that is still registered. Returns its id.
-create or replace function feishu_bot.begin_work(p_worker bigint, p_session boolean) returns bigint
+-- With a session up to p_places jobs are handed to it over p_channel, to which it listens already.
+drop function if exists feishu_bot.begin_work(bigint, boolean);
+create or replace function feishu_bot.begin_work(
+  p_worker bigint, p_session boolean, p_places integer default 0, p_channel text default ''
+) returns bigint
 language plpgsql security invoker set search_path = feishu_bot
 as $$
 declare
@@ -26,11 +30,48 @@ begin
     insert into procrastinate_workers default values returning id into v_worker;
     if p_session then
       perform pg_advisory_lock(worker_lock(), v_worker::integer);
-      insert into session_workers (worker_id) values (v_worker);
     end if;
+  end if;
+  if p_session then
+    insert into session_workers (worker_id, places, channel)
+    values (v_worker, p_places, p_channel)
+    on conflict (worker_id) do update set places = p_places, channel = p_channel;
   end if;
   return v_worker;
 end
+$$;
+
+-- The worker is on its way out: it is handed no more jobs.
+create or replace function feishu_bot.close_places(p_worker bigint) returns void
+language sql volatile security invoker set search_path = feishu_bot
+as $$ update session_workers set places = 0 where worker_id = p_worker $$;
+
+-- The worker to hand a job to: alive, and with the largest share of its places free; null when there
+-- is none. It cannot be taken for gone before this transaction ends. Whether its session lives is
+-- asked with a shared lock, so that those who ask at the same time do not stand for it.
+create or replace function feishu_bot.worker_with_room(out worker_id bigint, out channel text)
+language plpgsql volatile security invoker set search_path = feishu_bot
+as $$
+begin
+  select w.id, s.channel into worker_id, channel
+  from session_workers s
+  join procrastinate_workers w on w.id = s.worker_id
+  cross join lateral (select count(*) as jobs from procrastinate_jobs j
+                      where j.worker_id = s.worker_id and j.status = 'doing') busy
+  where s.places > busy.jobs and w.last_heartbeat > now() - interval '8 seconds'
+    and not pg_try_advisory_xact_lock_shared(worker_lock(), s.worker_id::integer)
+  order by busy.jobs::real / s.places, random()
+  limit 1
+  for key share of w skip locked;
+end
+$$;
+
+-- A job as its worker is told of it.
+create or replace function feishu_bot.job_told(j feishu_bot.procrastinate_jobs) returns jsonb
+language sql immutable security invoker set search_path = ''
+as $$
+  select jsonb_build_object(
+    'id', j.id, 'task', j.task_name, 'args', j.args, 'lock', j.lock, 'attempt', j.attempts + 1)
 $$;
 
 -- Takes up to p_most jobs that may run now.
@@ -56,11 +97,9 @@ begin
   ), taken as (
     update procrastinate_jobs j set status = 'doing', worker_id = p_worker
     from first where j.id = first.id
-    returning j.id, j.task_name, j.args, j.lock, j.attempts, j.priority
+    returning j.id, j.priority, job_told(j) as told
   )
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'id', t.id, 'task', t.task_name, 'args', t.args, 'lock', t.lock, 'attempt', t.attempts + 1
-  ) order by t.priority desc, t.id), '[]') into v_jobs
+  select coalesce(jsonb_agg(t.told order by t.priority desc, t.id), '[]') into v_jobs
   from taken t;
   return v_jobs;
 exception when unique_violation then
@@ -68,7 +107,7 @@ exception when unique_violation then
 end
 $$;
 
--- The job is done. Returns whether another of its lock waits; null when it was not this worker's.
+-- For workers of the version before `end_and_take`.
 create or replace function feishu_bot.end_job(p_id bigint, p_worker bigint) returns boolean
 language plpgsql security invoker set search_path = feishu_bot
 as $$
@@ -81,6 +120,35 @@ begin
     return null;
   end if;
   return exists (select from procrastinate_jobs j where j.lock = v_lock and j.status = 'todo');
+end
+$$;
+
+-- The job is done, unless it was not this worker's. Whoever ends it takes the next of its lock:
+-- returned is that job as `claim_jobs` gives it, or null.
+create or replace function feishu_bot.end_and_take(p_id bigint, p_worker bigint) returns jsonb
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+declare
+  v_lock text;
+  v_next bigint;
+  v_job jsonb;
+begin
+  delete from procrastinate_jobs where id = p_id and worker_id = p_worker and status = 'doing'
+  returning lock into v_lock;
+  if v_lock is null then
+    return null;
+  end if;
+  select j.id into v_next from procrastinate_jobs j
+  where j.lock = v_lock and j.status = 'todo'
+  order by j.priority desc, j.id limit 1
+  for update skip locked;
+  if v_next is null then
+    return null;
+  end if;
+  update procrastinate_jobs j set status = 'doing', worker_id = p_worker
+  where j.id = v_next and (j.scheduled_at is null or j.scheduled_at <= now())
+  returning job_told(j) into v_job;
+  return v_job;
 end
 $$;
 
@@ -131,7 +199,8 @@ as $$
                                             then interval '14 seconds' else interval '1 minute' end
          or (s.worker_id is not null and not exists (
                select from pg_catalog.pg_locks l
-               where l.locktype = 'advisory' and l.granted and l.objsubid = 2
+               where l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and l.granted
+                 and l.objsubid = 2
                  and l.classid = worker_lock()::oid and l.objid = s.worker_id::oid
                  and l.database = (select d.oid from pg_catalog.pg_database d
                                    where d.datname = current_database()))))
@@ -162,27 +231,38 @@ begin
 end
 $$;
 
--- A worker's heartbeat. Takes up to p_most jobs, and hands back those of its own that are not in its
--- hands (p_running): their beginning or their end was lost on the way.
+-- A worker's heartbeat. Takes up to p_most jobs. Names as `missing` those of its own that are not in
+-- its hands (p_running): their beginning or their end was lost, or is still on its way. So only those
+-- that were missing before (p_missing) are handed back; null: all of them.
+drop function if exists feishu_bot.work_round(bigint, text, bigint[], integer);
 create or replace function feishu_bot.work_round(
-  p_worker bigint, p_queue text, p_running bigint[], p_most integer
+  p_worker bigint, p_queue text, p_running bigint[], p_most integer,
+  p_missing bigint[] default null
 ) returns jsonb
 language plpgsql security invoker set search_path = feishu_bot
 as $$
 declare
   v_known boolean;
-  v_lost integer;
+  v_lost bigint[];
 begin
   update procrastinate_workers set last_heartbeat = now()
   where id = p_worker and last_heartbeat < now() - interval '3 seconds';
   v_known := exists (select from procrastinate_workers w where w.id = p_worker);
-  update procrastinate_jobs
-  set status = 'todo', worker_id = null, attempts = attempts + 1, scheduled_at = null
-  where worker_id = p_worker and status = 'doing' and not (id = any (p_running));
-  get diagnostics v_lost = row_count;
+  with handed_back as (
+    update procrastinate_jobs
+    set status = 'todo', worker_id = null, attempts = attempts + 1, scheduled_at = null
+    where worker_id = p_worker and status = 'doing' and not (id = any (p_running))
+      and (p_missing is null or id = any (p_missing))
+    returning id
+  )
+  select coalesce(array_agg(id), '{}') into v_lost from handed_back;
   return jsonb_build_object(
     'known', v_known,
-    'lost', v_lost,
+    'lost', cardinality(v_lost),
+    'handed_back', to_jsonb(v_lost),
+    'missing', (select coalesce(jsonb_agg(j.id), '[]') from procrastinate_jobs j
+                where j.worker_id = p_worker and j.status = 'doing'
+                  and not (j.id = any (p_running))),
     'jobs', case when v_known and p_most > 0 then claim_jobs(p_worker, p_queue, p_most) else '[]' end,
     'suspects', (select coalesce(jsonb_agg(g), '[]') from gone_workers(p_worker) g),
     'workers', (select count(*) from procrastinate_workers w

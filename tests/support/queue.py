@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
 
 from bot.ending import ended
 from bot.queue.consumer import Consumer, Handlers, Lease
+from bot.queue.inbox import Inbox
 from bot.queue.jobs import Job
+from bot.queue.presence import Hearing, Presence
 from bot.queue.table import JobTable
 from memory.backends.postgres import connection_pool
 
@@ -24,6 +29,11 @@ async def job_table(url: str, *, size: int = 4) -> AsyncIterator[JobTable]:
     """The table of the queue in the database `url`."""
     async with connection_pool(url, size=size) as pool:
         yield JobTable(pool)
+
+
+def idle_presence(url: str, *, places: int = 0) -> Presence:
+    """A worker that is there and does nothing with what it hears."""
+    return Presence(url, Hearing(lambda: None, lambda _: None), places=places)
 
 
 async def _begun(consumer: Consumer, work: asyncio.Task[None]) -> None:
@@ -44,9 +54,10 @@ async def working(
     give_up: Callable[[Job, str], Awaitable[None]] = _unanswered,
     took_over: Callable[[int], None] = lambda _: None,
     within_s: float = 20,
+    stop: asyncio.Event | None = None,
 ) -> AsyncIterator[Consumer]:
-    """A worker at work; the body has `within_s` seconds."""
-    stop = asyncio.Event()
+    """A worker at work, until `stop` or the end of the body, which has `within_s` seconds."""
+    stop = stop or asyncio.Event()
     async with job_table(url) as table:
         handlers = Handlers(handle, give_up, took_over)
         consumer = Consumer(table, url, handlers, concurrency=concurrency, grace_s=grace_s)
@@ -59,3 +70,43 @@ async def working(
             stop.set()
             await asyncio.wait({task}, timeout=grace_s + 5)
             await ended([task])
+
+
+async def enqueue(url: str, *texts: str, lock: str | None = None) -> None:
+    """One event each; those without `lock` may run side by side."""
+
+    def put() -> None:
+        inbox = Inbox(url)
+        for text in texts:
+            inbox.enqueue(text, {"text": text}, lock=lock, received_ms=1_800_000_000_000)
+        inbox.close()
+
+    await asyncio.to_thread(put)
+
+
+def text_of(lease: Lease) -> str:
+    """The text of an event of `enqueue`."""
+    text: str = lease.job.args["payload"]["text"]
+    return text
+
+
+async def rows(url: str, columns: str = "status") -> list[Any]:
+    """The jobs, in the order of their ids."""
+    query = f"select {columns} from feishu_bot.procrastinate_jobs order by id"
+    return await asyncio.to_thread(fetch, url, query)
+
+
+def fetch(url: str, query: str) -> list[Any]:
+    """The rows of a query; of one column its values."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        found = connection.execute(query.encode()).fetchall()
+    return [row[0] if len(row) == 1 else row for row in found]
+
+
+async def until(condition: Callable[[str], Awaitable[Any]], url: str, wanted: object) -> None:
+    """Returns when what `condition` gives is `wanted`; the test has a time limit."""
+    for _ in range(1500):
+        if await condition(url) == wanted:
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"never {wanted!r}")

@@ -3,55 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import psycopg
 import pytest
 
 from bot.queue.consumer import ROUND_S, Lease
-from bot.queue.inbox import QUEUE, Inbox
+from bot.queue.inbox import QUEUE
 from bot.queue.jobs import Job, Later
-from bot.queue.presence import Presence
-from tests.support.queue import job_table, working
+from tests.support.queue import (
+    enqueue,
+    fetch,
+    idle_presence,
+    job_table,
+    rows,
+    text_of,
+    until,
+    working,
+)
 
 pytestmark = pytest.mark.anyio
-
-
-async def enqueue(url: str, *texts: str, lock: str | None = None) -> None:
-    """One event each; those without `lock` may run side by side."""
-
-    def put() -> None:
-        inbox = Inbox(url)
-        for text in texts:
-            inbox.enqueue(text, {"text": text}, lock=lock, received_ms=1_800_000_000_000)
-        inbox.close()
-
-    await asyncio.to_thread(put)
-
-
-def text_of(lease: Lease) -> str:
-    text: str = lease.job.args["payload"]["text"]
-    return text
-
-
-async def rows(url: str, columns: str = "status") -> list[Any]:
-    query = f"select {columns} from feishu_bot.procrastinate_jobs order by id"
-    return await asyncio.to_thread(fetch, url, query)
-
-
-def fetch(url: str, query: str) -> list[Any]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        found = connection.execute(query.encode()).fetchall()
-    return [row[0] if len(row) == 1 else row for row in found]
-
-
-async def until(condition: Any, url: str, wanted: Any) -> None:
-    """Returns when what `condition` gives is `wanted`; the test has a time limit."""
-    for _ in range(1500):
-        if await condition(url) == wanted:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"never {wanted!r}")
 
 
 async def test_jobs_of_one_lock_run_in_order_and_others_beside_them(database_url: str) -> None:
@@ -210,7 +180,7 @@ async def test_the_jobs_of_a_worker_that_is_gone_are_taken_over_within_three_sec
         done.set()
 
     async with job_table(database_url) as table:
-        gone = Presence(database_url, lambda: None)
+        gone = idle_presence(database_url)
         await gone.begin()
         await enqueue(database_url, "m", lock="thread")
         assert len(await table.claim(gone.worker, 1)) == 1
@@ -276,6 +246,7 @@ async def test_what_a_lost_answer_took_is_handed_back(database_url: str) -> None
         done.set()
 
     async with working(database_url, handle) as consumer, job_table(database_url) as table:
+        await table.close_places(consumer._presence.worker)
         async with consumer._claiming:
             await enqueue(database_url, "m")
             assert len(await table.claim(consumer._presence.worker, 1)) == 1

@@ -18,7 +18,6 @@ from bot.queue.consumer import Lease
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.queue.jobs import TENDING_TASK, Later
 from bot.queue.operations import Forgotten, QueueOperations
-from bot.queue.presence import Presence
 from bot.queue.table import TENDING_AT_ONCE
 from bot.services import Services
 from bot.settings import Settings
@@ -32,7 +31,7 @@ from memory.store import MemoryStore
 from tests.support.card_platform import CardPlatform
 from tests.support.exchanges import exchange
 from tests.support.people import Group
-from tests.support.queue import Handle, job_table, working
+from tests.support.queue import Handle, idle_presence, job_table, working
 
 pytestmark = pytest.mark.anyio
 
@@ -185,7 +184,7 @@ async def test_the_job_of_a_dead_worker_is_taken_over_beside_the_next_one(
 ) -> None:
     async with job_table(database_url) as table:
         await table.defer_tending(group.turn())
-        presence = Presence(database_url, lambda: None)
+        presence = idle_presence(database_url)
         await presence.begin()
         assert len(await table.claim(presence.worker, 1)) == 1
         await table.defer_tending(group.turn())
