@@ -94,7 +94,7 @@ class Presence:
             return worker
         self._channel, self._early = f"worker_{secrets.token_hex(16)}", []
         session.add_notify_handler(lambda n: self._early.append((n.channel, n.payload)))
-        for channel in (f"procrastinate_queue_v1#{QUEUE}", self._channel):
+        for channel in (f"feishu_bot_jobs_{QUEUE}", self._channel):
             await session.execute(f'listen "{channel}"'.encode())
         worker = await self._begin(session, has_session=True)
         self._session = session

@@ -14,14 +14,18 @@ declare
   v_told text := jsonb_build_object('task', p_task, 'lock', p_lock, 'args', p_args)::text;
   v_worker bigint;
   v_channel text;
+  v_follows boolean;
   v_job bigint;
 begin
   insert into inbox (key) values (p_key) on conflict do nothing;
   if not found then
     return null;
   end if;
-  if octet_length(v_told) < 7900 and not exists (
-    select from procrastinate_jobs o where o.lock = p_lock and o.status in ('todo', 'doing'))
+  -- Held until this ends: whoever ends that job sees this one, and takes it (`end_and_take`).
+  perform from procrastinate_jobs o where o.lock = p_lock and o.status = 'doing' for share;
+  v_follows := found;
+  if not v_follows and octet_length(v_told) < 7900 and not exists (
+    select from procrastinate_jobs o where o.lock = p_lock and o.status = 'todo')
   then
     select f.worker_id, f.channel into v_worker, v_channel from worker_with_room() f;
   end if;
@@ -35,11 +39,20 @@ begin
     perform pg_notify(v_channel, v_job || ' ' || v_told);
     return v_job;
   end if;
+  if not v_follows then
+    perform tell_workers(p_queue);
+  end if;
   return (procrastinate_defer_jobs_v1(array[
     row(p_queue, p_task, 0, p_lock, null, p_args, null)::procrastinate_job_to_defer_v1
   ]))[1];
 end
 $$;
+
+-- There is a job to take. (Procrastinate's own notification also tells of those that cannot be taken
+-- yet; it is heard by workers of the version before this one.)
+create or replace function feishu_bot.tell_workers(p_queue text) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$ begin perform pg_notify('feishu_bot_jobs_' || p_queue, ''); end $$;
 
 -- Forgets idempotency keys older than p_hours (Feishu's last retry comes after 7.1 hours), and workers
 -- that have gone without leaving a job.

@@ -281,6 +281,7 @@ begin
     p_queue, p_task, p_priority, 'tending ' || abs(hashtext(p_whose) % p_at_once),
     'tending ' || p_whose, p_args::jsonb, null
   )::procrastinate_job_to_defer_v1]);
+  perform tell_workers(p_queue);
   return true;
 exception when unique_violation then
   return false;

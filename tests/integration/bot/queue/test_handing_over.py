@@ -101,13 +101,35 @@ async def test_who_ends_a_job_has_the_next_of_its_lock_without_a_claim(
     async with working(database_url, handle) as consumer:
         await enqueue(database_url, "first", lock="thread")
         await begun.wait()
-        await enqueue(database_url, "second", "third", lock="thread")
-        await asyncio.sleep(0.1)  # it has looked at them in vain
+        await asyncio.sleep(0.1)  # its first look at the queue is over
         monkeypatch.setattr(consumer._table, "claim", None)
+        await enqueue(database_url, "second", "third", lock="thread")
         over.set()
         await until(rows, database_url, [])
 
     assert seen == ["first", "second", "third"]
+
+
+async def test_who_ends_a_job_waits_for_the_next_that_is_just_being_accepted(
+    database_url: str,
+) -> None:
+    """Neither could see the other otherwise, and the next would stand until somebody looks."""
+    presence = idle_presence(database_url, places=1)
+    await presence.begin()
+    await enqueue(database_url, "first", lock="thread")
+    accept = "select feishu_bot.enqueue_event('k', 'feishu', 'feishu.event', 'thread', '{}')"
+    end = f"select feishu_bot.end_and_take(1, {presence.worker})"
+    with psycopg.connect(database_url) as accepting:
+        accepting.execute(accept.encode())
+        ending = asyncio.create_task(asyncio.to_thread(fetch, database_url, end))
+        await asyncio.sleep(0.3)
+        assert not ending.done()
+        accepting.commit()
+        [following] = await ending
+
+    assert (following["id"], following["lock"]) == (2, "thread")
+    assert await rows(database_url, "id, status::text") == [(2, "doing")]
+    await presence.end()
 
 
 async def test_the_next_of_a_lock_is_not_taken_before_its_time(database_url: str) -> None:
