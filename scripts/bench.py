@@ -4,12 +4,14 @@ Real processes, started by their public commands (the one command; with --apart 
 `python -m bot.worker` one by one), embedded Postgres with normal durability, signed and encrypted
 events, a stand-in model that takes 300 ms. Feishu is answered by the load generator itself, which
 costs little; neither it nor the model counts as CPU of the bot. An answer that takes the model
-300 ms comes as an ordinary card even when it is streamed: a card to write on is opened later.
+300 ms comes as an ordinary card even when it is streamed: a card to write on is opened later. With
+--chunk-delay the model goes on writing, 60 pieces, and people see them in the card.
 
 Examples:
   scripts/bench                          everything, in about five minutes and 2 GB of /tmp
   scripts/bench --quick                  a first impression in about two minutes
   scripts/bench --only account --streaming off --seconds 30 --workers 2
+  scripts/bench --only account --streaming on --chunk-delay 0.05     answers that take three seconds
   scripts/bench --against ../main        this checkout beside another one, in alternating runs
   scripts/bench --only ack --only memory --json >numbers.json
 
@@ -49,7 +51,7 @@ from scripts.measuring.checkouts import ROOT, Checkout, NotACheckout, checkout_a
 from scripts.measuring.edge import measure_ack
 from scripts.measuring.figures import Failed, Figure, combined, compared
 from scripts.measuring.machine import describe_machine
-from scripts.measuring.people import MODEL_S
+from scripts.measuring.people import MODEL_S, long_answer
 from scripts.measuring.platform import StandIn
 from scripts.measuring.processes import (
     EXPECTED,
@@ -86,6 +88,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--quick", action="store_true", help="3 s per load, 100,000 messages")
     made.add_argument("--only", action="append", choices=MEASURES, help="may be repeated")
     made.add_argument("--streaming", choices=_MODES, default="both", help="replies (both)")
+    made.add_argument(
+        "--chunk-delay", type=_delay, default=0.0, help="s between pieces of an answer (0; to 1)"
+    )
     made.add_argument("--seconds", type=_seconds, help="of each load (10; 1 to 120)")
     made.add_argument("--messages", type=_messages, help="in the large memory (1,000,000)")
     made.add_argument(
@@ -145,7 +150,14 @@ async def _setting(
 ) -> AsyncIterator[Setting]:
     """The stand-ins for Feishu and the model run meanwhile."""
     stand_in, port = StandIn(), free_port()
-    slow = ("sandbox.model.model", "--port", str(port), "--delay", str(MODEL_S))
+    slow: tuple[str, ...] = (
+        *("sandbox.model.model", "--port", str(port)),
+        *("--delay", str(MODEL_S)),
+    )
+    if options.chunk_delay:
+        script = folder / "answers.json"
+        script.write_text(json.dumps(long_answer(options.chunk_delay)))
+        slow = (*slow, "--script", str(script))
     await stand_in.start()
     async with running("model", slow, folder, {}, this) as model:
         await until_said(model, "Chat Completions at")
@@ -159,6 +171,7 @@ async def _setting(
             messages=options.messages or (100_000 if options.quick else 1_000_000),
             workers=options.workers,
             apart=options.apart,
+            chunk_delay_s=options.chunk_delay,
         )
     await stand_in.stop()
 
@@ -213,6 +226,13 @@ def _seconds(text: str) -> float:
     value = float(text)
     if not 1 <= value <= 120:
         raise argparse.ArgumentTypeError("give 1 to 120 seconds")
+    return value
+
+
+def _delay(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError("give 0 to 1 seconds")
     return value
 
 

@@ -37,7 +37,8 @@ async def run(setting: Setting, checkout: Checkout, *, streaming: bool) -> Run:
     """One run. Raises `NotMeasured` when replies are not stored."""
     folder = setting.folder / checkout.label
     async with bot(setting, checkout, folder, streaming=streaming) as started:
-        processes, people = started.processes, People(setting.platform, started.port)
+        processes = started.processes
+        people = People(setting.platform, started.port, setting.model_s(streaming=streaming))
         await asyncio.sleep(_REST_S)
         resting = _held(processes)
         stored = _stored(folder)

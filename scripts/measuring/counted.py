@@ -38,7 +38,7 @@ async def count(setting: Setting, checkout: Checkout, *, streaming: bool) -> lis
         counting(server, folder, _part) as wire,
         bot(setting, checkout, folder, streaming=streaming, url=address(folder)) as started,
     ):
-        people = People(setting.platform, started.port)
+        people = People(setting.platform, started.port, setting.model_s(streaming=streaming))
         await people.talk(_PEOPLE, _WARM_UP_S)
         await asyncio.sleep(_TAIL_S)
         before, numbered = copy.deepcopy(wire.by_name), _transaction_number(server)

@@ -13,6 +13,8 @@ from scripts.measuring.figures import percentile
 from scripts.measuring.platform import StandIn
 
 MODEL_S = 0.3
+PIECES = 60
+_PIECE = "a dozen chr "  # the stand-in model streams twelve characters at a time
 _QUESTIONS = (
     "what did we decide about the launch?",
     "and who takes care of the press release, as far as you know?",
@@ -25,16 +27,17 @@ _numbers = itertools.count(1)
 
 @dataclass
 class Seen:
-    """What a number of people saw; times in seconds."""
+    """What a number of people saw; times in seconds. The model alone took `model_s`."""
 
     acks: list[float] = field(default_factory=list)
     replies: list[float] = field(default_factory=list)
     unanswered: int = 0
     took: float = 0.0
+    model_s: float = MODEL_S
 
     def overhead_ms(self, share: float) -> float:
         """Event sent → reply at Feishu, beyond the model's own time."""
-        return percentile([(s - MODEL_S) * 1000 for s in self.replies], share)
+        return percentile([(s - self.model_s) * 1000 for s in self.replies], share)
 
     def ack_ms(self, share: float) -> float:
         return percentile([s * 1000 for s in self.acks], share)
@@ -50,14 +53,16 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Those who talk to the bot at `port`; their replies arrive at `platform`."""
+    """Those who talk to the bot at `port`; their replies arrive at `platform`, and take the model
+    `model_s` each."""
 
     platform: StandIn
     port: int
+    model_s: float = MODEL_S
 
     async def talk(self, people: int, seconds: float) -> Seen:
         """Each asks, waits for the reply and asks again, for `seconds`."""
-        seen = Seen()
+        seen = Seen(model_s=self.model_s)
         started = time.perf_counter()
         async with asyncio.TaskGroup() as tasks:
             for number in range(people):
@@ -104,6 +109,12 @@ class People:
                 break
             seen.acks.append(await line.send(delivery(mention)))
         line.close()
+
+
+def long_answer(chunk_delay_s: float) -> dict[str, object]:
+    """What the stand-in model is told (`sandbox/model/model_script.py`) so that it writes `PIECES`
+    pieces for so long each; an answer that is not streamed comes whole."""
+    return {"rules": [{"text": _PIECE * PIECES, "chunk_delay_s": chunk_delay_s}]}
 
 
 def _conversation(person: str) -> Iterator[Mention]:

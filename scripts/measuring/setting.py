@@ -13,13 +13,15 @@ from psycopg import sql
 
 from memory import migrations
 from memory.backends import embedded
+from scripts.measuring.people import MODEL_S, PIECES
 from scripts.measuring.platform import StandIn
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """`folder` is thrown away afterwards. `apart`: web and workers are started one by one, else by
-    the one command. `model_url` and `model_pid` are those of the stand-in model."""
+    the one command. `model_url` and `model_pid` are those of the stand-in model, which waits for
+    `chunk_delay_s` after each piece of a streamed answer."""
 
     folder: Path
     platform: StandIn
@@ -30,6 +32,11 @@ class Setting:
     messages: int = 1_000_000
     workers: int = 1
     apart: bool = False
+    chunk_delay_s: float = 0.0
+
+    def model_s(self, *, streaming: bool) -> float:
+        """How long the model takes for an answer."""
+        return MODEL_S + (PIECES * self.chunk_delay_s if streaming else 0.0)
 
     def environment(self, port: int, **more: str) -> dict[str, str]:
         """What all processes of the bot are given."""

@@ -14,13 +14,17 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.feishu import crypto, events
+from sandbox.model.model_answers import Answer
+from sandbox.model.model_script import Playbook
 from scripts.bench import main, parser
 from scripts.measuring.bars import Load
 from scripts.measuring.checkouts import ROOT, NotACheckout, checkout_at
 from scripts.measuring.deliveries import CREDENTIALS, Mention, delivery
 from scripts.measuring.figures import Compared, Failed, Figure, combined, compared, percentile
-from scripts.measuring.people import Seen
+from scripts.measuring.people import MODEL_S, PIECES, Seen, long_answer
+from scripts.measuring.platform import StandIn
 from scripts.measuring.results import comparison, report, shown, table
+from scripts.measuring.setting import Setting
 
 
 def drawn(*figures: Figure) -> str:
@@ -145,6 +149,19 @@ def test_overhead_is_what_lies_beyond_the_model() -> None:
     assert seen.overhead_ms(0.5) == pytest.approx(20)
     assert seen.overhead_ms(0.95) == pytest.approx(100)
     assert seen.rate == 2
+
+
+def test_an_answer_in_pieces_takes_the_model_longer_where_it_is_streamed(tmp_path: Path) -> None:
+    playbook = Playbook()
+    playbook.load(long_answer(0.05))
+    reply = playbook.reply_to({"messages": [{"role": "user", "content": "hello"}]})
+    pieces = Answer(reply, 1, "model", 0, 0).chunks(include_usage=False)
+    assert sum(bool(piece["choices"][0]["delta"].get("content")) for piece in pieces) == PIECES
+    assert reply.chunk_delay_s == 0.05
+
+    setting = Setting(tmp_path, StandIn(), "", 0, 1.0, chunk_delay_s=0.05)
+    assert setting.model_s(streaming=False) == MODEL_S
+    assert setting.model_s(streaming=True) == pytest.approx(MODEL_S + 3.0)
 
 
 def test_cpu_is_shared_among_the_answered_mentions() -> None:
