@@ -39,7 +39,7 @@ class QueueUnavailable(Exception):
 class Inbox:
     """The webhook's side: one insert per event, from any thread."""
 
-    def __init__(self, database_url: str, *, size: int = 8, timeout_s: float = 2.0) -> None:
+    def __init__(self, database_url: str, *, size: int = 4, timeout_s: float = 2.0) -> None:
         self._pool = ConnectionPool(
             database_url,
             min_size=1,

@@ -26,7 +26,7 @@ from memory.errors import ServerRefused
 
 # Small enough for a laptop, enough for 64 connections; everything else is Postgres's default.
 _SETTINGS = {
-    "shared_buffers": "'48MB'",
+    "shared_buffers": "'16MB'",
     "max_connections": "64",
     "io_method": "'sync'",
     "max_logical_replication_workers": "0",
