@@ -8,9 +8,8 @@
 -- that every sentence has; one token for the forms of a word: hike, hikes, hiked and hiking are "hik"
 -- (written out here: a function or a regular expression for each word costs as much as all the rest).
 -- The ending goes (ing, ed or s, before it ie, e, y or i) as far as three letters stay, then one of two
--- same letters. Chinese, Japanese
--- and Korean: pairs of neighbouring characters, with pronouns, particles and question words as the
--- gaps between.
+-- same letters. Chinese, Japanese and Korean: pairs of neighbouring characters, with pronouns,
+-- particles and question words as the gaps between.
 -- Reads the first 30,000 characters; a token has at most 40. Takes time that grows with the text and
 -- not with its square: a run of characters is cut once, not read again from its start for every pair.
 drop function if exists public.recall_stem(text);
