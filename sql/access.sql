@@ -9,13 +9,13 @@ declare
   -- The service, and the token of a turn: row-level security says which rows it reaches. Trigger
   -- functions of tables that a turn writes to are among them.
   of_a_turn constant text[] := '{
-    claim, token_auth_user, require_identity,
+    claim, token_auth_user, readable_chats, require_identity,
     open_turn, begin_turn, turn_reply, record_reply, mark_sent, mark_sent_and_tell, mark_failed,
-    restore_turn,
-    messages_told, conversation_history, recent_exchanges, said_message, start_afresh, memory_overview,
-    get_working_memory, merge_patch, merge_working_memory, clear_working_memory,
+    restore_turn, keep_words,
+    messages_told, thread_messages, thread_message, conversation_history, recent_exchanges, said_message, start_afresh, memory_overview,
+    get_working_memory, merged_facts, merge_patch, merge_working_memory, clear_working_memory,
     drop_working_memory_of_chat, record_working_memory_change,
-    require_own_notes, note_title, note_body, note_tags, require_tag_count, note_json, touch_notes,
+    note_title, note_body, note_tags, require_tag_count, note_json, touch_notes,
     create_note, get_note, list_notes, search_notes, update_note, delete_note, share_note,
     keep_shown_notes, note_registry,
     recall_tokens, recall_terms, index_turn, recall,
