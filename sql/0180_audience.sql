@@ -15,16 +15,20 @@
 
 -- The other places that may be read, {chat_id: since when}. In a group there are none.
 create function public.readable_chats() returns jsonb
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $$
-  select coalesce(jsonb_object_agg(m.chat_id, coalesce(m.joined_at, '-infinity')), '{}')
-  from public.chat_members m
-  where public.claim('chat_type') = 'p2p' and public.claim('sub') = public.claim('actor')
-    and m.open_id = public.claim('actor')
-    and m.tenant_key = coalesce(public.claim('tenant_key'), '')
-    and m.left_at is null
-    -- what was not confirmed for a day gives no right
-    and m.seen_at > now() - interval '24 hours'
+begin
+  if public.claim('chat_type') is distinct from 'p2p'
+     or public.claim('sub') is distinct from public.claim('actor') then
+    return '{}';
+  end if;
+  return (
+    select coalesce(jsonb_object_agg(m.chat_id, coalesce(m.joined_at, '-infinity')), '{}')
+    from public.chat_members m
+    where m.open_id = public.claim('actor')
+      and m.tenant_key = coalesce(public.claim('tenant_key'), '')
+      and m.left_at is null and m.seen_at > now() - public.membership_lasts());
+end
 $$;
 revoke all on function public.readable_chats() from public, anon;
 grant execute on function public.readable_chats() to authenticated, service_role;
