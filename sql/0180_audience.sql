@@ -134,7 +134,7 @@ revoke all on public.agent_chats from anon, authenticated;
 -- the title is somebody's words, for operators
 grant select (id, user_id, tenant_key, chat_id, chat_type, root_id, history_from, created_at,
   updated_at), insert, delete on public.agent_chats to authenticated;
-grant update (title, history_from, updated_at) on public.agent_chats to authenticated;
+grant update (title, chat_type, history_from, updated_at) on public.agent_chats to authenticated;
 
 -- Turns.
 drop policy agent_turns_select on public.agent_turns;

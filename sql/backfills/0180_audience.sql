@@ -46,8 +46,14 @@ alter table public.agent_summaries drop constraint agent_summaries_conversation_
 alter table public.agent_summaries add constraint agent_summaries_conversation_key
   unique (tenant_key, conversation_id, user_id);
 
-alter table public.agent_working_memory
-  drop constraint agent_working_memory_user_id_tenant_key_scope_conversation_id_key;
+do $$
+begin
+  -- its name depends on the server's version
+  execute 'alter table public.agent_working_memory drop constraint ' || (
+    select quote_ident(c.conname) from pg_constraint c
+    where c.conrelid = 'public.agent_working_memory'::regclass and c.contype = 'u');
+end
+$$;
 
 alter table public.chat_transcript
   drop constraint chat_transcript_chat_id_fkey,

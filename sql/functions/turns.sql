@@ -71,7 +71,8 @@ begin
     (id, user_id, tenant_key, chat_id, chat_type, root_id, title)
   values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, public.claim('chat_type'),
           p_root_id, left(p_content, 80))
-  on conflict (tenant_key, id, user_id) do update set updated_at = now()
+  on conflict (tenant_key, id, user_id) do update
+    set updated_at = now(), chat_type = coalesce(public.agent_chats.chat_type, excluded.chat_type)
   returning history_from into v_from;
 
   insert into public.agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id)
