@@ -5,7 +5,7 @@
 --
 -- Errors: PT410 no such note, PT422 a value that cannot be stored.
 
-drop function if exists public.require_identity(text, text, text);
+drop function if exists public.require_own_notes(text, text, text);
 
 -- A title without line breaks, 1 to 200 characters.
 create or replace function public.note_title(p_title text) returns text
