@@ -173,6 +173,7 @@ def _recall(
         now = datetime.now(settings.zone)
         found = await find(store, embedder, context, query, now=now, scope=scope, k=k + 1)
         earlier = [passage for passage in found if passage.turn_id != asking]
-        return told_passages(earlier[:k], context, now, people.of(context.tenant_key).known)
+        names = people.of(context.tenant_key)
+        return told_passages(earlier[:k], context, now, names.known, names.label)
 
     return recall

@@ -242,7 +242,8 @@ def test_a_turn_that_is_being_written_and_the_functions_wait_for_each_other_in_o
     applied: list[list[str]] = []
     with psycopg.connect(database_url) as turn:
         turn.execute(
-            "insert into agent_chats (id, user_id, chat_id, root_id) values ('feishu:oc:om', 'u', 'oc', 'om')"
+            "insert into agent_chats (id, user_id, chat_id, root_id)"
+            " values ('feishu:oc:om', 'u', 'oc', 'om')"
         )
         step = threading.Thread(
             target=lambda: applied.append(migrations.apply(database_url, folder=folder))
