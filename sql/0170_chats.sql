@@ -17,7 +17,7 @@ create table public.chats (
   name text not null default '',
   name_seen_at timestamptz,              -- when Feishu last gave that name
   active_at timestamptz,                 -- the last message known, or the adding of the bot
-  members_read_at timestamptz,           -- when the whole list of members was last asked for; null: never
+  members_read_at timestamptz,           -- as of when everybody in it was known; null: never
   gone_at timestamptz,                   -- the bot was removed, or the chat was disbanded
   asked_at timestamptz,                  -- when a worker last took it to ask Feishu
   due_at timestamptz not null default now(),  -- not to be asked about before
@@ -36,7 +36,7 @@ create table public.chat_members (
   open_id text not null check (open_id <> ''),
   joined_at timestamptz,                 -- null: there already when the list was first read
   seen_at timestamptz not null default now(),  -- when this was last confirmed; expires
-  left_at timestamptz,                   -- out since then; kept for a day, so that older news is known
+  left_at timestamptz,                   -- out since then; kept until a list says so too
   primary key (tenant_key, chat_id, open_id)
 );
 create index chat_members_chat_idx on public.chat_members (chat_id);

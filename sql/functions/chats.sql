@@ -189,11 +189,12 @@ begin
     from jsonb_to_recordset(p_members::jsonb) as l (tenant_key text, open_id text)
   ),
   gone as (
-    update public.chat_members m set left_at = v_asked
-    where m.chat_id = p_chat_id and m.left_at is null and m.seen_at <= v_asked
+    delete from public.chat_members m
+    where m.chat_id = p_chat_id and m.seen_at <= v_asked
+      and (m.left_at is null or m.left_at <= v_asked)
       and not exists (select from listed l
                       where l.tenant_key = m.tenant_key and l.open_id = m.open_id)
-    returning 1
+    returning m.left_at
   ),
   stored as (
     insert into public.chat_members as m (tenant_key, chat_id, open_id, joined_at, seen_at)
@@ -206,11 +207,10 @@ begin
     where m.left_at is null or m.left_at + public.doubtful_time() < v_asked
     returning m.joined_at is not distinct from now() as is_new
   )
-  select count(*), count(*) filter (where s.is_new), (select count(*) from gone)
+  select count(*), count(*) filter (where s.is_new),
+         (select count(*) from gone g where g.left_at is null)
   into v_members, v_joined, v_left from stored s;
 
-  delete from public.chat_members m
-  where m.chat_id = p_chat_id and m.left_at < now() - public.membership_lasts();
   update public.chats c
   set members_read_at = v_asked, gone_at = null, failures = 0, due_at = v_due, updated_at = now()
   where c.chat_id = p_chat_id;
@@ -220,7 +220,7 @@ $$;
 
 -- People were added to a group at p_at_ms: a JSON array of {tenant_key, open_id}; p_tenant_key is the
 -- bot's. A leaving as late or later wins, the going of the whole chat too, and so does a later list
--- without them. Returns how many are in by this.
+-- without them; then the list is asked for again soon. Returns how many are in by this.
 create or replace function public.add_chat_members(
   p_tenant_key text, p_chat_id text, p_members text, p_at_ms bigint
 ) returns integer
@@ -241,13 +241,17 @@ begin
   where exists (select from public.chat_members k where k.tenant_key = l.tenant_key
                 and k.chat_id = p_chat_id and k.open_id = l.open_id)
      or not exists (select from public.chats c where c.chat_id = p_chat_id
-                    and c.members_read_at > v_at + public.doubtful_time())
+                    and c.members_read_at >= v_at)
   on conflict (tenant_key, chat_id, open_id) do update set
     joined_at = greatest(m.joined_at, excluded.joined_at),
     seen_at = greatest(m.seen_at, excluded.seen_at),
     left_at = null
   where m.left_at is null or m.left_at < v_at;
   get diagnostics v_count = row_count;
+  if v_count < jsonb_array_length(p_members::jsonb) then
+    update public.chats c set due_at = least(c.due_at, now() + public.doubtful_time())
+    where c.chat_id = p_chat_id;
+  end if;
   return v_count;
 end
 $$;
@@ -269,7 +273,8 @@ begin
   from jsonb_to_recordset(p_members::jsonb) as l (tenant_key text, open_id text)
   on conflict (tenant_key, chat_id, open_id) do update set
     left_at = greatest(m.left_at, v_at)
-  where coalesce(m.joined_at <= v_at, true)
+  -- joined_at of who came new in a list is later than the list
+  where not coalesce(m.joined_at > v_at and m.joined_at <= m.seen_at, false)
     and (m.left_at is not null or m.seen_at <= v_at + public.doubtful_time());
   get diagnostics v_count = row_count;
   return v_count;
@@ -294,7 +299,7 @@ end
 $$;
 
 -- The bot is in a chat no longer, or the chat is no more, as of p_at_ms: nobody is known to be in it.
--- What happened there later wins. Returns whether it is gone.
+-- If it has come back since, only what was known before that time ends. Returns whether it is gone.
 create or replace function public.leave_chat(
   p_tenant_key text, p_chat_id text, p_at_ms bigint
 ) returns boolean
@@ -307,11 +312,20 @@ begin
   if exists (select from public.chats c where c.chat_id = p_chat_id
              and (c.active_at > v_at
                   or c.members_read_at > v_at + public.doubtful_time())) then
+    delete from public.chat_members m
+    where m.chat_id = p_chat_id and m.seen_at <= v_at
+      and (m.left_at is null or m.left_at <= v_at);
+    update public.chats c
+    set members_read_at = greatest(c.members_read_at, v_at), due_at = least(c.due_at, now())
+    where c.chat_id = p_chat_id;
     return false;
   end if;
-  update public.chats c set gone_at = greatest(c.gone_at, v_at), updated_at = now()
+  update public.chats c
+  set gone_at = greatest(c.gone_at, v_at),
+      members_read_at = greatest(c.members_read_at, v_at), updated_at = now()
   where c.chat_id = p_chat_id;
-  delete from public.chat_members m where m.chat_id = p_chat_id;
+  delete from public.chat_members m
+  where m.chat_id = p_chat_id and (m.left_at is null or m.left_at <= v_at);
   return true;
 end
 $$;
