@@ -40,7 +40,7 @@ declare
     forget_person, count_person, export_person, forget_conversation, forget_thread_transcript,
     apply_retention,
     list_conversations, list_messages, list_working_memory, list_working_memory_changes,
-    list_decisions, list_orphans, recalled_among, list_tables, born_within, recent_activity,
+    list_decisions, list_orphans, list_unplaced, recalled_among, list_tables, born_within, recent_activity,
     inspect_chat
   }';
   -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.

@@ -77,8 +77,19 @@ as $$
 declare
   v_patch jsonb;
   v_content jsonb;
+  v_place text := p_chat_id;
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if p_scope = 'user' and p_chat_id = '' and current_user <> 'authenticated' then
+    -- an operator's: as if told alone with the bot
+    select c.chat_id into v_place from public.agent_chats c
+    where c.user_id = p_user_id and c.tenant_key = p_tenant_key and c.chat_type = 'p2p'
+    order by c.updated_at desc limit 1;
+    if v_place is null then
+      raise exception 'this person never wrote to the bot alone: name a conversation'
+        using errcode = 'PT400';
+    end if;
+  end if;
   if octet_length(p_patch) > 65536 then
     raise exception 'a working memory patch of % bytes, the limit is 65536', octet_length(p_patch)
       using errcode = 'PT413';
@@ -104,7 +115,7 @@ begin
   insert into public.agent_working_memory as w
     (conversation_id, user_id, actor_id, tenant_key, chat_id, scope, content)
   values (case when p_scope = 'chat' then p_conversation_id else '' end, p_user_id, p_actor_id,
-          p_tenant_key, p_chat_id, p_scope, public.merge_patch('{}', v_patch))
+          p_tenant_key, v_place, p_scope, public.merge_patch('{}', v_patch))
   on conflict (tenant_key, user_id, actor_id, scope, chat_id, conversation_id) do update
     set content = public.merge_patch(w.content, v_patch), updated_at = now()
   returning content into v_content;
@@ -119,7 +130,7 @@ begin
     from (select array_agg(e.key) as keys from jsonb_each(v_patch) e
           where jsonb_typeof(e.value) = 'null') removed
     where w.tenant_key = p_tenant_key and w.user_id = p_user_id and w.actor_id = p_actor_id
-      and w.scope = 'user' and w.chat_id <> p_chat_id and w.content ?| removed.keys;
+      and w.scope = 'user' and w.chat_id <> v_place and w.content ?| removed.keys;
     return public.get_working_memory(p_conversation_id, p_user_id, p_actor_id, p_tenant_key)
            -> 'user';
   end if;
