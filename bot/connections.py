@@ -117,7 +117,7 @@ async def open_rpc(
     if not settings.supabase_url:
         pool = connection_pool(url, size=size, timeout_s=wait_s)
         await pool.open()
-        return PostgresRpc(pool, timeout_s=timeout_s)
+        return PostgresRpc(pool, timeout_s=timeout_s, sharing=settings.sharing)
     from memory.backends.supabase import SupabaseRpc  # 20 MB that the database does not need
 
     return SupabaseRpc(
@@ -125,6 +125,7 @@ async def open_rpc(
         publishable_key=settings.supabase_publishable_key,
         secret_key=settings.supabase_secret_key,
         jwt_secret=settings.supabase_jwt_secret or None,
+        sharing=settings.sharing,
         timeout_s=timeout_s,
     )
 

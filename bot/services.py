@@ -20,6 +20,7 @@ from bot.feishu.denials import Denials
 from bot.feishu.models import BotInfo
 from bot.mentions import Person
 from bot.people.meeting import People
+from bot.people.membership import Membership
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
 from memory.rpc import Rpc
@@ -62,6 +63,7 @@ class Services:
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
     queue: QueueOperations | None = None
+    membership: Membership | None = None  # who is in which chat; learned in the background
     denials: Denials = field(default_factory=Denials)
     clock: Callable[[], float] = field(default=time.time)
 

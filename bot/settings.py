@@ -22,6 +22,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from bot import settings_rules as rules
 from bot.mentions import AutoMention, MentionTemplate, auto_mention_of
 from bot.settings_rules import SettingsError as SettingsError
+from memory.scope import Sharing
 from memory.tokens import estimate_tokens
 
 EXIT_STATUS = 2
@@ -84,6 +85,7 @@ class Settings(BaseSettings):
     conversation_timeout_seconds: int = Field(120, ge=1)
     followup_window_seconds: int = Field(60, ge=0)
     use_llm_judge: bool = False
+    memory_sharing: Sharing = "chat"
     group_transcript: Literal["active", "off"] = "active"
     auto_mention: AutoMention = "sender"
     mention_template: str = "{at} "
@@ -124,6 +126,11 @@ class Settings(BaseSettings):
     def long_connection(self) -> bool:
         """Events come over a connection that the bot opens; the simulated group has a webhook."""
         return self.feishu_transport == "websocket" and not self.sandbox
+
+    @property
+    def sharing(self) -> Sharing:
+        """Whose words an answer draws on: everybody's who may be heard here, or the asker's."""
+        return "person" if self.group_transcript == "off" else self.memory_sharing
 
     @property
     def embedded_database(self) -> bool:

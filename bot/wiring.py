@@ -26,6 +26,7 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.pacing import Pace
 from bot.people.keeping import NameKeeper
 from bot.people.meeting import People
+from bot.people.membership import Membership
 from bot.queue.operations import QueueOperations
 from bot.services import OwnPerson, Services
 from bot.settings import Settings
@@ -36,6 +37,7 @@ from memory.away.rpc import LateRpc
 from memory.away.spool import Spool
 from memory.away.store import SpoolingStore
 from memory.backends.postgres import Pool, PostgresRpc
+from memory.kept.chats import ChatStore
 from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
 from memory.rpc import Rpc
@@ -64,7 +66,9 @@ async def open_services(
         stack.push_async_callback(feishu.close)
         rpc, store = await _memory(settings, url, pool)
         stack.push_async_callback(store.close)
-        people = await _people(stack, settings, feishu, rpc)
+        membership = Membership(feishu, ChatStore(rpc))
+        stack.push_async_callback(membership.close)
+        people = await _people(stack, settings, feishu, rpc, membership)
         servers = load_servers(settings.mcp_config)
         mcp = await _mcp(stack, servers)
         meter = Meter()
@@ -93,6 +97,7 @@ async def open_services(
             embedder=embedder,
             perform=mcp.run_pending if mcp else None,
             queue=QueueOperations(url),
+            membership=membership,
         )
 
 
@@ -114,14 +119,18 @@ async def _memory(settings: Settings, url: str, pool: Pool) -> tuple[Rpc, Memory
 
 
 async def _people(
-    stack: contextlib.AsyncExitStack, settings: Settings, feishu: FeishuClient, rpc: Rpc
+    stack: contextlib.AsyncExitStack,
+    settings: Settings,
+    feishu: FeishuClient,
+    rpc: Rpc,
+    membership: Membership,
 ) -> People:
     """The names, kept in the table; with SUPABASE_AUTH_USERS new people get their Auth user."""
     table = PeopleStore(rpc)
     linker = _linker(stack, settings, table)
     keeper = NameKeeper(table, on_new=linker.wake) if linker else NameKeeper(table)
     stack.push_async_callback(keeper.close)
-    return People(feishu, table=table, keeper=keeper)
+    return People(feishu, table=table, keeper=keeper, membership=membership)
 
 
 def _linker(
@@ -173,6 +182,7 @@ def _recall(
         now = datetime.now(settings.zone)
         found = await find(store, embedder, context, query, now=now, scope=scope, k=k + 1)
         earlier = [passage for passage in found if passage.turn_id != asking]
-        return told_passages(earlier[:k], context, now, people.of(context.tenant_key).known)
+        names = people.of(context.tenant_key)
+        return told_passages(earlier[:k], context, now, names.known, names.label)
 
     return recall

@@ -22,7 +22,7 @@ from bot.answer.giving_up import give_up
 from bot.clicks import handle_click
 from bot.connections import database_url, require_migrated
 from bot.ending import ended
-from bot.feishu import events
+from bot.feishu import chat_events, events
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.interruptions import Interruptions
 from bot.queue.consumer import Consumer, Handlers, Lease
@@ -36,6 +36,7 @@ from bot.telemetry import logs, metrics
 from bot.turn import handle_message, handle_recall
 from bot.upkeep.janitor import keep_order
 from bot.upkeep.left_cards import tend_left_cards
+from bot.upkeep.members import learn_members
 from bot.upkeep.standing import Standing
 from bot.upkeep.tending import handle_tending
 from bot.wiring import open_services
@@ -91,6 +92,9 @@ async def handle_event(services: Services, lease: Lease) -> None:
             await handle_recall(services, events.parse_recall(envelope))
         elif envelope.event_type == events.CARD_ACTION:
             await _click(services, events.parse_card_action(envelope), received_ms)
+        elif envelope.event_type in chat_events.HAPPENINGS and services.membership:
+            news = chat_events.parse_chat_news(envelope, received_ms)
+            await services.membership.hear(news)
     except events.MalformedEvent as exc:
         log.warning("event.malformed", reason=str(exc))
 
@@ -163,6 +167,7 @@ async def _work(
         asyncio.create_task(keep_order(table, services)),
         asyncio.create_task(tend_left_cards(services)),
         asyncio.create_task(standing.keep()),
+        asyncio.create_task(learn_members(services)),
     ]
     if isinstance(services.store, SpoolingStore):
         tending.append(asyncio.create_task(services.store.drain_forever(stop)))

@@ -51,11 +51,32 @@ class StoredCard:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """What `actor_id` had kept about `user_id`: a statement, not a fact of that person."""
+
+    actor_id: str
+    user_id: str
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class WorkingMemory:
-    """JSON objects: `chat` belongs to this conversation, `user` to the person everywhere."""
+    """JSON objects: `chat` is what the person had kept in this conversation, `user` their lasting
+    facts, as far as they may be used here. `said` is what others had kept about the person in this
+    conversation, and the person about others."""
 
     chat: Mapping[str, Any] = field(default_factory=dict)
     user: Mapping[str, Any] = field(default_factory=dict)
+    said: tuple[Remark, ...] = ()
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> WorkingMemory:
+        """As the database gives it."""
+        return cls(
+            row.get("chat", {}),
+            row.get("user", {}),
+            tuple(Remark(**one) for one in row.get("said", ())),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
+ChatType = Literal["group", "p2p"]
+Sharing = Literal["chat", "person"]  # whose words an answer draws on: everybody's, or the asker's
 MAIN_ROOT = "main"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMemoryContext:
-    """One person's memory in one thread. All ids are Feishu's (`oc_`, `om_`, `ou_`)."""
+    """One person's memory in one thread. All ids are Feishu's (`oc_`, `om_`, `ou_`).
+
+    `chat_type` says who reads an answer that is given here: in p2p the person alone. "" where it is
+    not known; then nothing is reachable but what was said in this chat.
+    """
 
     conversation_id: str
     user_scope_id: str
@@ -23,10 +30,11 @@ class AgentMemoryContext:
     user_id: str
     actor_id: str
     tenant_key: str = ""
+    chat_type: ChatType | Literal[""] = ""
 
     @property
     def speaks_for_self(self) -> bool:
-        """Whether the sender is the subject; only then is memory across chats reachable."""
+        """Whether the sender is the subject."""
         return self.user_id == self.actor_id
 
     def identity(self) -> dict[str, str]:
@@ -37,12 +45,16 @@ class AgentMemoryContext:
             "p_actor_id": self.actor_id,
         }
 
-    def claims(self) -> dict[str, str]:
+    def claims(self, sharing: Sharing = "chat") -> dict[str, str]:
         """The claims of this turn's token; the policies in `sql/` read exactly these."""
+        kind = {"chat_type": self.chat_type} if self.chat_type else {}
+        narrowed = {"sharing": sharing} if sharing == "person" else {}
         return {
             "sub": self.user_id,
             "actor": self.actor_id,
             "chat_id": self.chat_id,
+            **kind,
+            **narrowed,
             "tenant_key": self.tenant_key,
             "role": "authenticated",
         }
@@ -69,7 +81,13 @@ def thread_root(
 
 
 def memory_context(
-    *, chat_id: str, root: str, subject: str, actor: str, tenant_key: str = ""
+    *,
+    chat_id: str,
+    root: str,
+    subject: str,
+    actor: str,
+    tenant_key: str = "",
+    chat_type: ChatType | Literal[""] = "",
 ) -> AgentMemoryContext:
     """The context of a turn: `subject`'s memory, asked by `actor`, in thread `root` of a chat."""
     return AgentMemoryContext(
@@ -80,6 +98,7 @@ def memory_context(
         user_id=subject,
         actor_id=actor,
         tenant_key=tenant_key,
+        chat_type=chat_type,
     )
 
 

@@ -209,11 +209,11 @@ class MemoryStore:
         before_id: int | None = None,
         likeness: Likeness | None = None,
     ) -> tuple[Passage, ...]:
-        """Earlier turns of the subject that fit `query`, best first (see `memory.recall.passages`).
+        """Earlier turns that fit `query`, whoever asked, best first (see `memory.recall.passages`).
 
-        `now` is aware: in its zone days begin and end.
-        `scope` everywhere raises `AccessDenied` unless the sender is the subject. With `before_id`
-        this conversation is searched only before that message. `likeness` finds by meaning too.
+        `now` is aware: in its zone days begin and end. `scope` everywhere is what may be read here:
+        in a group that chat, in p2p also the groups the person is in. With `before_id` this
+        conversation is searched only before that message. `likeness` finds by meaning too.
         """
         params = recall_params(
             context, query, now=now, scope=scope, k=k, before_id=before_id, likeness=likeness
@@ -221,7 +221,8 @@ class MemoryStore:
         return passages(await self._call("recall", context, **params))
 
     async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:
-        """What the subject said, or was told, in the Feishu message of that id in this chat."""
+        """What somebody said to the bot, or was told, in the Feishu message of that id in this
+        chat."""
         row = await self._call(
             "said_message",
             context,
@@ -241,9 +242,9 @@ class MemoryStore:
         return state
 
     async def working_memory(self, context: AgentMemoryContext) -> WorkingMemory:
-        """Both scopes; `user` is empty unless the sender is the subject."""
+        """What is kept of the subject, as far as it may be used here."""
         row = await self._call("get_working_memory", context, p_tenant_key=context.tenant_key)
-        return WorkingMemory(**row)
+        return WorkingMemory.from_row(row)
 
     async def merge_working_memory(
         self, context: AgentMemoryContext, *, scope: Scope, patch: Mapping[str, Any]
@@ -323,7 +324,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         reply=_cards(row["reply"]),
         history=tuple(map(_message, row.get("history", ()))),
         recent=tuple(map(_message, row.get("recent", ()))),
-        working_memory=WorkingMemory(**row.get("working_memory", {})),
+        working_memory=WorkingMemory.from_row(row.get("working_memory", {})),
         registry=tuple(row.get("registry", ())),
         summary=Summary(**summary) if summary else None,
         fold_due=row.get("fold_due", False),

@@ -55,6 +55,8 @@ def control_api(inspector: Inspector | None) -> Blueprint:
         ("POST", "/join", experiments.join),
         ("POST", "/leave", experiments.leave),
         ("POST", "/dissolve", experiments.dissolve),
+        ("POST", "/withdraw", experiments.withdraw),
+        ("POST", "/rename", experiments.rename),
         ("POST", "/people", experiments.add_person),
         ("POST", "/chats", experiments.add_chat),
         ("POST", "/switches", experiments.switch),

@@ -35,6 +35,7 @@ MESSAGES: dict[int, str] = {
     231007: "The operator has no permission to delete this reaction.",
     231010: "The reaction does not belong to the message.",
     231011: "The request has an invalid reaction_id.",
+    232001: "Your request contains an invalid request parameter.",
     232006: "Your request specifies a chat_id which is invalid.",
     232009: "Your request specifies a chat which has already been dissolved.",
     232011: "Operator can NOT be out of the chat.",

@@ -55,18 +55,33 @@ def forget_calls() -> Response:
 
 
 def join() -> Response:
-    """`{chat_id, open_id}`; the bot's own id: the bot is added."""
+    """`{chat_id, open_id, silently}`; the bot's own id: the bot is added; silently: without an
+    event."""
     return _membership(member=True)
 
 
 def leave() -> Response:
-    """`{chat_id, open_id}`; the bot's own id: the bot is removed."""
+    """`{chat_id, open_id, silently}`; the bot's own id: the bot is removed."""
     return _membership(member=False)
 
 
 def dissolve() -> Response:
     """`{chat_id}`"""
-    chat = current_platform().actors.dissolve(text_of(control_body(), "chat_id"))
+    chat = current_platform().groups.dissolve(text_of(control_body(), "chat_id"))
+    return json_response(chat_view(chat))
+
+
+def withdraw() -> Response:
+    """`{chat_id, open_id}`; the invitation of somebody is taken back."""
+    body = control_body()
+    chat = current_platform().groups.withdraw(text_of(body, "chat_id"), text_of(body, "open_id"))
+    return json_response(chat_view(chat))
+
+
+def rename() -> Response:
+    """`{chat_id, name}`"""
+    body = control_body()
+    chat = current_platform().groups.rename(text_of(body, "chat_id"), text_of(body, "name"))
     return json_response(chat_view(chat))
 
 
@@ -84,7 +99,7 @@ def add_chat() -> Response:
     body = control_body()
     members = [str(one) for one in body.get("members", [])]
     with_bot = bool(body.get("with_bot", True))
-    add = current_platform().actors.add_chat
+    add = current_platform().groups.add
     return json_response(chat_view(add(text_of(body, "name"), members, with_bot=with_bot)))
 
 
@@ -110,7 +125,10 @@ def revoke_tokens() -> Response:
 
 def _membership(*, member: bool) -> Response:
     body, platform = control_body(), current_platform()
-    chat = platform.actors.set_membership(
-        text_of(body, "chat_id"), text_of(body, "open_id"), member=member
+    chat = platform.groups.set_membership(
+        text_of(body, "chat_id"),
+        text_of(body, "open_id"),
+        member=member,
+        silently=bool(body.get("silently")),
     )
     return json_response(chat_view(chat))

@@ -7,6 +7,7 @@ from sandbox.push import Post, Pusher, http_post
 from sandbox.world.actors import Actors
 from sandbox.world.clicks import Clicks
 from sandbox.world.feed import Feed
+from sandbox.world.groups import Groups
 from sandbox.world.journal import Journal, read_journal, rewrite_journal
 from sandbox.world.limits import Limiter
 from sandbox.world.messaging import Messenger
@@ -29,6 +30,7 @@ class Platform:
         self.messenger = Messenger(self.world, limiter)
         self.limiter = limiter
         self.actors = Actors(self.world, self.pusher)
+        self.groups = Groups(self.world, self.pusher, self.actors)
         self.clicks = Clicks(self.world, self.pusher, self.cardkit, self.actors)
         self.switchboard = Switchboard()
         self.world.listen(self.feed.entity)

@@ -2,7 +2,8 @@
 
 Checked: the form of ids, question and answer in turn, orphan rows, sent cards without a message id,
 cards that wait for more than a minute, tables without row-level security or policies, and with two
-made-up people that one person's token cannot read another's rows. The memory is the configured one.
+made-up people that nobody is given what was said where they do not read. Rows of earlier versions
+whose author is not known are shown to nobody and listed. The memory is the configured one.
 
 Examples:
   scripts/check_memory                              everything, the latest 100 conversations
@@ -24,7 +25,7 @@ from typing import Any
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.settings import load
-from memory.kept.operations import Table
+from memory.kept.operations import Table, Unplaced
 from memory.models import Conversation
 from scripts.operating import stored_rows
 from scripts.operating.console import FINDINGS, Screen, moment, parser, print_json, progress, run
@@ -48,6 +49,7 @@ class Outcome:
     conversations: list[tuple[Conversation, Sequence[Row]]] = field(default_factory=list)
     tables: tuple[Table, ...] = ()
     findings: list[Finding] = field(default_factory=list)
+    withheld: tuple[Unplaced, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)
 
 
@@ -120,6 +122,9 @@ async def _check_tables(desk: Desk, outcome: Outcome) -> None:
     outcome.tables = await desk.operations.tables()
     outcome.findings += stored_rows.check_tables(outcome.tables)
     outcome.findings += stored_rows.check_orphans(await desk.operations.orphans())
+    unplaced = await desk.operations.unplaced()
+    outcome.findings += stored_rows.check_places(unplaced)
+    outcome.withheld = tuple(one for one in unplaced if not one.shown)
     for name in desk.queue.unprotected_tables():
         problem = "it is switched off in the queue's schema"
         outcome.findings.append(Finding("row-level security", name, problem))
@@ -166,6 +171,7 @@ def _document(outcome: Outcome) -> dict[str, object]:
         ],
         "tables": outcome.tables,
         "findings": outcome.findings,
+        "withheld": outcome.withheld,
         "skipped": outcome.skipped,
     }
 
@@ -194,6 +200,8 @@ def _show(desk: Desk, outcome: Outcome, *, messages: bool) -> None:
             for t in outcome.tables
         ],
     )
+    for one in outcome.withheld:
+        screen.say(f"shown to nobody: {one.rows} rows of {one.table}: {one.problem}")
     for check, reason in outcome.skipped.items():
         screen.say(f"not checked: {check} ({reason})")
     findings = [(f.check, f.where, f.problem) for f in outcome.findings]

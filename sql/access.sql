@@ -1,4 +1,4 @@
--- Purpose: who may call what. Every function of sql/functions/, and the two of the numbered files
+-- Purpose: who may call what. Every function of sql/functions/, and the few of the numbered files
 -- that policies need, stands in one of these lists; what stands in none can be called by everybody.
 --
 -- Functions are named without their arguments, so that a second function of the same name is refused:
@@ -9,13 +9,14 @@ declare
   -- The service, and the token of a turn: row-level security says which rows it reaches. Trigger
   -- functions of tables that a turn writes to are among them.
   of_a_turn constant text[] := '{
-    claim, token_auth_user, require_identity,
+    claim, token_auth_user, membership_lasts, readable_chats, require_identity,
     open_turn, begin_turn, turn_reply, record_reply, mark_sent, mark_sent_and_tell, mark_failed,
-    restore_turn,
-    messages_told, conversation_history, recent_exchanges, said_message, start_afresh, memory_overview,
-    get_working_memory, merge_patch, merge_working_memory, clear_working_memory,
+    restore_turn, keep_words,
+    messages_told, thread_messages, thread_message, conversation_history, recent_exchanges,
+    said_message, start_afresh, memory_overview,
+    get_working_memory, merged_facts, merge_patch, merge_working_memory, clear_working_memory,
     drop_working_memory_of_chat, record_working_memory_change,
-    require_own_notes, note_title, note_body, note_tags, require_tag_count, note_json, touch_notes,
+    note_title, note_body, note_tags, require_tag_count, note_json, touch_notes,
     create_note, get_note, list_notes, search_notes, update_note, delete_note, share_note,
     keep_shown_notes, note_registry,
     recall_tokens, recall_terms, index_turn, recall,
@@ -33,11 +34,13 @@ declare
   of_the_service constant text[] := '{
     recall_message, take_left_cards, conversations_to_embed,
     people_named, remember_people, list_people, count_people, link_person,
+    time_of_news, doubtful_time, remember_chats, find_chats, take_chats, describe_chat, postpone_chat,
+    hold_group, save_chat_members, add_chat_members, remove_chat_members, enter_chat, leave_chat,
     person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
     forget_person, count_person, export_person, forget_conversation, forget_thread_transcript,
     apply_retention,
     list_conversations, list_messages, list_working_memory, list_working_memory_changes,
-    list_decisions, list_orphans, recalled_among, list_tables, born_within, recent_activity,
+    list_decisions, list_orphans, list_unplaced, recalled_among, list_tables, born_within, recent_activity,
     inspect_chat
   }';
   -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.

@@ -8,13 +8,17 @@ from functools import partial
 
 from bot.feishu import markup
 from bot.mentions import from_card
-from memory.recall.passages import Passage, render
+from memory.recall.passages import Label, Passage, render
 from memory.scope import AgentMemoryContext
 
 
 def told_passages(
-    found: Sequence[Passage], here: AgentMemoryContext, now: datetime, names: Mapping[str, str]
+    found: Sequence[Passage],
+    here: AgentMemoryContext,
+    now: datetime,
+    names: Mapping[str, str],
+    label: Label,
 ) -> str:
     """`memory.recall.passages.render`, with the at-tags of cards as names."""
     visible = partial(from_card, names=names, unescape=markup.unescape)
-    return render(found, here=here, now=now, names=names, visible=visible)
+    return render(found, here=here, now=now, label=label, visible=visible)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import structlog
 
 from bot.agents.manager import Answer, ModelUnavailable
@@ -133,6 +135,7 @@ def _scene(services: Services, turn: Turn) -> Scene:
         bot_name=turn.bot.name,
         subject=turn.names.name(turn.context.user_id),
         names=turn.names.known,
+        label=turn.names.label,
         labelled=turn.in_group,
         now=services.now(),
         owner=services.settings.bot_instructions,
@@ -156,4 +159,8 @@ def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageR
         and not (outright and (message.ours or message.answered))
     )
     names = turn.names.known
-    return untold(others, opened.told, names, bot_name=turn.bot.name, quoted=quoted)
+    talk = untold(others, opened.told, names, bot_name=turn.bot.name, quoted=quoted)
+    return tuple(
+        one if one.ours else replace(one, author=turn.names.label(one.author_id, one.author))
+        for one in talk
+    )

@@ -236,7 +236,7 @@ def _say(event: MessageEvent, message: IncomingMessage, decision: Decision) -> N
 
 
 def _follows(services: Services, event: MessageEvent) -> bool:
-    return event.chat_type != "p2p" and services.settings.group_transcript == "active"
+    return event.chat_type != "p2p" and services.settings.sharing == "chat"
 
 
 def _store(services: Services, event: MessageEvent) -> ChatConversations:

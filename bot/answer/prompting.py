@@ -18,8 +18,10 @@ from bot.feishu import markup
 from bot.mentions import from_card
 from memory.context import Message, Sections, assemble, exchange_cost
 from memory.kept.notes import registered_notes
-from memory.models import OpenTurn, StoredMessage, WorkingMemory
+from memory.models import OpenTurn, Remark, StoredMessage, WorkingMemory
+from memory.recall.passages import Label
 from memory.scope import AgentMemoryContext
+from memory.text import one_line
 from memory.tokens import Calibration
 
 # So many answers, the newest ones, are told with the tool calls that led to them as real pairs.
@@ -29,7 +31,8 @@ _PAIRED_SHARE = 1 / 3
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Who speaks where: `names` is open_id → name; `labelled` writes authors in front of lines.
+    """Who speaks where: `names` is open_id → name; `label` gives what stands in front of the words
+    of an open_id, known by a name; `labelled` says whether it does.
 
     `owner` are the owner's own instructions.
     """
@@ -40,6 +43,7 @@ class Scene:
     labelled: bool
     now: datetime
     owner: str = ""
+    label: Label = lambda open_id, name: one_line(name) or open_id
 
 
 def build_prompt(
@@ -72,7 +76,7 @@ def build_prompt(
     sections = Sections(
         question=with_material(material, told[-1].content if told else question),
         system=_rules(scene, away=opened.degraded),
-        working_memory=_memory_lines(opened.working_memory),
+        working_memory=_memory_lines(opened.working_memory, scene.label),
         registry=registry_table(registered_notes(opened.registry)),
         summary=in_quotes(opened.summary.content) if opened.summary else "",
         recalled=recalled,
@@ -80,7 +84,7 @@ def build_prompt(
         history=tuple(without_quoted(told[:-1], opened.told[:-1], quoted)),
     )
     fitted = _fitted(sections, budget_tokens, calibration)
-    memory = _memory_within(opened.working_memory, fitted.working_memory)
+    memory, remarks = _memory_within(opened.working_memory, fitted.working_memory, scene.label)
     return Prompt(
         bot_name=scene.bot_name,
         question=fitted.question,
@@ -88,6 +92,7 @@ def build_prompt(
         subject=scene.subject,
         working_memory=memory,
         working_memory_cut=memory != opened.working_memory,
+        remarks=remarks,
         registry=fitted.registry,
         summary=fitted.summary,
         recalled=fitted.recalled,
@@ -144,8 +149,8 @@ def tell(message: StoredMessage, scene: Scene, *, paired: bool = False) -> Messa
         return Message("assistant", enrich(text, message.tool_calls))
     if not scene.labelled:
         return Message("user", message.content)
-    author = message.actor_name or scene.names.get(message.actor_id or "", "someone")
-    return Message("user", f"{' '.join(author.split())}: {message.content}", author=author)
+    author = scene.label(message.actor_id or "", message.actor_name)
+    return Message("user", f"{author}: {message.content}", author=author)
 
 
 def _from_a_person(history: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -155,21 +160,29 @@ def _from_a_person(history: tuple[Message, ...]) -> tuple[Message, ...]:
     return history[next(people, len(history)) :]
 
 
-def _memory_lines(memory: WorkingMemory) -> str:
+def _memory_lines(memory: WorkingMemory, label: Label) -> str:
     """A line for each key, the shortest first: cut at the end, it keeps as many as possible."""
     lines = [_memory_line(item) for kept in (memory.chat, memory.user) for item in kept.items()]
+    lines += [_remark(remark, label) for remark in memory.said]
     return "\n".join(sorted(lines, key=len))
 
 
-def _memory_within(memory: WorkingMemory, lines: str) -> WorkingMemory:
-    """The keys whose whole line is among `lines`."""
+def _memory_within(memory: WorkingMemory, lines: str, label: Label) -> tuple[WorkingMemory, str]:
+    """The keys whose whole line is among `lines`, and the remarks that are, as lines."""
     left = frozenset(lines.split("\n"))
 
     def within(kept: Mapping[str, Any]) -> dict[str, Any]:
         return {item[0]: item[1] for item in kept.items() if _memory_line(item) in left}
 
-    return WorkingMemory(within(memory.chat), within(memory.user))
+    said = tuple(remark for remark in memory.said if _remark(remark, label) in left)
+    kept = WorkingMemory(within(memory.chat), within(memory.user), said)
+    return kept, "\n".join(_remark(remark, label) for remark in said)
 
 
 def _memory_line(item: tuple[str, Any]) -> str:
     return json.dumps(dict([item]), ensure_ascii=False)
+
+
+def _remark(remark: Remark, label: Label) -> str:
+    author, subject = (label(open_id, "") for open_id in (remark.actor_id, remark.user_id))
+    return f"{author} about {subject}: {json.dumps(remark.content, ensure_ascii=False)}"

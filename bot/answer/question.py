@@ -16,8 +16,7 @@ from bot.mentions import Person
 from bot.people.names import Names
 from bot.reply.delivery import Target
 from bot.services import Services
-from memory.kept.buttons import ChatType
-from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, thread_root
+from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context, thread_root
 
 _RECENT_S = 3600
 
@@ -66,7 +65,7 @@ class Turn:
 
     @property
     def chat_type(self) -> ChatType:
-        return "group" if self.in_group else "p2p"
+        return kind_of(self.event)
 
 
 def begin(
@@ -90,6 +89,7 @@ def begin(
         subject=subject_of(event, bot.open_id),
         actor=event.sender_open_id,
         tenant_key=event.tenant_key,
+        chat_type=kind_of(event),
     )
     structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
     question = events.question_text(event, bot.open_id) or event.text
@@ -106,6 +106,11 @@ def begin(
     )
 
 
+def kind_of(event: MessageEvent) -> ChatType:
+    """Who reads what is said there: a topic group is a group, and so is what is not known."""
+    return "p2p" if event.chat_type == "p2p" else "group"
+
+
 def knowing(turn: Turn, conversation: ChannelConversation | None) -> Turn:
     """The turn with the chat's conversation, where that was not known before it was opened."""
     if conversation is None:
@@ -114,7 +119,10 @@ def knowing(turn: Turn, conversation: ChannelConversation | None) -> Turn:
 
 
 def subject_of(event: MessageEvent, bot_open_id: str) -> str:
-    """Whose memory is meant: the first mentioned human, else the sender (by open_id)."""
+    """Whose memory is meant: the first mentioned human, else the sender (by open_id). In p2p it is
+    always the sender's."""
+    if kind_of(event) == "p2p":
+        return event.sender_open_id
     for mention in event.mentions:
         if mention.open_id and not mention.is_bot and mention.open_id != bot_open_id:
             return mention.open_id

@@ -31,7 +31,7 @@ async def recalled(
     scope = _scope(services, turn, opened)
     found = await _found(services, turn, opened, scope, _MOST + len(told)) if scope else ()
     earlier = [passage for passage in found if passage.turn_id not in told][:_MOST]
-    return told_passages(earlier, turn.context, services.now(), turn.names.known)
+    return told_passages(earlier, turn.context, services.now(), turn.names.known, turn.names.label)
 
 
 def _scope(services: Services, turn: Turn, opened: OpenTurn) -> RecallScope | None:

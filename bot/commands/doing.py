@@ -16,10 +16,10 @@ from bot.reply.buttons import CANCEL, CONFIRM, Decision, Reply, decision, offere
 from bot.services import Services
 from bot.slash import Command, CommandName, means_everything, means_thread
 from memory.errors import StoreUnavailable
-from memory.kept.buttons import ChatType, NewButton, new_id
+from memory.kept.buttons import NewButton, new_id
 from memory.kept.notes import NoteStore
 from memory.models import OpenTurn, StoredMessage
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, ChatType
 
 FORGET_THREAD = "forget.thread"
 FORGET_PERSON = "forget.person"
@@ -72,7 +72,7 @@ async def _memory(services: Services, asked: Asked) -> Reply:
 
 async def _notes(services: Services, asked: Asked) -> Reply:
     notes = await NoteStore(services.rpc).list(asked.context, limit=_NOTES_SHOWN)
-    found = listed(notes, asked.context.user_id)
+    found = listed(notes, asked.context.actor_id)
     # as if the model had listed them: it is asked about “the first note” next
     call = {"name": "list_notes", "arguments": {}, "result": found, "ok": True, "ms": 0}
     return Reply(texts.notes(notes, asked.language), tool_calls=(call,) if notes else ())

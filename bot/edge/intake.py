@@ -14,14 +14,14 @@ from typing import Any
 import structlog
 
 from bot.edge.presses import Presses, PressUnavailable
-from bot.feishu import events
+from bot.feishu import chat_events, events
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.reply.buttons import Toast, click_of, toast
 from memory.scope import conversation_id, thread_root
 
 log = structlog.get_logger()
 
-_QUEUED = {events.MESSAGE_RECEIVED, events.MESSAGE_RECALLED}
+_QUEUED = {events.MESSAGE_RECEIVED, events.MESSAGE_RECALLED, *chat_events.HAPPENINGS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,8 @@ class Intake:
         )
 
     def _lock(self, delivery: events.Delivery) -> str | None:
-        """The conversation, so that its turns run in order; a recall must not wait behind one."""
+        """The conversation, so that its turns run in order; what else happens must not wait behind
+        one."""
         if delivery.event_type != events.MESSAGE_RECEIVED:
             return None
         root = thread_root(

@@ -17,13 +17,14 @@ import structlog
 
 from bot.feishu.caller import Caller
 from bot.feishu.content import as_dict, as_list, as_text
-from bot.feishu.errors import Action, FeishuError
+from bot.feishu.errors import Action, FeishuError, Unreachable
 from bot.feishu.models import (
     BotInfo,
     ChatInfo,
     RawMessage,
     SentMessage,
     chat_info,
+    members_of_page,
     raw_message,
     required,
     sent_message,
@@ -31,11 +32,14 @@ from bot.feishu.models import (
 from bot.feishu.pacing import Pace, Pacer, per_second
 from bot.feishu.retry import ONCE, RetryPolicy
 from bot.feishu.transport import Request, Timeouts, Transport
+from memory.identity import FeishuPerson
 
 _MESSAGES = "/open-apis/im/v1/messages"
 _CARDS = "/open-apis/cardkit/v1/cards"
 _NAMES_PER_CALL = 10
 _NAMES_DENIED_S = 600
+_MEMBERS_PER_PAGE = 100
+_MOST_PAGES = 500
 
 _log = structlog.get_logger(__name__)
 
@@ -246,8 +250,22 @@ class FeishuClient:
 
     async def chat_info(self, chat_id: str) -> ChatInfo:
         """Name and kind of a chat the bot is in."""
-        answer = await self._caller.call(Request("GET", f"/open-apis/im/v1/chats/{_part(chat_id)}"))
-        return chat_info(chat_id, _data(answer))
+        request = Request("GET", f"/open-apis/im/v1/chats/{_part(chat_id)}")
+        return chat_info(chat_id, _data(await self._caller.call(request, self._lookups, "chats")))
+
+    async def chat_members(self, chat_id: str) -> list[FeishuPerson]:
+        """Everybody in a group the bot is in, without bots: the whole list or an error."""
+        path = f"/open-apis/im/v1/chats/{_part(chat_id)}/members"
+        query = {"member_id_type": "open_id", "page_size": str(_MEMBERS_PER_PAGE)}
+        found: dict[FeishuPerson, None] = {}
+        for _ in range(_MOST_PAGES):
+            request = Request("GET", path, dict(query))
+            page = _data(await self._caller.call(request, self._lookups, "members"))
+            found |= dict.fromkeys(members_of_page(page))
+            if page.get("has_more") is not True:
+                return list(found)
+            query["page_token"] = required(page, "page_token")
+        raise Unreachable(f"a list of members that does not end after {_MOST_PAGES} pages")
 
     # CardKit
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bot.feishu.content import Mention, as_dict, as_text, parse_mentions
+from bot.feishu.content import Mention, as_dict, as_list, as_text, parse_mentions
 from bot.feishu.errors import Unreachable
 from bot.feishu.events import milliseconds
+from memory.identity import FeishuPerson
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +106,16 @@ def chat_info(chat_id: str, data: dict[str, Any]) -> ChatInfo:
         group_message_type=as_text(data.get("group_message_type")),
         external=data.get("external") is True,
     )
+
+
+def members_of_page(data: dict[str, Any]) -> list[FeishuPerson]:
+    """The people of one page of a chat's members. Raises Unreachable for an answer without a list,
+    which would empty the group."""
+    if not isinstance(data.get("items"), list):
+        raise Unreachable("the answer has no items")
+    items = [as_dict(item) for item in as_list(data["items"])]
+    people = (
+        FeishuPerson(as_text(item.get("tenant_key")), as_text(item.get("member_id")))
+        for item in items
+    )
+    return [person for person in people if person.open_id]

@@ -9,12 +9,14 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.events import MessageEvent
 from bot.mentions import Person
 from bot.people.keeping import NameKeeper
+from bot.people.membership import Membership
 from bot.people.names import Names, Sources
 from memory.kept.people import PeopleStore
 
 
 class People:
-    """The names of each tenant. With a `table` they outlive the process, written by `keeper`."""
+    """The names of each tenant. With a `table` they outlive the process, written by `keeper`;
+    `membership` is told where people were met."""
 
     def __init__(
         self,
@@ -22,8 +24,10 @@ class People:
         *,
         table: PeopleStore | None = None,
         keeper: NameKeeper | None = None,
+        membership: Membership | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._membership = membership
         self._sources = Sources(feishu, clock, table, keeper)
         self._tenants: dict[str, Names] = {}
 
@@ -34,11 +38,13 @@ class People:
         return self._tenants[tenant_key]
 
     def meet(self, event: MessageEvent, bot: Person) -> Names:
-        """Learns who wrote a message and whom it mentions; gives the names of its tenant.
+        """Learns who wrote a message, where, and whom it mentions; gives the names of its tenant.
 
         Kept in the table are the people of that tenant: bots are no people, and somebody of another
         tenant is kept there once they write themselves.
         """
+        if self._membership:
+            self._membership.meet(event)
         names = self.of(event.tenant_key)
         seen_ms = event.create_time_ms or None
         for mention in event.mentions:

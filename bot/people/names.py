@@ -7,7 +7,9 @@ Names are written by people: they are shown and matched, never trusted.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+import re
+import unicodedata
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -19,6 +21,7 @@ from bot.mentions import Person, Roster
 from bot.people.keeping import NameKeeper
 from memory.errors import StoreError
 from memory.kept.people import PeopleStore, Sighting
+from memory.text import one_line
 
 log = structlog.get_logger()
 
@@ -29,6 +32,7 @@ _PER_CALL = 10
 _CALL_S = 5.0
 # The table is a short cut: what is not read at once is asked of Feishu.
 _TABLE_S = 0.25
+_TOLD_APART = re.compile(r"[(（]…\w+[)）]\s*$")
 
 
 @dataclass(slots=True)
@@ -62,6 +66,7 @@ class Names:
     def __init__(self, tenant_key: str, sources: Sources) -> None:
         self.tenant_key = tenant_key
         self.known: dict[str, str] = {}
+        self._bearers: Counter[str] = Counter()
         self._sources = sources
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._wanted: dict[str, asyncio.Future[None]] = {}
@@ -84,7 +89,7 @@ class Names:
 
     def forget(self, open_id: str) -> None:
         """Drops what is known of somebody and what was to be kept."""
-        self.known.pop(open_id, None)
+        self._call(open_id, None)
         self._entries.pop(open_id, None)
         if self._sources.keeper:
             self._sources.keeper.drop(self.tenant_key, open_id)
@@ -92,6 +97,17 @@ class Names:
     def name(self, open_id: str) -> str:
         """The name as known now, else the open_id."""
         return self.known.get(open_id) or open_id
+
+    def label(self, open_id: str, name: str = "") -> str:
+        """The name in front of a person's words, on one line; `name` where none is known now.
+
+        People of one name are told apart by the end of their open_id, and nobody can take a name
+        that looks like that.
+        """
+        now = self.known.get(open_id)
+        label = one_line(now or name) or "someone"
+        others = self._bearers[_alike(label)] - (now is not None)
+        return f"{label} (…{open_id[-4:]})" if others > 0 or _TOLD_APART.search(label) else label
 
     def person(self, open_id: str, *, is_bot: bool = False) -> Person:
         return Person(open_id=open_id, name=self.name(open_id), is_bot=is_bot)
@@ -172,7 +188,17 @@ class Names:
         if name and seen_ms >= entry.seen_ms:
             entry.name, entry.seen_ms = name, seen_ms
             entry.fresh_until = max(entry.fresh_until, seen_ms / 1000 + _FRESH_S)
+            self._call(open_id, name)
+
+    def _call(self, open_id: str, name: str | None) -> None:
+        """Sets the name of somebody, or (None) drops it."""
+        if (old := self.known.pop(open_id, None)) is not None:
+            self._bearers.subtract([_alike(old)])
+            if not self._bearers[_alike(old)]:
+                del self._bearers[_alike(old)]
+        if name is not None:
             self.known[open_id] = name
+            self._bearers[_alike(name)] += 1
 
     def _keep(self, open_id: str) -> None:
         """Hands a sighting to the keeper unless the table has it, and from not long ago."""
@@ -189,5 +215,10 @@ class Names:
         self._entries.move_to_end(open_id)
         if len(self._entries) > _KEPT:
             oldest, _ = self._entries.popitem(last=False)
-            self.known.pop(oldest, None)
+            self._call(oldest, None)
         return entry
+
+
+def _alike(name: str) -> str:
+    """The same for names that look the same."""
+    return unicodedata.normalize("NFKC", one_line(name)).casefold()

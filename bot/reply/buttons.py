@@ -19,8 +19,9 @@ from bot.feishu.events import CardAction
 from bot.follow_ups import parted, questions_of
 from bot.languages import Language
 from bot.mentions import AutoMention
-from memory.kept.buttons import ID_LENGTH, ChatType, Click, NewButton, Verdict, new_id
+from memory.kept.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
 from memory.models import CardButton
+from memory.scope import ChatType
 
 # Feishu: a card of schema 2.0 can be interacted with for 14 days.
 FOLLOW_UP_LIVES_S = 14 * 86400

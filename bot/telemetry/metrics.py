@@ -52,6 +52,11 @@ SPOOL_OLDEST_SECONDS = Gauge(
 )
 SUMMARIES = Counter("bot_summaries_total", "Folds of long threads, by who wrote them.", ["by"])
 TENDING = Counter("bot_tending_total", "Background jobs of conversations.", ["outcome"])
+MEMBERS_REFRESHED = Counter(
+    "bot_members_refresh_total",
+    "Chats that Feishu was asked about, by what came of it.",
+    ["outcome"],
+)
 EMBEDDING_SECONDS = Histogram(
     "bot_embedding_seconds",
     "Calls of the embedding model, for a question or for messages.",

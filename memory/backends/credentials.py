@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import jwt
 
 from memory.backends.refusals import AS_PERSON, AS_SERVICE, Named
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, Sharing
 
 _LIFETIME_S = 300
 _CACHED_TOKENS = 2000
@@ -20,8 +20,15 @@ class TokenMinter:
     Source: Supabase, “JWTs”; the secret is the project's JWT secret.
     """
 
-    def __init__(self, secret: str, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        secret: str,
+        *,
+        sharing: Sharing = "chat",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._secret = secret
+        self._sharing: Sharing = sharing
         self._clock = clock
         self._cache: dict[AgentMemoryContext, tuple[float, str]] = {}
 
@@ -35,7 +42,7 @@ class TokenMinter:
             self._cache.clear()
         expires = now + _LIFETIME_S
         claims = {
-            **context.claims(),
+            **context.claims(self._sharing),
             "aud": "authenticated",
             "iat": int(now),
             "exp": int(expires),
@@ -49,10 +56,16 @@ class Credentials:
     """With `jwt_secret` a person's call carries the publishable key and a token of their own;
     without it, and for the service, it carries the secret key."""
 
-    def __init__(self, publishable_key: str, secret_key: str, jwt_secret: str | None) -> None:
+    def __init__(
+        self,
+        publishable_key: str,
+        secret_key: str,
+        jwt_secret: str | None,
+        sharing: Sharing = "chat",
+    ) -> None:
         self._publishable_key = publishable_key
         self._secret_key = secret_key
-        self._minter = TokenMinter(jwt_secret) if jwt_secret else None
+        self._minter = TokenMinter(jwt_secret, sharing=sharing) if jwt_secret else None
 
     def headers(self, context: AgentMemoryContext | None) -> dict[str, str]:
         """The headers of a call for `context`; None: for the service."""

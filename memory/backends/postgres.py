@@ -20,7 +20,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from memory.errors import StoreError, StoreUnavailable, from_sqlstate
 from memory.rpc import Statement
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, Sharing
 
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
 
@@ -61,8 +61,9 @@ def prepare_threshold(database_url: str) -> int | None:
 class PostgresRpc:
     """Calls SQL functions as the person of the turn, or as `service_role` for operators."""
 
-    def __init__(self, pool: Pool, *, timeout_s: float = 5.0) -> None:
+    def __init__(self, pool: Pool, *, timeout_s: float = 5.0, sharing: Sharing = "chat") -> None:
         self._pool = pool
+        self._sharing: Sharing = sharing
         self._timeout_s = timeout_s
         self._statements: dict[tuple[str, ...], bytes] = {}
 
@@ -70,7 +71,7 @@ class PostgresRpc:
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
     ) -> Any:
         role = "authenticated" if context else "service_role"
-        claims = json.dumps(context.claims()) if context else ""
+        claims = json.dumps(context.claims(self._sharing)) if context else ""
         statement = self._statement(function, params)
         [value] = await self._run(function, statement, (role, claims, *params.values()), [1])
         return value
@@ -84,7 +85,7 @@ class PostgresRpc:
     ) -> tuple[Any, Any]:
         """As `memory.rpc.JoiningRpc` says."""
         statement = self._statement(function, params) + _AS_OWNER + then.sql.encode()
-        claims = json.dumps(context.claims())
+        claims = json.dumps(context.claims(self._sharing))
         args = ("authenticated", claims, *params.values(), *then.params)
         value, of_then = await self._run(function, statement, args, [1, 3])
         return value, of_then

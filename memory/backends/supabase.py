@@ -12,7 +12,7 @@ from supabase import AsyncClient, AsyncClientOptions
 from memory.backends.credentials import Credentials
 from memory.backends.refusals import refusal
 from memory.errors import StoreUnavailable
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, Sharing
 
 
 class SupabaseRpc:
@@ -31,6 +31,7 @@ class SupabaseRpc:
         secret_key: str,
         jwt_secret: str | None,
         timeout_s: float = 5.0,
+        sharing: Sharing = "chat",
     ) -> None:
         self._http = httpx.AsyncClient(
             http2=url.startswith("https://"),
@@ -45,7 +46,7 @@ class SupabaseRpc:
             postgrest_client_retry=False,
         )
         self._client = AsyncClient(url, publishable_key, options)
-        self._credentials = Credentials(publishable_key, secret_key, jwt_secret)
+        self._credentials = Credentials(publishable_key, secret_key, jwt_secret, sharing)
         self._timeout_s = timeout_s
 
     async def call(

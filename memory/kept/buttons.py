@@ -12,10 +12,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from memory.rpc import Rpc
-from memory.scope import MAIN_ROOT, memory_context
+from memory.scope import MAIN_ROOT, ChatType, memory_context
 
 ButtonKind = Literal["follow_up", "confirm"]
-ChatType = Literal["group", "p2p"]
 Verdict = Literal["accepted", "used", "expired", "not_yours", "unknown"]
 
 ID_LENGTH = 22

@@ -1,7 +1,7 @@
 """Notes of a person, and the registry of the notes a conversation has worked with.
 
-Every method is one SQL function and one round trip; each enters what it touched into the registry.
-Only the person speaking for themselves reaches notes: all methods raise `AccessDenied` otherwise.
+A note belongs to its author, the sender; it is read where it was written or shared. Every method is
+one SQL function and one round trip; each enters what it touched into the registry.
 """
 
 from __future__ import annotations

@@ -44,6 +44,16 @@ class Orphan:
 
 
 @dataclass(frozen=True, slots=True)
+class Unplaced:
+    """Rows that do not say, or not truly, who may read them; those not `shown` reach nobody."""
+
+    table: str
+    problem: str
+    rows: int
+    shown: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RecentTurns:
     """The last while as the tables tell it. Times are seconds; None: nothing to measure."""
 
@@ -70,6 +80,10 @@ class Operations:
         """Rows that nothing leads to any more; reads whole tables."""
         rows = await self._call("list_orphans", p_limit=limit)
         return tuple(Orphan(**row) for row in rows)
+
+    async def unplaced(self) -> tuple[Unplaced, ...]:
+        """Rows that break the audience rule, or that it keeps from everybody; reads whole tables."""
+        return tuple(Unplaced(**row) for row in await self._call("list_unplaced"))
 
     async def recalled(self, message_ids: Sequence[str]) -> frozenset[str]:
         """Those of the messages that their senders took back."""
@@ -109,9 +123,11 @@ class Operations:
         conversation_id: str | None = None,
         tenant_key: str = "",
     ) -> Mapping[str, Any]:
-        """Applies a merge patch (RFC 7396) to a conversation's scope, or the person's own.
+        """Applies a merge patch (RFC 7396) to a conversation's scope, or to the person's lasting
+        facts, as told alone with the bot.
 
-        Returns the whole scope. Raises `WorkingMemoryTooLarge`.
+        Returns the whole scope. Raises `WorkingMemoryTooLarge`, and `BadArgument` for facts of
+        somebody who never wrote to the bot alone: they have no place.
         """
         content: Mapping[str, Any] = await self._call(
             "merge_working_memory",

@@ -24,6 +24,10 @@ _FUZZY_BOOST = 0.1
 _SNIPPET = 600
 
 
+# What stands in front of the words of an open_id, who was known by a name when they were said.
+Label = Callable[[str, str], str]
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """One earlier turn. `asked_at` is ISO 8601; `before` and `after` are the turns around it."""
@@ -168,21 +172,21 @@ def render(
     *,
     here: AgentMemoryContext,
     now: datetime,
-    names: Mapping[str, str],
+    label: Label,
     visible: Callable[[str], str],
 ) -> str:
     """The passages as a block for a prompt, oldest first; "" when there is none.
 
     One line per message: each says when (in the zone of `now`), where, seen from `here`, and by
-    whom. What people wrote stays on its line, so that it cannot pass for another speaker's. `names`
-    gives the name of an `open_id` whose message was stored without one; `visible` what a card's
+    whom. What people wrote stays on its line, so that it cannot pass for another speaker's. `label`
+    gives what stands in front of an open_id's words, known by a name; `visible` what a card's
     markdown shows.
     """
     ordered = sorted(found, key=lambda passage: (passage.asked_at, passage.message_id))
     lines: list[str] = []
     for passage in ordered:
         head = f"[{_when(passage, now)} · {_where(passage, here)}]"
-        who = passage.actor_name or names.get(passage.actor_id or "", "someone")
+        who = label(passage.actor_id or "", passage.actor_name)
         lines.append(f"{head} {snippet(who, 60)}: {snippet(passage.question)}")
         if passage.answer:
             lines.append(f"{head} (you): {snippet(visible(passage.answer))}")

@@ -8,7 +8,7 @@ im:message.group_msg; never the bot's own messages; other bots' messages only wi
 import base64
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sandbox.push import Pusher
@@ -146,47 +146,6 @@ class Actors:
             if kind == USER:
                 self._world.p2p_chat(person.open_id)
         return person
-
-    def add_chat(self, name: str, members: list[str], *, with_bot: bool = True) -> Chat:
-        """A new group; the app hears that its bot was added."""
-        with self._world.lock:
-            people = [self.person(one) for one in members]
-            ids = [one.open_id for one in people if one != self._world.bot]
-            if with_bot:
-                ids.append(self._world.bot.open_id)
-            chat = Chat(new_id("oc_"), name, GROUP, tuple(dict.fromkeys(ids)))
-            self._world.put(chat)
-            operator = people[0] if people else self._world.bot
-            envelope = events.bot_membership(self._world, chat, operator, added=True)
-        if with_bot:
-            self._pusher.push(envelope)
-        return chat
-
-    def set_membership(self, chat_id: str, open_id: str, *, member: bool) -> Chat:
-        """Somebody (or the bot) joins or leaves a group; the app hears of it."""
-        with self._world.lock:
-            chat, person = self.chat(chat_id), self.person(open_id)
-            others = tuple(one for one in chat.members if one != open_id)
-            chat = replace(chat, members=(*others, open_id) if member else others)
-            self._world.put(chat)
-            change = (
-                events.bot_membership
-                if open_id == self._world.bot.open_id
-                else events.user_membership
-            )
-            envelope = change(self._world, chat, person, added=member)
-        self._pusher.push(envelope)
-        return chat
-
-    def dissolve(self, chat_id: str) -> Chat:
-        """The group is dissolved; nobody can write in it any more."""
-        with self._world.lock:
-            chat = replace(self.chat(chat_id), dissolved=True)
-            self._world.put(chat)
-            event = {"chat_id": chat.chat_id, "name": chat.name, "external": False}
-            envelope = events.envelope(self._world, "im.chat.disbanded_v1", event)
-        self._pusher.push(envelope)
-        return chat
 
     def message(self, message_id: str) -> Message:
         """Raises Refusal when there is no such message."""

@@ -1,12 +1,17 @@
 """REST views of the bot, chats, members and names (open.feishu.cn, bot-v3, im-v1, contact-v3)."""
 
-from flask import Response
+from flask import Response, request
 
 from sandbox.errors import ApiError, scope_missing, too_fast_for_gateway
 from sandbox.http import current_platform, done, json_body, json_response, within
+from sandbox.world.entities import BOT, P2P, Chat, Person
+from sandbox.world.state import World
 
 NAMES_PER_S = 5
 MAX_NAMES = 10
+MEMBERS_PER_PAGE = 20
+MOST_MEMBERS_PER_PAGE = 100
+_PAGE = "members-"
 
 
 def bot_info() -> Response:
@@ -26,13 +31,14 @@ def get_chat(chat_id: str) -> Response:
     """GET /im/v1/chats/:id"""
     platform = current_platform()
     with platform.world.lock:
-        world, chat = platform.world, platform.world.chats.get(chat_id)
-        if chat is None:
-            raise ApiError(232006)
+        world = platform.world
+        if not world.switches.chat_info:
+            raise scope_missing("im:chat", "im:chat:read", "im:chat:readonly")
+        chat = _chat_of_the_bot(world, chat_id)
         kinds = [one.kind for one in world.member_names(chat)]
         shape = {
             "avatar": "",
-            "name": chat.name,
+            "name": "" if chat.mode == P2P else chat.name,
             "description": "",
             "owner_id_type": "open_id",
             "owner_id": next(iter(chat.members), ""),
@@ -50,25 +56,61 @@ def get_chat(chat_id: str) -> Response:
 
 
 def list_members(chat_id: str) -> Response:
-    """GET /im/v1/chats/:id/members; bots are not listed."""
+    """GET /im/v1/chats/:id/members, page by page.
+
+    Pages are cut before the bots are left out: one may hold fewer people than were asked for.
+    """
     platform = current_platform()
     with platform.world.lock:
-        world, chat = platform.world, platform.world.chats.get(chat_id)
-        if chat is None:
-            raise ApiError(232006)
-        if world.bot.open_id not in chat.members:
-            raise ApiError(232011)
-        people = [one for one in world.member_names(chat) if one.kind == "user"]
-    items = [
-        {
-            "member_id_type": "open_id",
-            "member_id": one.open_id,
-            "name": one.name,
-            "tenant_key": platform.config.tenant_key,
-        }
-        for one in people
-    ]
-    return done({"items": items, "page_token": "", "has_more": False, "member_total": len(items)})
+        world = platform.world
+        if not world.switches.chat_members:
+            raise scope_missing("im:chat", "im:chat:readonly", "im:chat.members:read")
+        chat = _chat_of_the_bot(world, chat_id)
+        if chat.dissolved:
+            raise ApiError(232009)
+        members = world.member_names(chat)
+        start, end = _page(len(members))
+    items = [_member(one, world) for one in members[start:end] if one.kind != BOT]
+    data = {
+        "items": items,
+        "has_more": end < len(members),
+        "member_total": sum(one.kind != BOT for one in members),
+    }
+    return done(data | ({"page_token": f"{_PAGE}{end}"} if data["has_more"] else {}))
+
+
+def _chat_of_the_bot(world: World, chat_id: str) -> Chat:
+    """Raises ApiError 232006 for no chat, 232011 for one that the bot is not in."""
+    chat = world.chats.get(chat_id)
+    if chat is None:
+        raise ApiError(232006)
+    if world.bot.open_id not in chat.members:
+        raise ApiError(232011)
+    return chat
+
+
+def _page(total: int) -> tuple[int, int]:
+    """Where the page that was asked for begins and ends. Raises ApiError 232001."""
+    size, token = (
+        request.args.get("page_size", str(MEMBERS_PER_PAGE)),
+        request.args.get("page_token"),
+    )
+    id_type = request.args.get("member_id_type", "open_id")
+    start = (token or f"{_PAGE}0").removeprefix(_PAGE)
+    if not (size.isdigit() and 1 <= int(size) <= MOST_MEMBERS_PER_PAGE and id_type == "open_id"):
+        raise ApiError(232001)
+    if not start.isdigit() or (token and (not token.startswith(_PAGE) or int(start) >= total)):
+        raise ApiError(232001)
+    return int(start), min(int(start) + int(size), total)
+
+
+def _member(person: Person, world: World) -> dict[str, str]:
+    return {
+        "member_id_type": "open_id",
+        "member_id": person.open_id,
+        "name": person.name,
+        "tenant_key": world.config.tenant_key,
+    }
 
 
 def basic_batch() -> Response:

@@ -81,8 +81,8 @@ def bot_membership(world: World, chat: Chat, operator: Person, *, added: bool) -
     return envelope(world, f"im.chat.member.bot.{what}_v1", event)
 
 
-def user_membership(world: World, chat: Chat, person: Person, *, added: bool) -> Envelope:
-    """im.chat.member.user.added_v1 or deleted_v1"""
+def user_membership(world: World, chat: Chat, person: Person, what: str) -> Envelope:
+    """im.chat.member.user.added_v1, deleted_v1 or withdrawn_v1, by `what`."""
     user = {
         "name": person.name,
         "tenant_key": world.config.tenant_key,
@@ -96,8 +96,20 @@ def user_membership(world: World, chat: Chat, person: Person, *, added: bool) ->
         "users": [user],
         "name": chat.name,
     }
-    what = "added" if added else "deleted"
     return envelope(world, f"im.chat.member.user.{what}_v1", event)
+
+
+def renamed(world: World, before: Chat, after: Chat) -> Envelope:
+    """im.chat.updated_v1"""
+    event = {
+        "chat_id": after.chat_id,
+        "operator_id": user_ids(world.people[after.members[0]]) if after.members else {},
+        "external": False,
+        "operator_tenant_key": world.config.tenant_key,
+        "after_change": {"name": after.name},
+        "before_change": {"name": before.name},
+    }
+    return envelope(world, "im.chat.updated_v1", event)
 
 
 def clicked(world: World, message: Message, person: Person, action: dict[str, Any]) -> Envelope:

@@ -33,6 +33,8 @@ class Switches:
     all_group_messages: scope im:message.group_msg (else only messages that @ the bot arrive).
     bot_messages: messages of other bots are delivered (scopes `...include_bot...`).
     contact_names: scope contact:user.basic_profile:readonly.
+    chat_info: scope im:chat:read.
+    chat_members: scope im:chat.members:read.
     cardkit: scope cardkit:card:write.
     rate_limits: refuse what is too fast.
     """
@@ -40,6 +42,8 @@ class Switches:
     all_group_messages: bool = True
     bot_messages: bool = True
     contact_names: bool = True
+    chat_info: bool = True
+    chat_members: bool = True
     cardkit: bool = True
     rate_limits: bool = True
 

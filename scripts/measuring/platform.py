@@ -86,6 +86,10 @@ class StandIn:
                 return {"data": self._card(request.method, steps)}
             case ["im", "v1", "messages"]:
                 return {"data": {"has_more": False, "items": _said_before(request)}}
+            case ["im", "v1", "chats", _, "members"]:
+                return {"data": {"items": [], "has_more": False}}
+            case ["im", "v1", "chats", _]:
+                return {"data": {"name": "Bench", "chat_mode": "group"}}
             case ["im", "v1", "messages", _, "reactions", *_]:
                 return {"data": {"reaction_id": f"r_{next(self._numbers)}"}}
             case _:

@@ -1,75 +1,130 @@
-"""A live proof that the database keeps people apart, through whatever transport is configured.
+"""A live proof of the audience rule, through whatever transport is configured.
 
-Two made-up people, a row of the first, and the second one's token: whatever it brings to light is
-a leak. The rows are deleted again, whatever happens.
+A made-up person says something alone with the bot and something in a group; then tokens of other
+places and people ask for all of it. Whatever comes to light where it must not is a leak, and what
+does not where it must makes the proof worthless. The rows are deleted again, whatever happens.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.errors import AccessDenied, ProbeFailed
+from memory.errors import AccessDenied, NoteNotFound, ProbeFailed
+from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
-from memory.models import Scope
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext, memory_context
+from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
 from memory.store import MemoryStore
 
-_SCOPES: tuple[Scope, ...] = ("chat", "user")
+_PEOPLE = ("owner", "stranger")
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What was said by the owner in one place; `word` stands in all of it."""
+
+    word: str
+    context: AgentMemoryContext
+    turn_id: str
+    note_id: str = ""
 
 
 async def probe_isolation(rpc: Rpc) -> list[str]:
-    """What one person's token could read or write of another's; empty: nothing.
+    """What somebody could read or write who must not; empty: nothing.
 
     Raises `ProbeFailed`, or `StoreUnavailable`.
     """
     mark = uuid.uuid4().hex[:12]
-    owner = _speaker("owner", mark, chat=mark)
+    alone = _speaker("owner", mark, chat="alone", chat_type="p2p")
+    group = _speaker("owner", mark, chat="group")
     try:
-        await MemoryStore(rpc).open_turn(owner, turn_id=f"om_probe_{mark}", content=mark)
-        for scope in _SCOPES:
-            await MemoryStore(rpc).merge_working_memory(owner, scope=scope, patch={"probe": mark})
-        if not await _sees(rpc, owner, owner, mark):
-            raise ProbeFailed("the probe's own token does not read the probe's row")
-        stranger_here = _speaker("stranger", mark, chat=mark)
-        stranger_elsewhere = _speaker("stranger", mark, chat=f"{mark}_elsewhere")
-        leaks = await _sees(rpc, stranger_here, owner, mark)
-        leaks += [
-            f"{leak} from another chat"
-            for leak in await _sees(rpc, stranger_elsewhere, owner, mark)
-        ]
-        return leaks + await _writes(rpc, stranger_here, owner)
+        private = await _say(rpc, alone, f"private{mark}")
+        public = await _say(rpc, group, f"public{mark}")
+        stranger = _speaker("stranger", mark, chat="group")
+        for reader, said in ((alone, private), (group, public), (stranger, public)):
+            if not await _seen(rpc, reader, said):
+                raise ProbeFailed(f"{_name(reader)} does not read what was said there")
+        leaks = []
+        for reader in (
+            group,
+            stranger,
+            _speaker("owner", mark, chat="another group"),
+            _speaker("stranger", mark, chat="strangers own", chat_type="p2p"),
+            replace(alone, tenant_key="other"),
+        ):
+            leaks += await _leaks(rpc, reader, private)
+        for reader in (
+            _speaker("owner", mark, chat="another group"),
+            _speaker("stranger", mark, chat="strangers own", chat_type="p2p"),
+            replace(stranger, tenant_key="other"),
+        ):
+            leaks += await _leaks(rpc, reader, public)
+        return leaks + await _writes(rpc, stranger, group)
     finally:
-        for name in ("owner", "stranger"):
+        for name in _PEOPLE:
             await Operations(rpc).forget_person(f"ou_probe_{name}_{mark}")
 
 
-def _speaker(name: str, mark: str, *, chat: str) -> AgentMemoryContext:
+def _speaker(
+    name: str, mark: str, *, chat: str, chat_type: ChatType = "group"
+) -> AgentMemoryContext:
     person = f"ou_probe_{name}_{mark}"
     return memory_context(
-        chat_id=f"oc_probe_{chat}", root="main", subject=person, actor=person, tenant_key="probe"
+        chat_id=f"oc_probe_{chat.replace(' ', '_')}_{mark}",
+        root=MAIN_ROOT,
+        subject=person,
+        actor=person,
+        tenant_key="probe",
+        chat_type=chat_type,
     )
 
 
-async def _sees(
-    rpc: Rpc, reader: AgentMemoryContext, owner: AgentMemoryContext, mark: str
-) -> list[str]:
-    """What calls that ask for the owner's rows give to the reader's token."""
-    calls: dict[str, Mapping[str, object]] = {
-        "get_working_memory": owner.identity() | {"p_tenant_key": owner.tenant_key},
-        "conversation_history": {
-            "p_conversation_id": owner.conversation_id,
-            "p_user_id": owner.user_id,
-            "p_until": 2**62,
-            "p_limit": 10,
-        },
+async def _say(rpc: Rpc, context: AgentMemoryContext, word: str) -> _Said:
+    """A question and its answer, facts, and a note."""
+    store, turn_id = MemoryStore(rpc), f"om_probe_{word}"
+    await store.open_turn(context, turn_id=turn_id, content=word)
+    await store.record_reply(context, turn_id=turn_id, cards=[word])
+    await store.merge_working_memory(context, scope="chat", patch={"probe": word})
+    await store.merge_working_memory(context, scope="user", patch={"probe": word})
+    note = await NoteStore(rpc).create(context, title=word)
+    return _Said(word, context, turn_id, note.id)
+
+
+async def _leaks(rpc: Rpc, reader: AgentMemoryContext, said: _Said) -> list[str]:
+    alone = said.context.chat_type == "p2p"
+    what = "what was said alone with the bot" if alone else "what was said in a group"
+    seen = await _seen(rpc, reader, said)
+    return [f"{function} gives {_name(reader)} {what}" for function in seen]
+
+
+def _name(reader: AgentMemoryContext) -> str:
+    person, chat = reader.actor_id.split("_")[2], " ".join(reader.chat_id.split("_")[2:-1])
+    where = "alone with the bot" if reader.chat_type == "p2p" else f"in the {chat}"
+    return f"the {person} {where}" + (" (another tenant)" if reader.tenant_key != "probe" else "")
+
+
+async def _seen(rpc: Rpc, reader: AgentMemoryContext, said: _Said) -> list[str]:
+    """The functions that give `said` to the reader's token."""
+    tenant = {"p_tenant_key": reader.tenant_key}
+    place = {**tenant, "p_chat_id": reader.chat_id}
+    calls: Mapping[str, Mapping[str, object]] = {
+        "get_working_memory": tenant,
+        "recall": {**place, "p_query": said.word, "p_scope": "everywhere", "p_k": 5},
+        "said_message": {**place, "p_message_id": said.turn_id},
+        "get_note": {**place, "p_note_id": said.note_id},
+        "search_notes": {**place, "p_terms": f'["{said.word}"]', "p_limit": 5},
     }
+    about_the_owner = replace(reader, user_id=said.context.user_id)
     found = []
     for function, params in calls.items():
-        if mark in str(await _asked(rpc, function, params, reader)):
-            found.append(f"{function} gives another person's rows")
+        for asked in {reader, about_the_owner} if reader.chat_type != "p2p" else {reader}:
+            answer = await _asked(rpc, function, {**asked.identity(), **params}, asked)
+            if said.word in str(answer):
+                found.append(function)
+                break
     return found
 
 
@@ -88,8 +143,8 @@ async def _writes(rpc: Rpc, writer: AgentMemoryContext, owner: AgentMemoryContex
 async def _asked(
     rpc: Rpc, function: str, params: Mapping[str, object], context: AgentMemoryContext
 ) -> Any:
-    """The answer; None where the database says no."""
+    """The answer; None where the database says no, or that there is no such note."""
     try:
         return await rpc.call(function, params, context)
-    except AccessDenied:
+    except (AccessDenied, NoteNotFound):
         return None

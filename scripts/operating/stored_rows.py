@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from memory.kept.operations import Orphan, Table
+from memory.kept.operations import Orphan, Table, Unplaced
 from memory.models import Conversation
 from memory.scope import conversation_id
 
@@ -87,6 +87,15 @@ def check_tables(tables: Iterable[Table]) -> list[Finding]:
         elif not table.policies:
             found.append(Finding("row-level security", table.table, "the table has no policy"))
     return found
+
+
+def check_places(unplaced: Iterable[Unplaced]) -> list[Finding]:
+    """Every row that is shown to anybody says truly who may read it."""
+    return [
+        Finding("audience", one.table, f"{one.rows} rows: {one.problem}")
+        for one in unplaced
+        if one.shown
+    ]
 
 
 def check_orphans(orphans: Iterable[Orphan]) -> list[Finding]:

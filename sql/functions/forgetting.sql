@@ -239,13 +239,13 @@ begin
   update public.agent_chats c set title = ''
   from gone g
   where g.role = 'user' and c.id = g.conversation_id and c.user_id = g.user_id
-    and c.title <> '' and c.title = left(g.content, 80);
+    and c.tenant_key = g.tenant_key;
   if exists (select from pg_catalog.pg_attribute a
              where a.attrelid = to_regclass('public.agent_summaries')
                and a.attname = 'until_message_id') then
     execute 'delete from public.agent_summaries s using gone g
-             where s.conversation_id = g.conversation_id and s.user_id = g.user_id
-               and s.until_message_id >= g.id';
+             where s.conversation_id = g.conversation_id and s.tenant_key = g.tenant_key
+               and s.user_id in (g.user_id, g.actor_id) and s.until_message_id >= g.id';
   end if;
   return null;
 end
@@ -274,12 +274,14 @@ begin
     select * from (values
       ('agent_turns', format('created_at < %L', v_before)),
       ('agent_chats', format('updated_at < %L and not exists (select from public.agent_turns t
-        where t.conversation_id = r.id and t.user_id = r.user_id)', v_before)),
+        where t.conversation_id = r.id and t.user_id = r.user_id
+          and t.tenant_key = r.tenant_key)', v_before)),
       ('agent_decisions', format('created_at < %L', v_before)),
       ('agent_working_memory_history', format('at < %L', v_before)),
       ('chat_transcript', format('"timestamp" < %s', v_before_ms)),
       ('chat_conversations', format('updated_at < %L and not quiet and not exists (select
-        from public.chat_transcript t where t.chat_id = r.chat_id)', v_before)),
+        from public.chat_transcript t where t.chat_id = r.chat_id
+          and t.tenant_key = r.tenant_key)', v_before)),
       ('recalled_messages', format('created_at < %L', v_before))
     ) as old (table_name, condition)
   loop

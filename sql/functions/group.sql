@@ -12,7 +12,7 @@ as $$
                'answered', coalesce(d.respond, false)) order by t."timestamp", t.message_id)
       from public.chat_transcript t
       left join public.agent_decisions d on d.message_id = t.message_id
-      where t.chat_id = c.chat_id), '[]'))
+      where t.chat_id = c.chat_id and t.tenant_key = c.tenant_key), '[]'))
   from public.chat_conversations c
   where c.chat_id = p_chat_id and c.active
 $$;
@@ -52,10 +52,10 @@ begin
   insert into public.chat_conversations as c
     (chat_id, tenant_key, active, started_at, last_activity)
   values (p_chat_id, p_tenant_key, true, p_now, p_now)
-  on conflict (chat_id) do update
+  on conflict (tenant_key, chat_id) do update
     set active = true, started_at = p_now, last_activity = p_now, updated_at = now();
   delete from public.chat_transcript t
-  where t.chat_id = p_chat_id and not (t.ours and exists (
+  where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and not (t.ours and exists (
     select from jsonb_array_elements(p_records::jsonb) r
     where r.value ->> 'message_id' = t.message_id));
   perform public.add_to_transcript(p_chat_id, p_tenant_key, p_records);
@@ -74,14 +74,16 @@ as $$
 begin
   update public.chat_conversations
   set last_activity = greatest(last_activity, p_at), updated_at = now()
-  where chat_id = p_chat_id and active and last_activity >= p_active_since;
+  where chat_id = p_chat_id and tenant_key = p_tenant_key
+    and active and last_activity >= p_active_since;
   if not found then
     return false;
   end if;
   perform public.add_to_transcript(p_chat_id, p_tenant_key, p_records);
   delete from public.chat_transcript t
-  where t.chat_id = p_chat_id and t."timestamp" < (
-    select k."timestamp" from public.chat_transcript k where k.chat_id = p_chat_id
+  where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < (
+    select k."timestamp" from public.chat_transcript k
+    where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
     order by k."timestamp" desc offset p_keep - 1 limit 1);
   return true;
 end
@@ -115,7 +117,8 @@ begin
   if not public.extend_conversation(
     p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep)
      and not exists (select from public.chat_conversations c
-                     where c.chat_id = p_chat_id and c.last_activity > p_now) then
+                     where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
+                       and c.last_activity > p_now) then
     perform public.begin_conversation(p_chat_id, p_tenant_key, p_now, p_records);
   end if;
 end
@@ -132,7 +135,8 @@ begin
   perform public.tell_conversation(
     p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep);
   return (select public.load_conversation(c.chat_id) from public.chat_conversations c
-          where c.chat_id = p_chat_id and c.last_activity >= p_active_since);
+          where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
+            and c.last_activity >= p_active_since);
 end
 $$;
 
@@ -158,7 +162,7 @@ language sql volatile security invoker set search_path = ''
 as $$
   insert into public.chat_conversations (chat_id, tenant_key, quiet)
   values (p_chat_id, p_tenant_key, p_quiet)
-  on conflict (chat_id) do update set quiet = p_quiet, updated_at = now();
+  on conflict (tenant_key, chat_id) do update set quiet = p_quiet, updated_at = now();
   select 'null'::jsonb
 $$;
 

@@ -1,14 +1,15 @@
 -- Purpose: what was said in a conversation, as the model and the person are told of it.
 
--- Messages by their ids, oldest first; the cards of one answer are one message. What tools did for
--- somebody is told to nobody else: p_with_calls is false then.
-create or replace function public.messages_told(p_ids bigint[], p_with_calls boolean) returns jsonb
+-- Messages by their ids, oldest first; the cards of one answer are one message. What tools did is told
+-- to the person they did it for, p_actor_id, and to nobody else.
+drop function if exists public.messages_told(bigint[], boolean);
+create or replace function public.messages_told(p_ids bigint[], p_actor_id text) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
     'created_at', m.created_at, 'message_id', m.message_id,
-    'tool_calls', case when p_with_calls then m.tool_calls else '[]' end,
+    'tool_calls', case when m.actor_id = p_actor_id then m.tool_calls else '[]' end,
     'content', m.content || coalesce((
       select string_agg(e'\n\n' || c.content, '' order by c.chunk)
       from public.agent_messages c
@@ -19,57 +20,94 @@ as $$
   where m.id = any (p_ids)
 $$;
 
--- The last p_limit messages up to p_until since the last fresh start, oldest first.
+-- The newest p_limit messages of a person's thread up to p_until, newest first: what they asked, what
+-- was asked about them, and the answers.
+create or replace function public.thread_messages(
+  p_conversation_id text, p_user_id text, p_until bigint, p_limit integer
+) returns setof bigint
+language sql stable security invoker set search_path = ''
+as $$
+  select id from (
+    (select m.id from public.agent_messages m
+     where m.conversation_id = p_conversation_id and m.user_id = p_user_id
+       and m.id <= p_until and m.chunk = 0 and m.status <> 'failed'
+     order by m.id desc limit p_limit)
+    union all
+    (select m.id from public.agent_messages m
+     where m.conversation_id = p_conversation_id and m.actor_id = p_user_id
+       and m.actor_id <> m.user_id
+       and m.id <= p_until and m.chunk = 0 and m.status <> 'failed'
+     order by m.id desc limit p_limit)
+  ) of_either
+  order by id desc limit p_limit
+$$;
+
+-- The p_place-th newest of them, null when there are fewer.
+create or replace function public.thread_message(
+  p_conversation_id text, p_user_id text, p_until bigint, p_place integer
+) returns bigint
+language sql stable security invoker set search_path = ''
+as $$
+  select id from public.thread_messages(p_conversation_id, p_user_id, p_until, p_place) t (id)
+  order by id desc offset p_place - 1 limit 1
+$$;
+
+-- The last p_limit messages of the thread up to p_until since a fresh start (p_from), oldest first.
 drop function if exists public.conversation_history(text, text, bigint, integer);
+drop function if exists public.conversation_history(text, text, bigint, integer, boolean);
 create or replace function public.conversation_history(
-  p_conversation_id text, p_user_id text, p_until bigint, p_limit integer,
-  p_with_calls boolean default true
+  p_conversation_id text, p_user_id text, p_actor_id text, p_until bigint, p_limit integer,
+  p_from bigint default 0
 ) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select public.messages_told(array(
-    select m.id from public.agent_messages m
-    where m.conversation_id = p_conversation_id and m.user_id = p_user_id
-      and m.id <= p_until and m.chunk = 0 and m.status <> 'failed'
-      and m.id > coalesce((select c.history_from from public.agent_chats c
-                           where c.id = p_conversation_id and c.user_id = p_user_id), 0)
-    order by m.id desc
-    limit p_limit), p_with_calls)
+    select t.id
+    from public.thread_messages(p_conversation_id, p_user_id, p_until, p_limit) t (id)
+    where t.id > p_from), p_actor_id)
 $$;
 
--- What the sender and the bot said to each other in other conversations of this chat, before message
--- p_before and since p_since: at most p_limit messages, oldest first. A fresh start in one of them
--- ends what came before it in all. Found among the person's last 100 messages, so that it costs the
--- same however much there is.
+-- What was said in other threads of this chat, before message p_before and since p_since, by the
+-- sender or the subject, or about them, and answered: at most p_limit messages, oldest first. A fresh
+-- start in one of their threads ends what came before it in all. Found among the last 100 messages of
+-- each, so that it costs the same however much there is.
 create or replace function public.recent_exchanges(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_before bigint, p_since timestamptz, p_limit integer
 ) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
-  with latest as materialized (
-    select m.id, m.conversation_id, m.turn_id, m.tenant_key, m.chat_id, m.chunk, m.status,
-           m.created_at
-    from public.agent_messages m
-    where m.user_id = p_user_id and m.id < p_before
-    order by m.id desc limit 100
+  with people as materialized (
+    select distinct id from unnest(array[p_user_id, p_actor_id]) p (id)
   ),
-  own as materialized (
-    select l.id, l.conversation_id from latest l
-    join public.agent_turns t on t.id = l.turn_id and t.actor_id = p_actor_id
+  latest as materialized (
+    select l.* from people p, lateral (
+      (select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
+       from public.agent_messages m
+       where m.user_id = p.id and m.id < p_before
+       order by m.id desc limit 100)
+      union
+      (select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
+       from public.agent_messages m
+       where m.actor_id = p.id and m.actor_id <> m.user_id and m.id < p_before
+       order by m.id desc limit 100)) l
+  ),
+  here as materialized (
+    select distinct l.id, l.conversation_id from latest l
     where l.tenant_key = p_tenant_key and l.chat_id = p_chat_id and l.created_at >= p_since
       and l.conversation_id <> p_conversation_id and l.chunk = 0 and l.status <> 'failed'
   )
   select public.messages_told(array(
-    select o.id from own o
-    where o.id > coalesce((
+    select h.id from here h
+    where h.id > coalesce((
       select max(c.history_from) from public.agent_chats c
-      where c.user_id = p_user_id and c.id in (select conversation_id from own)), 0)
-    order by o.id desc limit p_limit), p_user_id = p_actor_id)
+      where c.user_id in (select id from people) and c.tenant_key = p_tenant_key
+        and c.id in (select conversation_id from here)), 0)
+    order by h.id desc limit p_limit), p_actor_id)
 $$;
 
--- A message of this chat that the person said or was told, by its Feishu message_id; null when it is
--- none of theirs.
+-- A message of this chat that somebody said to the bot or was told by it, by its Feishu message_id;
+-- null when there is none.
 create or replace function public.said_message(
   p_conversation_id text, p_user_id text, p_actor_id text,
   p_tenant_key text, p_chat_id text, p_message_id text
@@ -84,7 +122,7 @@ begin
       'actor_name', m.actor_name, 'message_id', m.message_id, 'created_at', m.created_at,
       'tool_calls', '[]'::jsonb)
     from public.agent_messages m
-    where m.message_id = p_message_id and m.user_id = p_user_id and m.tenant_key = p_tenant_key
+    where m.message_id = p_message_id and m.tenant_key = p_tenant_key
       and m.chat_id = p_chat_id and m.status <> 'failed'
     order by m.id limit 1);
 end
@@ -99,9 +137,8 @@ as $$
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_chats c
-  set history_from = coalesce((
-    select max(m.id) from public.agent_messages m
-    where m.conversation_id = p_conversation_id and m.user_id = p_user_id), 0)
+  set history_from = coalesce(public.thread_message(
+    p_conversation_id, p_user_id, 9223372036854775807, 1), 0)
   where c.id = p_conversation_id and c.user_id = p_user_id;
   return 'null'::jsonb;
 end

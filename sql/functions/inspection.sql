@@ -120,6 +120,59 @@ as $$
   ) o
 $$;
 
+-- Whether every row says who may read it: a JSON array of {table, problem, rows, shown}. What has no
+-- author is from before that was kept and shown to nobody; everything else listed breaks the rule.
+create or replace function public.list_unplaced() returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  with found as (
+    select 'agent_messages' as "table", 'its author is not known' as problem, false as shown
+    from public.agent_messages where actor_id is null
+    union all
+    select 'agent_working_memory', 'its author is not known', false
+    from public.agent_working_memory where actor_id is null and content <> '{}'
+    union all
+    select 'agent_chats', 'somebody else is its subject though the chat is p2p', true
+    from public.agent_chats c
+    where c.chat_type = 'p2p' and exists (
+      select from public.agent_turns t
+      where t.conversation_id = c.id and t.tenant_key = c.tenant_key and t.user_id <> t.actor_id)
+    union all
+    select 'agent_chats', 'its kind is not the one Feishu gave its chat', true
+    from public.agent_chats c join public.chats k using (tenant_key, chat_id)
+    where c.chat_type <> k.chat_type
+    union all
+    select p."table", 'it does not lie in its chat', true
+    from (
+      select 'agent_turns' as "table", conversation_id, chat_id from public.agent_turns
+      union all
+      select 'agent_messages', conversation_id, chat_id from public.agent_messages
+      union all
+      select 'agent_turn_terms', conversation_id, chat_id from public.agent_turn_terms
+      union all
+      select 'agent_summaries', conversation_id, chat_id from public.agent_summaries
+      union all
+      select 'agent_notes', conversation_id, chat_id from public.agent_notes
+      union all
+      select 'agent_working_memory', conversation_id, chat_id from public.agent_working_memory
+      where actor_id is not null and conversation_id <> ''
+    ) p
+    where not starts_with(p.conversation_id, 'feishu:' || p.chat_id || ':')
+    union all
+    select 'agent_turn_terms', 'its author is not that of the turn', true
+    from public.agent_turn_terms k join public.agent_turns t on t.id = k.turn_id
+    where (k.user_id, k.chat_id, k.tenant_key) <> (t.user_id, t.chat_id, t.tenant_key)
+       or k.actor_id <> t.actor_id
+    union all
+    select 'agent_messages', 'its author is not that of the turn', true
+    from public.agent_messages m join public.agent_turns t on t.id = m.turn_id
+    where (m.user_id, m.chat_id, m.tenant_key) <> (t.user_id, t.chat_id, t.tenant_key)
+       or m.actor_id <> t.actor_id
+  )
+  select coalesce(jsonb_agg(to_jsonb(r) order by r.shown desc, r."table", r.problem), '[]')
+  from (select "table", problem, shown, count(*) as rows from found group by 1, 2, 3) r
+$$;
+
 -- Which of these messages (JSON array of ids) were recalled: an answer may then have no question.
 create or replace function public.recalled_among(p_message_ids text) returns jsonb
 language sql stable security invoker set search_path = ''

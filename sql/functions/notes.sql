@@ -1,19 +1,11 @@
--- Purpose: notes of a person, and the registry of the notes each conversation has worked with.
+-- Purpose: notes, and the registry of the notes each conversation has worked with.
+--
+-- A note belongs to its author: the sender of the message that asked for it, whomever it mentions. It
+-- is read where it was written, and in a chat it was shared with; only the author changes it.
+--
 -- Errors: PT410 no such note, PT422 a value that cannot be stored.
 
--- Fails closed: an identity is given, and it is the person's own.
-create or replace function public.require_own_notes(
-  p_user_id text, p_actor_id text, p_conversation_id text
-) returns void
-language plpgsql immutable security invoker set search_path = ''
-as $$
-begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  if p_user_id <> p_actor_id then
-    raise exception 'notes are reached only by the person they belong to' using errcode = 'PT403';
-  end if;
-end
-$$;
+drop function if exists public.require_own_notes(text, text, text);
 
 -- A title without line breaks, 1 to 200 characters.
 create or replace function public.note_title(p_title text) returns text
@@ -90,20 +82,27 @@ as $$
     'shared_chat_id', n.shared_chat_id, 'created_at', n.created_at, 'updated_at', n.updated_at)
 $$;
 
--- Enters notes into the registry of a conversation that exists. Being listed is no use of a note.
+-- Enters notes into the registry that the sender has of the conversation. Being listed is no use of a
+-- note. p_notes: the notes in order.
+drop function if exists public.touch_notes(text, text, text, text[], text);
 create or replace function public.touch_notes(
-  p_conversation_id text, p_user_id text, p_tenant_key text, p_note_ids text[], p_action text
+  p_conversation_id text, p_actor_id text, p_tenant_key text, p_notes public.agent_notes[],
+  p_action text
 ) returns void
 language sql volatile security invoker set search_path = ''
 as $$
+  insert into public.agent_chats (id, user_id, tenant_key, chat_id, chat_type, root_id)
+  select p_conversation_id, p_actor_id, p_tenant_key, split_part(p_conversation_id, ':', 2),
+         public.claim('chat_type'), split_part(p_conversation_id, ':', 3)
+  where cardinality(p_notes) > 0
+  on conflict (tenant_key, id, user_id) do nothing;
   insert into public.agent_note_uses as u
-    (conversation_id, user_id, tenant_key, note_id, last_action, last_used_at)
-  select c.id, c.user_id, p_tenant_key, t.note_id, p_action,
+    (conversation_id, user_id, tenant_key, note_id, owner_id, last_action, last_used_at)
+  select p_conversation_id, p_actor_id, p_tenant_key, t.id, t.user_id, p_action,
          case when p_action <> 'listed' then clock_timestamp() end
-  from unnest(p_note_ids) with ordinality t (note_id, place)
-  join public.agent_chats c on c.id = p_conversation_id and c.user_id = p_user_id
-  order by t.place
-  on conflict (conversation_id, user_id, note_id) do update
+  from unnest(p_notes) with ordinality t
+  order by t.ordinality
+  on conflict (conversation_id, user_id, note_id, owner_id) do update
     set last_action = excluded.last_action, last_used_at = excluded.last_used_at
     where excluded.last_used_at is not null
 $$;
@@ -118,18 +117,18 @@ as $$
 declare
   v_note public.agent_notes;
 begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   insert into public.agent_notes (id, user_id, tenant_key, chat_id, conversation_id, title, body, tags)
-  values (p_note_id, p_user_id, p_tenant_key, p_chat_id, p_conversation_id,
+  values (p_note_id, p_actor_id, p_tenant_key, p_chat_id, p_conversation_id,
           public.note_title(p_title), public.note_body(p_body),
           public.require_tag_count(public.note_tags(p_tags)))
-  on conflict (id) do nothing;
+  on conflict (id, tenant_key, user_id) do nothing;
   select * into v_note from public.agent_notes n
-  where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key;
-  if v_note.id is null then
-    raise exception 'this note id belongs to somebody else' using errcode = 'PT403';
+  where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key;
+  if v_note.id is null then  -- made by an earlier attempt, where the token does not reach
+    raise exception 'no note has this id' using errcode = 'PT410';
   end if;
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_note.id], 'created');
+  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_note], 'created');
   return public.note_json(v_note);
 end
 $$;
@@ -143,19 +142,20 @@ as $$
 declare
   v_note public.agent_notes;
 begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   select * into v_note from public.agent_notes n
   where n.id = p_note_id and n.tenant_key = p_tenant_key
-    and (n.user_id = p_user_id or n.shared_chat_id = p_chat_id);
+  order by n.user_id <> p_actor_id, n.user_id limit 1;
   if v_note.id is null then
     raise exception 'no note has this id' using errcode = 'PT410';
   end if;
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_note.id], 'read');
+  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_note], 'read');
   return public.note_json(v_note);
 end
 $$;
 
--- The newest p_limit notes (all of p_tags when given), oldest of them first.
+-- The newest p_limit notes of the sender's and those shared with the chat (all of p_tags when given),
+-- oldest of them first.
 create or replace function public.list_notes(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_tags text, p_limit integer
@@ -164,29 +164,30 @@ language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_tags text[] := public.note_tags(p_tags);
-  v_notes jsonb;
-  v_ids text[];
+  v_listed jsonb;
+  v_notes public.agent_notes[];
 begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
-  select coalesce(jsonb_agg(public.note_json(l) order by l.created_at, l.id), '[]'),
-         array_agg(l.id order by l.created_at, l.id)
-  into v_notes, v_ids
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  select coalesce(jsonb_agg(public.note_json(l.note) order by (l.note).created_at, (l.note).id), '[]'),
+         array_agg(l.note order by (l.note).created_at, (l.note).id)
+  into v_listed, v_notes
   from (
-    select * from public.agent_notes n
+    select n as note from public.agent_notes n
     where n.tenant_key = p_tenant_key
-      and (n.user_id = p_user_id or n.shared_chat_id = p_chat_id)
+      and (n.user_id = p_actor_id or n.shared_chat_id = p_chat_id)
       and not exists (select from unnest(v_tags) w
                       where lower(w) not in (select lower(t) from unnest(n.tags) t))
     order by n.created_at desc, n.id desc
     limit least(greatest(p_limit, 1), 200)
   ) l;
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, v_ids, 'listed');
-  return v_notes;
+  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, v_notes, 'listed');
+  return v_listed;
 end
 $$;
 
--- Notes that contain any of p_terms (JSON array of lower-case strings), best first: a term in the
--- title or among the tags counts three times as much as one in the body.
+-- Of the notes that may be read here, the sender's and others', those that contain any of p_terms (JSON
+-- array of lower-case strings), best first: a term in the title or among the tags counts three times
+-- as much as one in the body.
 create or replace function public.search_notes(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_terms text, p_limit integer
@@ -194,13 +195,13 @@ create or replace function public.search_notes(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_notes jsonb;
-  v_ids text[];
+  v_found jsonb;
+  v_notes public.agent_notes[];
 begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   select coalesce(jsonb_agg(public.note_json(f.note) order by f.score desc, (f.note).updated_at desc), '[]'),
-         array_agg((f.note).id order by f.score desc, (f.note).updated_at desc)
-  into v_notes, v_ids
+         array_agg(f.note order by f.score desc, (f.note).updated_at desc)
+  into v_found, v_notes
   from (
     select n as note, sum(
       3 * (position(t.value in lower(n.title)) > 0)::integer
@@ -208,16 +209,15 @@ begin
       + (position(t.value in lower(n.body)) > 0)::integer) as score
     from public.agent_notes n, jsonb_array_elements_text(p_terms::jsonb) t
     where n.tenant_key = p_tenant_key
-      and (n.user_id = p_user_id or n.shared_chat_id = p_chat_id)
-    group by n.id
+    group by n.id, n.tenant_key, n.user_id, n
     order by score desc, n.updated_at desc
     limit least(greatest(p_limit, 1), 50)
   ) f
   where f.score > 0;
   -- the one note that was found is the one people go on to speak of
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, v_ids,
-                             case when cardinality(v_ids) = 1 then 'found' else 'listed' end);
-  return v_notes;
+  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, v_notes,
+                             case when cardinality(v_notes) = 1 then 'found' else 'listed' end);
+  return v_found;
 end
 $$;
 
@@ -236,9 +236,9 @@ declare
   v_kept text[];
   v_added text[];
 begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   select * into v_old from public.agent_notes n
-  where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key
+  where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
   for update;
   if v_old.id is null then
     raise exception 'no note of this person has this id' using errcode = 'PT410';
@@ -256,10 +256,10 @@ begin
     body = case when p_body is null then n.body else public.note_body(p_body) end,
     tags = public.require_tag_count(v_kept || v_added),
     updated_at = now()
-  where n.id = v_old.id
+  where n.id = v_old.id and n.user_id = v_old.user_id and n.tenant_key = v_old.tenant_key
   returning * into v_new;
 
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_new.id], 'updated');
+  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_new], 'updated');
   return jsonb_build_object(
     'note', public.note_json(v_new),
     'old_title', v_old.title,
@@ -280,9 +280,9 @@ as $$
 declare
   v_note public.agent_notes;
 begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   delete from public.agent_notes n
-  where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key
+  where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
   returning * into v_note;
   if v_note.id is null then
     raise exception 'no note of this person has this id' using errcode = 'PT410';
@@ -301,15 +301,15 @@ as $$
 declare
   v_note public.agent_notes;
 begin
-  perform public.require_own_notes(p_user_id, p_actor_id, p_conversation_id);
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_notes n
   set shared_chat_id = case when p_share then p_chat_id end, updated_at = now()
-  where n.id = p_note_id and n.user_id = p_user_id and n.tenant_key = p_tenant_key
+  where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
   returning * into v_note;
   if v_note.id is null then
     raise exception 'no note of this person has this id' using errcode = 'PT410';
   end if;
-  perform public.touch_notes(p_conversation_id, p_user_id, p_tenant_key, array[v_note.id],
+  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_note],
                              case when p_share then 'shared' else 'unshared' end);
   return public.note_json(v_note);
 end
@@ -317,7 +317,6 @@ $$;
 
 -- Keeps the order in which a card shows notes as a list, in place of the one before: of p_tool_calls
 -- (JSON array) the last one whose `shown`, an array of note ids in the order of the card, says so.
--- Nothing unless the person speaks for themselves.
 create or replace function public.keep_shown_notes(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tool_calls text
 ) returns void
@@ -326,7 +325,7 @@ as $$
 declare
   v_shown jsonb;
 begin
-  if p_user_id <> p_actor_id or strpos(p_tool_calls, '"shown"') = 0 then
+  if strpos(p_tool_calls, '"shown"') = 0 then
     return;
   end if;
   select c.value -> 'shown' into v_shown
@@ -339,7 +338,7 @@ begin
   update public.agent_note_uses u set shown_place = (
     select min(s.ordinality) from jsonb_array_elements_text(v_shown) with ordinality s
     where s.value = u.note_id)
-  where u.conversation_id = p_conversation_id and u.user_id = p_user_id
+  where u.conversation_id = p_conversation_id and u.user_id = p_actor_id
     and (u.shown_place is not null or v_shown ? u.note_id);
 end
 $$;
@@ -348,7 +347,6 @@ $$;
 -- those of other conversations that were seen in it, likewise. `shown` is the place in the list that a
 -- card showed last, null for others; recency 1 is the note used last, null one that was only listed.
 -- Of many, the first ten, the first ten of that list, and the last forty used.
--- Empty unless the person speaks for themselves.
 create or replace function public.note_registry(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text
 ) returns jsonb
@@ -364,11 +362,10 @@ as $$
              row_number() over (order by u.last_used_at desc nulls last, u.ordinal desc) end as recency,
            row_number() over (order by u.last_used_at desc nulls last, u.ordinal desc) as rank
     from public.agent_note_uses u
-    join public.agent_notes n on n.id = u.note_id
-    where u.conversation_id = p_conversation_id and u.user_id = p_user_id
-      and u.tenant_key = p_tenant_key and p_user_id = p_actor_id
-      and n.tenant_key = p_tenant_key
-      and (n.user_id = p_user_id or n.shared_chat_id = p_chat_id)
+    join public.agent_notes n
+      on n.id = u.note_id and n.tenant_key = u.tenant_key and n.user_id = u.owner_id
+    where u.conversation_id = p_conversation_id and u.user_id = p_actor_id
+      and u.tenant_key = p_tenant_key
   ) r
   where r.ordinal <= 10 or r.shown <= 10 or r.rank <= 40
 $$;

@@ -67,8 +67,10 @@ begin
     return null;
   end if;
   insert into public.agent_turn_terms
-  select t.turn_id, t.conversation_id, t.user_id, t.tenant_key, t.chat_id, t.first_id, t.asked_at,
-         cardinality(k.tokens), public.recall_terms(k.tokens)
+    (turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id, first_id, asked_at, length,
+     terms)
+  select t.turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, t.first_id,
+         t.asked_at, cardinality(k.tokens), public.recall_terms(k.tokens)
   from public.agent_turn_texts t, public.recall_tokens(t.content) k(tokens)
   where t.turn_id = v_turn_id
   on conflict (turn_id) do update
@@ -91,8 +93,9 @@ create or replace trigger agent_messages_index_delete after delete on public.age
   for each row execute function public.index_turn();
 
 -- The p_k best turns for p_query, best first.
--- p_scope: 'thread' is this conversation, 'chat' the person's conversations of this chat,
--- 'everywhere' all of theirs. Of this conversation only what came before p_before_id.
+-- p_scope: 'thread' is this conversation, 'chat' every conversation of this chat, 'everywhere' all that
+-- may be read here: in a group that chat, in p2p also the groups the person is in. Whoever asked it of
+-- the bot, whoever it was about. Of this conversation only what came before p_before_id.
 -- p_spans: JSON array of [from, to) pairs of times in order of preference; the first that holds a
 -- turn is meant. p_boost: what being said in it is worth, in units of the best text score
 -- (1: turns of that time come first; 0: times are ignored).
@@ -116,6 +119,9 @@ declare
   v_terms constant text[] := array(
     select distinct unnest(public.recall_tokens(left(p_query, 500))));
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
+  -- the chats to search; which rows of them may be read is for the policies
+  v_chats constant text[] := array[p_chat_id] || case when p_scope = 'everywhere'
+    then array(select jsonb_object_keys(public.readable_chats())) else '{}' end;
   v_weight constant double precision :=
     case when p_embedding is null then 0 else least(greatest(p_weight, 0), 1) end;
   -- BM25's constants; b is small because neighbours already even the lengths out
@@ -127,9 +133,6 @@ begin
   if p_scope not in ('thread', 'chat', 'everywhere') then
     raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = 'PT400';
   end if;
-  if p_scope = 'everywhere' and p_user_id <> p_actor_id then
-    raise exception 'only the person can search what they said everywhere' using errcode = 'PT403';
-  end if;
 
   return (
     with scoped as materialized (
@@ -138,13 +141,13 @@ begin
              ts_filter(setweight(t.terms, 'A', v_terms), '{a}') as hits
       from public.agent_turn_terms t
       where p_scope = 'thread' and t.conversation_id = p_conversation_id
-        and t.user_id = p_user_id and t.tenant_key = p_tenant_key and t.first_id < v_before
+        and t.tenant_key = p_tenant_key and t.first_id < v_before
       union all
       select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length,
              ts_filter(setweight(t.terms, 'A', v_terms), '{a}')
       from public.agent_turn_terms t
-      where p_scope <> 'thread' and t.user_id = p_user_id and t.tenant_key = p_tenant_key
-        and (p_scope = 'everywhere' or t.chat_id = p_chat_id)
+      where p_scope <> 'thread' and t.tenant_key = p_tenant_key
+        and t.chat_id = any (v_chats)
         and (t.conversation_id <> p_conversation_id or t.first_id < v_before)
     ),
     -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one

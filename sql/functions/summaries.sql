@@ -29,14 +29,10 @@ begin
     v_from := greatest(v_from, v_summary.until_message_id);
   end if;
 
-  select m.id into v_until from public.agent_messages m
-  where m.conversation_id = p_conversation_id and m.user_id = p_user_id
-    and m.chunk = 0 and m.status <> 'failed'
-  order by m.id desc offset p_window limit 1;
-  select m.id into v_enough from public.agent_messages m
-  where m.conversation_id = p_conversation_id and m.user_id = p_user_id
-    and m.chunk = 0 and m.status <> 'failed'
-  order by m.id desc offset p_window + p_least - 1 limit 1;
+  v_until := public.thread_message(
+    p_conversation_id, p_user_id, 9223372036854775807, p_window + 1);
+  v_enough := public.thread_message(
+    p_conversation_id, p_user_id, 9223372036854775807, p_window + p_least);
 
   return jsonb_build_object(
     'id', v_summary.id, 'version', coalesce(v_summary.version, 0),
@@ -61,10 +57,20 @@ begin
             where coalesce(call.value ->> 'name', '') <> all ('{list_notes,search_notes}')
             order by 1) as note_ids
         from public.agent_messages m
-        where m.conversation_id = p_conversation_id and m.user_id = p_user_id
-          and m.id > v_from and m.chunk = 0 and m.status <> 'failed' and v_enough > v_from
-        order by m.id
-        limit p_limit
+        where m.id = any (array(
+          select id from (
+            (select f.id from public.agent_messages f
+             where f.conversation_id = p_conversation_id and f.user_id = p_user_id
+               and f.id > v_from and f.chunk = 0 and f.status <> 'failed' and v_enough > v_from
+             order by f.id limit p_limit)
+            union all
+            (select f.id from public.agent_messages f
+             where f.conversation_id = p_conversation_id and f.actor_id = p_user_id
+               and f.actor_id <> f.user_id
+               and f.id > v_from and f.chunk = 0 and f.status <> 'failed' and v_enough > v_from
+             order by f.id limit p_limit)
+          ) oldest
+          order by id limit p_limit))
       ) f
       where f.id <= v_until), '[]'));
 end
@@ -88,7 +94,8 @@ declare
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   perform from public.agent_messages m
-  where m.id = any (v_rows) and m.conversation_id = p_conversation_id and m.user_id = p_user_id
+  where m.id = any (v_rows) and m.conversation_id = p_conversation_id
+    and p_user_id in (m.user_id, m.actor_id)
   order by m.id for key share;
   get diagnostics v_found = row_count;
   if v_found = 0 or v_found <> cardinality(v_rows) then
@@ -102,7 +109,7 @@ begin
            (select max(r) from unnest(v_rows) r), p_messages
     from public.agent_chats c
     where c.id = p_conversation_id and c.user_id = p_user_id
-    on conflict (conversation_id, user_id) do nothing
+    on conflict (tenant_key, conversation_id, user_id) do nothing
     returning version into v_version;
   else
     update public.agent_summaries s

@@ -1,21 +1,31 @@
 -- Purpose: the turn: begun, answered, delivered; each operation is one function, hence one round trip.
 --
 -- Here and in the other files every function of a turn takes the identity explicitly and filters by
--- it, so that the service key alone still reads one person's rows; under a user's token the policies
--- check the same thing again. JSON travels as text: PostgREST-compatible servers disagree on jsonb
+-- it; the token has to say the same, and its policies decide what may be read. JSON travels as text: PostgREST-compatible servers disagree on jsonb
 -- arguments. Errors of our own have codes PTxyz, which PostgREST answers as HTTP status xyz.
 
--- A missing identity fails closed.
+-- A missing identity fails closed; and under a token it is the token's: nobody names another.
 create or replace function public.require_identity(
   p_user_id text, p_actor_id text, p_conversation_id text
 ) returns void
-language plpgsql immutable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $$
+declare
+  v_claims jsonb;
 begin
   if coalesce(p_user_id, '') = '' or coalesce(p_actor_id, '') = ''
      or coalesce(p_conversation_id, '') = '' then
     raise exception 'identity missing: user_id, actor_id and conversation_id are required'
       using errcode = 'PT428';
+  end if;
+  if current_user = 'authenticated' then
+    v_claims := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+    if p_user_id is distinct from v_claims ->> 'sub'
+       or p_actor_id is distinct from v_claims ->> 'actor'
+       or split_part(p_conversation_id, ':', 2) is distinct from v_claims ->> 'chat_id' then
+      raise exception 'the token speaks for somebody else, or somewhere else'
+        using errcode = 'PT403';
+    end if;
   end if;
 end
 $$;
@@ -57,9 +67,12 @@ begin
     return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
   end if;
 
-  insert into public.agent_chats (id, user_id, tenant_key, chat_id, root_id, title)
-  values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, p_root_id, left(p_content, 80))
-  on conflict (id, user_id) do update set updated_at = now()
+  insert into public.agent_chats
+    (id, user_id, tenant_key, chat_id, chat_type, root_id, title)
+  values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, public.claim('chat_type'),
+          p_root_id, left(p_content, 80))
+  on conflict (tenant_key, id, user_id) do update
+    set updated_at = now(), chat_type = coalesce(public.agent_chats.chat_type, excluded.chat_type)
   returning history_from into v_from;
 
   insert into public.agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id)
@@ -68,6 +81,7 @@ begin
     set attempts = public.agent_turns.attempts + 1, updated_at = now()
     where public.agent_turns.user_id = p_user_id
       and public.agent_turns.conversation_id = p_conversation_id
+      and public.agent_turns.tenant_key = p_tenant_key
   returning * into v_turn;
   if v_turn.id is null then
     raise exception 'turn % belongs to another conversation', p_turn_id using errcode = 'PT403';
@@ -89,18 +103,14 @@ begin
                               'reply', public.turn_reply(p_turn_id));
   end if;
   v_history := public.conversation_history(
-    p_conversation_id, p_user_id, v_question, p_history_limit, p_user_id = p_actor_id);
+    p_conversation_id, p_user_id, p_actor_id, v_question, p_history_limit, v_from);
   if p_fold_after > 0 then
     select * into v_summary from public.agent_summaries s
     where s.conversation_id = p_conversation_id and s.user_id = p_user_id
-      and s.until_message_id > v_from;
-    -- The message that far back, however long the thread is. It is compared afterwards: bounded on
-    -- both sides the scan might take the index of the person's messages in all conversations.
-    select m.id into v_overdue from public.agent_messages m
-    where m.conversation_id = p_conversation_id and m.user_id = p_user_id
-      and m.id <= v_question and m.chunk = 0 and m.status <> 'failed'
-    order by m.id desc
-    offset p_history_limit + p_fold_after - 1 limit 1;
+      and s.tenant_key = p_tenant_key and s.until_message_id > v_from;
+    -- the message that far back, however long the thread is
+    v_overdue := public.thread_message(
+      p_conversation_id, p_user_id, v_question, p_history_limit + p_fold_after);
   end if;
   return jsonb_build_object(
     'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
@@ -186,10 +196,10 @@ begin
   end if;
 
   if v_turn.state = 'open' then
-    insert into public.agent_messages (conversation_id, user_id, turn_id, tenant_key, chat_id, role,
-                                       chunk, content, status, tool_calls)
-    select v_turn.conversation_id, v_turn.user_id, v_turn.id, v_turn.tenant_key, v_turn.chat_id,
-           'assistant', c.ordinality - 1, c.value, 'pending',
+    insert into public.agent_messages (conversation_id, user_id, actor_id, turn_id, tenant_key,
+                                       chat_id, role, chunk, content, status, tool_calls)
+    select v_turn.conversation_id, v_turn.user_id, v_turn.actor_id, v_turn.id, v_turn.tenant_key,
+           v_turn.chat_id, 'assistant', c.ordinality - 1, c.value, 'pending',
            case when c.ordinality = 1 then p_tool_calls::jsonb else '[]' end
     from jsonb_array_elements_text(p_cards::jsonb) with ordinality c;
     perform public.keep_shown_notes(p_conversation_id, p_user_id, p_actor_id, p_tool_calls);
@@ -276,8 +286,6 @@ $$;
 -- went at. Can be repeated, also with an older state of the turn. A reply that the memory has itself
 -- stays, unless other cards were delivered: what people saw is what is remembered.
 -- p_cards: JSON array of {chunk, content, status, message_id}.
--- A question that the memory stored itself, later than it was asked (a call that was given
--- up and still arrived), keeps the time at which it was asked.
 create or replace function public.restore_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
@@ -296,10 +304,11 @@ begin
     return jsonb_build_object('state', 'cancelled');
   end if;
 
-  insert into public.agent_chats as c (id, user_id, tenant_key, chat_id, root_id, title, created_at)
-  values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, p_root_id, left(p_content, 80),
-          p_asked_at)
-  on conflict (id, user_id) do update set updated_at = greatest(c.updated_at, p_asked_at);
+  insert into public.agent_chats as c
+    (id, user_id, tenant_key, chat_id, chat_type, root_id, title, created_at)
+  values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, public.claim('chat_type'),
+          p_root_id, left(p_content, 80), p_asked_at)
+  on conflict (tenant_key, id, user_id) do update set updated_at = greatest(c.updated_at, p_asked_at);
 
   insert into public.agent_turns as t
     (id, conversation_id, user_id, actor_id, tenant_key, chat_id, created_at)
@@ -311,13 +320,12 @@ begin
     raise exception 'turn % belongs to another conversation', p_turn_id using errcode = 'PT403';
   end if;
 
-  insert into public.agent_messages as m
+  insert into public.agent_messages
     (conversation_id, user_id, turn_id, tenant_key, chat_id, role, content, actor_id, actor_name,
      message_id, status, created_at)
   values (p_conversation_id, p_user_id, p_turn_id, p_tenant_key, p_chat_id, 'user', p_content,
           p_actor_id, p_actor_name, p_turn_id, 'received', p_asked_at)
-  on conflict (turn_id, role, chunk) do update set created_at = excluded.created_at
-    where m.created_at > excluded.created_at;
+  on conflict (turn_id, role, chunk) do nothing;
 
   -- Over, or nothing to add to it, or only a reply of which nobody has seen anything.
   if v_turn.state not in ('open', 'pending') or (p_error is null and (
@@ -326,9 +334,9 @@ begin
   end if;
 
   insert into public.agent_messages as m
-    (conversation_id, user_id, turn_id, tenant_key, chat_id, role, chunk, content, message_id,
-     status, error, tool_calls, created_at)
-  select p_conversation_id, p_user_id, p_turn_id, p_tenant_key, p_chat_id, 'assistant', c.chunk,
+    (conversation_id, user_id, actor_id, turn_id, tenant_key, chat_id, role, chunk, content,
+     message_id, status, error, tool_calls, created_at)
+  select p_conversation_id, p_user_id, p_actor_id, p_turn_id, p_tenant_key, p_chat_id, 'assistant', c.chunk,
          c.content, c.message_id, c.status, case when c.status = 'failed' then p_error end,
          case when c.chunk = 0 then p_tool_calls::jsonb else '[]' end,
          coalesce(p_answered_at, p_asked_at)
@@ -355,3 +363,16 @@ begin
   return jsonb_build_object('state', v_turn.state);
 end
 $$;
+
+-- Words are not changed: a question never is, and an answer only until it is sent.
+create or replace function public.keep_words() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  raise exception 'what was said is not changed' using errcode = 'PT403';
+end
+$$;
+create or replace trigger agent_messages_keep_words before update of content on public.agent_messages
+  for each row
+  when (old.content <> new.content and not (old.role = 'assistant' and old.status = 'pending'))
+  execute function public.keep_words();

@@ -14,11 +14,18 @@ create or replace function public.enable_vectors() returns text
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  reachable constant text := $rule$
-    user_id = (select public.claim('sub'))
-    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+  place constant text := $rule$
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and (select public.claim('sub')) in (user_id, actor_id)
+  $rule$;
+  readable constant text := $rule$
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
     and (chat_id = (select public.claim('chat_id'))
-         or user_id = (select public.claim('actor')))
+         or said_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    and actor_id is not null
+    and ((select public.claim('sharing')) is distinct from 'person'
+         or (select public.claim('actor')) in (user_id, actor_id))
   $rule$;
   v_schema text;
 begin
@@ -58,7 +65,9 @@ begin
     tenant_key text not null,
     chat_id text not null,
     model text not null,
-    embedding %I.halfvec not null
+    embedding %I.halfvec not null,
+    actor_id text,
+    said_at timestamptz
   )', v_schema);
   -- in the row itself, up to some 4,000 dimensions: looked up elsewhere it takes twice the time
   alter table public.agent_embeddings set (toast_tuple_target = 8160);
@@ -69,16 +78,18 @@ begin
   create index agent_embeddings_user_idx on public.agent_embeddings (user_id);
 
   alter table public.agent_embeddings enable row level security;
-  execute format('create policy agent_embeddings_select on public.agent_embeddings
-                  for select to authenticated using (%s)', reachable);
-  execute format('create policy agent_embeddings_insert on public.agent_embeddings
-                  for insert to authenticated with check (%s)', reachable);
-  execute format('create policy agent_embeddings_update on public.agent_embeddings
-                  for update to authenticated using (%s) with check (%s)', reachable, reachable);
-  execute format('create policy agent_embeddings_delete on public.agent_embeddings
-                  for delete to authenticated using (%s)', reachable);
-  revoke all on public.agent_embeddings from anon;
-  grant select, insert, update, delete on public.agent_embeddings to authenticated, service_role;
+  execute 'create policy agent_embeddings_select on public.agent_embeddings
+           for select to authenticated using (' || readable || ')';
+  execute 'create policy agent_embeddings_insert on public.agent_embeddings
+           for insert to authenticated with check (' || place || ')';
+  execute 'create policy agent_embeddings_update on public.agent_embeddings
+           for update to authenticated using (' || place || ')';
+  execute 'create policy agent_embeddings_delete on public.agent_embeddings
+           for delete to authenticated using (' || place || ')';
+  revoke all on public.agent_embeddings from anon, authenticated;
+  grant select, insert, delete on public.agent_embeddings to authenticated;
+  grant update (model, embedding) on public.agent_embeddings to authenticated;
+  grant select, insert, update, delete on public.agent_embeddings to service_role;
 
   create trigger agent_messages_drop_embedding
     after update of content, status on public.agent_messages for each row
@@ -145,9 +156,10 @@ declare
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   insert into public.agent_embeddings
-    (id, turn_id, conversation_id, user_id, tenant_key, chat_id, model, embedding)
-  select m.id, m.turn_id, m.conversation_id, m.user_id, m.tenant_key, m.chat_id, p_model,
-         g.embedding::halfvec
+    (id, turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id, said_at, model,
+     embedding)
+  select m.id, m.turn_id, m.conversation_id, m.user_id, m.actor_id, m.tenant_key, m.chat_id,
+         m.created_at, p_model, g.embedding::halfvec
   from jsonb_to_recordset(p_embeddings::jsonb) g (id bigint, digest text, embedding text)
   join public.agent_messages m using (id)
   where m.conversation_id = p_conversation_id and m.user_id = p_user_id

@@ -1,6 +1,9 @@
 -- Purpose: what is kept of a conversation and of a person beside the messages, and who changed it.
 
--- Working memory of both scopes; the person's own only when they speak for themselves.
+-- Working memory as the turn may use it. `chat`: what the subject had kept in this thread. `user`: their
+-- lasting facts, in a group those told there; in p2p also those of the groups they are in, what was
+-- told in p2p before what was told in a group, later before earlier. `said`: what others had kept in
+-- this thread about the subject, and the subject about others, each by its author: their statements.
 create or replace function public.get_working_memory(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
 ) returns jsonb
@@ -9,41 +12,62 @@ as $$
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   return (
-    select jsonb_build_object('chat', '{}'::jsonb, 'user', '{}'::jsonb)
-           || coalesce(jsonb_object_agg(w.scope, w.content), '{}')
-    from public.agent_working_memory w
-    where w.user_id = p_user_id and w.tenant_key = p_tenant_key
-      and ((w.scope = 'chat' and w.conversation_id = p_conversation_id)
-           or (w.scope = 'user' and w.conversation_id = '' and p_user_id = p_actor_id)));
+    with held as materialized (
+      select w.* from public.agent_working_memory w
+      where w.tenant_key = p_tenant_key and w.user_id = p_user_id
+        and (w.scope = 'user' or w.conversation_id = p_conversation_id)
+      union all
+      select w.* from public.agent_working_memory w
+      where w.tenant_key = p_tenant_key and w.conversation_id = p_conversation_id
+        and w.actor_id = p_user_id and w.actor_id <> w.user_id
+    )
+    select jsonb_build_object(
+      'chat', coalesce((
+        select h.content from held h where h.scope = 'chat'
+          and h.user_id = p_user_id and h.actor_id = p_user_id), '{}'),
+      'user', coalesce((
+        select public.merged_facts(array_agg(h.content order by
+          h.chat_id = split_part(p_conversation_id, ':', 2), h.updated_at, h.id))
+        from held h where h.scope = 'user'), '{}'),
+      'said', coalesce((
+        select jsonb_agg(jsonb_build_object(
+          'actor_id', h.actor_id, 'user_id', h.user_id, 'content', h.content) order by h.id)
+        from held h
+        where h.scope = 'chat' and h.actor_id <> h.user_id and h.content <> '{}'), '[]')));
 end
 $$;
 
--- RFC 7396: objects merge, null removes a key, anything else replaces.
-create or replace function public.merge_patch(p_target jsonb, p_patch jsonb) returns jsonb
-language plpgsql immutable security invoker set search_path = ''
+-- Objects laid over each other, the last on top.
+create or replace function public.merged_facts(p_facts jsonb[]) returns jsonb
+language sql immutable security invoker set search_path = ''
 as $$
-declare
-  v_result jsonb;
-  v_key text;
-  v_value jsonb;
-begin
-  if jsonb_typeof(p_patch) <> 'object' then
-    return p_patch;
-  end if;
-  v_result := case when jsonb_typeof(p_target) = 'object' then p_target else '{}' end;
-  for v_key, v_value in select * from jsonb_each(p_patch) loop
-    if jsonb_typeof(v_value) = 'null' then
-      v_result := v_result - v_key;
-    else
-      v_result := jsonb_set(v_result, array[v_key],
-                            public.merge_patch(v_result -> v_key, v_value), true);
-    end if;
-  end loop;
-  return v_result;
-end
+  select coalesce(jsonb_object_agg(e.key, e.value order by f.ordinality), '{}')
+  from unnest(p_facts) with ordinality f (facts, ordinality), jsonb_each(f.facts) e
 $$;
 
--- Merges p_patch (a JSON object) into one scope and returns the whole of it. At most 16 KB.
+-- RFC 7396: objects merge, null removes a key, anything else replaces. At most 32 levels deep.
+create or replace function public.merge_patch(p_target jsonb, p_patch jsonb) returns jsonb
+language sql immutable security invoker set search_path = ''
+as $$
+  select case when jsonb_typeof(p_patch) <> 'object' then p_patch else (
+    with patch as materialized (select key, value from jsonb_each(p_patch))
+    select coalesce(jsonb_object_agg(m.key, m.value), '{}')
+    from (
+      select t.key, t.value
+      from jsonb_each(case when jsonb_typeof(p_target) = 'object' then p_target else '{}' end) t
+      where t.key not in (select key from patch)
+      union all
+      select p.key, case when jsonb_typeof(p.value) <> 'object' then p.value
+                    else public.merge_patch(p_target -> p.key, p.value) end
+      from patch p
+      where jsonb_typeof(p.value) <> 'null'
+    ) m
+  ) end
+$$;
+
+-- Merges p_patch (a JSON object) into what the sender keeps in one scope at this place, and returns the
+-- whole of it. At most 16 KB. In p2p, a key that is removed from a person's lasting facts is removed
+-- from those they told in groups, too.
 create or replace function public.merge_working_memory(
   p_conversation_id text, p_chat_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_scope text, p_patch text
@@ -53,17 +77,35 @@ as $$
 declare
   v_patch jsonb;
   v_content jsonb;
+  v_place text := p_chat_id;
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if p_scope = 'user' and p_chat_id = '' and current_user <> 'authenticated' then
+    -- an operator's: as if told alone with the bot
+    select c.chat_id into v_place from public.agent_chats c
+    where c.user_id = p_user_id and c.tenant_key = p_tenant_key and c.chat_type = 'p2p'
+    order by c.updated_at desc limit 1;
+    if v_place is null then
+      raise exception 'this person never wrote to the bot alone: name a conversation'
+        using errcode = 'PT400';
+    end if;
+  end if;
+  if octet_length(p_patch) > 65536 then
+    raise exception 'a working memory patch of % bytes, the limit is 65536', octet_length(p_patch)
+      using errcode = 'PT413';
+  end if;
   begin
     v_patch := p_patch::jsonb;
-  exception when invalid_text_representation or untranslatable_character then
+  exception when invalid_text_representation or untranslatable_character
+                 or statement_too_complex then
     raise exception 'a working memory patch holds only what JSON and Postgres can keep'
       using errcode = 'PT415';
   end;
   if jsonb_typeof(v_patch) <> 'object' then
     raise exception 'a working memory patch is a JSON object, not %', jsonb_typeof(v_patch)
       using errcode = 'PT415';
+  elsif jsonb_path_exists(v_patch, 'strict $.**{33 to last}') then
+    raise exception 'a working memory patch is at most 32 levels deep' using errcode = 'PT415';
   end if;
   if p_scope = 'user' and p_user_id <> p_actor_id then
     raise exception 'only the person can change what is kept about them everywhere'
@@ -71,11 +113,10 @@ begin
   end if;
 
   insert into public.agent_working_memory as w
-    (conversation_id, user_id, tenant_key, chat_id, scope, content)
-  values (case when p_scope = 'chat' then p_conversation_id else '' end, p_user_id, p_tenant_key,
-          case when p_scope = 'chat' then p_chat_id else '' end, p_scope,
-          public.merge_patch('{}', v_patch))
-  on conflict (user_id, tenant_key, scope, conversation_id) do update
+    (conversation_id, user_id, actor_id, tenant_key, chat_id, scope, content)
+  values (case when p_scope = 'chat' then p_conversation_id else '' end, p_user_id, p_actor_id,
+          p_tenant_key, v_place, p_scope, public.merge_patch('{}', v_patch))
+  on conflict (tenant_key, user_id, actor_id, scope, chat_id, conversation_id) do update
     set content = public.merge_patch(w.content, v_patch), updated_at = now()
   returning content into v_content;
 
@@ -83,11 +124,22 @@ begin
     raise exception 'working memory would hold % bytes, the limit is 16384: remove keys first',
       octet_length(v_content::text) using errcode = 'PT413';
   end if;
+  if p_scope = 'user' then
+    update public.agent_working_memory w
+    set content = w.content - removed.keys, updated_at = now()
+    from (select array_agg(e.key) as keys from jsonb_each(v_patch) e
+          where jsonb_typeof(e.value) = 'null') removed
+    where w.tenant_key = p_tenant_key and w.user_id = p_user_id and w.actor_id = p_actor_id
+      and w.scope = 'user' and w.chat_id <> v_place and w.content ?| removed.keys;
+    return public.get_working_memory(p_conversation_id, p_user_id, p_actor_id, p_tenant_key)
+           -> 'user';
+  end if;
   return v_content;
 end
 $$;
 
--- Empties one scope of working memory; the history stays.
+-- Empties one scope of working memory as far as it can be seen from here: of a thread also what others
+-- had kept there about the person. The history stays.
 create or replace function public.clear_working_memory(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_scope text
 ) returns jsonb
@@ -101,6 +153,7 @@ begin
   end if;
   update public.agent_working_memory set content = '{}', updated_at = now()
   where user_id = p_user_id and tenant_key = p_tenant_key and scope = p_scope
+    and (p_user_id = p_actor_id or actor_id = p_actor_id)
     and conversation_id = case when p_scope = 'chat' then p_conversation_id else '' end;
   return '{}'::jsonb;
 end
@@ -112,7 +165,8 @@ language plpgsql security invoker set search_path = ''
 as $$
 begin
   delete from public.agent_working_memory
-  where conversation_id = old.id and user_id = old.user_id and scope = 'chat';
+  where conversation_id = old.id and user_id = old.user_id and tenant_key = old.tenant_key
+    and scope = 'chat';
   return old;
 end
 $$;

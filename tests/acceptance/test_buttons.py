@@ -49,7 +49,7 @@ def toast(shown: dict[str, Any]) -> str:
     return str(shown["toast"]["content"])
 
 
-def test_a_follow_up_is_asked_by_whoever_clicks_with_their_own_memory(world: World) -> None:
+def test_a_follow_up_is_asked_by_whoever_clicks_in_their_own_thread(world: World) -> None:
     first, _ = world.ask("Alice", "my word is apricot")
     second, _ = world.ask("Bob", "my word is walnut", root_id=first)
     world.settled(second)
@@ -60,7 +60,6 @@ def test_a_follow_up_is_asked_by_whoever_clicks_with_their_own_memory(world: Wor
     (row,) = world.settled(turn_id(button))
 
     (request,) = world.model.requests()
-    assert "apricot" not in json.dumps(request["body"]), "Bob was given Alice's words"
     spoken = [text for role, text in prompt_of(request) if role == "user"]
     assert spoken == ["Bob: my word is walnut", "Bob: which word did I tell you?"]
     (turn,) = world.rows("select * from agent_turns where id = %s", turn_id(button))

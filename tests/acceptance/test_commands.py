@@ -133,9 +133,9 @@ def test_memory_of_another_person_is_not_shown(world: World) -> None:
 def _remember(world: World, question: str, scope: str, content: str) -> None:
     world.rows(
         "insert into agent_working_memory"
-        " (scope, conversation_id, user_id, tenant_key, chat_id, content)"
+        " (scope, conversation_id, user_id, actor_id, tenant_key, chat_id, content)"
         " select s.scope, case s.scope when 'chat' then t.conversation_id else '' end, t.user_id,"
-        " t.tenant_key, case s.scope when 'chat' then t.chat_id else '' end, %s::jsonb"
+        " t.actor_id, t.tenant_key, t.chat_id, %s::jsonb"
         " from agent_turns t, (values (%s)) s (scope) where t.id = %s returning 1",
         content,
         scope,

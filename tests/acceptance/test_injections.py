@@ -398,21 +398,13 @@ def test_a_command_on_a_button_works_on_the_memory_of_whoever_presses(stage: Sta
     assert_harmless(stage)
 
 
-def test_a_note_is_shared_by_the_press_of_its_owner_only(stage: Stage) -> None:
+def test_a_note_made_alone_with_the_bot_cannot_be_shared_from_a_group(stage: Stage) -> None:
     attack = ALL["transcript-share-own-note"]
     before = kept_of_alice(stage.world)
     commit(stage, attack)
-    question = stage.questions[-1]
 
-    for who in (ATTACKER, BYSTANDER):
-        assert "Only who asked" in press(stage, who, question, index=0)
+    assert button_ids(stage, stage.questions[-1]) == []
     assert kept_of_alice(stage.world) == before
-
-    assert "On it" in press(stage, VICTIM, question, index=0)
-    (told,) = stage.world.settled(turn_id(button_ids(stage, question)[0]))
-    assert 'everyone in this chat can read "Safe code"' in told["content"]
-    opened = "update agent_notes set shared_chat_id = null where shared_chat_id = %s returning 1"
-    assert len(stage.world.rows(opened, stage.world.group)) == 1
 
 
 def test_who_asked_does_confirm(stage: Stage) -> None:

@@ -11,7 +11,7 @@ from tests.support.backends import Backend, PostgresBackend, SupabaseBackend, me
 from tests.support.people import Group
 
 
-@pytest.fixture(params=["postgres", "supabase", "supabase service key"])
+@pytest.fixture(params=["postgres", "supabase"])
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Where the memory lives; with the service key only the filters keep people apart."""
     if request.param == "postgres":

@@ -12,12 +12,10 @@ from bot.group.transcript import MessageRecord
 from memory.away.breaker import BreakingRpc, CircuitBreaker
 from memory.away.drain import Drain
 from memory.away.rpc import LateRpc
-from memory.away.spool import Spool, SpooledTurn
+from memory.away.spool import Spool
 from memory.backends.postgres import connection_pool
 from memory.errors import StoreUnavailable
-from memory.models import StoredCard
 from memory.rpc import Rpc
-from memory.store import MemoryStore
 from tests.support.backends import Backend
 from tests.support.people import Group
 
@@ -96,23 +94,6 @@ async def test_a_conversation_that_was_ended_later_is_not_begun_again(
     )
 
     assert await heard(rpc, group, START + 60_000) == []
-
-
-async def test_a_question_that_was_stored_late_keeps_its_time_and_stands_before_its_answer(
-    rpc: Rpc, spool: Spool, group: Group
-) -> None:
-    context, turn_id = group.turn(), group.message("q")
-    await spool.open_turn(SpooledTurn(turn_id, context, "Q"))
-    await spool.record_reply(turn_id, (StoredCard(0, "A", "pending"),), [])
-    await spool.mark_sent(turn_id, chunk=0, content="A", message_id=group.message("a"))
-    memory = MemoryStore(rpc)
-    await memory.open_turn(context, turn_id=turn_id, content="Q")  # given up, and still arrived
-
-    await Drain(rpc, spool, lease_s=1.0).everything()
-
-    rows = await memory.list_messages(context.conversation_id)
-    assert [row["role"] for row in rows] == ["user", "assistant"]
-    assert rows[0]["created_at"] < rows[1]["created_at"]
 
 
 async def test_late_writes_reach_the_memory_with_the_identity_of_their_sender(

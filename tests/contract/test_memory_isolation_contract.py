@@ -16,11 +16,6 @@ from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
 
-# With the service key alone the database trusts what it is told; these need a person's token.
-ENFORCED_BY_THE_DATABASE = pytest.mark.parametrize(
-    "backend", ["postgres", "supabase"], indirect=True
-)
-
 
 async def heard(memory: MemoryStore, context: AgentMemoryContext, turn_id: str) -> list[str]:
     """The history before a new question of `context`."""
@@ -62,10 +57,10 @@ async def test_a_sender_who_mentions_somebody_gets_that_persons_thread(
     )
 
     assert texts(turn) == ["Q alice", "A alice", "@Bot @Alice and then?"]
-    assert [m.actor_id for m in turn.history] == [group.person("alice"), None, group.person("bob")]
+    alice, bob = group.person("alice"), group.person("bob")
+    assert [m.actor_id for m in turn.history] == [alice, alice, bob]
 
 
-@ENFORCED_BY_THE_DATABASE
 async def test_the_same_open_id_in_another_tenant_is_somebody_else(
     memory: MemoryStore, group: Group
 ) -> None:
@@ -73,13 +68,9 @@ async def test_the_same_open_id_in_another_tenant_is_somebody_else(
     await memory.merge_working_memory(group.turn(tenant="one"), scope="user", patch={"a": 1})
 
     assert (await memory.working_memory(group.turn(tenant="two"))).user == {}
-    with pytest.raises(AccessDenied):
-        await memory.open_turn(
-            group.turn(tenant="two"), turn_id=group.message("q"), content="what do you know?"
-        )
+    assert await heard(memory, group.turn(tenant="two"), group.message("q")) == []
 
 
-@ENFORCED_BY_THE_DATABASE
 @pytest.mark.parametrize(
     ("subject", "sender", "chat"),
     [("bob", "bob", "here"), ("bob", "alice", "here"), ("alice", "bob", "there")],
@@ -98,22 +89,15 @@ async def test_a_call_cannot_name_more_than_its_token_allows(
     }
 
     async with backend.rpc() as rpc:
-        read = await rpc.call("get_working_memory", {**claimed, "p_tenant_key": "tenant"}, token)
+        with pytest.raises(AccessDenied):
+            await rpc.call("get_working_memory", {**claimed, "p_tenant_key": "tenant"}, token)
         heard = await rpc.call(
-            "conversation_history",
-            {
-                "p_conversation_id": alice.conversation_id,
-                "p_user_id": alice.user_id,
-                "p_until": 2**62,
-                "p_limit": 10,
-            },
-            token,
+            "conversation_history", {**claimed, "p_until": 2**62, "p_limit": 10}, token
         )
         with pytest.raises(AccessDenied):
             await rpc.call("list_messages", _everything(alice.conversation_id), token)
 
-    assert read == {"chat": {}, "user": {}}
-    assert heard == []
+    assert [m["content"] for m in heard] == (["Q", "A"] if chat == "here" else [])
 
 
 async def test_an_operator_sees_everyone(
@@ -170,7 +154,8 @@ async def test_an_operators_call_between_two_turns_lends_them_nothing(
 async def test_random_talk_of_many_people_in_many_threads_never_mixes(
     memory: MemoryStore, group: Group
 ) -> None:
-    """Each question and answer carries whose it is and where; nobody ever hears another's."""
+    """Each question and answer carries whose it is, by whom and where; a thread has those of its
+    person, and by them."""
     dice = random.Random(20)
     turns = [
         group.turn(f"p{n % 4}", thread=f"t{n % 3}", chat=f"c{n % 2}", sender=sender)
@@ -180,9 +165,12 @@ async def test_random_talk_of_many_people_in_many_threads_never_mixes(
     dice.shuffle(turns)
 
     async def talk(n: int, context: AgentMemoryContext) -> None:
-        whose = f"{context.user_id} {context.conversation_id}"
+        whose = f"{context.user_id} {context.actor_id} {context.conversation_id}"
         turn = await memory.open_turn(context, turn_id=group.message(f"m{n}"), content=whose)
-        assert set(texts(turn)) == {whose}
+        for text in texts(turn):
+            subject, author, conversation = text.split()
+            assert conversation == context.conversation_id
+            assert context.user_id in (subject, author)
         await memory.record_reply(context, turn_id=group.message(f"m{n}"), cards=[whose])
         patch = {whose: n}
         merged = await memory.merge_working_memory(context, scope="chat", patch=patch)

@@ -52,15 +52,30 @@ async def test_nothing_comes_unless_it_is_asked_for(memory: MemoryStore, group: 
     assert await recent(memory, group.turn("alice", thread="b"), recent_s=0) == []
 
 
-async def test_nobody_elses_exchanges_come_nor_those_of_other_chats(
+async def test_what_one_asked_and_what_was_asked_about_one_comes_and_nothing_of_other_chats(
     memory: MemoryStore, group: Group
 ) -> None:
     await exchange(memory, group.turn("bob", thread="a"), "Bob's", "own")
     await exchange(memory, group.turn("alice", sender="bob", thread="b"), "on Alice", "by Bob")
-    await exchange(memory, group.turn("alice", chat="there", thread="c"), "elsewhere", "x")
-    await exchange(memory, group.turn("alice", tenant="other", thread="d"), "abroad", "x")
+    await exchange(memory, group.turn("bob", sender="alice", thread="c"), "on Bob", "by Alice")
+    await exchange(memory, group.turn("alice", chat="there", thread="d"), "elsewhere", "x")
+    await exchange(memory, group.turn("alice", tenant="other", thread="e"), "abroad", "x")
 
-    assert await recent(memory, group.turn("alice", thread="e")) == []
+    found = await recent(memory, group.turn("alice", thread="f"))
+
+    assert found == ["on Alice", "by Bob", "on Bob", "by Alice"]
+
+
+async def test_with_a_person_meant_comes_what_the_asker_and_they_said(
+    memory: MemoryStore, group: Group
+) -> None:
+    await exchange(memory, group.turn("bob", thread="a"), "Bob's", "own")
+    await exchange(memory, group.turn("alice", thread="b"), "Alice's", "own too")
+    await exchange(memory, group.turn("carol", thread="c"), "Carol's", "x")
+
+    found = await recent(memory, group.turn("alice", sender="bob", thread="d"))
+
+    assert found == ["Bob's", "own", "Alice's", "own too"]
 
 
 async def test_a_fresh_start_ends_what_came_before_it_in_all_threads(

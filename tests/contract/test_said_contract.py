@@ -1,4 +1,4 @@
-"""A message by its Feishu id: one's own and what one was told, in this chat, and nobody else's."""
+"""A message by its Feishu id: what was said to the bot and by it in this chat, and in no other."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ async def test_what_one_said_and_was_told_is_found_by_its_message(
     assert (card.role, card.content) == ("assistant", "second card")
 
 
-async def test_nobody_finds_what_others_were_told_nor_messages_of_other_chats(
+async def test_what_others_were_told_here_is_found_and_nothing_of_other_chats(
     memory: MemoryStore, group: Group
 ) -> None:
     alice = group.turn("alice")
     await exchange(memory, alice, "Tea?", "a card")
     card = f"om_Tea?_{alice.chat_id}_card0"
 
-    assert await memory.said(group.turn("bob"), card) is None
+    told = await memory.said(group.turn("bob"), card)
+    assert told is not None
+    assert told.content == "a card"
     assert await memory.said(group.turn("alice", chat="there"), card) is None
     assert await memory.said(group.turn("alice", tenant="other"), card) is None
     assert await memory.said(alice, "om_never") is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memory.errors import AccessDenied, BadPatch, WorkingMemoryTooLarge
-from memory.models import WorkingMemory
+from memory.models import Remark, WorkingMemory
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange, texts
 from tests.support.people import Group
@@ -207,7 +207,7 @@ async def test_a_turn_opens_with_the_working_memory_of_both_scopes(
     assert turn.working_memory == WorkingMemory({"topic": "launch"}, {"name": "Alice"})
 
 
-async def test_only_the_person_reads_what_is_kept_about_them_everywhere(
+async def test_what_somebody_had_kept_in_a_group_is_known_there_to_who_asks_about_them(
     memory: MemoryStore, group: Group
 ) -> None:
     await memory.merge_working_memory(group.turn("alice"), scope="user", patch={"salary": 1})
@@ -219,7 +219,19 @@ async def test_only_the_person_reads_what_is_kept_about_them_everywhere(
         bob_mentions_alice, turn_id=group.message("q"), content="@Bot @Alice what do you earn?"
     )
 
-    assert read == turn.working_memory == WorkingMemory({"topic": "launch"}, {})
+    assert read == turn.working_memory == WorkingMemory({"topic": "launch"}, {"salary": 1})
+
+
+async def test_lasting_facts_follow_the_place_they_were_told_in(
+    memory: MemoryStore, group: Group
+) -> None:
+    await memory.merge_working_memory(group.turn(chat="x"), scope="user", patch={"in": "x"})
+    await memory.merge_working_memory(group.p2p(), scope="user", patch={"in": "p2p", "pay": 1})
+
+    assert (await memory.working_memory(group.turn(chat="x"))).user == {"in": "x"}
+    assert (await memory.working_memory(group.turn(chat="y"))).user == {}
+    assert (await memory.working_memory(group.p2p())).user == {"in": "p2p", "pay": 1}
+    assert (await memory.working_memory(group.p2p("bob"))).user == {}
 
 
 async def test_only_the_person_changes_what_is_kept_about_them_everywhere(
@@ -236,12 +248,23 @@ async def test_only_the_person_changes_what_is_kept_about_them_everywhere(
     assert (await memory.working_memory(group.turn("alice"))).user == {"salary": 1}
 
 
-async def test_a_sender_works_on_the_thread_memory_of_whom_they_mention(
+async def test_what_a_sender_says_of_whom_they_mention_stays_the_senders_statement(
     memory: MemoryStore, group: Group
 ) -> None:
     await memory.merge_working_memory(
         group.turn("alice", sender="bob"), scope="chat", patch={"from": "bob"}
     )
 
-    assert (await memory.working_memory(group.turn("alice"))).chat == {"from": "bob"}
-    assert (await memory.working_memory(group.turn("bob"))).chat == {}
+    remark = Remark(group.person("bob"), group.person("alice"), {"from": "bob"})
+    for asked in (group.turn("alice"), group.turn("bob"), group.turn("alice", sender="bob")):
+        assert await memory.working_memory(asked) == WorkingMemory(said=(remark,))
+    assert await memory.working_memory(group.turn("carol")) == WorkingMemory()
+
+
+async def test_who_is_spoken_of_can_have_it_cleared(memory: MemoryStore, group: Group) -> None:
+    about_alice = group.turn("alice", sender="bob")
+    await memory.merge_working_memory(about_alice, scope="chat", patch={"from": "bob"})
+
+    await memory.clear_working_memory(group.turn("alice"), scope="chat")
+
+    assert await memory.working_memory(group.turn("bob")) == WorkingMemory()

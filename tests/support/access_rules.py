@@ -405,6 +405,32 @@ CASES: list[Case] = [
         gifts=({"open_id": BOB}, {"tenant_key": OTHER_TENANT}),
     ),
     Case(
+        name="chats",
+        table="chats",
+        row={"chat_id": HERE, "tenant_key": TENANT, "chat_type": "group"},
+        new={"chat_id": "oc_new", "tenant_key": TENANT, "chat_type": "group"},
+        # A turn's own chat, whoever's turn it is.
+        select=EVERYONE_HERE,
+        insert=SERVICE,
+        update=SERVICE,
+        delete=SERVICE,
+        change={"name": "changed"},
+        gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
+    ),
+    Case(
+        name="chat_members",
+        table="chat_members",
+        row={"chat_id": HERE, "tenant_key": TENANT, "open_id": ALICE},
+        new={"chat_id": HERE, "tenant_key": TENANT, "open_id": "ou_new"},
+        # Alice about herself, wherever she asks.
+        select=SUBJECT,
+        insert=SERVICE,
+        update=SERVICE,
+        delete=SERVICE,
+        change={"left_at": datetime(2026, 3, 3, tzinfo=UTC)},
+        gifts=({"open_id": BOB}, {"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
+    ),
+    Case(
         name="agent_working_memory_history",
         table="agent_working_memory_history",
         row={**_ALICE_HERE, "scope": "chat"},

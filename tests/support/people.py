@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field
 
-from memory.scope import AgentMemoryContext, memory_context
+from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Group:
         thread: str = "thread",
         chat: str = "here",
         tenant: str = "tenant",
+        chat_type: ChatType = "group",
     ) -> AgentMemoryContext:
         """The context of a turn in which `sender` (the subject unless named) asks."""
         return memory_context(
@@ -42,4 +43,16 @@ class Group:
             subject=self.person(subject),
             actor=self.person(sender or subject),
             tenant_key=tenant,
+            chat_type=chat_type,
+        )
+
+    def p2p(self, person: str = "alice", *, tenant: str = "tenant") -> AgentMemoryContext:
+        """`person` alone with the bot."""
+        return memory_context(
+            chat_id=self.chat(f"p2p{person}"),
+            root=MAIN_ROOT,
+            subject=self.person(person),
+            actor=self.person(person),
+            tenant_key=tenant,
+            chat_type="p2p",
         )

@@ -12,7 +12,14 @@ _TRIGGER = re.compile(r"^create (?:or replace )?trigger (\w+)", re.MULTILINE)
 _LIST = re.compile(r"^  (\w+) constant text\[\] := '\{(.*?)\}';", re.MULTILINE | re.DOTALL)
 
 # They stand in numbered files, because policies depend on them.
-OF_POLICIES = frozenset({"public.claim", "public.token_auth_user"})
+OF_POLICIES = frozenset(
+    {
+        "public.claim",
+        "public.token_auth_user",
+        "public.membership_lasts",
+        "public.readable_chats",
+    }
+)
 
 
 def numbered(folder: Path = FOLDER) -> list[Path]:

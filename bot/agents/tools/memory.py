@@ -23,9 +23,10 @@ def memory_tools(*, with_recall: bool) -> list[Tool]:
 
 
 async def read_working_memory(deps: ToolDeps) -> str:
-    """Read the facts kept for this thread and for the person everywhere, as they are now."""
+    """Read the facts kept for this thread and of the person, as they are now."""
     held = await deps.store.working_memory(deps.context)
-    return f"thread: {_json(held.chat)}\nperson: {_json(held.user)}"
+    said = [f"{one.actor_id} about {one.user_id}: {_json(one.content)}" for one in held.said]
+    return "\n".join([f"thread: {_json(held.chat)}", f"person: {_json(held.user)}", *said])
 
 
 async def update_working_memory(
@@ -34,14 +35,14 @@ async def update_working_memory(
     """Keep facts worth remembering. Give only what changed; everything else stays.
 
     Args:
-        scope: "thread" for this conversation; "person" for what holds about the person everywhere.
+        scope: "thread" for this conversation; "person" for lasting facts about the person.
         patch: JSON merge patch (RFC 7396): keys to set; null removes a key.
     """
     if not patch:
         raise ToolFailed("The patch is empty: give the keys to set, or null for keys to remove.")
     if scope == "person" and not deps.context.speaks_for_self:
         raise ToolFailed(
-            "What is kept about a person everywhere is changed only when they ask themselves. "
+            "Lasting facts of a person are changed only when they ask themselves. "
             'Nothing was changed. Use scope "thread" if it belongs to this conversation.'
         )
     held = await deps.store.merge_working_memory(deps.context, scope=_SCOPES[scope], patch=patch)
@@ -49,20 +50,15 @@ async def update_working_memory(
 
 
 async def recall(deps: ToolDeps, query: str, scope: RecallScope = "thread", k: int = 5) -> str:
-    """Search the person's own earlier messages when the conversation above does not hold it.
+    """Search what was said to you earlier when the conversation above does not hold it.
 
     Args:
         query: What to look for, with dates as the person said them.
-        scope: "thread", this "chat", or "everywhere" the person talked with you.
+        scope: "thread", this "chat", or "everywhere" that can be read here.
         k: How many passages, 1 to 10.
     """
     if deps.recall is None:
         raise ToolFailed("Earlier messages cannot be searched here. Say so.")
-    if scope == "everywhere" and not deps.context.speaks_for_self:
-        raise ToolFailed(
-            "Another person's messages are searched only where everyone can read them. "
-            'Nothing was read. Use scope "thread" or "chat".'
-        )
     passages = min(max(k, 1), _MOST_PASSAGES)
     found = await deps.recall(deps.context, query, scope, passages, deps.prompt.turn_id)
     return found or "Nothing that was said earlier matches. Do not guess."

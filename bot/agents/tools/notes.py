@@ -1,16 +1,14 @@
-"""Tools for the person's notes. Results are sentences that carry the id, for later turns to use."""
+"""Tools for notes. Results are sentences that carry the id, for later turns to use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bot.agents.prompt import short_name
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.kept.notes import Note, NoteChange, note_id
-from memory.scope import AgentMemoryContext
 
 _LISTED = 50
 _FOUND = 10
@@ -40,7 +38,7 @@ async def create_note(
         body: The text of the note, at most 20000 characters.
         tags: Up to 20 tags of at most 40 characters.
     """
-    context, turn_id = _own(deps), deps.prompt.turn_id
+    context, turn_id = deps.context, deps.prompt.turn_id
     # The same note of the same message is made once, however often the turn is repeated.
     made = note_id(turn_id, title, body) if turn_id else None
     note = await deps.notes.create(context, title=title, body=body, tags=tags or [], id=made)
@@ -57,21 +55,21 @@ async def get_note(deps: ToolDeps, note_id: str) -> str:
     Args:
         note_id: The note's ID, for example from the note registry or an earlier tool result.
     """
-    note = await deps.notes.get(_own(deps), note_id)
+    note = await deps.notes.get(deps.context, note_id)
     body = f"Text:\n{note.body}" if note.body else "It has no text."
     return f"Note {_described(note)}; last changed {_day(note.updated_at)}. {body}"
 
 
 async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> str:
-    """List the person's notes and those shared with this chat, oldest first.
+    """List the notes of the person who asks and those shared with this chat, oldest first.
 
     Args:
         tags: Only notes that have all of these tags.
     """
-    notes = await deps.notes.list(_own(deps), tags=tags or [], limit=_LISTED)
+    notes = await deps.notes.list(deps.context, tags=tags or [], limit=_LISTED)
     if not notes:
         return "There are no notes with these tags." if tags else "There are no notes yet."
-    return listed(notes, deps.context.user_id)
+    return listed(notes, deps.context.actor_id)
 
 
 def listed(notes: Sequence[Note], user_id: str) -> str:
@@ -80,15 +78,15 @@ def listed(notes: Sequence[Note], user_id: str) -> str:
 
 
 async def search_notes(deps: ToolDeps, query: str) -> str:
-    """Find notes by words in their title, tags or text, best match first.
+    """Find notes of anybody here by words in their title, tags or text, best match first.
 
     Args:
         query: A few words to look for.
     """
-    notes = await deps.notes.search(_own(deps), query, limit=_FOUND)
+    notes = await deps.notes.search(deps.context, query, limit=_FOUND)
     if not notes:
         return f"No note matches {query!r}. Try other words, or list_notes."
-    return f"{_count(notes)} found, best first:\n" + _lines(notes, deps.context.user_id)
+    return f"{_count(notes)} found, best first:\n" + _lines(notes, deps.context.actor_id)
 
 
 async def update_note(
@@ -111,7 +109,7 @@ async def update_note(
     if title is None and body is None and not add_tags and not remove_tags:
         raise ToolFailed("Nothing to change was given: give title, body, add_tags or remove_tags.")
     change = await deps.notes.update(
-        _own(deps),
+        deps.context,
         note_id,
         title=title,
         body=body,
@@ -133,7 +131,7 @@ async def delete_note(deps: ToolDeps, note_id: str) -> str:
     Args:
         note_id: The note's ID.
     """
-    note = await deps.notes.delete(_own(deps), note_id)
+    note = await deps.notes.delete(deps.context, note_id)
     return f"Successfully deleted note {_named(note)}. Its ID is no longer valid."
 
 
@@ -144,26 +142,15 @@ async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> str:
         note_id: The note's ID.
         shared: True shares it with this chat; False makes it private again.
     """
-    context = _own(deps)
+    context = deps.context
     if not shared:
         note = await deps.notes.share(context, note_id, shared=False)
         return f"Note {_named(note)} is private again: only its owner can read it."
     note = await deps.notes.get(context, note_id)
-    if note.user_id != context.user_id:
+    if note.user_id != context.actor_id:
         raise ToolFailed("Only its owner can share this note. Nothing was changed. Say so.")
     # Others' words in the prompt may have asked for it: only the owner's own press opens a note.
     return wait_for_confirmation(SHARE_NOTE, {"note_id": note.id, "title": note.title}, deps)
-
-
-def _own(deps: ToolDeps) -> AgentMemoryContext:
-    """The turn's context when it may reach notes at all."""
-    if not deps.context.speaks_for_self:
-        owner = short_name(deps.prompt.subject) or "another person"
-        raise ToolFailed(
-            f"Notes of {owner} can be used only by {owner}, asking without mentioning anybody "
-            "else. Nothing was read or changed. Say so, and do not try again."
-        )
-    return deps.context
 
 
 def _changes(change: NoteChange) -> list[str]:
@@ -189,8 +176,7 @@ def _described(note: Note) -> str:
 
 def _lines(notes: Iterable[Note], user_id: str) -> str:
     return "\n".join(
-        f"{number}. {_described(note)}"
-        + ("" if note.user_id == user_id else ", shared by another person")
+        f"{number}. {_described(note)}" + ("" if note.user_id == user_id else ", by another person")
         for number, note in enumerate(notes, start=1)
     )
 

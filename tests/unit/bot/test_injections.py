@@ -207,8 +207,9 @@ def planted(prompt: Prompt, where: str, text: str) -> Prompt:
         case "recalled":
             passage = Passage("om_old", 1, "feishu:oc_1:om_1", "oc_1", NOW.isoformat(), ATTACKER,
                               "Mallory", text, "")  # fmt: skip
+            context = turn_of("ou_b", "ou_b")
             return replace(
-                prompt, recalled=told_passages([passage], turn_of("ou_b", "ou_b"), NOW, {})
+                prompt, recalled=told_passages([passage], context, NOW, {}, lambda _, name: name)
             )
         case "note":
             return replace(prompt, question=f"Bob: open {LURE}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
+FEISHU = DATA.parent / "feishu"
 
 
 def code(response):
@@ -366,6 +367,60 @@ def test_chat_and_members_are_described_and_bots_are_left_out(tenant):
     members = tenant.call("GET", f"/im/v1/chats/{tenant.group}/members").json["data"]
     assert [one["name"] for one in members["items"]] == ["Alice", "Bob", "陈晨"]
     assert code(tenant.call("GET", "/im/v1/chats/oc_nope")) == (400, 232006)
+
+
+def test_members_come_page_by_page(tenant):
+    for number in range(43):
+        person = tenant.control("POST", "people", {"name": f"Person {number}"})
+        joining = {"chat_id": tenant.group, "open_id": person["open_id"]}
+        tenant.control("POST", "join", joining)
+    path = f"/im/v1/chats/{tenant.group}/members"
+    known = json.loads((FEISHU / "api_im_chat_members__resp.json").read_text())
+
+    first = tenant.call("GET", path).json["data"]
+    second = tenant.call("GET", path, page_token=first["page_token"], page_size="100").json["data"]
+
+    assert shape(first["items"][0]) == shape(known["data"]["items"][0])
+    # the bot has its place on the first page and is left out
+    assert (len(first["items"]), first["has_more"], first["member_total"]) == (19, True, 46)
+    assert (len(second["items"]), second["has_more"]) == (27, False)
+    assert "page_token" not in second
+    for wrong in ({"page_size": "101"}, {"page_size": "0"}, {"page_token": "nope"}):
+        assert code(tenant.call("GET", path, **wrong)) == (400, 232001)
+    assert code(tenant.call("GET", path, member_id_type="user_id")) == (400, 232001)
+
+
+def test_of_a_chat_without_the_bot_nothing_is_said(tenant):
+    path = f"/im/v1/chats/{tenant.group}"
+    tenant.control("POST", "leave", {"chat_id": tenant.group, "open_id": tenant.bot})
+    assert code(tenant.call("GET", f"{path}/members")) == (400, 232011)
+    assert code(tenant.call("GET", path)) == (400, 232011)
+    assert code(tenant.call("GET", "/im/v1/chats/oc_nope/members")) == (400, 232006)
+
+
+def test_members_of_a_dissolved_group_are_not_listed(tenant):
+    tenant.control("POST", "dissolve", {"chat_id": tenant.group})
+    answer = tenant.call("GET", f"/im/v1/chats/{tenant.group}/members")
+    official = json.loads((FEISHU / "error_232009.json").read_text())
+    assert (answer.status_code, answer.json) == (official["http_status"], official["body"])
+
+
+def test_chats_and_members_need_their_scopes(tenant):
+    path = f"/im/v1/chats/{tenant.group}"
+    tenant.control("POST", "switches", {"chat_members": False})
+    refused = tenant.call("GET", f"{path}/members")
+    subjects = [one["subject"] for one in refused.json["error"]["permission_violations"]]
+    assert code(refused) == (400, 99991672)
+    assert "im:chat.members:read" in subjects
+    assert tenant.call("GET", path).status_code == 200
+    tenant.control("POST", "switches", {"chat_info": False})
+    assert code(tenant.call("GET", path)) == (400, 99991672)
+
+
+def test_a_p2p_chat_says_what_it_is_and_has_no_name(tenant):
+    chat = tenant.platform.world.p2p_chat(tenant.people["Bob"])
+    data = tenant.call("GET", f"/im/v1/chats/{chat.chat_id}").json["data"]
+    assert (data["chat_mode"], data["name"]) == ("p2p", "")
 
 
 def test_a_resource_belongs_to_its_message(tenant):

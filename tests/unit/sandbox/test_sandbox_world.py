@@ -9,6 +9,7 @@ from sandbox.world.actors import with_mentions
 from sandbox.world.entities import Person
 
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
+FEISHU = DATA.parent / "feishu"
 
 
 def shape(value):
@@ -157,6 +158,58 @@ def test_a_member_who_leaves_cannot_speak(tenant):
     assert tenant.pushed("im.chat.member.user.deleted_v1")
     with pytest.raises(AssertionError, match="not in that chat"):
         tenant.say("hello", speaker="Bob")
+
+
+@pytest.mark.parametrize(
+    ("doing", "more", "event_type", "fixture"),
+    [
+        ("join", {}, "member.user.added", "member_user_added"),
+        ("leave", {}, "member.user.deleted", "member_user_deleted"),
+        ("withdraw", {}, "member.user.withdrawn", "member_user_withdrawn"),
+        ("dissolve", {}, "disbanded", "disbanded"),
+        ("rename", {"name": "New"}, "updated", "updated"),
+    ],
+)
+def test_what_happens_to_a_group_is_pushed(tenant, doing, more, event_type, fixture):
+    bob = tenant.people["Bob"]
+    tenant.control("POST", doing, {"chat_id": tenant.group, "open_id": bob, **more})
+
+    (event,) = tenant.pushed(f"im.chat.{event_type}_v1")
+    official = json.loads((FEISHU / f"event_im_chat_{fixture}_v1.json").read_text())
+    assert event["event"]["chat_id"] == tenant.group
+    assert set(event["event"]) <= set(official["event"])
+    if "users" in event["event"]:
+        [user] = event["event"]["users"]
+        assert user["user_id"]["open_id"] == bob
+        assert set(user) == set(official["event"]["users"][0])
+
+
+def test_a_bot_that_is_removed_hears_of_that_and_of_nothing_after_it(tenant):
+    bob, group = tenant.people["Bob"], tenant.group
+    tenant.control("POST", "leave", {"chat_id": group, "open_id": tenant.bot})
+    tenant.control("POST", "leave", {"chat_id": group, "open_id": bob})
+    tenant.control("POST", "dissolve", {"chat_id": group})
+
+    kinds = [one["header"]["event_type"] for one in tenant.pushed()]
+    assert kinds == ["im.chat.member.bot.deleted_v1"]
+
+
+def test_an_event_of_a_member_can_be_lost(tenant):
+    body = {"chat_id": tenant.group, "open_id": tenant.people["Bob"], "silently": True}
+    tenant.control("POST", "leave", body)
+
+    assert tenant.pushed() == []
+    members = tenant.call("GET", f"/im/v1/chats/{tenant.group}/members").json["data"]["items"]
+    assert [one["name"] for one in members] == ["Alice", "陈晨"]
+
+
+def test_a_p2p_chat_is_no_group(tenant):
+    chat = tenant.platform.world.p2p_chat(tenant.people["Bob"]).chat_id
+    for doing in ("join", "leave", "withdraw", "dissolve", "rename"):
+        body = {"chat_id": chat, "open_id": tenant.people["Alice"], "name": "x"}
+        answer = tenant.http.post(f"/sandbox/api/{doing}", json=body)
+        assert answer.status_code == 400
+        assert "p2p" in answer.json["error"]
 
 
 BUTTONS = {

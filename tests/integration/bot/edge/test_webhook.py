@@ -74,6 +74,23 @@ def test_a_genuine_message_is_queued_and_acknowledged(client: FlaskClient, queue
     assert TOKEN not in json.dumps(job)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [name for name in PUSHED if name.startswith("event_im_chat_") and "p2p_entered" not in name],
+)
+def test_news_of_a_chat_is_queued_once_and_waits_for_no_conversation(
+    client: FlaskClient, queued: Any, name: str
+) -> None:
+    event = json.loads((FIXTURES / name).read_text())
+    event["header"]["token"] = TOKEN
+    answers = [post(client, Delivery(event)).status_code for _ in range(2)]
+
+    (job,) = queued()
+    assert answers == [200, 200]
+    assert job["lock"] is None
+    assert job["payload"]["event"] == event["event"]
+
+
 def test_deliveries_of_one_message_are_one_job_whatever_their_event_id(
     client: FlaskClient, queued: Any
 ) -> None:

@@ -17,6 +17,7 @@ from bot.feishu.errors import Action, FeishuError, ResourceTooLarge, Unreachable
 from bot.feishu.models import BotInfo, ChatInfo, SentMessage
 from bot.feishu.retry import RetryPolicy
 from bot.feishu.transport import Timeouts
+from memory.identity import FeishuPerson
 from tests.support.feishu_api import Asked, FeishuApi, feishu_api
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
@@ -227,6 +228,35 @@ def test_a_chat_says_what_kind_it_is(feishu):
     feishu.answers("GET", url, stored_answer("api_im_chat_get__resp"))
     info = feishu.run(lambda client: client.chat_info("oc_1"))
     assert info == ChatInfo("oc_1", "测试群名称", "group", "chat", False)
+
+
+MEMBERS = "/open-apis/im/v1/chats/oc_1/members"
+
+
+def test_members_are_read_to_the_last_page_a_hundred_at_a_time(feishu):
+    first = stored_answer("api_im_chat_members__resp")
+    bob = {"member_id": "ou_bob", "tenant_key": "another"}
+    last = {"code": 0, "data": {"items": [*first["data"]["items"], bob], "has_more": False}}
+    feishu.answers("GET", MEMBERS, first)
+    feishu.answers("GET", MEMBERS, last)
+
+    found = feishu.run(lambda client: client.chat_members("oc_1"))
+
+    zhang = FeishuPerson("736588c9260f175d", "ou_9204a37300b3700d61effaa439f34295")
+    assert found == [zhang, FeishuPerson("another", "ou_bob")]
+    urls = [request.target for request in feishu.sent()]
+    assert all("page_size=100" in url and "member_id_type=open_id" in url for url in urls)
+    assert ["page_token=" in url for url in urls] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"items": [], "has_more": True}, {"has_more": False}, {"items": None, "has_more": False}],
+)
+def test_half_a_list_of_members_is_none(feishu, broken):
+    feishu.answers("GET", MEMBERS, {"code": 0, "data": broken})
+    with pytest.raises(Unreachable):
+        feishu.run(lambda client: client.chat_members("oc_1"))
 
 
 def test_names_are_asked_for_in_tens_without_repeats(feishu):

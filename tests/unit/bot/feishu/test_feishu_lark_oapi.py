@@ -95,6 +95,13 @@ def sdk_requests(lark: Any, domain: str) -> dict[str, Any]:
         "chat_info": lambda: client.im.v1.chat.get(
             im.GetChatRequest.builder().chat_id("oc_1").build()
         ),
+        "chat_members": lambda: client.im.v1.chat_members.get(
+            im.GetChatMembersRequest.builder()
+            .chat_id("oc_1")
+            .member_id_type("open_id")
+            .page_size(100)
+            .build()
+        ),
         "download_resource": lambda: client.im.v1.message_resource.get(
             resource.type("image").build()
         ),
@@ -137,6 +144,7 @@ OURS: dict[str, Any] = {
     "delete_reaction": lambda c: c.delete_reaction("om_1", "r_1"),
     "names": lambda c: c.names(["ou_1"]),
     "chat_info": lambda c: c.chat_info("oc_1"),
+    "chat_members": lambda c: c.chat_members("oc_1"),
     "download_resource": lambda c: c.download_resource("om_1", "f_1", "image", 999),
     "create_card": lambda c: c.create_card(CARD),
     "stream_text": lambda c: c.stream_text("7", "answer", "x", 1, "u"),

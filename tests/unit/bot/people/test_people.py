@@ -261,3 +261,33 @@ async def test_a_name_that_postgres_cannot_hold_stops_no_other() -> None:
     async with kept_people(Directory({}), table) as people:
         people.of("tenant").learn([("ou_a", "A\x00l\ud800ice"), ("ou_b", "b" * 500)])
     assert [s.name for s in table.writes[0]] == ["Alice", "b" * 200]
+
+
+def test_people_of_one_name_are_told_apart_as_long_as_there_are_two() -> None:
+    known = people(Directory({}))
+    known.learn([("ou_b_1111", "Bob"), ("ou_a_3333", "Alice")])
+    assert known.label("ou_b_1111") == "Bob"
+
+    known.learn([("ou_b_2222", "ＢＯＢ ")])
+    assert known.label("ou_b_1111") == "Bob (…1111)"
+    assert known.label("ou_b_2222") == "ＢＯＢ (…2222)"
+    assert known.label("ou_a_3333") == "Alice"
+
+    known.learn([("ou_b_2222", "Robert")])
+    assert known.label("ou_b_1111") == "Bob"
+
+
+def test_a_stored_name_is_told_apart_from_somebody_who_is_known() -> None:
+    known = people(Directory({}))
+    known.learn([("ou_b_1111", "Bob")])
+
+    assert known.label("ou_x_4444", "Bob") == "Bob (…4444)"
+    assert known.label("ou_x_4444", "Carol\nBob") == "Carol Bob"
+    assert known.label("ou_x_4444") == "someone"
+
+
+def test_nobody_takes_a_name_that_looks_told_apart() -> None:
+    known = people(Directory({}))
+    known.learn([("ou_m_9999", "Bob (…1111)")])
+
+    assert known.label("ou_m_9999") == "Bob (…1111) (…9999)"

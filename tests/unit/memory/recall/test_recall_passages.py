@@ -34,7 +34,10 @@ PASSAGE = Passage(**{**ROW, "answer": "记住了"})  # type: ignore[arg-type]
 
 
 def shown(*found: Passage, now: datetime = NOW, **names: str) -> list[str]:
-    return render(found, here=HERE, now=now, names=names, visible=str).splitlines()
+    def label(open_id: str, name: str) -> str:
+        return name or names.get(open_id, "someone")
+
+    return render(found, here=HERE, now=now, label=label, visible=str).splitlines()
 
 
 def test_a_date_in_the_question_puts_its_turns_first() -> None:

@@ -1,0 +1,72 @@
+"""What Feishu pushes about chats themselves: who joined or left, the bot among them. Pure.
+
+Source: Feishu, "Users added to / removed from a group", "Adding users is revoked", "Bot added to /
+removed from a group", "Group disbanded", "Group settings changed" (im.chat.*). The parser is total:
+it raises MalformedEvent or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bot.feishu.content import as_dict, as_list, as_text
+from bot.feishu.events import Envelope, MalformedEvent
+from memory.identity import FeishuPerson
+
+Happening = Literal["joined", "left", "entered", "gone", "renamed"]
+
+HAPPENINGS: Mapping[str, Happening] = {
+    "im.chat.member.user.added_v1": "joined",
+    "im.chat.member.user.deleted_v1": "left",
+    "im.chat.member.user.withdrawn_v1": "left",  # an invitation is taken back: they are out
+    "im.chat.member.bot.added_v1": "entered",
+    "im.chat.member.bot.deleted_v1": "gone",
+    "im.chat.disbanded_v1": "gone",
+    "im.chat.updated_v1": "renamed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatNews:
+    """Something happened to a chat at `at_ms`, ms since epoch: `people` joined or left it, the bot
+    entered it, it is gone for the bot, or its settings changed. `tenant_key` is the bot's; `name`
+    is the chat's, "" where it is not told."""
+
+    what: Happening
+    chat_id: str
+    tenant_key: str
+    at_ms: int
+    people: tuple[FeishuPerson, ...] = ()
+    name: str = ""
+
+
+def parse_chat_news(envelope: Envelope, received_ms: int) -> ChatNews:
+    """The news of an event whose type is in `HAPPENINGS`; without a time of its own it is of when
+    it was received. Raises MalformedEvent without its chat."""
+    event = envelope.event
+    chat_id = as_text(event.get("chat_id"))
+    if not chat_id:
+        raise MalformedEvent("The event has no chat_id; check the event's version in the console.")
+    named = as_dict(event.get("after_change")) or event
+    return ChatNews(
+        HAPPENINGS[envelope.event_type],
+        chat_id,
+        envelope.tenant_key,
+        envelope.create_time_ms or received_ms,
+        people=_people(event, envelope.tenant_key),
+        name=as_text(named.get("name")),
+    )
+
+
+def _people(event: dict[str, Any], tenant_key: str) -> tuple[FeishuPerson, ...]:
+    users = [as_dict(user) for user in as_list(event.get("users"))]
+    found = (
+        FeishuPerson(
+            as_text(user.get("tenant_key")) or tenant_key,
+            as_text(as_dict(user.get("user_id")).get("open_id")),
+        )
+        for user in users
+    )
+    return tuple(person for person in found if person.open_id)

@@ -1,0 +1,145 @@
+"""The tables `chats` and `chat_members`: which chats there are, and who is in which group.
+
+What Feishu says about them is kept for the service, in the background; `sql/functions/chats.sql`
+says what counts when two pieces of news disagree. Methods raise the errors of `memory.errors`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from memory.identity import FeishuPerson
+from memory.rpc import Rpc
+
+ChatType = Literal["group", "p2p"]
+
+
+@dataclass(frozen=True, slots=True)
+class MetChat:
+    """A chat as it was met in a message at `seen_ms`, ms since epoch."""
+
+    tenant_key: str
+    chat_id: str
+    chat_type: ChatType | None
+    seen_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TakenChat:
+    """A chat to ask Feishu about. `chat_type` None: not known; `named`: whether a name is known;
+    `asked_ms`: as of when the answer counts, ms since epoch by the database's clock."""
+
+    chat_id: str
+    chat_type: ChatType | None
+    named: bool
+    asked_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """What a list of members changed: how many are in by it, came new, and are out."""
+
+    members: int
+    joined: int
+    left: int
+
+
+class ChatStore:
+    """Reads and writes chats and memberships with the service's role. Times are ms since epoch."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+
+    async def remember(self, chats: Sequence[MetChat]) -> int:
+        """Stores where messages came from. Returns how many chats are new."""
+        rows = json.dumps([asdict(chat) for chat in chats])
+        new: int = await self._rpc.call("remember_chats", {"p_chats": rows}, None)
+        return new
+
+    async def find(self) -> int:
+        """Chats that only the memory's older rows know become known. Returns how many."""
+        found: int = await self._rpc.call("find_chats", {}, None)
+        return found
+
+    async def take(self, *, a_minute: int, infos: bool, members: bool) -> tuple[TakenChat, ...]:
+        """Chats to ask about that no other worker asks about for ten minutes; with `infos` those
+        without a type, with `members` groups. At most `a_minute` for all workers together."""
+        params = {"p_a_minute": a_minute, "p_infos": infos, "p_members": members}
+        rows = await self._rpc.call("take_chats", params, None)
+        return tuple(TakenChat(**row) for row in rows)
+
+    async def describe(
+        self, chat_id: str, *, chat_type: ChatType | None, name: str, at_ms: int
+    ) -> None:
+        """Type (None: as it was) and name of a chat as of `at_ms`."""
+        params = {
+            "p_chat_id": chat_id,
+            "p_chat_type": chat_type,
+            "p_name": name,
+            "p_at_ms": at_ms,
+        }
+        await self._rpc.call("describe_chat", params, None)
+
+    async def postpone(self, chat_id: str, *, wait_s: int | None = None) -> None:
+        """Asks again after `wait_s`; None: after a pause that grows with every failure."""
+        await self._rpc.call("postpone_chat", {"p_chat_id": chat_id, "p_wait_s": wait_s}, None)
+
+    async def save_members(
+        self, chat_id: str, members: Iterable[FeishuPerson], *, asked_ms: int
+    ) -> Membership | None:
+        """The whole list of a group; whoever is not in it is out. None: later news is known."""
+        params = {"p_chat_id": chat_id, "p_members": _rows(members), "p_asked_ms": asked_ms}
+        saved = await self._rpc.call("save_chat_members", params, None)
+        return Membership(**saved) if saved else None
+
+    async def add(
+        self, tenant_key: str, chat_id: str, members: Iterable[FeishuPerson], *, at_ms: int
+    ) -> int:
+        """People joined a group. `tenant_key` is the bot's. Returns how many are in by this."""
+        return await self._change("add_chat_members", tenant_key, chat_id, members, at_ms)
+
+    async def remove(
+        self, tenant_key: str, chat_id: str, members: Iterable[FeishuPerson], *, at_ms: int
+    ) -> int:
+        """People are out of a group. Returns how many are out by this."""
+        return await self._change("remove_chat_members", tenant_key, chat_id, members, at_ms)
+
+    async def enter(self, tenant_key: str, chat_id: str, *, name: str, at_ms: int) -> None:
+        """The bot was added to a group; its members are asked for soon."""
+        params = {
+            "p_tenant_key": tenant_key,
+            "p_chat_id": chat_id,
+            "p_name": name,
+            "p_at_ms": at_ms,
+        }
+        await self._rpc.call("enter_chat", params, None)
+
+    async def leave(self, tenant_key: str, chat_id: str, *, at_ms: int) -> bool:
+        """The bot is out, or the chat is no more. Returns False if later news says otherwise."""
+        params = {"p_tenant_key": tenant_key, "p_chat_id": chat_id, "p_at_ms": at_ms}
+        gone: bool = await self._rpc.call("leave_chat", params, None)
+        return gone
+
+    async def _change(
+        self,
+        function: str,
+        tenant_key: str,
+        chat_id: str,
+        members: Iterable[FeishuPerson],
+        at_ms: int,
+    ) -> int:
+        params = {
+            "p_tenant_key": tenant_key,
+            "p_chat_id": chat_id,
+            "p_members": _rows(members),
+            "p_at_ms": at_ms,
+        }
+        changed: int = await self._rpc.call(function, params, None)
+        return changed
+
+
+def _rows(members: Iterable[FeishuPerson]) -> str:
+    return json.dumps([{"tenant_key": m.tenant_key, "open_id": m.open_id} for m in members])

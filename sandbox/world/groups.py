@@ -1,0 +1,92 @@
+"""Groups of the simulated tenant: who comes and goes, and the events it makes.
+
+Feishu tells an app of a group that its bot is in, and of the bot's own coming and going.
+"""
+
+from dataclasses import replace
+
+from sandbox.push import Pusher
+from sandbox.world import events
+from sandbox.world.actors import Actors, Refusal
+from sandbox.world.entities import GROUP, Chat, new_id
+from sandbox.world.events import Envelope
+from sandbox.world.state import World
+
+
+class Groups:
+    """The groups, as remote-controlled by the page or a test."""
+
+    def __init__(self, world: World, pusher: Pusher, actors: Actors) -> None:
+        self._world = world
+        self._pusher = pusher
+        self._actors = actors
+
+    def add(self, name: str, members: list[str], *, with_bot: bool = True) -> Chat:
+        """A new group; the app hears that its bot was added."""
+        with self._world.lock:
+            people = [self._actors.person(one) for one in members]
+            ids = [one.open_id for one in people if one != self._world.bot]
+            if with_bot:
+                ids.append(self._world.bot.open_id)
+            chat = Chat(new_id("oc_"), name, GROUP, tuple(dict.fromkeys(ids)))
+            self._world.put(chat)
+            operator = people[0] if people else self._world.bot
+            envelope = events.bot_membership(self._world, chat, operator, added=True)
+        if with_bot:
+            self._pusher.push(envelope)
+        return chat
+
+    def set_membership(
+        self, chat_id: str, open_id: str, *, member: bool, silently: bool = False
+    ) -> Chat:
+        """Somebody (or the bot) joins or leaves; `silently`: the event is lost."""
+        with self._world.lock:
+            before, person = self._group(chat_id), self._actors.person(open_id)
+            others = tuple(one for one in before.members if one != open_id)
+            chat = replace(before, members=(*others, open_id) if member else others)
+            if open_id == self._world.bot.open_id:
+                envelope = events.bot_membership(self._world, chat, person, added=member)
+            else:
+                what = "added" if member else "deleted"
+                envelope = events.user_membership(self._world, chat, person, what)
+        return self._changed(before, chat, None if silently else envelope)
+
+    def withdraw(self, chat_id: str, open_id: str) -> Chat:
+        """Somebody's invitation is taken back: they are out again."""
+        with self._world.lock:
+            before, person = self._group(chat_id), self._actors.person(open_id)
+            others = tuple(one for one in before.members if one != open_id)
+            chat = replace(before, members=others)
+            envelope = events.user_membership(self._world, chat, person, "withdrawn")
+        return self._changed(before, chat, envelope)
+
+    def rename(self, chat_id: str, name: str) -> Chat:
+        """The group gets another name."""
+        if not name:
+            raise Refusal("a group needs a name")
+        with self._world.lock:
+            before = self._group(chat_id)
+            chat = replace(before, name=name)
+            envelope = events.renamed(self._world, before, chat)
+        return self._changed(before, chat, envelope)
+
+    def dissolve(self, chat_id: str) -> Chat:
+        """The group is dissolved; nobody can write in it any more."""
+        with self._world.lock:
+            before = self._group(chat_id)
+            event = {"chat_id": before.chat_id, "name": before.name, "external": False}
+            envelope = events.envelope(self._world, "im.chat.disbanded_v1", event)
+        return self._changed(before, replace(before, dissolved=True), envelope)
+
+    def _group(self, chat_id: str) -> Chat:
+        chat = self._actors.chat(chat_id)
+        if chat.mode != GROUP:
+            raise Refusal("a p2p chat stays as it is")
+        return chat
+
+    def _changed(self, before: Chat, chat: Chat, envelope: Envelope | None) -> Chat:
+        """Stores the group, and tells the app if its bot is there, or just was."""
+        self._world.put(chat)
+        if envelope and self._world.bot.open_id in (*before.members, *chat.members):
+            self._pusher.push(envelope)
+        return chat

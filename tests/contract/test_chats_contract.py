@@ -1,0 +1,443 @@
+"""Chats and their members, over every backend: what counts when news comes late, twice, or not."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from memory.identity import FeishuPerson
+from memory.kept.chats import ChatStore, Membership, MetChat, TakenChat
+from memory.rpc import Rpc
+from tests.support.backends import Backend
+
+pytestmark = pytest.mark.anyio
+
+TENANT = "tenant"
+ALICE, BOB, CAROL = (FeishuPerson(TENANT, f"ou_{name}") for name in ("alice", "bob", "carol"))
+MINUTE, HOUR = 60_000, 3_600_000
+PLENTY = 1_000_000
+
+
+@pytest.fixture
+async def rpc(backend: Backend) -> AsyncIterator[Rpc]:
+    async with backend.rpc() as rpc:
+        yield rpc
+
+
+@pytest.fixture
+def chats(rpc: Rpc) -> ChatStore:
+    return ChatStore(rpc)
+
+
+@pytest.fixture
+def chat() -> str:
+    return f"oc_{uuid4().hex}"
+
+
+@pytest.fixture
+def db(backend: Backend) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(backend.database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def now() -> int:
+    """Half an hour ago, so that what follows it is still in the past."""
+    return int(time.time() * 1000) - 30 * MINUTE
+
+
+def members(db: psycopg.Connection, chat: str) -> dict[str, int | None]:
+    """Who is in: open_id → when they joined, ms since epoch, None for from the beginning."""
+    rows = db.execute(
+        "select open_id, round(extract(epoch from joined_at) * 1000)::bigint"
+        " from chat_members where chat_id = %s and left_at is null",
+        [chat],
+    )
+    return dict(rows.fetchall())
+
+
+def chat_row(db: psycopg.Connection, chat: str, columns: str, tenant: str = TENANT) -> tuple:
+    row = db.execute(
+        f"select {columns} from chats where chat_id = %s and tenant_key = %s",  # type: ignore[arg-type]
+        [chat, tenant],
+    ).fetchone()
+    assert row is not None
+    return row
+
+
+async def met(chats: ChatStore, chat: str, at_ms: int, tenant: str = TENANT) -> None:
+    await chats.remember([MetChat(tenant, chat, "group", at_ms)])
+
+
+async def taken(chats: ChatStore, chat: str, **wanted: bool) -> list[TakenChat]:
+    wishes = {"infos": True, "members": True} | wanted
+    found = await chats.take(a_minute=PLENTY, **wishes)
+    return [one for one in found if one.chat_id == chat]
+
+
+class TestAList:
+    async def test_first_reading_says_nothing_about_when_people_joined(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+
+        saved = await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
+
+        assert saved == Membership(members=2, joined=0, left=0)
+        assert members(db, chat) == {"ou_alice": None, "ou_bob": None}
+
+    async def test_newcomer_joined_when_the_list_was_read(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE], asked_ms=now)
+
+        saved = await chats.save_members(chat, [ALICE, BOB], asked_ms=now + HOUR // 4)
+
+        joined = members(db, chat)["ou_bob"]
+        assert saved == Membership(members=2, joined=1, left=0)
+        assert joined is not None
+        assert abs(joined / 1000 - time.time()) < 60
+
+    async def test_absent_are_out_and_come_back_as_newcomers(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
+
+        saved = await chats.save_members(chat, [ALICE], asked_ms=now + 5 * MINUTE)
+        after = members(db, chat)
+        await chats.save_members(chat, [ALICE, BOB], asked_ms=now + 10 * MINUTE)
+
+        assert saved == Membership(members=1, joined=0, left=1)
+        assert after == {"ou_alice": None}
+        assert members(db, chat)["ou_bob"] is not None
+
+    async def test_older_list_changes_nothing(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE], asked_ms=now)
+
+        assert await chats.save_members(chat, [ALICE, BOB], asked_ms=now - 1) is None
+        assert members(db, chat) == {"ou_alice": None}
+
+    async def test_of_an_unknown_chat_is_not_kept(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        assert await chats.save_members(chat, [ALICE], asked_ms=now) is None
+        assert members(db, chat) == {}
+
+    async def test_with_people_of_two_tenants_keeps_each_in_their_own(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        guest = FeishuPerson("other", "ou_guest")
+        await met(chats, chat, now)
+        await met(chats, chat, now, tenant="other")
+
+        await chats.save_members(chat, [ALICE, guest], asked_ms=now)
+
+        rows = db.execute(
+            "select tenant_key, open_id from chat_members where chat_id = %s", [chat]
+        ).fetchall()
+        assert set(rows) == {(TENANT, "ou_alice"), ("other", "ou_guest")}
+        for tenant in (TENANT, "other"):
+            assert chat_row(db, chat, "members_read_at is not null", tenant) == (True,)
+
+
+class TestEvents:
+    async def test_joining_is_known_from_its_own_time(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        assert await chats.add(TENANT, chat, [ALICE], at_ms=now) == 1
+
+        assert members(db, chat) == {"ou_alice": now}
+        assert chat_row(db, chat, "chat_type") == ("group",)
+
+    async def test_leaving_counts_at_once(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
+
+        assert await chats.remove(TENANT, chat, [BOB], at_ms=now + MINUTE) == 1
+
+        assert members(db, chat) == {"ou_alice": None}
+
+    async def test_a_list_asked_for_before_somebody_left_does_not_bring_them_back(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.remove(TENANT, chat, [BOB], at_ms=now + 2)
+
+        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
+        once = members(db, chat)
+        await chats.save_members(chat, [ALICE, BOB], asked_ms=now + 30_000)
+
+        # the clocks may differ: half a minute later proves nothing
+        assert once == members(db, chat) == {"ou_alice": None}
+
+    async def test_a_list_asked_for_before_somebody_joined_does_not_put_them_out(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.add(TENANT, chat, [BOB], at_ms=now + 1)
+
+        await chats.save_members(chat, [ALICE], asked_ms=now)
+
+        assert members(db, chat) == {"ou_alice": None, "ou_bob": now + 1}
+
+    async def test_a_late_leaving_does_not_undo_a_later_list(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE], asked_ms=now + 5 * MINUTE)
+
+        assert await chats.remove(TENANT, chat, [ALICE], at_ms=now) == 0
+
+        assert members(db, chat) == {"ou_alice": None}
+
+    async def test_a_late_joining_does_not_undo_a_later_list(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE], asked_ms=now + 5 * MINUTE)
+
+        assert await chats.add(TENANT, chat, [BOB], at_ms=now) == 0
+
+        assert members(db, chat) == {"ou_alice": None}
+
+    async def test_in_every_order_and_however_often_the_latest_wins(
+        self, chats: ChatStore, db: psycopg.Connection, now: int
+    ) -> None:
+        news = [("add", now), ("remove", now + 1), ("add", now + 2), ("remove", now + 3)]
+        for last in (3, 4):
+            told = [*news[:last], news[0], news[1]]  # two are delivered twice
+            for order in set(itertools.permutations(told)):
+                chat = f"oc_{uuid4().hex}"
+                for what, at_ms in order:
+                    await getattr(chats, what)(TENANT, chat, [ALICE], at_ms=at_ms)
+
+                expected = {"ou_alice": now + 2} if last == 3 else {}
+                assert members(db, chat) == expected, order
+
+    async def test_a_joining_and_a_leaving_of_one_moment_leave_nobody_in(
+        self, chats: ChatStore, db: psycopg.Connection, now: int
+    ) -> None:
+        for order in (("add", "remove"), ("remove", "add")):
+            chat = f"oc_{uuid4().hex}"
+            for what in order:
+                await getattr(chats, what)(TENANT, chat, [ALICE], at_ms=now)
+
+            assert members(db, chat) == {}
+
+    async def test_a_joining_of_the_day_before_yesterday_gives_nothing(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        assert await chats.add(TENANT, chat, [ALICE], at_ms=now - 48 * HOUR) == 0
+
+        assert members(db, chat) == {}
+
+    async def test_a_time_in_the_future_is_now(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await chats.add(TENANT, chat, [ALICE], at_ms=now + 1000 * HOUR)
+
+        joined = members(db, chat)["ou_alice"]
+        assert joined is not None
+        assert joined / 1000 <= time.time() + 5
+
+
+class TestTheBot:
+    async def test_that_is_removed_knows_no_members(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
+
+        assert await chats.leave(TENANT, chat, at_ms=now + 1)
+
+        assert members(db, chat) == {}
+        assert chat_row(db, chat, "gone_at is not null") == (True,)
+        assert await taken(chats, chat) == []
+
+    async def test_that_is_out_takes_no_older_list_and_no_older_joining(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.leave(TENANT, chat, at_ms=now + 2)
+
+        assert await chats.save_members(chat, [ALICE], asked_ms=now + 1) is None
+        assert await chats.add(TENANT, chat, [BOB], at_ms=now + 1) == 0
+        assert members(db, chat) == {}
+
+    async def test_that_comes_back_reads_the_list_and_everybody_is_new(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE], asked_ms=now)
+        await chats.leave(TENANT, chat, at_ms=now + 1)
+
+        await chats.enter(TENANT, chat, name="Team", at_ms=now + 2)
+        [due] = await taken(chats, chat)
+        await chats.save_members(chat, [ALICE], asked_ms=now + 3)
+
+        assert due.chat_type == "group"
+        assert due.named
+        assert members(db, chat)["ou_alice"] is not None
+        assert chat_row(db, chat, "gone_at, name") == (None, "Team")
+
+    async def test_removal_that_is_older_than_its_adding_is_over(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await chats.enter(TENANT, chat, name="Team", at_ms=now + 1)
+
+        assert not await chats.leave(TENANT, chat, at_ms=now)
+
+        assert chat_row(db, chat, "gone_at") == (None,)
+
+    async def test_adding_that_is_older_than_its_removal_is_over(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await chats.leave(TENANT, chat, at_ms=now + 1)
+        await chats.enter(TENANT, chat, name="Team", at_ms=now)
+
+        assert chat_row(db, chat, "gone_at is not null") == (True,)
+
+    async def test_hears_a_message_and_is_back_unless_the_message_is_older(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await chats.leave(TENANT, chat, at_ms=now)
+
+        await met(chats, chat, now - 1)
+        before = chat_row(db, chat, "gone_at is null")
+        await met(chats, chat, now + 1)
+
+        assert before == (False,)
+        assert chat_row(db, chat, "gone_at is null") == (True,)
+        assert await taken(chats, chat) != []
+
+
+class TestWhatIsAskedOfFeishu:
+    async def test_is_the_type_of_a_chat_that_only_older_rows_know(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        db.execute(
+            "insert into agent_chats (id, user_id, tenant_key, chat_id, root_id)"
+            " values (%s, 'ou_alice', %s, %s, 'main')",
+            [f"feishu:{chat}:main", TENANT, chat],
+        )
+
+        assert await chats.find() >= 1
+        assert await taken(chats, chat, infos=False) == []
+        [due] = await taken(chats, chat)
+        assert (due.chat_type, due.named) == (None, False)
+
+        await chats.describe(chat, chat_type="p2p", name="", at_ms=due.asked_ms)
+        db.execute("update chats set due_at = now() where chat_id = %s", [chat])
+        assert await taken(chats, chat) == []
+        assert chat_row(db, chat, "chat_type, name") == ("p2p", "")
+
+    async def test_is_not_asked_by_two_workers_nor_soon_again(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+
+        assert len(await taken(chats, chat)) == 1
+        assert await taken(chats, chat) == []
+
+        await chats.save_members(chat, [ALICE], asked_ms=now)
+        [hours] = chat_row(db, chat, "extract(epoch from due_at - now()) / 3600")
+        assert 4.4 < hours <= 6
+
+    async def test_is_paced_for_all_workers_together(
+        self, chats: ChatStore, db: psycopg.Connection, now: int
+    ) -> None:
+        [asked] = db.execute(  # type: ignore[misc]
+            "select count(distinct chat_id) from chats where asked_at > now() - interval '1 min'"
+        ).fetchone()
+        await chats.remember([MetChat(TENANT, f"oc_{uuid4().hex}", "group", now) for _ in range(5)])
+
+        first = await chats.take(a_minute=asked + 3, infos=True, members=True)
+        second = await chats.take(a_minute=asked + 3, infos=True, members=True)
+
+        assert (len(first), second) == (3, ())
+
+    async def test_leaves_p2p_chats_and_groups_without_activity_alone(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        quiet, other = f"oc_{uuid4().hex}", f"oc_{uuid4().hex}"
+        await met(chats, quiet, now - 31 * 24 * HOUR)
+        await met(chats, other, now)
+        await chats.remember([MetChat(TENANT, chat, "p2p", now)])
+        db.execute("update chats set members_read_at = now() where chat_id = %s", [quiet])
+
+        found = await chats.take(a_minute=PLENTY, infos=True, members=True)
+
+        assert {chat, quiet, other} & {one.chat_id for one in found} == {other}
+
+    async def test_is_tried_again_after_growing_pauses(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        pauses = []
+        for _ in range(12):
+            await chats.postpone(chat)
+            pauses.append(
+                round(chat_row(db, chat, "extract(epoch from due_at - now())::float8")[0] / 60)
+            )
+        await chats.postpone(chat, wait_s=3600)
+
+        assert pauses[:4] == [2, 4, 8, 16]
+        assert pauses[-1] == 360
+        assert round(chat_row(db, chat, "extract(epoch from due_at - now())::float8")[0]) == 3600
+
+    async def test_gives_a_name_and_an_older_name_never_replaces_it(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.describe(chat, chat_type=None, name="New", at_ms=now)
+        await chats.describe(chat, chat_type=None, name="Old", at_ms=now - 1)
+        await chats.describe(chat, chat_type=None, name="", at_ms=now + 1)
+
+        assert chat_row(db, chat, "name, chat_type") == ("New", "group")
+
+
+class TestAToken:
+    async def test_of_a_person_reads_their_own_memberships_and_no_others(
+        self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int
+    ) -> None:
+        await met(chats, chat, now)
+        await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
+
+        def read(sub: str, actor: str, tenant: str = TENANT) -> list[tuple]:
+            claims = {"sub": sub, "actor": actor, "chat_id": "oc_p2p", "tenant_key": tenant}
+            with db.transaction(force_rollback=True):
+                db.execute("set local role authenticated")
+                db.execute(
+                    "select set_config('request.jwt.claims', %s, true)", [json.dumps(claims)]
+                )
+                return db.execute(
+                    "select open_id from chat_members where chat_id = %s", [chat]
+                ).fetchall()
+
+        assert read("ou_alice", "ou_alice") == [("ou_alice",)]
+        assert read("ou_alice", "ou_bob") == read("ou_bob", "ou_alice") == []
+        assert read("ou_alice", "ou_alice", tenant="other") == []
+
+    async def test_calls_nothing_that_writes(
+        self, db: psycopg.Connection, chat: str, now: int
+    ) -> None:
+        bob = '[{"tenant_key": "tenant", "open_id": "ou_bob"}]'
+        with db.transaction(force_rollback=True):
+            db.execute("set local role authenticated")
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                db.execute(
+                    "select public.add_chat_members(%s, %s, %s, %s)", [TENANT, chat, bob, now]
+                )

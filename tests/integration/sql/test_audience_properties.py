@@ -1,0 +1,121 @@
+"""No reader is ever new: whatever people do, an answer draws on what its readers could read.
+
+`AUDIENCE_SECONDS=n` runs for so long (default 20 s, on a build server 60), `AUDIENCE_SEED=n`
+repeats one interleaving.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.support.interleavings import SEEN, TABLES, Leak, World
+from tests.support.postgres import Server
+
+SECONDS = float(os.environ.get("AUDIENCE_SECONDS") or (60 if "CI" in os.environ else 20))
+SEED = os.environ.get("AUDIENCE_SEED")
+
+READERS = (
+    "begin_turn", "get_working_memory", "list_notes", "search_notes", "get_note", "recall",
+    "load_conversation", "open_fold", "said_message", "turn_reply",
+)  # fmt: skip
+
+# Each breaks the rule in one place; none may go unseen.
+BREAKS = {
+    "messages": "alter policy agent_messages_select on agent_messages using (true)",
+    "turns of other chats": """
+        alter policy agent_messages_select on agent_messages using (
+          tenant_key = coalesce((select claim('tenant_key')), ''))""",
+    "tenants": """
+        alter policy agent_working_memory_select on agent_working_memory using (
+          chat_id = (select claim('chat_id')) and actor_id is not null)""",
+    "facts follow the person": """
+        alter policy agent_working_memory_select on agent_working_memory using (
+          tenant_key = coalesce((select claim('tenant_key')), '')
+          and user_id = (select claim('sub')))""",
+    "notes follow the person": """
+        alter policy agent_notes_select on agent_notes using (
+          tenant_key = coalesce((select claim('tenant_key')), '')
+          and user_id = (select claim('actor')))""",
+    "whoever left": """
+        create or replace function readable_chats() returns jsonb language sql stable as $$
+          select coalesce(jsonb_object_agg(m.chat_id, coalesce(m.joined_at, '-infinity')), '{}')
+          from chat_members m where claim('chat_type') = 'p2p' and m.open_id = claim('actor') $$""",
+    "before they joined": """
+        create or replace function readable_chats() returns jsonb language sql stable as $$
+          select coalesce(jsonb_object_agg(m.chat_id, '-infinity'), '{}')
+          from chat_members m where claim('chat_type') = 'p2p' and m.open_id = claim('actor')
+            and m.left_at is null and m.seen_at > now() - membership_lasts() $$""",
+    "other groups in a group": """
+        create or replace function readable_chats() returns jsonb language sql stable as $$
+          select coalesce(jsonb_object_agg(m.chat_id, coalesce(m.joined_at, '-infinity')), '{}')
+          from chat_members m where m.open_id = claim('actor') and m.left_at is null
+            and m.seen_at > now() - membership_lasts() $$;
+        alter policy chat_members_select on chat_members using (true)""",
+    "sharing": """
+        alter policy agent_messages_select on agent_messages using (
+          tenant_key = coalesce((select claim('tenant_key')), '')
+          and (chat_id = (select claim('chat_id'))
+               or created_at >= ((select readable_chats()) ->> chat_id)::timestamptz))""",
+}
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[psycopg.Connection]:
+    with connected(database_url) as connection:
+        yield connection
+
+
+def connected(url: str) -> psycopg.Connection:
+    """Statements go as one message, as the bot sends them."""
+    return psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor)
+
+
+def live(database: psycopg.Connection, seed: int) -> None:
+    world = World(database, random.Random(seed), f"{seed:x}")
+    try:
+        world.live()
+    except Exception as exc:
+        exc.add_note(f"AUDIENCE_SEED={seed}")
+        raise
+
+
+def until(database: psycopg.Connection, seconds: float) -> int:
+    """Interleavings for so long; returns how many."""
+    ends, count = time.monotonic() + seconds, 0
+    while time.monotonic() < ends:
+        live(database, secrets.randbelow(2**40))
+        count += 1
+    return count
+
+
+def test_no_reader_is_ever_new(
+    database: psycopg.Connection, record_property: pytest.FixtureRequest
+) -> None:
+    if SEED:
+        live(database, int(SEED))
+        return
+    SEEN.clear()
+    count = until(database, SECONDS)
+
+    print(f"\n{count} interleavings, {SEEN.total()} things read")
+    record_property("interleavings", count)  # type: ignore[operator]
+    unseen = {what for what in (*READERS, *TABLES) if not SEEN[what]}
+    assert unseen <= {"agent_turns", "agent_chats", "agent_turn_terms"}  # they hold no words
+
+
+@pytest.mark.parametrize("rule", BREAKS)
+def test_a_rule_that_is_broken_is_caught(
+    postgres_server: Server, migrated_template: str, rule: str
+) -> None:
+    with postgres_server.fresh_database(template=migrated_template) as url:
+        with psycopg.connect(url, autocommit=True) as owner:
+            owner.execute(BREAKS[rule].encode())
+        with connected(url) as database, pytest.raises(Leak):
+            until(database, 60)

@@ -1,0 +1,387 @@
+"""Random histories of people, groups and p2p chats, and what a read of the memory may then give.
+
+One interleaving is a history of up to `STEPS` steps that ends in a read: somebody asks, in a group
+or alone with the bot, and everything that the database would give to that turn is collected. Each
+thing said carries a tag; who may be shown it is stated here a second time, in Python.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+
+STEPS = 12
+PEOPLE, GROUPS = ("ann", "bob", "cid", "eve"), ("g", "h")
+TENANT_OF = {"ann": "t0", "bob": "t0", "cid": "t0", "eve": "t1"}
+
+_TAG = re.compile(r"⟦(\d+)⟧")
+_AS = "set local role authenticated; select set_config('request.jwt.claims', %s, true); "
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A group, or one person alone with the bot."""
+
+    name: str
+    is_group: bool
+
+
+@dataclass(slots=True)
+class Said:
+    """Something that was said or kept, in place and time (steps)."""
+
+    author: str
+    subject: str
+    place: Place
+    at: int
+    message_id: str
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A turn: who asks about whom and where; `sharing` narrows what it may draw on."""
+
+    place: Place
+    actor: str
+    subject: str
+    thread: str
+    sharing: str = "chat"
+
+
+class Leak(AssertionError):
+    """A read gave what its audience could not read."""
+
+
+@dataclass
+class World:
+    """One interleaving. `mark` keeps it apart from the others in the database."""
+
+    database: psycopg.Connection
+    dice: random.Random
+    mark: str
+    said: dict[int, Said] = field(default_factory=dict)
+    members: dict[str, dict[str, int | None]] = field(default_factory=dict)
+    turns: list[tuple[Asked, str]] = field(default_factory=list)
+    notes: list[tuple[Asked, str, int]] = field(default_factory=list)
+    shared: dict[int, str] = field(default_factory=dict)
+    history: list[str] = field(default_factory=list)
+    clock: int = 0
+
+    # Names
+
+    def id(self, kind: str, name: str) -> str:
+        return f"{kind}_{name}_{self.mark}"
+
+    def chat(self, place: Place) -> str:
+        return self.id("oc", place.name if place.is_group else f"p2p{place.name}")
+
+    def conversation(self, asked: Asked) -> str:
+        return f"feishu:{self.chat(asked.place)}:{self.root(asked)}"
+
+    def root(self, asked: Asked) -> str:
+        return self.id("om", asked.thread) if asked.place.is_group else "main"
+
+    def identity(self, asked: Asked) -> dict[str, str]:
+        return {
+            "p_conversation_id": self.conversation(asked),
+            "p_user_id": self.id("ou", asked.subject),
+            "p_actor_id": self.id("ou", asked.actor),
+        }
+
+    def claims(self, asked: Asked) -> str:
+        claims = {
+            "sub": self.id("ou", asked.subject),
+            "actor": self.id("ou", asked.actor),
+            "chat_id": self.chat(asked.place),
+            "chat_type": "group" if asked.place.is_group else "p2p",
+            "tenant_key": TENANT_OF[asked.actor],
+            "role": "authenticated",
+        }
+        narrowed = {"sharing": "person"} if asked.sharing == "person" else {}
+        return json.dumps(claims | narrowed)
+
+    def new(self, asked: Asked, message_id: str) -> str:
+        """A tag for what is said in a turn."""
+        number = len(self.said) + 1
+        self.said[number] = Said(asked.actor, asked.subject, asked.place, self.clock, message_id)
+        return f"banana ⟦{number}⟧"
+
+    # Calls
+
+    def call(self, asked: Asked, function: str, params: Mapping[str, object]) -> Any:
+        """The function's result with the turn's token; None where the database refuses."""
+        given = ", ".join(f"{name} => %s" for name in params)
+        statement = f"{_AS}select public.{function}({given})"
+        try:
+            cursor = self.database.execute(
+                statement.encode(), [self.claims(asked), *params.values()]
+            )
+        except psycopg.Error as exc:
+            if (exc.sqlstate or "").startswith("PT") or exc.sqlstate == "42501":
+                return None
+            raise
+        cursor.nextset()
+        cursor.nextset()
+        row = cursor.fetchone()
+        return row[0] if row else None
+
+    def rows(self, asked: Asked, table: str, columns: str) -> Any:
+        statement = f"{_AS}select jsonb_agg(to_jsonb(r)) from (select {columns} from {table}) r"
+        cursor = self.database.execute(statement.encode(), [self.claims(asked)])
+        cursor.nextset()
+        cursor.nextset()
+        return cursor.fetchone()
+
+    # Who asks where
+
+    def anybody(self) -> Asked:
+        dice = self.dice
+        actor = dice.choice(PEOPLE)
+        if dice.random() < 0.35:
+            return Asked(Place(actor, is_group=False), actor, actor, "main")
+        subject = dice.choice(PEOPLE) if dice.random() < 0.35 else actor
+        group = Place(dice.choice(GROUPS), is_group=True)
+        return Asked(group, actor, subject, f"{group.name}{dice.randrange(2)}")
+
+    # Steps
+
+    def ask(self) -> None:
+        asked = self.anybody()
+        turn = self.id("om", f"q{self.clock}")
+        where = {"p_chat_id": self.chat(asked.place), "p_tenant_key": TENANT_OF[asked.actor]}
+        opened = self.call(asked, "begin_turn", {
+            "p_turn_id": turn, **self.identity(asked), **where, "p_root_id": self.root(asked),
+            "p_actor_name": asked.actor, "p_content": self.new(asked, turn),
+            "p_history_limit": 10, "p_fold_after": 2, "p_heard": None, "p_decision": None,
+        })  # fmt: skip
+        assert opened["state"] == "open", opened
+        self.check(asked, "begin_turn", opened)
+        card = self.new(asked, turn)
+        mine = {"p_turn_id": turn, **self.identity(asked)}
+        self.call(asked, "record_reply", {**mine, "p_cards": json.dumps([card]),
+                                          "p_tool_calls": "[]"})  # fmt: skip
+        sent = {"p_chunk": 0, "p_content": card, "p_message_id": self.id("om", f"a{self.clock}")}
+        assert self.call(asked, "mark_sent", {**mine, **sent}) == {"state": "sent"}
+        self.turns.append((asked, turn))
+
+    def keep(self) -> None:
+        asked = self.anybody()
+        scope = "user" if asked.actor == asked.subject and self.dice.random() < 0.5 else "chat"
+        self.call(asked, "merge_working_memory", {
+            **self.identity(asked), "p_chat_id": self.chat(asked.place),
+            "p_tenant_key": TENANT_OF[asked.actor], "p_scope": scope,
+            "p_patch": json.dumps({f"k{self.dice.randrange(3)}": self.new(asked, "")}),
+        })  # fmt: skip
+
+    def note(self) -> None:
+        asked = self.anybody()
+        tag = self.new(asked, "")
+        # a note is its author's, whomever the turn is about
+        self.said[len(self.said)].subject = asked.actor
+        note = f"note_{len(self.notes)}_{self.mark}"
+        made = self.call(asked, "create_note", {
+            **self._noting(asked), "p_note_id": note, "p_title": f"banana {self.clock}",
+            "p_body": tag, "p_tags": "[]",
+        })  # fmt: skip
+        assert made["id"] == note
+        self.notes.append((asked, note, len(self.said)))
+
+    def share(self) -> None:
+        """Somebody shares a note of theirs in the chat they are in."""
+        if not self.notes:
+            return
+        made, note, number = self.dice.choice(self.notes)
+        asked = self.anybody()
+        done = self.call(asked, "share_note", {**self._noting(asked), "p_note_id": note,
+                                               "p_share": True})  # fmt: skip
+        if done is not None:
+            assert asked.actor == made.actor, "somebody else shared a note"
+            self.shared[number] = self.chat(asked.place)
+
+    def _noting(self, asked: Asked) -> dict[str, str]:
+        where = {"p_tenant_key": TENANT_OF[asked.actor], "p_chat_id": self.chat(asked.place)}
+        return {**self.identity(asked), **where}
+
+    def talk(self) -> None:
+        """People talk in a group, and the conversation there is kept."""
+        asked = self.anybody()
+        if not asked.place.is_group:
+            return
+        message = self.id("om", f"t{self.clock}")
+        record = {"message_id": message, "root_id": None, "author": asked.actor,
+                  "author_id": self.id("ou", asked.actor), "content": self.new(asked, message),
+                  "timestamp": self.clock, "is_bot": False, "ours": False}  # fmt: skip
+        self.call(asked, "continue_conversation", {
+            "p_chat_id": self.chat(asked.place), "p_tenant_key": TENANT_OF[asked.actor],
+            "p_records": json.dumps([record]), "p_now": self.clock, "p_active_since": 0,
+            "p_keep": 50,
+        })  # fmt: skip
+
+    def fold(self) -> None:
+        """A summary is made of what the thread holds."""
+        if not self.turns:
+            return
+        asked, _ = self.dice.choice(self.turns)
+        own = Asked(asked.place, asked.subject, asked.subject, asked.thread)
+        if TENANT_OF[own.actor] != TENANT_OF[asked.actor]:
+            return
+        found = self.call(own, "open_fold", {**self.identity(own), "p_window": 0, "p_least": 1,
+                                             "p_limit": 20})  # fmt: skip
+        self.check(own, "open_fold", found)
+        if found is None or not found["messages"]:
+            return
+        words = " ".join([found["content"], *(one["content"] for one in found["messages"])])
+        rows = [row for one in found["messages"] for row in one["rows"]]
+        self.call(own, "save_summary", {
+            **self.identity(own), "p_summary_id": found["id"],
+            "p_expected_version": found["version"], "p_content": words, "p_verbatim": "[]",
+            "p_rows": json.dumps(rows), "p_messages": len(rows),
+        })  # fmt: skip
+
+    def join(self) -> None:
+        group, who = self.dice.choice(GROUPS), self.dice.choice(PEOPLE)
+        known = self.dice.random() < 0.5
+        self.members.setdefault(group, {})[who] = self.clock if known else None
+        self._membership(group, who, f"{'clock_timestamp()' if known else 'null'}, now(), null")
+
+    def leave(self) -> None:
+        group, who = self.dice.choice(GROUPS), self.dice.choice(PEOPLE)
+        if self.members.get(group, {}).pop(who, "none") != "none":
+            self._membership(group, who, "null, now(), now()")
+
+    def lapse(self) -> None:
+        """Nobody has confirmed a membership for more than a day."""
+        group, who = self.dice.choice(GROUPS), self.dice.choice(PEOPLE)
+        if self.members.get(group, {}).pop(who, "none") != "none":
+            self._membership(group, who, "null, now() - interval '25 hours', null")
+
+    def _membership(self, group: str, who: str, values: str) -> None:
+        chat = self.chat(Place(group, is_group=True))
+        self.database.execute(
+            f"insert into chat_members (tenant_key, chat_id, open_id, joined_at, seen_at, left_at)"
+            f" values (%s, %s, %s, {values}) on conflict (tenant_key, chat_id, open_id) do update"
+            f" set joined_at = excluded.joined_at, seen_at = excluded.seen_at,"
+            f" left_at = excluded.left_at".encode(),
+            [TENANT_OF[who], chat, self.id("ou", who)],
+        )
+
+    def take_back(self) -> None:
+        """A question is taken back: it is gone, with what was made of it."""
+        if not self.turns:
+            return
+        asked, turn = self.dice.choice(self.turns)
+        self.database.execute(
+            "select public.recall_message(%s, %s)", [turn, self.chat(asked.place)]
+        )
+        for number, said in self.said.items():
+            # its answer stays until the card is withdrawn
+            if said.message_id == turn and number % 1 == 0:
+                said.gone = said.gone or self._is_question(number)
+
+    def _is_question(self, number: int) -> bool:
+        said = self.said[number]
+        earlier = self.said.get(number - 1)
+        return earlier is None or earlier.message_id != said.message_id
+
+    # Reading
+
+    def read(self) -> None:
+        """Somebody asks, and everything that could come into the answer is looked at."""
+        asked = self.anybody()
+        if self.dice.random() < 0.25:
+            asked = Asked(asked.place, asked.actor, asked.subject, asked.thread, "person")
+        place = {"p_tenant_key": TENANT_OF[asked.actor], "p_chat_id": self.chat(asked.place)}
+        who = self.identity(asked)
+        turn = self.id("om", "read")
+        self.check(asked, "begin_turn", self.call(asked, "begin_turn", {
+            "p_turn_id": turn, **who, **place, "p_root_id": self.root(asked), "p_actor_name": "",
+            "p_content": "banana?", "p_history_limit": 20, "p_fold_after": 1, "p_heard": None,
+            "p_decision": None, "p_recent_s": 3600,
+        }))  # fmt: skip
+        reads: dict[str, dict[str, object]] = {
+            "get_working_memory": {**who, "p_tenant_key": TENANT_OF[asked.actor]},
+            "list_notes": {**who, **place, "p_tags": "[]", "p_limit": 200},
+            "search_notes": {**who, **place, "p_terms": '["banana"]', "p_limit": 50},
+            "note_registry": {**who, **place},
+            "memory_overview": {**who, "p_tenant_key": TENANT_OF[asked.actor]},
+            "load_conversation": {"p_chat_id": self.chat(asked.place)},
+            "open_fold": {**who, "p_window": 0, "p_least": 1, "p_limit": 50},
+        }
+        for function, params in reads.items():
+            self.check(asked, function, self.call(asked, function, params))
+        for scope in ("thread", "chat", "everywhere"):
+            found = {"p_query": "banana", "p_scope": scope, "p_k": 50}
+            self.check(asked, "recall", self.call(asked, "recall", {**who, **place, **found}))
+        for _, note, _ in self.notes:
+            got = self.call(asked, "get_note", {**who, **place, "p_note_id": note})
+            self.check(asked, "get_note", got)
+        for _, other in self.turns:
+            said = self.call(asked, "said_message", {**who, **place, "p_message_id": other})
+            self.check(asked, "said_message", said)
+            self.check(asked, "turn_reply", self.call(asked, "turn_reply", {"p_turn_id": other}))
+        for table, columns in TABLES.items():
+            self.check(asked, table, self.rows(asked, table, columns))
+
+    def check(self, asked: Asked, what: str, result: object) -> None:
+        for number in map(int, _TAG.findall(repr(result))):
+            SEEN[what] += 1
+            if not self.may(asked, number):
+                story = "\n".join([*self.history, f"{asked} reads {what}"])
+                raise Leak(f"{self.said[number]} (⟦{number}⟧) was given to {asked}\n{story}")
+
+    def may(self, asked: Asked, number: int) -> bool:
+        """Whether everybody who reads the answer could read this."""
+        said = self.said[number]
+        if said.gone or TENANT_OF[said.author] != TENANT_OF[asked.actor]:
+            return False
+        narrow = asked.sharing == "chat" or asked.actor in (said.author, said.subject)
+        if self.shared.get(number) == self.chat(asked.place):
+            return True
+        if said.place == asked.place:
+            return narrow
+        if asked.place.is_group or not said.place.is_group:
+            return False
+        members = self.members.get(said.place.name, {})
+        joined = members.get(asked.actor)
+        is_member = asked.actor in members and (joined is None or said.at >= joined)
+        return is_member and narrow
+
+    def live(self) -> None:
+        """A history of steps, then a read."""
+        for _ in range(self.dice.randint(2, STEPS - 1)):
+            self.clock += 1
+            step = self.dice.choice(_STEPS)
+            step(self)
+            self.history.append(f"{self.clock} {step.__name__}")
+        self.clock += 1
+        self.read()
+
+
+# What was seen by which reader: a test that reads nothing proves nothing.
+SEEN: Counter[str] = Counter()
+
+TABLES = {
+    "agent_messages": "*",
+    "agent_turns": "*",
+    "agent_chats": "id, user_id, chat_id",
+    "agent_turn_terms": "*",
+    "agent_working_memory": "*",
+    "agent_notes": "*",
+    "agent_summaries": "*",
+    "chat_transcript": "*",
+    "agent_turn_texts": "*",
+}
+
+_STEPS: list[Callable[[World], None]] = [
+    World.ask, World.ask, World.ask, World.ask, World.keep, World.keep, World.note, World.share,
+    World.talk, World.fold, World.join, World.join, World.join, World.leave, World.lapse,
+    World.take_back,
+]  # fmt: skip
