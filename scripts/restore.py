@@ -5,9 +5,8 @@ bot. Restore with the version that made the backup, then upgrade. Where it has n
 are left out; `scripts/memory embed` makes them again.
 
 Examples:
-  scripts/restore today.dump                               into the configured database
-  DATA_DIR=/tmp/trial scripts/restore today.dump           into a new embedded one, to try it
-  DATA_DIR=/tmp/trial scripts/check_memory                 and whether all is as it must be
+  scripts/restore today.dump                          into the configured database
+  DATA_DIR=/tmp/trial scripts/restore today.dump      into a new embedded one, without DATABASE_URL
 """
 
 from __future__ import annotations
