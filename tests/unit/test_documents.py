@@ -69,7 +69,8 @@ def test_every_setting_is_explained_once_in_the_example_and_in_the_table() -> No
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(path: Path) -> None:
-    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+    written = path.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)\s]+)\)", written) + re.findall(r'src="([^"]+)"', written):
         if link.startswith(("http", "mailto:")):
             continue
         file, _, place = link.partition("#")
