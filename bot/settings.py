@@ -16,6 +16,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+import platformdirs
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -26,9 +27,17 @@ from memory.scope import Sharing
 from memory.tokens import estimate_tokens
 
 EXIT_STATUS = 2
+_ROOT = Path(__file__).resolve().parents[1]
 _LARK = ".larksuite.com"
 _SANDBOX_APP = "cli_sandbox_"
 _ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=", re.MULTILINE)
+
+
+def usual_data_dir(root: Path = _ROOT) -> Path:
+    """`data` for a checkout; for the installed package a folder of the user, wherever it starts."""
+    if (root / "pyproject.toml").exists():
+        return Path("data")
+    return platformdirs.user_data_path("feishu-memory-bot", appauthor=False)
 
 
 class Settings(BaseSettings):
@@ -39,7 +48,7 @@ class Settings(BaseSettings):
     )
 
     port: int = Field(8080, ge=1, le=65535)
-    data_dir: Path = Path("data")
+    data_dir: Path = Field(default_factory=usual_data_dir)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     timezone: str = ""  # IANA name; "": the usual one of the tenant, see `zone`
     inline_worker: bool | None = None

@@ -26,7 +26,8 @@ def create_sandbox(
     the live streams and the pushing threads.
 
     Args:
-        inspector: given a chat id, returns `{"sections": [{"title", "rows" | "text"}]}`.
+        inspector: given a chat id, returns `{"sections": [{"title", "rows" | "text"}]}`;
+            a title is one text, or `{"en", "zh"}`.
         post: how events reach the app; HTTP unless given.
     """
     app = Flask("sandbox", static_folder=None)

@@ -48,11 +48,14 @@ def _with_prefix(application: Any, prefix: str) -> Any:
 
 
 _TITLES = {
-    "working_memory": "Working memory",
-    "notes": "Notes",
-    "summaries": "Summaries of long threads",
-    "decisions": "Why it spoke or kept silent",
-    "messages": "What it keeps, and whose memory it is",
+    "working_memory": {"en": "Working memory", "zh": "工作记忆"},
+    "notes": {"en": "Notes", "zh": "笔记"},
+    "summaries": {"en": "Summaries of long threads", "zh": "长话题的摘要"},
+    "decisions": {"en": "Why it spoke or kept silent", "zh": "为什么开口或沉默"},
+    "messages": {
+        "en": "What it keeps, and whose memory it is",
+        "zh": "它保存的内容，以及属于谁的记忆",
+    },
 }
 
 

@@ -22,7 +22,8 @@ SUPERVISOR = "BOT_SUPERVISOR"  # the process id of who started this one
 DATABASE = "BOT_DATABASE"  # set where somebody else starts the embedded database
 SLOT = "BOT_SLOT"  # the number of a worker, counted from 1
 PLAN = "BOT_PLAN"  # what preflight found, for who starts next
-GUNICORN = ("-c", "gunicorn.conf.py", "app:create_app()")
+_CONFIGURATION = Path(__file__).resolve().parents[2] / "gunicorn.conf.py"
+GUNICORN = ("-c", str(_CONFIGURATION), "app:create_app()")
 
 
 @dataclass(frozen=True, slots=True)

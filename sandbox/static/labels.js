@@ -42,6 +42,8 @@ function remembered() {
 let language = remembered() || (navigator.language.startsWith("zh") ? "zh" : "en");
 
 export const say = (name) => WORDS[language][name] ?? name;
+// Words that the app brings along: one text, or `{en, zh}`.
+export const inLanguage = (words) => words?.[language] ?? words;
 export const locale = () => (language === "zh" ? "zh-CN" : "en-GB");
 
 let zone;

@@ -1,13 +1,13 @@
 // Beside the chat: what the bot remembers, and the events that were pushed to it.
 
 import { el } from "./dom.js";
-import { say, timeOf } from "./labels.js";
+import { inLanguage, say, timeOf } from "./labels.js";
 
 // `names(open_id)` gives the name of a person.
 export function sections(answer, names) {
   if (!answer) return [el("p", { class: "hint" }, say("noInspector"))];
   return (answer.sections ?? []).map((section) => el("section", {},
-    el("h3", {}, section.title), sectionBody(section, names)));
+    el("h3", {}, inLanguage(section.title)), sectionBody(section, names)));
 }
 
 function sectionBody(section, names) {

@@ -70,13 +70,17 @@ class Process:
 
 
 def start(
-    name: str, command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None
+    name: str,
+    command: Sequence[str],
+    folder: Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path = ROOT,
 ) -> Process:
     log = folder / f"{name}.log"
     with log.open("ab") as out:
         popen = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=cwd,
             stdout=out,
             stderr=subprocess.STDOUT,
             env={**_clean_environment(), **(env or {})},

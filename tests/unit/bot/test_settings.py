@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.mentions import MentionTemplate
-from bot.settings import SettingsError, load
+from bot.settings import SettingsError, load, usual_data_dir
 
 MEANT = {
     "sender": ("sender", "true", "1", "yes", True),
@@ -47,3 +47,11 @@ def test_a_wrong_value_is_named_in_one_sentence(
     with pytest.raises(SettingsError) as caught:
         load(data_dir=tmp_path, **{name: value})
     assert str(caught.value).startswith(sentence)
+
+
+def test_a_checkout_keeps_its_data_beside_itself_and_a_package_in_a_folder_of_the_user(
+    tmp_path: Path,
+) -> None:
+    assert usual_data_dir() == Path("data")
+    assert usual_data_dir(tmp_path).is_absolute()
+    assert usual_data_dir(tmp_path).name == "feishu-memory-bot"

@@ -27,6 +27,15 @@ def browser():
 
 
 @pytest.fixture
+def tenant(make_tenant):
+    sections = [
+        {"title": {"en": "Notes", "zh": "笔记"}, "rows": []},
+        {"title": "Plain", "rows": []},
+    ]
+    return make_tenant(inspector=lambda chat_id: {"sections": sections})
+
+
+@pytest.fixture
 def page(browser, tenant):
     """The page of `tenant`, in English, with its people talking as the tests say."""
     server = SandboxServer(tenant.app, 0, None)
@@ -51,6 +60,14 @@ def test_what_others_write_appears_without_reloading_and_runs_no_script(page, te
     assert "<script>" in page.inner_text(".card")
     assert page.query_selector(".card a, .card img, .card script") is None
     assert page.title() != "owned"
+
+
+def test_what_it_remembers_has_headings_in_the_language_of_the_page(page):
+    page.wait_for_selector("#sections h3")
+    assert page.locator("#sections h3").all_inner_texts() == ["Notes", "Plain"]
+    page.click("#language")
+    page.wait_for_selector("#sections h3:text('笔记')")
+    assert page.locator("#sections h3").all_inner_texts() == ["笔记", "Plain"]
 
 
 def test_an_at_tag_shows_the_name_and_an_escaped_one_stays_text(page, tenant):

@@ -84,7 +84,7 @@ def answers(url: str) -> bool:
 def tried_by_nobody(url: str) -> str:
     """What somebody without any rights is told who tries to become the database's superuser."""
     tried = subprocess.run(
-        [server_account._installed() / "bin" / "psql", url, "-c", "select 1"],
+        [server_account.installed_program() / "bin" / "psql", url, "-c", "select 1"],
         cwd="/",
         user=NOBODY,
         group=NOBODY,
@@ -240,8 +240,8 @@ def test_a_program_that_its_user_cannot_reach_is_copied_not_opened(
     closed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies = closed.with_name(f"{closed.name}-copies")
-    shutil.copytree(server_account._installed(), closed / "program", symlinks=True)
-    monkeypatch.setattr(server_account, "_installed", lambda: closed / "program")
+    shutil.copytree(server_account.installed_program(), closed / "program", symlinks=True)
+    monkeypatch.setattr(server_account, "installed_program", lambda: closed / "program")
     monkeypatch.setattr(server_account, "_COPIES", copies)
     try:
         found = server_account.programs(server_account.account())

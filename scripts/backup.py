@@ -1,0 +1,63 @@
+"""Writes everything the bot keeps in its database into one file, as of one moment.
+
+The bot may run meanwhile. The file holds what people said: keep it where only you can read it, and
+delete it when its time is over. Settings (.env, mcp.json, specialists) are not in it.
+
+Examples:
+  scripts/backup                      into feishu-memory-bot-2026-01-31-0900.dump
+  scripts/backup /backups/today.dump  into that file, which may not exist yet
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import psycopg
+
+from bot.connections import check_database, running_database
+from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.starting import one_sentence
+from scripts.operating import dumps
+from scripts.operating.console import parser
+
+
+def main() -> int:
+    """Status 2 and one sentence when nothing was kept."""
+    arguments = _arguments()
+    with one_sentence():
+        settings = load()
+        url = database_with_memory(settings)
+    file = arguments.file or Path(f"feishu-memory-bot-{datetime.now(settings.zone):%F-%H%M}.dump")
+    try:
+        dumps.save(url, file)
+        rows = dumps.tables(url)
+    except (dumps.DumpFailed, psycopg.Error) as exc:
+        print(f"backup: {exc}", file=sys.stderr)
+        return EXIT_STATUS
+    print(f"{file}: about {sum(rows.values())} rows of {len(rows)} tables")
+    return 0
+
+
+def database_with_memory(settings: Settings) -> str:
+    """The URL of the database that holds memory and queue, which must be one. Raises
+    `SettingsError`."""
+    if settings.supabase_url and not settings.database_url:
+        raise SettingsError(
+            "SUPABASE_URL is set and DATABASE_URL is not: set DATABASE_URL to the connection "
+            "string of that project, whose database holds the memory."
+        )
+    check_database(settings)
+    return running_database(settings)
+
+
+def _arguments() -> argparse.Namespace:
+    options = parser("backup", __doc__)
+    options.add_argument("file", nargs="?", type=Path, help="the file to be made")
+    return options.parse_args()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,157 @@
+"""The rows of our tables as a file, and back: Postgres's own programs, from the embedded server.
+
+A dump holds rows alone. Tables, functions, policies and roles are made by `scripts/migrate`, so a
+dump can go into any database that this version has migrated: embedded, Supabase, another Postgres.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import psycopg
+from psycopg import pq, sql
+
+from memory import migrations
+from memory.backends.server_account import installed_program
+
+_LEDGER = f"{migrations.SCHEMA}.migrations"
+_CREATED = re.compile(r"create table (?:if not exists )?(public\.\w+)")
+# A parameter of Postgres 17 and newer that pg_restore sets to its default; older ones refuse it.
+_UNKNOWN_TO_OLDER = b"SET transaction_timeout = 0;\n"
+_HAS_TRIGGERS = """
+select distinct name from pg_trigger t
+join unnest(%s::text[]) name on name::regclass = t.tgrelid where not t.tgisinternal
+"""
+
+
+class DumpFailed(Exception):
+    """Nothing was kept or changed; one sentence that says why."""
+
+
+def tables(url: str) -> dict[str, int]:
+    """Our tables in the database, each with the number of its rows; not the ledger of `sql/`."""
+    with psycopg.connect(url) as connection:
+        return {name: _count(connection, name) for name in _ours(connection)}
+
+
+def save(url: str, file: Path) -> None:
+    """Writes all rows as of one moment. Nobody else can read the file, and it appears when it is
+    complete. Raises `DumpFailed`."""
+    if file.exists():
+        raise DumpFailed(f"{file} is there already: choose another name.")
+    chosen = [f"--table={name}" for name in (*_created(), f"{migrations.SCHEMA}.*")]
+    unfinished = file.with_name(f".{file.name}.unfinished")
+    try:
+        os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+        arguments = ("--format=custom", "--data-only", "--no-owner", f"--file={unfinished}")
+        _run(["pg_dump", *arguments, *chosen], _connection(url))
+        unfinished.rename(file)
+    except OSError as exc:
+        raise DumpFailed(f"{file} cannot be written: {exc.strerror}.") from exc
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def load(url: str, file: Path) -> None:
+    """Brings the rows into a migrated database that holds none, all or nothing.
+
+    Vectors are left out where the database has no pgvector: they can be made again. Raises
+    `DumpFailed`.
+    """
+    if not file.is_file():
+        raise DumpFailed(f"{file} is no file.")
+    if full := [name for name, rows in tables(url).items() if rows]:
+        raise DumpFailed(f"the database is not empty ({full[0]} has rows): give an empty one.")
+    _require_same_version(url, file)
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "rows.sql"
+        script.write_bytes(_script(url, file, Path(folder) / "list"))
+        psql = ("psql", "--no-psqlrc", "--quiet", "--single-transaction", "--output=/dev/null")
+        _run([*psql, "--set=ON_ERROR_STOP=1", f"--file={script}"], _connection(url))
+
+
+def _script(url: str, file: Path, chosen: Path) -> bytes:
+    """The rows as SQL. Our triggers rest meanwhile: what they once did is among the rows."""
+    with psycopg.connect(url) as connection:
+        there = _ours(connection)
+        found = connection.execute(_HAS_TRIGGERS, [there]).fetchall()
+    contents = _run(["pg_restore", "--list", str(file)]).decode().splitlines()
+    wanted = (line for line in contents if (name := _table(line)) is None or name in there)
+    chosen.write_text("\n".join(wanted), encoding="utf-8")
+    rows = _run(["pg_restore", f"--use-list={chosen}", "--no-owner", "--file=-", str(file)])
+    resting = "".join(f"alter table {name} disable trigger user;\n" for (name,) in found)
+    awake = "".join(f"alter table {name} enable trigger user;\n" for (name,) in found)
+    return resting.encode() + rows.replace(_UNKNOWN_TO_OLDER, b"", 1) + awake.encode()
+
+
+def _table(line: str) -> str | None:
+    """Whose rows an entry of the table of contents holds; None for what holds none."""
+    found = re.search(r" TABLE DATA (\S+) (\S+) ", line)
+    return ".".join(found.groups()) if found else None
+
+
+def _require_same_version(url: str, file: Path) -> None:
+    schema, table = _LEDGER.split(".")
+    arguments = ("--data-only", f"--schema={schema}", f"--table={table}", "--file=-")
+    lines = _run(["pg_restore", *arguments, str(file)]).decode().splitlines()
+    kept = {line.split("\t")[0] for line in lines if "\t" in line}
+    with psycopg.connect(url) as connection:
+        names = sql.SQL("select name from {}").format(sql.Identifier(schema, table))
+        rows = connection.execute(names).fetchall()
+    there = {str(row[0]) for row in rows}
+    if differing := sorted(n for n in kept ^ there if not n.startswith("functions ")):
+        raise DumpFailed(
+            f"the backup was made by another version ({differing[0]}): restore it with that one "
+            "into an empty database, then run scripts/migrate of this one."
+        )
+
+
+def _created() -> list[str]:
+    files = sorted(migrations.FOLDER.rglob("*.sql"))
+    return [name for one in files for name in _CREATED.findall(one.read_text(encoding="utf-8"))]
+
+
+def _ours(connection: psycopg.Connection) -> list[str]:
+    """With their schema, quoted where that is needed."""
+    query = """
+    select format('%%I.%%I', c.relnamespace::regnamespace, c.relname) from pg_class c
+    where c.relkind = 'r' and c.oid is distinct from to_regclass(%s)
+      and (c.relnamespace = to_regnamespace(%s) or c.oid = any (
+        select to_regclass(name) from unnest(%s::text[]) name))
+    order by 1
+    """
+    found = connection.execute(query, [_LEDGER, migrations.SCHEMA, _created()]).fetchall()
+    return [str(row[0]) for row in found]
+
+
+def _count(connection: psycopg.Connection, name: str) -> int:
+    table = sql.SQL(".").join(map(sql.Identifier, name.split(".")))
+    row = connection.execute(sql.SQL("select count(*) from {}").format(table)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _connection(url: str) -> Mapping[str, str]:
+    """As variables of libpq: arguments of a process can be read by everybody on the machine."""
+    given: Iterator[tuple[bytes, bytes]] = (
+        (one.envvar, one.val) for one in pq.Conninfo.parse(url.encode()) if one.envvar and one.val
+    )
+    return {name.decode(): value.decode() for name, value in given}
+
+
+def _run(command: list[str], connection: Mapping[str, str] | None = None) -> bytes:
+    program = str(installed_program() / "bin" / command[0])
+    done = subprocess.run(
+        [program, *command[1:]],
+        env={**os.environ, **(connection or {})},
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise DumpFailed(f"{command[0]}: {said[0] if said else f'status {done.returncode}'}")
+    return done.stdout

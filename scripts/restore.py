@@ -1,0 +1,51 @@
+"""Brings what `scripts/backup` wrote into an empty database, all of it or nothing.
+
+Stop the bot first. The database is brought up to date, then filled; it must hold no rows of the
+bot. Restore with the version that made the backup, then upgrade. Where it has no pgvector, vectors
+are left out; `scripts/memory embed` makes them again.
+
+Examples:
+  scripts/restore today.dump                          into the configured database
+  DATA_DIR=/tmp/trial scripts/restore today.dump      into a new embedded one, without DATABASE_URL
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import psycopg
+
+from bot.settings import EXIT_STATUS, load
+from bot.starting import one_sentence
+from memory import migrations
+from scripts.backup import database_with_memory
+from scripts.operating import dumps
+from scripts.operating.console import parser
+
+
+def main() -> int:
+    """Status 2 and one sentence when nothing was restored."""
+    arguments = _arguments()
+    with one_sentence():
+        url = database_with_memory(load())
+    try:
+        migrations.apply(url)
+        dumps.load(url, arguments.file)
+        rows = dumps.tables(url)
+    except (dumps.DumpFailed, migrations.MigrationFailed, psycopg.Error) as exc:
+        print(f"restore: {exc}", file=sys.stderr)
+        return EXIT_STATUS
+    print(f"{sum(rows.values())} rows of {len(rows)} tables; next: scripts/check_memory")
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    options = parser("restore", __doc__)
+    options.add_argument("file", type=Path, help="a file that scripts/backup made")
+    return options.parse_args()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
