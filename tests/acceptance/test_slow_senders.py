@@ -1,0 +1,57 @@
+"""Connections that say little and stay: they cost themselves the answer, and nobody else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from tests.support import postgres
+from tests.support.deliveries import Delivery, message_event
+from tests.support.processes import APP, Bot, free_port, running_bot
+from tests.support.slow_senders import MANNERS, slow_senders
+
+pytestmark = pytest.mark.slow
+
+FEISHU_WAITS_S = 3.0
+
+
+@pytest.fixture(scope="module")
+def bot(
+    tmp_path_factory: pytest.TempPathFactory,
+    postgres_server: postgres.Server,
+    migrated_template: str,
+) -> Iterator[Bot]:
+    """The web process alone."""
+    folder = tmp_path_factory.mktemp("slow")
+    with postgres_server.fresh_database(template=migrated_template) as url:
+        environment = {"DATABASE_URL": url, "FEISHU_DOMAIN": "http://127.0.0.1:9"}
+        with running_bot(folder, free_port(), environment, workers=0) as bot:
+            yield bot
+
+
+def delivered(bot: Bot) -> tuple[int, float]:
+    """Status and seconds of a genuine delivery over a connection of its own."""
+    event = message_event(token=APP["FEISHU_VERIFICATION_TOKEN"])
+    event["header"]["app_id"] = APP["FEISHU_APP_ID"]
+    delivery = Delivery(event, key=APP["FEISHU_ENCRYPT_KEY"])
+    started = time.monotonic()
+    try:
+        answer = requests.post(
+            f"{bot.url}/webhook/event", delivery.body, headers=delivery.headers, timeout=10
+        )
+    except requests.RequestException:
+        return 0, time.monotonic() - started
+    return answer.status_code, time.monotonic() - started
+
+
+@pytest.mark.parametrize("manner", [*MANNERS, "all of them"])
+def test_hundreds_of_connections_that_wait_delay_no_delivery(bot: Bot, manner: str) -> None:
+    manners = MANNERS.values() if manner == "all of them" else [MANNERS[manner]]
+    with slow_senders(bot.port, manners, 300):
+        acks = [delivered(bot) for _ in range(30)]
+
+    assert [status for status, _ in acks] == [200] * 30
+    assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
