@@ -12,6 +12,7 @@ from bot import webhook
 from bot.connections import database_url, open_rpc, require_migrated
 from bot.edge import health
 from bot.edge.beside import Beside
+from bot.edge.checks import Checks
 from bot.edge.intake import Intake
 from bot.edge.presses import Presses
 from bot.queue.inbox import Inbox
@@ -45,7 +46,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         webhook.register(app, edge)
     health.register(
         app,
-        health.Checks(
+        Checks(
             settings=settings,
             inbox=inbox,
             workers=Board(settings.data_dir) if settings.runs_worker else None,

@@ -45,6 +45,7 @@ class Settings(BaseSettings):
     workers: int = Field(1, ge=1, le=32)  # beside the web process; read with INLINE_WORKER=1
     worker_concurrency: int = Field(32, ge=1, le=256)
     metrics_port: int = Field(0, ge=0, le=65535)  # of a stand-alone worker; 0: none
+    metrics_token: str = ""  # "": details of /readyz and /metrics are for this machine alone
 
     feishu_app_id: str = ""
     feishu_app_secret: str = ""
@@ -197,7 +198,7 @@ def _require_form(settings: Settings) -> None:
         rules.require_origin("FEISHU_DOMAIN", settings.domain, "https://open.feishu.cn")
     for name in ("supabase_publishable_key", "supabase_secret_key"):
         rules.require_header_value(name.upper(), getattr(settings, name))
-    for name in ("openai_api_key", "embedding_api_key"):
+    for name in ("openai_api_key", "embedding_api_key", "metrics_token"):
         rules.require_header_value(name.upper(), getattr(settings, name))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from collections.abc import Iterator
 
@@ -26,8 +28,12 @@ def bot(
 ) -> Iterator[Bot]:
     """The web process alone."""
     folder = tmp_path_factory.mktemp("slow")
-    with postgres_server.fresh_database(template=migrated_template) as url:
-        environment = {"DATABASE_URL": url, "FEISHU_DOMAIN": "http://127.0.0.1:9"}
+    with (
+        postgres_server.fresh_database(template=migrated_template) as url,
+        socket.create_server(("127.0.0.1", 0), backlog=1000) as feishu,  # it never answers
+    ):
+        domain = f"http://127.0.0.1:{feishu.getsockname()[1]}"
+        environment = {"DATABASE_URL": url, "FEISHU_DOMAIN": domain}
         with running_bot(folder, free_port(), environment, workers=0) as bot:
             yield bot
 
@@ -55,3 +61,28 @@ def test_hundreds_of_connections_that_wait_delay_no_delivery(bot: Bot, manner: s
 
     assert [status for status, _ in acks] == [200] * 30
     assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
+
+
+def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(bot: Bot) -> None:
+    stop, statuses = threading.Event(), set()
+
+    def read() -> None:
+        while not stop.is_set():
+            answer = requests.get(f"{bot.url}/readyz", timeout=30)
+            statuses.add((answer.status_code, answer.json()["checks"].get("feishu", "")))
+            stop.wait(0.5)
+
+    readers = [threading.Thread(target=read) for _ in range(150)]
+    for reader in readers:
+        reader.start()
+    try:
+        acks = [delivered(bot) for _ in range(60)]
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+
+    assert [status for status, _ in acks] == [200] * 60
+    assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
+    assert {status for status, _ in statuses} == {503}
+    assert any("does not answer" in reason for _, reason in statuses)
