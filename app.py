@@ -37,7 +37,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     edge = webhook.Edge(
         encrypt_key=settings.feishu_encrypt_key,
         verification_token=settings.feishu_verification_token,
-        intake=Intake(inbox, presses, settings.reply_in_thread),
+        intake=Intake(inbox, presses, settings.reply_in_thread, settings.feishu_app_id),
     )
     listener = _listener(settings, edge.intake) if settings.long_connection else None
 

@@ -11,6 +11,7 @@ with it, under the same lock and in the same ledger.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from pathlib import Path
 
 import psycopg
 from psycopg import sql
+
+from memory.deadlines import DeadlineConnection
 
 SCHEMA = "feishu_bot"
 FOLDER = Path(__file__).parent.parent / "sql"
@@ -93,21 +96,30 @@ def apply(
 
 def pending(database_url: str, *, folder: Path = FOLDER) -> list[str]:
     """Names of the steps of `sql/` that this database does not have yet."""
-    with psycopg.connect(database_url, autocommit=True, connect_timeout=_CONNECT_S) as connection:
-        done = _recorded(connection)
+    done = _done(database_url)
     return [step.name for step in read_folder(folder) if step.name not in done]
 
 
 def ahead(database_url: str, *, folder: Path = FOLDER) -> list[str]:
     """Names of the files that a newer version than `folder` has applied to this database."""
-    with psycopg.connect(database_url, autocommit=True, connect_timeout=_CONNECT_S) as connection:
-        done = _recorded(connection)
+    done = _done(database_url)
     known = {step.name for step in read_folder(folder)}
     return sorted(
         name
         for name in done - known
         if name.endswith(".sql") and not name.startswith("procrastinate/")
     )
+
+
+def _done(database_url: str) -> set[str]:
+    """The names in the ledger; from a server that hangs `psycopg.OperationalError`."""
+    with (
+        DeadlineConnection.connect(
+            database_url, autocommit=True, connect_timeout=_CONNECT_S
+        ) as connection,
+        connection.until_then(time.monotonic() + _CONNECT_S),
+    ):
+        return _recorded(connection)
 
 
 def read_folder(folder: Path = FOLDER) -> list[Step]:

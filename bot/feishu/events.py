@@ -55,6 +55,7 @@ class Delivery:
     event_type: str
     event_id: str
     key: str
+    app_id: str = ""
     message_id: str = ""
     root_id: str = ""
     chat_id: str = ""
@@ -125,14 +126,16 @@ def parse_delivery(payload: object) -> Delivery:
     event = as_dict(top.get("event"))
     header = as_dict(top.get("header")) or _first_schema(top, event)
     event_id, event_type = _required(header, "event_id"), _required(header, "event_type")
+    app_id = as_text(header.get("app_id"))
     if event_type != MESSAGE_RECEIVED:
-        return Delivery(event_type, event_id, f"event:{event_id}")
+        return Delivery(event_type, event_id, f"event:{event_id}", app_id)
     message = as_dict(event.get("message"))
     message_id = _required(message, "message_id")
     return Delivery(
         event_type,
         event_id,
         f"message:{message_id}",
+        app_id,
         message_id=message_id,
         root_id=as_text(message.get("root_id")),
         chat_id=_required(message, "chat_id"),

@@ -1,4 +1,4 @@
-"""Connections that say little and stay: they cost themselves the answer, and nobody else."""
+"""What is slow around the webhook (strangers, Feishu, the database) delays no delivery."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
 
 from tests.support import postgres
 from tests.support.deliveries import Delivery, message_event
-from tests.support.processes import APP, Bot, free_port, running_bot
+from tests.support.processes import APP, Bot, eventually, free_port, running_bot
 from tests.support.slow_senders import MANNERS, slow_senders
 
 pytestmark = pytest.mark.slow
@@ -40,8 +41,7 @@ def bot(
 
 def delivered(bot: Bot) -> tuple[int, float]:
     """Status and seconds of a genuine delivery over a connection of its own."""
-    event = message_event(token=APP["FEISHU_VERIFICATION_TOKEN"])
-    event["header"]["app_id"] = APP["FEISHU_APP_ID"]
+    event = message_event(token=APP["FEISHU_VERIFICATION_TOKEN"], app_id=APP["FEISHU_APP_ID"])
     delivery = Delivery(event, key=APP["FEISHU_ENCRYPT_KEY"])
     started = time.monotonic()
     try:
@@ -86,3 +86,17 @@ def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(bot: 
     assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
     assert {status for status, _ in statuses} == {503}
     assert any("does not answer" in reason for _, reason in statuses)
+
+
+def test_a_database_that_hangs_holds_no_thread_and_feishu_is_asked_to_push_again(
+    bot: Bot, postgres_server: postgres.Server
+) -> None:
+    with postgres_server.frozen(), ThreadPoolExecutor(40) as feishu:
+        refused = list(feishu.map(lambda _: delivered(bot), range(40)))
+        started = time.monotonic()
+        assert requests.get(f"{bot.url}/healthz", timeout=5).ok
+        assert time.monotonic() - started < 1
+
+    assert {status for status, _ in refused} == {503}
+    assert max(seconds for _, seconds in refused) < FEISHU_WAITS_S
+    eventually(lambda: delivered(bot)[0] == 200, what="it goes on")
