@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 def create_app(settings: Settings | None = None) -> Flask:
     """The WSGI application; raises `SettingsError`. Starts what runs beside it."""
+    os.umask(0o077)  # whatever server this is: what lies in DATA_DIR is nobody else's
     settings = settings or load()
     logs.configure(settings.log_level)
     url = database_url(settings)

@@ -270,13 +270,13 @@ def _sandbox_credentials(data_dir: Path) -> dict[str, str]:
 
 
 def _make_credentials(file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = {
         "feishu_app_id": _SANDBOX_APP + secrets.token_hex(6),
         "feishu_app_secret": secrets.token_urlsafe(24),
         "feishu_encrypt_key": secrets.token_urlsafe(24),
         "feishu_verification_token": secrets.token_urlsafe(24),
     }
-    with file.open("x", encoding="utf-8") as out:
+    only_ours = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(only_ours, "w", encoding="utf-8") as out:
         json.dump(made, out)
-    file.chmod(0o600)
