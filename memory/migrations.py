@@ -89,6 +89,7 @@ def apply(
                 report(f"applying {step.name}")
             _apply_step(connection, step)
             applied.append(step.name)
+        _require_service_rights(connection)
         if reason := _enable_vectors(connection):
             report(f"recall goes by words alone: {reason}")
     return applied
@@ -216,6 +217,17 @@ def _enable_vectors(connection: psycopg.Connection) -> str:
     with _named("enable_vectors"):
         row = connection.execute("select public.enable_vectors()").fetchone()
     return str(row[0]) if row else ""
+
+
+def _require_service_rights(connection: psycopg.Connection) -> None:
+    """A service that policies hold for finds nothing, and nobody is told. Raises
+    `MigrationFailed`."""
+    asked = "select rolsuper or rolbypassrls from pg_roles where rolname = 'service_role'"
+    if connection.execute(asked).fetchone() != (True,):
+        raise MigrationFailed(
+            "service_role may not step over row-level security, so the bot could not see what it "
+            "has to tend: a superuser has to run once: alter role service_role bypassrls"
+        )
 
 
 def _recorded(connection: psycopg.Connection) -> set[str]:
