@@ -102,13 +102,13 @@ def pending(database_url: str, *, folder: Path = FOLDER) -> list[str]:
 
 
 def ahead(database_url: str, *, folder: Path = FOLDER) -> list[str]:
-    """Names of the files that a newer version than `folder` has applied to this database."""
-    done = _done(database_url)
-    known = {step.name for step in read_folder(folder)}
+    """Names of the files that a newer version than `folder` has applied to this database: numbers
+    only rise, so a lower one that is not there is an earlier version's."""
+    last = max(step.name for step in _numbered(folder))
     return sorted(
         name
-        for name in done - known
-        if name.endswith(".sql") and not name.startswith("procrastinate/")
+        for name in _done(database_url)
+        if name.endswith(".sql") and "/" not in name and name > last
     )
 
 

@@ -243,6 +243,7 @@ def test_what_a_newer_version_has_applied_is_named(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("insert into feishu_bot.migrations (name) values ('9990_new.sql')")
         connection.execute("insert into feishu_bot.migrations (name) values ('functions fed0')")
+        connection.execute("insert into feishu_bot.migrations (name) values ('0006_gone.sql')")
 
     assert migrations.ahead(database_url) == ["9990_new.sql"]
 
