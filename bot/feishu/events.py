@@ -233,7 +233,7 @@ def parse_message(envelope: Envelope) -> MessageEvent:
         message_type=as_text(message.get("message_type")),
         sender_open_id=as_text(as_dict(sender.get("sender_id")).get("open_id")),
         sender_type=as_text(sender.get("sender_type")),
-        tenant_key=as_text(sender.get("tenant_key")) or envelope.tenant_key,
+        tenant_key=envelope.tenant_key or as_text(sender.get("tenant_key")),
         create_time_ms=milliseconds(message.get("create_time")) or envelope.create_time_ms,
         mentions=mentions,
         mentions_all=_mentions_all(content.template, mentions),
@@ -274,7 +274,7 @@ def parse_card_action(envelope: Envelope) -> CardAction:
     return CardAction(
         event_id=envelope.event_id,
         operator_open_id=as_text(operator.get("open_id")),
-        tenant_key=as_text(operator.get("tenant_key")) or envelope.tenant_key,
+        tenant_key=envelope.tenant_key or as_text(operator.get("tenant_key")),
         token=as_text(event.get("token")),
         value=value if isinstance(value, str) else as_dict(value),
         tag=as_text(action.get("tag")),
