@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from bot import webhook
 from bot.connections import database_url, open_rpc, require_migrated
 from bot.edge import health
 from bot.edge.beside import Beside
+from bot.edge.checks import Checks
 from bot.edge.intake import Intake
 from bot.edge.presses import Presses
 from bot.queue.inbox import Inbox
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 def create_app(settings: Settings | None = None) -> Flask:
     """The WSGI application; raises `SettingsError`. Starts what runs beside it."""
+    os.umask(0o077)  # whatever server this is: what lies in DATA_DIR is nobody else's
     settings = settings or load()
     logs.configure(settings.log_level)
     url = database_url(settings)
@@ -36,7 +39,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     edge = webhook.Edge(
         encrypt_key=settings.feishu_encrypt_key,
         verification_token=settings.feishu_verification_token,
-        intake=Intake(inbox, presses, settings.reply_in_thread),
+        intake=Intake(inbox, presses, settings.reply_in_thread, settings.feishu_app_id),
     )
     listener = _listener(settings, edge.intake) if settings.long_connection else None
 
@@ -45,7 +48,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         webhook.register(app, edge)
     health.register(
         app,
-        health.Checks(
+        Checks(
             settings=settings,
             inbox=inbox,
             workers=Board(settings.data_dir) if settings.runs_worker else None,

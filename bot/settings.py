@@ -55,6 +55,7 @@ class Settings(BaseSettings):
     workers: int = Field(1, ge=1, le=32)  # beside the web process; read with INLINE_WORKER=1
     worker_concurrency: int = Field(32, ge=1, le=256)
     metrics_port: int = Field(0, ge=0, le=65535)  # of a stand-alone worker; 0: none
+    metrics_token: str = ""  # "": details of /readyz and /metrics are for this machine alone
 
     feishu_app_id: str = ""
     feishu_app_secret: str = ""
@@ -213,7 +214,7 @@ def _require_form(settings: Settings) -> None:
         rules.require_origin("FEISHU_DOMAIN", settings.domain, "https://open.feishu.cn")
     for name in ("supabase_publishable_key", "supabase_secret_key"):
         rules.require_header_value(name.upper(), getattr(settings, name))
-    for name in ("openai_api_key", "embedding_api_key"):
+    for name in ("openai_api_key", "embedding_api_key", "metrics_token"):
         rules.require_header_value(name.upper(), getattr(settings, name))
 
 
@@ -285,13 +286,13 @@ def _sandbox_credentials(data_dir: Path) -> dict[str, str]:
 
 
 def _make_credentials(file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = {
         "feishu_app_id": _SANDBOX_APP + secrets.token_hex(6),
         "feishu_app_secret": secrets.token_urlsafe(24),
         "feishu_encrypt_key": secrets.token_urlsafe(24),
         "feishu_verification_token": secrets.token_urlsafe(24),
     }
-    with file.open("x", encoding="utf-8") as out:
+    only_ours = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(only_ours, "w", encoding="utf-8") as out:
         json.dump(made, out)
-    file.chmod(0o600)

@@ -11,6 +11,7 @@ with it, under the same lock and in the same ledger.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from pathlib import Path
 
 import psycopg
 from psycopg import sql
+
+from memory.deadlines import DeadlineConnection
 
 SCHEMA = "feishu_bot"
 FOLDER = Path(__file__).parent.parent / "sql"
@@ -86,6 +89,7 @@ def apply(
                 report(f"applying {step.name}")
             _apply_step(connection, step)
             applied.append(step.name)
+        _require_service_rights(connection)
         if reason := _enable_vectors(connection):
             report(f"recall goes by words alone: {reason}")
     return applied
@@ -93,21 +97,30 @@ def apply(
 
 def pending(database_url: str, *, folder: Path = FOLDER) -> list[str]:
     """Names of the steps of `sql/` that this database does not have yet."""
-    with psycopg.connect(database_url, autocommit=True, connect_timeout=_CONNECT_S) as connection:
-        done = _recorded(connection)
+    done = _done(database_url)
     return [step.name for step in read_folder(folder) if step.name not in done]
 
 
 def ahead(database_url: str, *, folder: Path = FOLDER) -> list[str]:
-    """Names of the files that a newer version than `folder` has applied to this database."""
-    with psycopg.connect(database_url, autocommit=True, connect_timeout=_CONNECT_S) as connection:
-        done = _recorded(connection)
-    known = {step.name for step in read_folder(folder)}
+    """Names of the files that a newer version than `folder` has applied to this database: numbers
+    only rise, so a lower one that is not there is an earlier version's."""
+    last = max(step.name for step in _numbered(folder))
     return sorted(
         name
-        for name in done - known
-        if name.endswith(".sql") and not name.startswith("procrastinate/")
+        for name in _done(database_url)
+        if name.endswith(".sql") and "/" not in name and name > last
     )
+
+
+def _done(database_url: str) -> set[str]:
+    """The names in the ledger; from a server that hangs `psycopg.OperationalError`."""
+    with (
+        DeadlineConnection.connect(
+            database_url, autocommit=True, connect_timeout=_CONNECT_S
+        ) as connection,
+        connection.until_then(time.monotonic() + _CONNECT_S),
+    ):
+        return _recorded(connection)
 
 
 def read_folder(folder: Path = FOLDER) -> list[Step]:
@@ -204,6 +217,17 @@ def _enable_vectors(connection: psycopg.Connection) -> str:
     with _named("enable_vectors"):
         row = connection.execute("select public.enable_vectors()").fetchone()
     return str(row[0]) if row else ""
+
+
+def _require_service_rights(connection: psycopg.Connection) -> None:
+    """A service that policies hold for finds nothing, and nobody is told. Raises
+    `MigrationFailed`."""
+    asked = "select rolsuper or rolbypassrls from pg_roles where rolname = 'service_role'"
+    if connection.execute(asked).fetchone() != (True,):
+        raise MigrationFailed(
+            "service_role may not step over row-level security, so the bot could not see what it "
+            "has to tend: a superuser has to run once: alter role service_role bypassrls"
+        )
 
 
 def _recorded(connection: psycopg.Connection) -> set[str]:

@@ -1,6 +1,7 @@
 """`python -m sandbox`: the stand-in platform as a process of its own."""
 
 import argparse
+import os
 import signal
 import sys
 import threading
@@ -55,6 +56,7 @@ def config_from(options: argparse.Namespace) -> SandboxConfig:
 def main(arguments: list[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT."""
     options = parser().parse_args(arguments)
+    os.umask(0o077)  # what is said in the simulated group is nobody else's either
     try:
         app = create_sandbox(config_from(options))
         server = SandboxServer(app, options.port, sys.stderr)

@@ -92,6 +92,8 @@ def _before() -> Response | None:
 
 
 def _after(response: Response) -> Response:
+    if "call" not in g:
+        return response  # refused before it was looked at
     response.headers.setdefault(
         "X-Tt-Logid", time.strftime("%Y%m%d%H%M%S") + new_id("", 20).upper()
     )

@@ -8,6 +8,7 @@ from flask import Flask
 from sandbox.api import open_apis
 from sandbox.config import SandboxConfig
 from sandbox.control import control_api
+from sandbox.own_origin import keep_to_own_origin
 from sandbox.page import page
 from sandbox.platform import Platform
 from sandbox.push import Post
@@ -32,6 +33,7 @@ def create_sandbox(
     """
     app = Flask("sandbox", static_folder=None)
     app.extensions["sandbox"] = Platform(config, post=post)
+    keep_to_own_origin(app)
     app.register_blueprint(open_apis())
     app.register_blueprint(control_api(inspector))
     app.register_blueprint(page())

@@ -8,6 +8,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 import psycopg
@@ -24,6 +25,7 @@ def main() -> int:
     )
     parser.add_argument("--check", action="store_true", help="only say what is missing")
     arguments = parser.parse_args()
+    os.umask(0o077)
     with one_sentence():
         settings = load()
         check_database(settings)

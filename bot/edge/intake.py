@@ -34,17 +34,20 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Takes deliveries, from any thread. `clock` is seconds since epoch."""
+    """Takes deliveries, from any thread. `app_id` is our own, "" for any; `clock` is seconds since
+    epoch. Of which tenant a delivery is makes no difference here: all are of one app."""
 
     inbox: Inbox
     presses: Presses | None = None
     reply_in_thread: bool = True
+    app_id: str = ""
     clock: Callable[[], float] = time.time
 
     def accept(self, payload: dict[str, Any]) -> Accepted:
         """Queues the event once, unchanged. Raises `MalformedEvent`, and `QueueUnavailable` when
         Feishu must push it again."""
         delivery = events.parse_delivery(payload)
+        self._require_ours(delivery)
         if delivery.event_type == events.CARD_ACTION:
             return self._clicked(delivery, payload)
         if delivery.event_type not in _QUEUED:
@@ -60,6 +63,14 @@ class Intake:
             ack_ms=round((time.perf_counter() - started) * 1000, 1),
         )
         return Accepted("accepted" if fresh else "duplicate")
+
+    def _require_ours(self, delivery: events.Delivery) -> None:
+        """Another app's people and chats have other ids: its events belong to another bot."""
+        if self.app_id and delivery.app_id and delivery.app_id != self.app_id:
+            raise events.MalformedEvent(
+                f"the event is for app {delivery.app_id!r} and FEISHU_APP_ID is {self.app_id!r}: "
+                "give each app a bot of its own, with its own Request URL"
+            )
 
     def _clicked(self, delivery: events.Delivery, payload: dict[str, Any]) -> Accepted:
         """A click is answered with a toast, always: Feishu asks once and shows its own error for

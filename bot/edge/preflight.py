@@ -35,6 +35,7 @@ def server(settings: Settings) -> dict[str, object]:
 
 def main() -> int:
     """Status 2 and one sentence on stderr when something is wrong."""
+    os.umask(0o077)
     remarks = look_at_names()
     with one_sentence():
         settings = load()

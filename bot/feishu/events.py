@@ -55,6 +55,7 @@ class Delivery:
     event_type: str
     event_id: str
     key: str
+    app_id: str = ""
     message_id: str = ""
     root_id: str = ""
     chat_id: str = ""
@@ -125,14 +126,16 @@ def parse_delivery(payload: object) -> Delivery:
     event = as_dict(top.get("event"))
     header = as_dict(top.get("header")) or _first_schema(top, event)
     event_id, event_type = _required(header, "event_id"), _required(header, "event_type")
+    app_id = as_text(header.get("app_id"))
     if event_type != MESSAGE_RECEIVED:
-        return Delivery(event_type, event_id, f"event:{event_id}")
+        return Delivery(event_type, event_id, f"event:{event_id}", app_id)
     message = as_dict(event.get("message"))
     message_id = _required(message, "message_id")
     return Delivery(
         event_type,
         event_id,
         f"message:{message_id}",
+        app_id,
         message_id=message_id,
         root_id=as_text(message.get("root_id")),
         chat_id=_required(message, "chat_id"),
@@ -230,7 +233,7 @@ def parse_message(envelope: Envelope) -> MessageEvent:
         message_type=as_text(message.get("message_type")),
         sender_open_id=as_text(as_dict(sender.get("sender_id")).get("open_id")),
         sender_type=as_text(sender.get("sender_type")),
-        tenant_key=as_text(sender.get("tenant_key")) or envelope.tenant_key,
+        tenant_key=envelope.tenant_key or as_text(sender.get("tenant_key")),
         create_time_ms=milliseconds(message.get("create_time")) or envelope.create_time_ms,
         mentions=mentions,
         mentions_all=_mentions_all(content.template, mentions),
@@ -271,7 +274,7 @@ def parse_card_action(envelope: Envelope) -> CardAction:
     return CardAction(
         event_id=envelope.event_id,
         operator_open_id=as_text(operator.get("open_id")),
-        tenant_key=as_text(operator.get("tenant_key")) or envelope.tenant_key,
+        tenant_key=envelope.tenant_key or as_text(operator.get("tenant_key")),
         token=as_text(event.get("token")),
         value=value if isinstance(value, str) else as_dict(value),
         tag=as_text(action.get("tag")),

@@ -5,6 +5,9 @@ The key (`inbox`) and the job that carries the event are written by the same sta
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +17,8 @@ from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from bot.queue.jobs import EVENT_TASK
-from memory.backends.postgres import prepare_threshold
+from memory.backends.postgres import has_sessions, prepare_threshold
+from memory.deadlines import DeadlineConnection
 from memory.migrations import SCHEMA
 
 QUEUE = "feishu"
@@ -37,16 +41,28 @@ class QueueUnavailable(Exception):
 
 
 class Inbox:
-    """The webhook's side: one insert per event, from any thread."""
+    """The webhook's side: one insert per event, from any thread.
 
-    def __init__(self, database_url: str, *, size: int = 4, timeout_s: float = 2.0) -> None:
+    Whatever the database does, a thread is free again after `timeout_s`: a delivery that is not
+    answered within 3 s is pushed again in any case.
+    """
+
+    def __init__(self, database_url: str, *, size: int = 4, timeout_s: float = 1.8) -> None:
+        self._timeout_s = timeout_s
+        self._sessions = has_sessions(database_url)
         self._pool = ConnectionPool(
             database_url,
+            connection_class=DeadlineConnection,
             min_size=1,
             max_size=size,
             timeout=timeout_s,
             open=False,
-            kwargs={"autocommit": True, "prepare_threshold": prepare_threshold(database_url)},
+            configure=self._configure,
+            kwargs={
+                "autocommit": True,
+                "prepare_threshold": prepare_threshold(database_url),
+                "connect_timeout": 2,
+            },
         )
         self._pool.open()
 
@@ -58,31 +74,40 @@ class Inbox:
         `received_ms`: ms since epoch, when the webhook got it.
         """
         args = Jsonb({"payload": payload, "received_ms": received_ms})
-        try:
-            with self._pool.connection() as connection:
-                row = connection.execute(_ENQUEUE, (key, QUEUE, EVENT_TASK, lock, args)).fetchone()
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise QueueUnavailable(type(exc).__name__) from exc
+        with self._connection() as connection:
+            row = connection.execute(_ENQUEUE, (key, QUEUE, EVENT_TASK, lock, args)).fetchone()
         return bool(row and row[0] is not None)
 
     def spooled(self) -> Spooled:
         """What waits for a memory that is away. Raises `QueueUnavailable`."""
-        try:
-            with self._pool.connection() as connection:
-                row = connection.execute(_SPOOLED).fetchone()
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise QueueUnavailable(type(exc).__name__) from exc
+        with self._connection() as connection:
+            row = connection.execute(_SPOOLED).fetchone()
         found: dict[str, Any] = row[0] if row else {}
         since = datetime.fromisoformat(found["since"]).timestamp() if found.get("since") else None
         return Spooled(found.get("waiting", 0), found.get("refused", 0), since)
 
     def ping(self) -> None:
         """Raises `QueueUnavailable` when the database does not answer."""
-        try:
-            with self._pool.connection() as connection:
-                connection.execute("select 1")
-        except (psycopg.Error, PoolTimeout) as exc:
-            raise QueueUnavailable(type(exc).__name__) from exc
+        with self._connection() as connection:
+            connection.execute("select 1")
 
     def close(self) -> None:
         self._pool.close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[DeadlineConnection]:
+        """A connection whose statements end in time. Raises `QueueUnavailable`."""
+        until = time.monotonic() + self._timeout_s
+        try:
+            with self._pool.connection() as connection, connection.until_then(until):
+                yield connection
+        except (psycopg.Error, PoolTimeout) as exc:
+            raise QueueUnavailable(type(exc).__name__) from exc
+
+    def _configure(self, connection: DeadlineConnection) -> None:
+        """The server itself gives up a little earlier: then the connection can stay. Through a
+        transaction pooler a setting would be somebody else's with the next transaction."""
+        if self._sessions:
+            with connection.until_then(time.monotonic() + self._timeout_s):
+                limit_ms = str(round(self._timeout_s * 800))
+                connection.execute("select set_config('statement_timeout', %s, false)", [limit_ms])

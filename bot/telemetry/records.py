@@ -5,16 +5,22 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from bot.telemetry.discreet import kinds, of_library, places
 from bot.telemetry.lines import dumped, now, stdout
 
 
 class JsonFormatter(logging.Formatter):
-    """A record of the standard library's loggers as such a line."""
+    """A record of the standard library's loggers as such a line; whole from logger `trusted`."""
+
+    def __init__(self, trusted: str = "") -> None:
+        super().__init__()
+        self._trusted = trusted
 
     def format(self, record: logging.LogRecord) -> str:
-        fields: dict[str, Any] = {"event": record.getMessage()}
-        if record.exc_info:
-            fields["exception"] = self.formatException(record.exc_info)
+        trusted = record.name == self._trusted
+        fields: dict[str, Any] = {"event": record.getMessage() if trusted else of_library(record)}
+        if record.exc_info and (failure := record.exc_info[1]):
+            fields |= {"error": kinds(failure), "stack": places(failure.__traceback__)}
         about = {"level": record.levelname.lower(), "logger": record.name, "timestamp": now()}
         return dumped({**fields, **about}).rstrip("\n")
 
@@ -24,7 +30,7 @@ def logging_of(name: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": JsonFormatter}},
+        "formatters": {"json": {"()": JsonFormatter, "trusted": name}},
         "handlers": {
             "log": {"class": "logging.StreamHandler", "stream": stdout(), "formatter": "json"}
         },

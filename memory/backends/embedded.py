@@ -31,7 +31,6 @@ _SETTINGS = {
     "io_method": "'sync'",
     "max_logical_replication_workers": "0",
     "autovacuum_naptime": "'30s'",
-    "log_min_messages": "'warning'",
 }
 _MARK = "# feishu-memory-bot"
 _START_S = 30.0
@@ -194,6 +193,9 @@ class Server:
             *("-D", server_folders.directory(folder, user)),
             *("-c", "listen_addresses=", "-c", "unix_socket_directories=."),
             *("-c", "unix_socket_permissions=0700"),
+            # Errors quote statements and rows, which hold what people said; who asked is told them.
+            *("-c", "log_min_messages=log", "-c", "log_checkpoints=off"),
+            *("-c", "log_min_error_statement=panic", "-c", "log_error_verbosity=terse"),
         )
         return Launch(command, folder, self.data_dir / "postgres.log", user)
 

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -53,6 +54,7 @@ def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Na
 
     What the code below logs goes to standard error, from warnings on.
     """
+    os.umask(0o077)
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),

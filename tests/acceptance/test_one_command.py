@@ -221,6 +221,28 @@ def test_sigterm_finishes_or_hands_back_what_is_running(bot: OneCommand) -> None
     assert all(len(bot.answers(question)) == 1 for question in [*quick, *slow])
 
 
+def test_sigterm_in_the_middle_of_a_crowd_loses_and_doubles_nothing(bot: OneCommand) -> None:
+    bot.think(0.7)
+    asked_before, failed_before = len(bot.model.requests()), len(bot.logged("job.failed"))
+    questions = [bot.ask(f"crowd {n}") for n in range(15)]
+    eventually(lambda: len(bot.model.requests()) > asked_before + 3, what="turns are running")
+    bot.process.popen.send_signal(signal.SIGTERM)
+    questions += [bot.ask(f"late {n}") for n in range(15)]  # partly taken, partly pushed again
+    bot.process.popen.wait(25)
+    answered = sum(bool(bot.answers(question)) for question in questions)
+    assert answered < len(questions), "nothing was left to hand back"
+
+    bot.start_again()
+    bot.until_answered(*questions, within_s=60)
+    open_jobs = (
+        "select count(*) from feishu_bot.procrastinate_jobs"
+        " where task_name = 'feishu.event' and status in ('todo', 'doing')"
+    )
+    eventually(lambda: bot.rows(open_jobs) == [(0,)], what="the queue is empty")
+    assert [len(bot.answers(question)) for question in questions] == [1] * len(questions)
+    assert len(bot.logged("job.failed")) == failed_before
+
+
 def test_everything_goes_with_the_supervisor_even_when_it_is_killed(bot: OneCommand) -> None:
     everybody = bot.everybody()
     os.kill(bot.process.popen.pid, signal.SIGKILL)

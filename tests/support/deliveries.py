@@ -58,6 +58,7 @@ def message_event(
     message_id: str = "",
     event_id: str = "",
     token: str = TOKEN,
+    app_id: str = "cli_1",
     **more: Any,
 ) -> dict[str, Any]:
     """An im.message.receive_v1 event in a p2p chat; `more` goes into the message."""
@@ -77,7 +78,7 @@ def message_event(
             "event_type": "im.message.receive_v1",
             "create_time": message["create_time"],
             "token": token,
-            "app_id": "cli_1",
+            "app_id": app_id,
             "tenant_key": "tenant",
         },
         "event": {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -41,6 +42,20 @@ class Server:
         text = sql.SQL(statement) if isinstance(statement, str) else statement
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(text)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """The server is there and does nothing: connections open, and nobody answers."""
+        first = int((Path(self.socket_folder) / "postmaster.pid").read_text().splitlines()[0])
+        postmaster = psutil.Process(first)
+        stopped = [postmaster, *postmaster.children(recursive=True)]
+        for process in stopped:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in reversed(stopped):
+                process.resume()
 
     @contextmanager
     def fresh_database(

@@ -83,7 +83,7 @@ def start(
             cwd=cwd,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**_clean_environment(), **(env or {})},
+            env={**clean_environment(), **(env or {})},
             start_new_session=True,
         )
     return Process(name, popen, log)
@@ -96,7 +96,7 @@ def stop(process: Process) -> None:
     process.kill()
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     ours = (
         "FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR", "INLINE_",
         "MCP_CONFIG", "SPECIALISTS_DIR", "BOT_INSTRUCTIONS",

@@ -217,11 +217,33 @@ def test_an_owner_without_privileges_is_told_what_a_superuser_has_to_run() -> No
         assert acts_as(url) == list(ROLES[1:])
 
 
+def test_a_service_role_that_policies_hold_for_is_refused_and_the_statement_named() -> None:
+    server = start_server()
+    for statement in (
+        "create role anon nologin",
+        "create role authenticated nologin",
+        "create role service_role nologin nobypassrls",
+        "create role plain login nosuperuser",
+        "grant authenticated, service_role to plain",
+    ):
+        server.execute(statement)
+    with server.fresh_database(owner="plain") as url:
+        with pytest.raises(migrations.MigrationFailed) as refused:
+            migrations.apply(url)
+        sentence = str(refused.value)
+        assert sentence.startswith("service_role may not step over row-level security")
+
+        server.execute(sentence.rsplit(": ", 1)[1])
+        migrations.apply(url)
+        assert migrations.pending(url) == []
+
+
 def test_what_a_newer_version_has_applied_is_named(database_url: str) -> None:
     assert migrations.ahead(database_url) == []
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("insert into feishu_bot.migrations (name) values ('9990_new.sql')")
         connection.execute("insert into feishu_bot.migrations (name) values ('functions fed0')")
+        connection.execute("insert into feishu_bot.migrations (name) values ('0006_gone.sql')")
 
     assert migrations.ahead(database_url) == ["9990_new.sql"]
 

@@ -199,6 +199,41 @@ def test_text_that_a_json_column_refuses_is_cleaned(client: FlaskClient, queued:
     assert len(queued()) == 1
 
 
+def client_of_app(inbox: Inbox, app_id: str) -> FlaskClient:
+    app = Flask("edge")
+    intake = Intake(inbox, app_id=app_id)
+    edge = webhook.Edge(encrypt_key=ENCRYPT_KEY, verification_token=TOKEN, intake=intake)
+    webhook.register(app, edge)
+    return app.test_client()
+
+
+@pytest.mark.parametrize("kind", ["im.message.receive_v1", "card.action.trigger"])
+def test_an_event_of_another_app_is_refused_and_the_log_says_why(
+    inbox: Inbox, queued: Any, kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client = client_of_app(inbox, "cli_ours")
+    event = message_event(app_id="cli_theirs")
+    event["header"]["event_type"] = kind
+
+    assert post(client, Delivery(event)).status_code == 400
+    assert queued() == []
+    said = capfd.readouterr().out
+    assert "the event is for app 'cli_theirs' and FEISHU_APP_ID is 'cli_ours'" in said
+    assert post(client, Delivery(message_event(app_id="cli_ours"))).status_code == 200
+
+
+def test_events_of_several_tenants_are_taken_and_keep_their_tenant(
+    inbox: Inbox, queued: Any
+) -> None:
+    client = client_of_app(inbox, "cli_1")
+    for tenant in ("tenant_a", "tenant_b", ""):
+        event = message_event()
+        event["header"]["tenant_key"] = event["event"]["sender"]["tenant_key"] = tenant
+        assert post(client, Delivery(event)).status_code == 200
+    kept = [job["payload"]["header"]["tenant_key"] for job in queued()]
+    assert kept == ["tenant_a", "tenant_b", ""]
+
+
 def test_when_the_queue_is_away_feishu_is_asked_to_push_again(
     client: FlaskClient, inbox: Inbox
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 import requests
 import responses
 
-from bot.edge.health import Checks
+from bot.edge.checks import Checks
 from bot.queue.inbox import QueueUnavailable, Spooled
 from bot.settings import Settings
 from memory.errors import NotMigrated

@@ -212,8 +212,8 @@ def test_thread_ids_are_kept():
     assert event.thread_id == "omt_d4be107c616aed9c"
 
 
-def test_an_external_sender_has_their_own_tenant():
-    assert message("receive_group_text_external_tenant_sender").tenant_key == "2df73991750ffff1"
+def test_an_external_sender_belongs_to_the_tenant_that_has_the_bot():
+    assert message("receive_group_text_external_tenant_sender").tenant_key == "736588c9260f175e"
 
 
 def test_another_bot_is_a_bot():

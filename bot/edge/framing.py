@@ -1,0 +1,122 @@
+"""How far a request has come: framing of HTTP/1.1 (RFC 9112, section 6) over the bytes so far.
+
+It decides only when a request is whole; what it says is read by the server's own parser, which is
+given these bytes and no others. So whatever the two might see differently, no thread waits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+MAX_HEAD_BYTES = 64 * 1024
+_LONGEST_CHUNK_LINE = 1024
+_HEAD_END = b"\r\n\r\n"
+_LENGTH = re.compile(rb"[0-9]{1,15}")
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
+
+# `odd`: too large, or framed in a way that the server's parser refuses; nothing more is waited for.
+State = Literal["coming", "whole", "odd"]
+
+
+@dataclass(slots=True)
+class Arrival:
+    """The bytes of one connection from the beginning of a request on."""
+
+    most_bytes: int
+    state: State = "coming"
+    expects_go_ahead: bool = False
+    _data: bytearray = field(default_factory=bytearray)
+    _seen: int = 0  # how far the end of the head, or of a line, has been looked for
+    _body: int = 0  # where the body begins; 0 while the head is not whole
+    _end: int = 0  # where the request ends; with chunks: where the next one begins
+    _chunked: bool = False
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def add(self, data: bytes) -> None:
+        """Takes what was received."""
+        self._data += data
+        if self.state == "coming":
+            self.state = self._look()
+
+    def take(self) -> bytes:
+        """The request that is whole, or all that is there of an odd one; what follows is the
+        beginning of the next."""
+        size = self._end if self.state == "whole" else len(self._data)
+        request = bytes(self._data[:size])
+        rest = bytes(self._data[size:])
+        self._data, self._seen, self._body, self._end = bytearray(), 0, 0, 0
+        self.state, self._chunked, self.expects_go_ahead = "coming", False, False
+        if rest:
+            self.add(rest)
+        return request
+
+    def _look(self) -> State:
+        if not self._body:
+            state = self._look_at_head()
+            if not self._body:
+                return state
+        if self._chunked:
+            return self._look_at_chunks()
+        return "whole" if len(self._data) >= self._end else "coming"
+
+    def _look_at_head(self) -> State:
+        at = self._data.find(_HEAD_END, max(0, self._seen - 3))
+        self._seen = len(self._data)
+        if at < 0:
+            return "odd" if len(self._data) > MAX_HEAD_BYTES else "coming"
+        fields = _fields(bytes(self._data[:at]))
+        lengths, codings = fields.get(b"content-length", []), fields.get(b"transfer-encoding", [])
+        length = int(lengths[0]) if lengths and _LENGTH.fullmatch(lengths[0]) else 0
+        self._chunked = [coding.lower() for coding in codings] == [b"chunked"]
+        sound = (self._chunked and not lengths) or (not codings and len(lengths) <= 1)
+        if not sound or (lengths and not _LENGTH.fullmatch(lengths[0])) or length > self.most_bytes:
+            return "odd"
+        self._body = self._seen = at + len(_HEAD_END)
+        self._end = self._body + length
+        self.expects_go_ahead = b"expect" in fields
+        return "coming"
+
+    def _look_at_chunks(self) -> State:
+        """`_end` is where the next chunk's line begins."""
+        while (at := self._data.find(b"\r\n", self._end)) >= 0:
+            size = _CHUNK_SIZE.fullmatch(self._data[self._end : at])
+            if size is None:
+                return "odd"
+            if not int(size[1], 16):
+                return self._look_at_trailers(at + 2)
+            following = at + 2 + int(size[1], 16) + 2
+            if following - self._body > self.most_bytes:
+                return "odd"
+            if following > len(self._data):
+                return "coming"
+            self._end = following
+        return "odd" if len(self._data) - self._end > _LONGEST_CHUNK_LINE else "coming"
+
+    def _look_at_trailers(self, start: int) -> State:
+        """After the last chunk: an empty line, or fields and an empty line."""
+        if self._data.startswith(b"\r\n", start):
+            self._end = start + 2
+            return "whole"
+        at = self._data.find(_HEAD_END, start)
+        if at < 0:
+            return "odd" if len(self._data) - start > MAX_HEAD_BYTES else "coming"
+        self._end = at + len(_HEAD_END)
+        return "whole"
+
+
+def _fields(head: bytes) -> dict[bytes, list[bytes]]:
+    """The values of each header field, by its name in lower case."""
+    found: dict[bytes, list[bytes]] = {}
+    for line in head.split(b"\r\n"):
+        name, colon, value = line.partition(b":")
+        if colon:
+            found.setdefault(name.strip().lower(), []).append(value.strip(b" \t"))
+    return found

@@ -1,0 +1,102 @@
+"""What is slow around the webhook (strangers, Feishu, the database) delays no delivery."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+
+from tests.support import postgres
+from tests.support.deliveries import Delivery, message_event
+from tests.support.processes import APP, Bot, eventually, free_port, running_bot
+from tests.support.slow_senders import MANNERS, slow_senders
+
+pytestmark = pytest.mark.slow
+
+FEISHU_WAITS_S = 3.0
+
+
+@pytest.fixture(scope="module")
+def bot(
+    tmp_path_factory: pytest.TempPathFactory,
+    postgres_server: postgres.Server,
+    migrated_template: str,
+) -> Iterator[Bot]:
+    """The web process alone."""
+    folder = tmp_path_factory.mktemp("slow")
+    with (
+        postgres_server.fresh_database(template=migrated_template) as url,
+        socket.create_server(("127.0.0.1", 0), backlog=1000) as feishu,  # it never answers
+    ):
+        domain = f"http://127.0.0.1:{feishu.getsockname()[1]}"
+        environment = {"DATABASE_URL": url, "FEISHU_DOMAIN": domain}
+        with running_bot(folder, free_port(), environment, workers=0) as bot:
+            yield bot
+
+
+def delivered(bot: Bot) -> tuple[int, float]:
+    """Status and seconds of a genuine delivery over a connection of its own."""
+    event = message_event(token=APP["FEISHU_VERIFICATION_TOKEN"], app_id=APP["FEISHU_APP_ID"])
+    delivery = Delivery(event, key=APP["FEISHU_ENCRYPT_KEY"])
+    started = time.monotonic()
+    try:
+        answer = requests.post(
+            f"{bot.url}/webhook/event", delivery.body, headers=delivery.headers, timeout=10
+        )
+    except requests.RequestException:
+        return 0, time.monotonic() - started
+    return answer.status_code, time.monotonic() - started
+
+
+@pytest.mark.parametrize("manner", [*MANNERS, "all of them"])
+def test_hundreds_of_connections_that_wait_delay_no_delivery(bot: Bot, manner: str) -> None:
+    manners = MANNERS.values() if manner == "all of them" else [MANNERS[manner]]
+    with slow_senders(bot.port, manners, 300):
+        acks = [delivered(bot) for _ in range(30)]
+
+    assert [status for status, _ in acks] == [200] * 30
+    assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
+
+
+def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(bot: Bot) -> None:
+    stop, statuses = threading.Event(), set()
+
+    def read() -> None:
+        while not stop.is_set():
+            answer = requests.get(f"{bot.url}/readyz", timeout=30)
+            statuses.add((answer.status_code, answer.json()["checks"].get("feishu", "")))
+            stop.wait(0.5)
+
+    readers = [threading.Thread(target=read) for _ in range(150)]
+    for reader in readers:
+        reader.start()
+    try:
+        acks = [delivered(bot) for _ in range(60)]
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+
+    assert [status for status, _ in acks] == [200] * 60
+    assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
+    assert {status for status, _ in statuses} == {503}
+    assert any("does not answer" in reason for _, reason in statuses)
+
+
+def test_a_database_that_hangs_holds_no_thread_and_feishu_is_asked_to_push_again(
+    bot: Bot, postgres_server: postgres.Server
+) -> None:
+    with postgres_server.frozen(), ThreadPoolExecutor(40) as feishu:
+        refused = list(feishu.map(lambda _: delivered(bot), range(40)))
+        started = time.monotonic()
+        assert requests.get(f"{bot.url}/healthz", timeout=5).ok
+        assert time.monotonic() - started < 1
+
+    assert {status for status, _ in refused} == {503}
+    assert max(seconds for _, seconds in refused) < FEISHU_WAITS_S
+    eventually(lambda: delivered(bot)[0] == 200, what="it goes on")

@@ -1,0 +1,52 @@
+"""A Postgres of one's own whose owner is no superuser: migrated, then used like any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memory import migrations
+from tests.acceptance.conftest import World, prompt_of
+from tests.support.postgres import start_server
+from tests.support.processes import free_port, running_bot, running_model, running_platform
+
+pytestmark = pytest.mark.slow
+
+
+def test_an_owner_without_any_privilege_is_enough_once_the_roles_are_there(tmp_path: Path) -> None:
+    server = start_server()
+    server.execute("create role plain login nosuperuser nocreaterole nobypassrls")
+    port = free_port()
+    hook = f"http://127.0.0.1:{port}/webhook/event"
+    with (
+        server.fresh_database(owner="plain") as url,
+        running_model(tmp_path) as model,
+        running_platform(tmp_path, hook, "--retry-scale", "0.02") as platform,
+    ):
+        with pytest.raises(migrations.MigrationFailed, match="a superuser has to run once") as said:
+            migrations.apply(url)
+        told = str(said.value).split("leaving out what is there: ")[1].split("CONTEXT")[0]
+        server.execute(told.strip())
+        migrations.apply(url)
+        environment = {
+            "DATABASE_URL": url,
+            "FEISHU_DOMAIN": platform.url,
+            "OPENAI_API_KEY": "test-key",
+            "OPENAI_BASE_URL": model.base_url,
+            "STREAM_REPLIES": "false",
+        }
+        with running_bot(tmp_path, port, environment) as bot:
+            world = World(bot, platform, model, url).in_a_new_group()
+            first, _ = world.ask("Alice", "my cat is called Tom")
+            world.settled(first)
+            second, _ = world.ask("Alice", "what is it called?", reply_to=first)
+            world.settled(second)
+
+            asked = prompt_of(model.requests()[-1])
+            assert any("my cat is called Tom" in text for _, text in asked)
+            assert "job.failed" not in bot.workers[0].output()
+        with psycopg.connect(url) as connection:
+            query = "select rolsuper from pg_roles where rolname = current_user"
+            assert connection.execute(query).fetchone() == (False,)

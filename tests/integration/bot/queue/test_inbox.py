@@ -1,0 +1,75 @@
+"""The webhook's side of the queue when the database is slow: threads are free within 2 s."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from bot.queue.inbox import Inbox, QueueUnavailable
+from memory.deadlines import DeadlineConnection, NoAnswer
+from tests.support import postgres
+from tests.support.processes import eventually
+
+
+@pytest.fixture
+def inbox(database_url: str) -> Iterator[Inbox]:
+    inbox = Inbox(database_url)
+    inbox.ping()
+    yield inbox
+    inbox.close()
+
+
+def enqueue(inbox: Inbox, key: str = "message:om_1") -> bool:
+    return inbox.enqueue(key, {}, lock=None, received_ms=0)
+
+
+def seconds_until_refused(inbox: Inbox) -> float:
+    started = time.monotonic()
+    with pytest.raises(QueueUnavailable):
+        enqueue(inbox)
+    return time.monotonic() - started
+
+
+def works(inbox: Inbox) -> bool:
+    try:
+        inbox.ping()
+    except QueueUnavailable:
+        return False
+    return True
+
+
+def test_a_server_that_hangs_is_given_up_and_used_again_when_it_answers(
+    inbox: Inbox, postgres_server: postgres.Server
+) -> None:
+    with postgres_server.frozen():
+        assert [seconds_until_refused(inbox) < 2.2 for _ in range(3)] == [True] * 3
+    eventually(lambda: works(inbox), what="the connection is made anew")
+    enqueue(inbox)
+    assert enqueue(inbox) is False
+
+
+def test_a_statement_that_waits_for_a_lock_is_ended_by_the_server_and_the_connection_stays(
+    inbox: Inbox, database_url: str
+) -> None:
+    with psycopg.connect(database_url) as other:
+        other.execute("lock table feishu_bot.inbox in access exclusive mode")
+        assert 1 < seconds_until_refused(inbox) < 2.2
+        waiting = "select count(*) from pg_locks where not granted"
+        with psycopg.connect(database_url) as looking:
+            assert looking.execute(waiting).fetchone() == (0,)
+    assert enqueue(inbox) is True
+
+
+def test_a_connection_that_gets_no_answer_is_closed(
+    database_url: str, postgres_server: postgres.Server
+) -> None:
+    with DeadlineConnection.connect(database_url, autocommit=True) as connection:
+        with postgres_server.frozen():
+            started = time.monotonic()
+            with pytest.raises(NoAnswer), connection.until_then(started + 0.5):
+                connection.execute("select 1")
+        assert time.monotonic() - started < 2
+        assert connection.closed
