@@ -11,6 +11,7 @@ from sandbox.control import control_api
 from sandbox.page import page
 from sandbox.platform import Platform
 from sandbox.push import Post
+from sandbox.registration import accounts
 
 
 def create_sandbox(
@@ -19,7 +20,7 @@ def create_sandbox(
     inspector: Callable[[str], dict[str, Any]] | None = None,
     post: Post | None = None,
 ) -> Flask:
-    """Everything under `/`, `/sandbox/` and `/open-apis/`; nothing else is answered.
+    """Everything under `/`, `/sandbox/`, `/oauth/` and `/open-apis/`; nothing else is answered.
 
     State is in memory and belongs to this application: serve it from one process with threads
     (an open page occupies one). `app.extensions["sandbox"]` is the Platform; its `close()` ends
@@ -32,6 +33,7 @@ def create_sandbox(
     app = Flask("sandbox", static_folder=None)
     app.extensions["sandbox"] = Platform(config, post=post)
     app.register_blueprint(open_apis())
+    app.register_blueprint(accounts())
     app.register_blueprint(control_api(inspector))
     app.register_blueprint(page())
     return app

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from bot.doctor.isolation import probe_isolation
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.settings import load
@@ -29,7 +30,6 @@ from memory.models import Conversation
 from scripts.operating import stored_rows
 from scripts.operating.console import FINDINGS, Screen, moment, parser, print_json, progress, run
 from scripts.operating.desk import Desk, open_desk
-from scripts.operating.isolation import probe_isolation
 from scripts.operating.shown_cards import difference, is_verifiable
 from scripts.operating.stored_rows import Finding
 

@@ -44,6 +44,7 @@ declare
   of_the_owner constant text[] := '{
     public.enable_vectors,
     feishu_bot.enqueue_event, feishu_bot.prune_inbox,
+    feishu_bot.note_arrival, feishu_bot.arrivals,
     feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.claim_jobs, feishu_bot.end_job,
     feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.gone_workers, feishu_bot.take_over,
     feishu_bot.work_round, feishu_bot.defer_tending,

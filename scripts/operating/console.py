@@ -24,17 +24,11 @@ from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, SettingsError
 from bot.starting import look_at_names, say
 from memory.errors import StoreError
+from scripts.operating.arguments import FINDINGS as FINDINGS
+from scripts.operating.arguments import parser as parser
 from scripts.operating.desk import since
 
-FINDINGS = 1
 T = TypeVar("T")
-
-
-def parser(name: str, description: str | None) -> argparse.ArgumentParser:
-    """An argument parser whose --help is the module's docstring, examples and all."""
-    return argparse.ArgumentParser(
-        prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
 
 
 def moment(text: str) -> str:
@@ -49,14 +43,8 @@ def moment(text: str) -> str:
 
 
 def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Namespace) -> int:
-    """The exit status: of `work`, or 2 with one sentence when it cannot be done as configured.
-
-    What the code below logs goes to standard error, from warnings on.
-    """
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    """The exit status: of `work`, or 2 with one sentence when it cannot be done as configured."""
+    quiet()
     say(look_at_names())
     try:
         return asyncio.run(work(given))  # type: ignore[arg-type]
@@ -66,6 +54,14 @@ def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Na
     except BrokenPipeError:
         sys.stderr.close()  # the reader, such as head, has what it wanted
         return 0
+
+
+def quiet() -> None:
+    """What the code below logs goes to standard error, from warnings on."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
 
 
 class Screen:
