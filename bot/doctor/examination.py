@@ -19,10 +19,12 @@ _AT_ONCE = 6
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """`public_url` instead of PUBLIC_URL; without `probe` nothing is written, not even briefly."""
+    """`public_url` instead of PUBLIC_URL; without `probe` nothing is written, not even briefly;
+    `running` is false where the bot need not run yet."""
 
     public_url: str = ""
     probe: bool = True
+    running: bool = True
     now: Callable[[], float] = time.time
 
     def moment(self) -> datetime:
@@ -99,9 +101,10 @@ def _feishu(settings: Settings, wishes: Wishes) -> Sequence[Check]:
     credentials, app = feishu.credentials(settings)
     checks = [credentials]
     if app:
-        checks += [feishu.bot(app), *feishu.scopes(app), feishu.connections(app)]
+        checks += [feishu.bot(app), *feishu.scopes(app)]
+        checks += [feishu.connections(app)] if wishes.running else []
         checks.append(machine.clock(app.clock, wishes.moment()))
-    if not settings.long_connection and settings.feishu_encrypt_key:
+    if wishes.running and not settings.long_connection and settings.feishu_encrypt_key:
         checks.append(webhook.webhook(settings, wishes.public_url))
     return checks
 

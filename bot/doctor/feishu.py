@@ -196,15 +196,21 @@ def _scopes_unknown(app: App, answer: Answer) -> Check:
     )
 
 
-def connections(app: App) -> Check:
-    """How many long connections are online, against what the transport of the settings expects."""
+def online(app: App) -> int | None:
+    """How many long connections of the app there are; None when Feishu does not say."""
     answer = app.get("/open-apis/event/v1/connection")
     count = (answer.body.get("data") or {}).get("online_instance_cnt")
-    if answer.code != 0 or not isinstance(count, int):
+    return count if answer.code == 0 and isinstance(count, int) else None
+
+
+def connections(app: App) -> Check:
+    """How many long connections are online, against what the transport of the settings expects."""
+    count = online(app)
+    if count is None:
         return unknown(
             "connections",
-            f"Feishu does not say how many long connections are online (code {answer.code}).",
-            f"飞书没有返回在线的长连接数（code {answer.code}）。",
+            "Feishu does not say how many long connections are online.",
+            "飞书没有返回在线的长连接数。",
         )
     if app.settings.long_connection:
         return _expected(app, count)

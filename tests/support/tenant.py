@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import requests
-from flask import Flask
+from flask import Flask, request
 
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 from sandbox.platform import Platform
 from sandbox.server import SandboxServer
+from tests.support.gateway import Gateway
 
 APP_ID, APP_SECRET = "cli_a1b2c3d4e5f6a7b8", "tenant-app-secret"
 ENCRYPT_KEY, TOKEN = "tenant-encrypt-key", "tenant-verification-token"
@@ -60,12 +61,20 @@ def serving(app: Flask) -> Iterator[str]:
 
 
 @contextmanager
-def running_tenant() -> Iterator[Tenant]:
+def running_tenant(gateway: Gateway | None = None) -> Iterator[Tenant]:
+    """With `gateway` the tenant has long connections, too."""
     config = SandboxConfig(
         app_id=APP_ID, app_secret=APP_SECRET, encrypt_key=ENCRYPT_KEY, verification_token=TOKEN
     )
     app = create_sandbox(config)
     platform: Platform = app.extensions["sandbox"]
+    if gateway:
+
+        def endpoint() -> tuple[Any, int]:
+            status, answer = gateway._endpoint(request.get_json())
+            return answer, status
+
+        app.add_url_rule("/callback/ws/endpoint", view_func=endpoint, methods=["POST"])
     with serving(app) as url:
         yield Tenant(url, platform)
     platform.close()
