@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from scripts.operating.arguments import FINDINGS, parser
+from scripts.operating.arguments import FINDINGS, add_language, language, parser
 
 
 def main() -> int:
@@ -39,7 +39,7 @@ def main() -> int:
             }
         )
     else:
-        checklist.show(checks, checklist.language(given.lang))
+        checklist.show(checks, language(given.lang))
     return FINDINGS if findings(checks) else 0
 
 
@@ -47,7 +47,7 @@ def _arguments() -> argparse.Namespace:
     options = parser("doctor", __doc__)
     options.add_argument("--url", default="", metavar="https://…", help="instead of PUBLIC_URL")
     options.add_argument("--no-probe", action="store_true", help="write nothing, not even briefly")
-    options.add_argument("--lang", choices=("en", "zh"), help="language (that of the terminal)")
+    add_language(options)
     options.add_argument("--json", action="store_true", help="one JSON document")
     return options.parse_args()
 

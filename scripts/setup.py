@@ -8,7 +8,7 @@ Examples:
   scripts/setup                       scan, answer two questions, write to the bot
   scripts/setup --by-hand             what to click in the developer console, with ticks
   scripts/setup --no-optional         without the scopes that an administrator has to review
-  scripts/setup --yes --app-id cli_a1 --app-secret … --api-key … --model gpt-4.1-mini --wait 0
+  scripts/setup --yes --app-id cli_a1 --app-secret … --api-key … --model NAME
   scripts/setup --new                 another app than the one in .env
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from scripts.operating.arguments import parser
+from scripts.operating.arguments import add_language, parser
 
 
 def main() -> int:
@@ -48,7 +48,7 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--yes", action="store_true", help="ask nothing, take what is given")
     wait = "for the first events (600, with --yes 0)"
     options.add_argument("--wait", type=_seconds, metavar="S", help=wait)
-    options.add_argument("--lang", choices=("en", "zh"), help="language (that of the terminal)")
+    add_language(options)
     given = options.parse_args()
     if given.app_secret and not given.app_id:
         options.error("--app-secret needs --app-id")

@@ -24,7 +24,7 @@ from scripts.connecting.choosing_model import Choice
 from scripts.connecting.registering import App, NotRegistered
 from scripts.connecting.talk import Talk, Unanswered
 from scripts.operating import checklist
-from scripts.operating.arguments import FINDINGS
+from scripts.operating.arguments import FINDINGS, language
 from scripts.operating.console import quiet
 
 ENV = Path(".env")
@@ -42,7 +42,7 @@ class NotWritten(Exception):
 def run(given: argparse.Namespace) -> int:
     """The exit status: 0 when the bot can be started, 1 when something is to be fixed first."""
     quiet()
-    talk = Talk(checklist.language(given.lang), asks=not given.yes)
+    talk = Talk(language(given.lang), asks=not given.yes)
     try:
         return _run(talk, given)
     except (Unanswered, NotRegistered, NotWritten, Silent) as exc:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,20 +19,6 @@ _MARKS: Mapping[State, tuple[Sentence, str]] = {
     "unknown": (Sentence("?", "未知"), "dim"),
 }
 _NEVER_FIRST = "，。；：！？、）”"
-
-
-def add_language(options: argparse.ArgumentParser) -> None:
-    """The option that every script has which speaks two languages."""
-    options.add_argument("--lang", choices=("en", "zh"), help="language (that of the terminal)")
-
-
-def language(given: str | None, environment: Mapping[str, str] = os.environ) -> Language:
-    """What was asked for, else that of the terminal's locale (POSIX: the first that is set)."""
-    if given:
-        return "zh" if given == "zh" else "en"
-    names = ("LC_ALL", "LC_MESSAGES", "LANG")
-    locale = next((environment[name] for name in names if environment.get(name)), "")
-    return "zh" if locale.lower().startswith("zh") else "en"
 
 
 def show(checks: Sequence[Check], language: Language, *, title: str = "doctor") -> None:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import logging
+import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,15 +21,20 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
+from bot.languages import Language, Sentence
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, SettingsError
 from bot.starting import look_at_names, say
 from memory.errors import StoreError
 from scripts.operating.arguments import FINDINGS as FINDINGS
+from scripts.operating.arguments import language
 from scripts.operating.arguments import parser as parser
 from scripts.operating.desk import since
+from scripts.operating.people import NotKnown
+from scripts.operating.words import WORDS
 
 T = TypeVar("T")
+_ID = re.compile(r"\b(o[cumn]_|omt_|cli_|note_)([0-9A-Za-z]{6})[0-9A-Za-z_-]{4,}")
 
 
 def moment(text: str) -> str:
@@ -48,7 +54,14 @@ def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Na
     say(look_at_names())
     try:
         return asyncio.run(work(given))  # type: ignore[arg-type]
-    except (SettingsError, QueueUnavailable, StoreError) as exc:
+    except NotKnown as exc:
+        print(exc.sentence.said(language(getattr(given, "lang", None))), file=sys.stderr)
+        return FINDINGS
+    except SettingsError as exc:
+        chinese = language(getattr(given, "lang", None)) == "zh"
+        print(exc.zh if chinese else exc, file=sys.stderr)
+        return EXIT_STATUS
+    except (QueueUnavailable, StoreError) as exc:
         print(f"{exc}", file=sys.stderr)
         return EXIT_STATUS
     except BrokenPipeError:
@@ -65,10 +78,12 @@ def quiet() -> None:
 
 
 class Screen:
-    """Standard output. On a terminal Rich draws; elsewhere columns are separated by tabs."""
+    """Standard output. On a terminal Rich draws, with ids cut short so that a line fits; elsewhere
+    columns are separated by tabs and ids are whole. `language` is that of titles and columns."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: Language = "en") -> None:
         self._console = Console()
+        self._language = language
 
     @property
     def is_terminal(self) -> bool:
@@ -77,19 +92,35 @@ class Screen:
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Nothing is printed for a table without rows but its title."""
         cells = [[_plain(cell) for cell in row] for row in rows]
+        title, columns = self.said(title), [self.said(column) for column in columns]
         if self.is_terminal:
-            self._console.print(rich_table(title, columns, cells))
+            short = [[short_ids(cell) for cell in row] for row in cells]
+            self._console.print(rich_table(short_ids(title), columns, short))
             return
         print(f"{title} ({len(cells)})")
         for row in [list(columns), *cells] if cells else []:
             print("\t".join(row))
         print()
 
+    def said(self, words: str) -> str:
+        """A title or the name of a column in the language of this screen."""
+        return WORDS.get(words, words) if self._language == "zh" else words
+
+    def verdict(self, name: str, words: Sentence, *, good: bool) -> None:
+        """A line that is read first: what was looked at, and how it is."""
+        label = f"{self.said(name)}: {words.said(self._language)}"
+        self.say(label, style="bold green" if good else "bold red")
+
     def say(self, text: str, *, style: str = "") -> None:
         if self.is_terminal:
             self._console.print(Text(text, style=style))
         else:
             print(text)
+
+
+def short_ids(text: str) -> str:
+    """`ou_4f2a9c…` for an id of Feishu's, and a conversation without its first word."""
+    return _ID.sub(lambda found: f"{found[1]}{found[2]}…", text.replace("feishu:oc_", "oc_"))
 
 
 def rich_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

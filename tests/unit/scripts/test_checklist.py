@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from scripts.operating.checklist import language, wrapped
+from scripts.operating.arguments import language
+from scripts.operating.checklist import wrapped
 
 WORDS = st.text(st.sampled_from("ab 一二，。：（）/-"), max_size=120)
 
