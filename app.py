@@ -16,6 +16,7 @@ from bot.edge.beside import Beside
 from bot.edge.checks import Checks
 from bot.edge.intake import Intake
 from bot.edge.presses import Presses
+from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
 from bot.supervision import plan
@@ -33,13 +34,16 @@ def create_app(settings: Settings | None = None) -> Flask:
     logs.configure(settings.log_level)
     url = database_url(settings)
     inbox = Inbox(url)
+    arrivals = Arrivals(inbox)
     presses = Presses(lambda: open_rpc(settings, url, size=4))
     beside = Beside() if settings.runs_worker and not plan.supervised() else None
 
     edge = webhook.Edge(
         encrypt_key=settings.feishu_encrypt_key,
         verification_token=settings.feishu_verification_token,
-        intake=Intake(inbox, presses, settings.reply_in_thread, settings.feishu_app_id),
+        intake=Intake(
+            inbox, presses, settings.reply_in_thread, settings.feishu_app_id, arrivals=arrivals
+        ),
     )
     listener = _listener(settings, edge.intake) if settings.long_connection else None
 
@@ -62,6 +66,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         mount(app, settings, url)
 
     atexit.register(inbox.close)
+    atexit.register(arrivals.close)
     atexit.register(presses.close)
     if beside:
         beside.start()

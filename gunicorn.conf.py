@@ -6,6 +6,7 @@ INLINE_WORKER=1 gunicorn started by hand becomes the supervisor, which starts it
 
 import os
 import sys
+import threading
 
 from bot.supervision import lifeline, plan
 from bot.telemetry import records
@@ -40,6 +41,9 @@ def post_fork(server, worker):
 
 
 def post_worker_init(worker):
-    """The application is loaded."""
+    """The application is loaded. The first web process says what it finds wrong."""
+    if worker.age == 1:
+        checks = worker.wsgi.extensions["health"]
+        threading.Thread(target=checks.say_at_start, name="start", daemon=True).start()
     if plan.supervised():
         _plan.board.open_web()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import structlog
 
+from bot.languages import Sentence
 from bot.settings import Settings, SettingsError
 from bot.supervision import plan
 from memory import migrations
@@ -16,18 +17,28 @@ from memory.rpc import Rpc
 log = structlog.get_logger()
 
 _CHECK = "check DATABASE_URL, its host and port, and that the server is up."
+_CHECK_ZH = "请检查 DATABASE_URL 的主机和端口，并确认服务器在运行。"
 # libpq and the drivers give a failed connection no code; these are pieces of what they say.
 _SENTENCES = {
-    ("refused",): f"the database refuses the connection: {_CHECK}",
-    ("timeout", "timed out"): f"the database does not answer in time: {_CHECK}",
-    ("resolve host", "translate host", "no such file"): (
+    ("refused",): Sentence(
+        f"the database refuses the connection: {_CHECK}", f"数据库拒绝连接：{_CHECK_ZH}"
+    ),
+    ("timeout", "timed out"): Sentence(
+        f"the database does not answer in time: {_CHECK}", f"数据库没有及时响应：{_CHECK_ZH}"
+    ),
+    ("resolve host", "translate host", "no such file"): Sentence(
         "the host of the database is not found: check DATABASE_URL; special characters of the "
-        "password are percent-encoded."
+        "password are percent-encoded.",
+        "找不到数据库的主机：请检查 DATABASE_URL；密码中的特殊字符需要百分号编码。",
     ),
-    ("password", "user not found", 'role "'): (
-        "the database refuses the user or the password: check DATABASE_URL, copy both once more."
+    ("password", "user not found", 'role "'): Sentence(
+        "the database refuses the user or the password: check DATABASE_URL, copy both once more.",
+        "数据库拒绝该用户或密码：请检查 DATABASE_URL，重新复制两者。",
     ),
-    ('database "',): "the server has no database of that name: check DATABASE_URL.",
+    ('database "',): Sentence(
+        "the server has no database of that name: check DATABASE_URL.",
+        "服务器上没有这个名称的数据库：请检查 DATABASE_URL。",
+    ),
 }
 
 
@@ -63,7 +74,7 @@ def running_database(settings: Settings) -> str:
             return embedded.find(settings.data_dir)
         return embedded.start(settings.data_dir)
     except ServerRefused as exc:
-        raise NotConfigured(f"{exc}.") from exc
+        raise NotConfigured(f"{exc}.", f"内置 Postgres 无法启动：{exc}。") from exc
 
 
 def check_database(settings: Settings) -> list[str]:
@@ -75,7 +86,7 @@ def check_database(settings: Settings) -> list[str]:
     try:
         return migrations.pending(url)
     except psycopg.Error as exc:
-        raise NotConfigured(_why_not(exc)) from exc
+        raise NotConfigured(*_why_not(exc)) from exc
 
 
 def about_newer(names: list[str]) -> dict[str, object]:
@@ -97,13 +108,17 @@ def require_migrated(url: str) -> None:
         raise not_migrated(f"the database lacks {missing[0]}{more}")
 
 
-def _why_not(exc: psycopg.Error) -> str:
+def _why_not(exc: psycopg.Error) -> tuple[str, str]:
     """Nothing of libpq's own words, which quote the URL, at times a piece of the password."""
     said = str(exc).lower()
     for signs, sentence in _SENTENCES.items():
         if any(sign in said for sign in signs):
-            return sentence
-    return f"the database does not answer ({type(exc).__name__}): {_CHECK}"
+            return sentence.en, sentence.zh
+    name = type(exc).__name__
+    return (
+        f"the database does not answer ({name}): {_CHECK}",
+        f"数据库没有响应（{name}）：{_CHECK_ZH}",
+    )
 
 
 async def open_rpc(

@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot import settings_rules as rules
+from bot.languages import Sentence
 from bot.mentions import AutoMention, MentionTemplate, auto_mention_of
 from bot.settings_rules import SettingsError as SettingsError
 from memory.scope import Sharing
@@ -47,6 +48,7 @@ class Settings(BaseSettings):
         env_file=".env", extra="ignore", frozen=True, env_ignore_empty=True, case_sensitive=False
     )
 
+    public_url: str = ""  # where people and Feishu reach it from outside; for the doctor
     port: int = Field(8080, ge=1, le=65535)
     data_dir: Path = Field(default_factory=usual_data_dir)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -165,9 +167,13 @@ def read(**overrides: object) -> Settings:
     try:
         settings = Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as exc:
-        raise SettingsError(_first_sentence(exc)) from exc
+        raise SettingsError(*_first_sentence(exc)) from exc
     except (OSError, UnicodeDecodeError) as exc:
-        raise SettingsError(f".env cannot be read ({type(exc).__name__}): write it anew.") from exc
+        name = type(exc).__name__
+        raise SettingsError(
+            f".env cannot be read ({name}): write it anew.",
+            f".env 无法读取（{name}）：请重新编写。",
+        ) from exc
     rules.require_time_zone("TIMEZONE", settings.timezone)
     return settings
 
@@ -198,15 +204,21 @@ def _given() -> list[str]:
     return [*os.environ, *_ASSIGNED.findall(text)]
 
 
-def _first_sentence(exc: ValidationError) -> str:
+def _first_sentence(exc: ValidationError) -> tuple[str, str]:
     error = exc.errors(include_url=False)[0]
     name = ".".join(str(part) for part in error["loc"]).upper() or "the environment"
     reason = error["msg"].removeprefix("Value error, ")
-    return f"{name} is not valid: {reason} (got {error.get('input')!r}). See .env.example."
+    given = f"{error.get('input')!r}"
+    return (
+        f"{name} is not valid: {reason} (got {given}). See .env.example.",
+        f"{name} 的值无效：{given}（{reason}）。参见 .env.example。",
+    )
 
 
 def _require_form(settings: Settings) -> None:
     rules.require_database_url("DATABASE_URL", settings.database_url)
+    if settings.public_url:
+        rules.require_origin("PUBLIC_URL", settings.public_url, "https://bot.example.com")
     rules.require_url("SUPABASE_URL", settings.supabase_url, "https://PROJECT.supabase.co")
     for name in ("openai_base_url", "embedding_base_url"):
         rules.require_url(name.upper(), getattr(settings, name), "https://api.openai.com/v1")
@@ -225,7 +237,10 @@ def _require_app(settings: Settings) -> None:
             "FEISHU_ENCRYPT_KEY": settings.feishu_encrypt_key,
             "FEISHU_VERIFICATION_TOKEN": settings.feishu_verification_token,
         }
-    where = "it is in the Feishu developer console (Credentials, and Events & Callbacks)"
+    where = Sentence(
+        "it is in the Feishu developer console (Credentials, and Events & Callbacks)",
+        "它在飞书开发者后台（“凭证与基础信息”和“事件与回调”）",
+    )
     rules.require(needed, where, given=_given())
 
 
@@ -235,18 +250,26 @@ def _require_room_for_instructions(settings: Settings) -> None:
     if cost > most:
         raise SettingsError(
             f"BOT_INSTRUCTIONS costs about {cost} tokens, more than a quarter of "
-            f"HISTORY_TOKEN_BUDGET ({most}): shorten it, or raise the budget."
+            f"HISTORY_TOKEN_BUDGET ({most}): shorten it, or raise the budget.",
+            f"BOT_INSTRUCTIONS 约 {cost} 个 token，超过 HISTORY_TOKEN_BUDGET 的四分之一（{most}）："
+            "请缩短，或提高预算。",
         )
 
 
 def _require_memory(settings: Settings) -> None:
     url, secret = settings.supabase_url, settings.supabase_secret_key
     if settings.supabase_auth_users:
-        where = "SUPABASE_AUTH_USERS makes users in your Supabase project and needs it"
+        where = Sentence(
+            "SUPABASE_AUTH_USERS makes users in your Supabase project and needs it",
+            "SUPABASE_AUTH_USERS 要在你的 Supabase 项目中创建用户，需要它",
+        )
         needed = {"SUPABASE_URL": url, "SUPABASE_SECRET_KEY": secret}
         rules.require(needed, where, given=_given())
     if url:
-        where = "it is in the Supabase dashboard (Project Settings, API keys)"
+        where = Sentence(
+            "it is in the Supabase dashboard (Project Settings, API keys)",
+            "它在 Supabase 控制台（Project Settings, API keys）",
+        )
         publishable = settings.supabase_publishable_key
         needed = {"SUPABASE_PUBLISHABLE_KEY": publishable, "SUPABASE_SECRET_KEY": secret}
         rules.require(needed, where, given=_given())
@@ -256,7 +279,9 @@ def _require_embedding_endpoint(settings: Settings) -> None:
     if settings.embedding_model and not (settings.embedding_base_url or settings.openai_api_key):
         raise SettingsError(
             "EMBEDDING_MODEL needs an endpoint: set OPENAI_API_KEY, or EMBEDDING_BASE_URL (with "
-            "EMBEDDING_API_KEY where it asks for one). See .env.example."
+            "EMBEDDING_API_KEY where it asks for one). See .env.example.",
+            "EMBEDDING_MODEL 需要接口：请设置 OPENAI_API_KEY，或 EMBEDDING_BASE_URL"
+            "（如需要再加 EMBEDDING_API_KEY）。参见 .env.example。",
         )
 
 
@@ -264,11 +289,15 @@ def _require_folder(folder: Path) -> None:
     """Looks without writing: whether the folder, or the nearest one that is there, takes files."""
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise SettingsError(_unwritable(folder))
+        raise SettingsError(*_unwritable(folder))
 
 
-def _unwritable(folder: Path) -> str:
-    return f"DATA_DIR is {str(folder)!r}: nothing can be written there. Choose another folder."
+def _unwritable(folder: Path) -> tuple[str, str]:
+    name = str(folder)
+    return (
+        f"DATA_DIR is {name!r}: nothing can be written there. Choose another folder.",
+        f"DATA_DIR 是 {name!r}：无法写入。请换一个文件夹。",
+    )
 
 
 def _sandbox_credentials(data_dir: Path) -> dict[str, str]:
@@ -279,9 +308,12 @@ def _sandbox_credentials(data_dir: Path) -> dict[str, str]:
             _make_credentials(file)
         credentials: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
     except OSError as exc:
-        raise SettingsError(_unwritable(data_dir)) from exc
+        raise SettingsError(*_unwritable(data_dir)) from exc
     except ValueError as exc:
-        raise SettingsError(f"{file} is damaged: delete it, and it is made anew.") from exc
+        raise SettingsError(
+            f"{file} is damaged: delete it, and it is made anew.",
+            f"{file} 已损坏：删除后会重新生成。",
+        ) from exc
     return credentials
 
 

@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from bot.languages import Sentence
+
 _HOST = re.compile(r"[0-9A-Za-z._:-]+")
 _HEADER_VALUE = re.compile(r"[!-~]+")
 _HERE = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -22,37 +24,58 @@ _VERY_LIKE = 0.9  # of a whole name: the environment is full of other programs' 
 
 
 class SettingsError(Exception):
-    """A setting is missing, malformed or cannot be used: one sentence, with what to do."""
+    """A setting is missing, malformed or cannot be used: one sentence, with what to do. `zh` is the
+    same in Chinese."""
+
+    def __init__(self, sentence: str, zh: str = "") -> None:
+        super().__init__(sentence)
+        self.zh = zh or sentence
 
 
-def require(needed: Mapping[str, str], where: str, *, given: Iterable[str] = ()) -> None:
+def require(needed: Mapping[str, str], where: Sentence, *, given: Iterable[str] = ()) -> None:
     """Raises for the first variable without a value; of what is `given` says what may be it."""
     for name, value in needed.items():
         if not value:
             typed = next((n for n, meant in misspelt(given, [name]).items() if meant == name), "")
             hint = f" {typed} is set: was {name} meant?" if typed else ""
-            raise SettingsError(f"{name} is not set: {where}. See .env.example.{hint}")
+            hint_zh = f"设置了 {typed}：是否应为 {name}？" if typed else ""
+            raise SettingsError(
+                f"{name} is not set: {where.en}. See .env.example.{hint}",
+                f"没有设置 {name}：{where.zh}。参见 .env.example。{hint_zh}",
+            )
 
 
 def require_url(name: str, value: str, example: str) -> None:
     """Raises unless `value` is empty or an http:// or https:// URL with a host."""
     if value and _parts(value) is None:
-        raise SettingsError(f"{name} is not a URL such as {example}. See .env.example.")
+        raise SettingsError(
+            f"{name} is not a URL such as {example}. See .env.example.",
+            f"{name} 不是网址，应形如 {example}。参见 .env.example。",
+        )
 
 
 def require_origin(name: str, value: str, example: str) -> None:
     """Raises unless `value` is an https:// origin, or an http:// one on this machine."""
     parts = _parts(value)
     if parts is None or (parts.path.strip("/") or parts.query or parts.fragment):
-        raise SettingsError(f"{name} is not an origin such as {example}. See .env.example.")
+        raise SettingsError(
+            f"{name} is not an origin such as {example}. See .env.example.",
+            f"{name} 应只含协议和域名，形如 {example}。参见 .env.example。",
+        )
     if parts.scheme == "http" and parts.hostname not in _HERE:
-        raise SettingsError(f"{name} must be an https:// origin, or http:// on this machine.")
+        raise SettingsError(
+            f"{name} must be an https:// origin, or http:// on this machine.",
+            f"{name} 必须以 https:// 开头；只有本机可用 http://。",
+        )
 
 
 def require_header_value(name: str, value: str) -> None:
     """Raises when `value` cannot be sent as a key: it was cut, or copied with something else."""
     if value and not _HEADER_VALUE.fullmatch(value):
-        raise SettingsError(f"{name} holds a character that no key has: copy it once more.")
+        raise SettingsError(
+            f"{name} holds a character that no key has: copy it once more.",
+            f"{name} 含有密钥中不会出现的字符：请重新复制。",
+        )
 
 
 def require_time_zone(name: str, value: str) -> None:
@@ -61,7 +84,9 @@ def require_time_zone(name: str, value: str) -> None:
         ZoneInfo(value or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
         raise SettingsError(
-            f"{name} is not the name of a time zone such as Asia/Shanghai or UTC. See .env.example."
+            f"{name} is not the name of a time zone such as Asia/Shanghai or UTC. "
+            "See .env.example.",
+            f"{name} 不是时区名称，应形如 Asia/Shanghai 或 UTC。参见 .env.example。",
         ) from exc
 
 
@@ -75,7 +100,9 @@ def require_database_url(name: str, value: str) -> None:
     if not re.fullmatch(r"[0-9,]*", ports):
         raise SettingsError(
             f"{name} is not a connection string such as postgresql://USER:PASSWORD@HOST:5432/NAME; "
-            "special characters of the password are percent-encoded. See .env.example."
+            "special characters of the password are percent-encoded. See .env.example.",
+            f"{name} 不是连接字符串，应形如 postgresql://USER:PASSWORD@HOST:5432/NAME；"
+            "密码中的特殊字符需要百分号编码。参见 .env.example。",
         )
 
 

@@ -18,11 +18,13 @@ from werkzeug.datastructures import Headers
 
 from bot.edge.intake import Intake
 from bot.feishu import crypto, events
+from bot.queue.arrivals import REFUSED
 from bot.queue.inbox import QueueUnavailable
 from bot.telemetry import metrics
 
 log = structlog.get_logger()
 
+_SIGNATURE = "X-Lark-Signature"
 MAX_BODY_BYTES = 1024 * 1024
 # Longer than Feishu's whole retry schedule (7.1 h), shorter than the inbox remembers keys (24 h):
 # a replayed delivery is either a known duplicate or too old.
@@ -67,6 +69,8 @@ def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
             return {"challenge": str(payload.get("challenge", ""))}, 200, "challenge"
         accepted = edge.intake.accept(payload)
     except (Refused, events.MalformedEvent) as exc:
+        if isinstance(exc, Refused) and _SIGNATURE in incoming.headers:
+            edge.intake.arrived(f"{REFUSED}{exc}")
         log.warning("webhook.refused", reason=str(exc), bytes=incoming.content_length)
         return {"code": 400, "msg": "bad request"}, 400, "refused"
     except QueueUnavailable as exc:
@@ -90,7 +94,7 @@ def _verified_payload(edge: Edge, headers: Headers, body: bytes) -> dict[str, An
     A delivery is signed over its raw bytes. Only url_verification comes unsigned; it is believed
     for its token, and changes nothing.
     """
-    signed = "X-Lark-Signature" in headers
+    signed = _SIGNATURE in headers
     if signed:
         _check_signature(edge, headers, body)
     payload = _decrypted(edge, body)
@@ -106,7 +110,7 @@ def _check_signature(edge: Edge, headers: Headers, body: bytes) -> None:
     genuine = crypto.verify_signature(
         timestamp=timestamp,
         nonce=headers.get("X-Lark-Request-Nonce"),
-        given=headers.get("X-Lark-Signature"),
+        given=headers.get(_SIGNATURE),
         encrypt_key=edge.encrypt_key,
         body=body,
     )

@@ -37,6 +37,8 @@ def _routes(blueprint: Blueprint) -> None:
 
     route("POST", "/auth/v3/tenant_access_token/internal", issue_token)
     route("GET", "/bot/v3/info", directory_views.bot_info)
+    route("GET", "/application/v6/scopes", directory_views.granted_scopes)
+    route("GET", "/event/v1/connection", directory_views.online_connections)
     route("POST", "/im/v1/messages", message_views.create_message)
     route("GET", "/im/v1/messages", message_views.list_messages)
     route("GET", "/im/v1/messages/<message_id>", message_views.get_message)

@@ -12,6 +12,7 @@ from sandbox.own_origin import keep_to_own_origin
 from sandbox.page import page
 from sandbox.platform import Platform
 from sandbox.push import Post
+from sandbox.registration import accounts
 
 
 def create_sandbox(
@@ -20,7 +21,7 @@ def create_sandbox(
     inspector: Callable[[str], dict[str, Any]] | None = None,
     post: Post | None = None,
 ) -> Flask:
-    """Everything under `/`, `/sandbox/` and `/open-apis/`; nothing else is answered.
+    """Everything under `/`, `/sandbox/`, `/oauth/` and `/open-apis/`; nothing else is answered.
 
     State is in memory and belongs to this application: serve it from one process with threads
     (an open page occupies one). `app.extensions["sandbox"]` is the Platform; its `close()` ends
@@ -35,6 +36,7 @@ def create_sandbox(
     app.extensions["sandbox"] = Platform(config, post=post)
     keep_to_own_origin(app)
     app.register_blueprint(open_apis())
+    app.register_blueprint(accounts())
     app.register_blueprint(control_api(inspector))
     app.register_blueprint(page())
     return app

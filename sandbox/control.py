@@ -12,7 +12,7 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from sandbox import experiments
+from sandbox import experiments, registration
 from sandbox.control_body import control_body, count_of, number_asked, text_of
 from sandbox.http import current_platform, json_response
 from sandbox.push import delivery_view
@@ -61,6 +61,9 @@ def control_api(inspector: Inspector | None) -> Blueprint:
         ("POST", "/chats", experiments.add_chat),
         ("POST", "/switches", experiments.switch),
         ("DELETE", "/tokens", experiments.revoke_tokens),
+        ("POST", "/scan", registration.scan),
+        ("GET", "/console", registration.console),
+        ("POST", "/console", registration.set_console),
         ("GET", "/resources/<key>", resource),
         ("GET", "/stream", stream),
         ("GET", "/inspect", inspect),

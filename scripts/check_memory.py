@@ -1,4 +1,4 @@
-"""Lists what the memory holds and checks that it is as it must be. Status 1 when something is not.
+"""Checks that the memory is as it must be, then lists what it holds. Status 1 on findings.
 
 Checked: the form of ids, question and answer in turn, orphan rows, sent cards without a message id,
 cards that wait for more than a minute, tables without row-level security or policies, and with two
@@ -22,15 +22,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from bot.doctor.isolation import probe_isolation
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
+from bot.languages import Sentence
 from bot.settings import load
 from memory.kept.operations import Table, Unplaced
 from memory.models import Conversation
 from scripts.operating import stored_rows
-from scripts.operating.console import FINDINGS, Screen, moment, parser, print_json, progress, run
+from scripts.operating.arguments import FINDINGS, add_language, language, parser
+from scripts.operating.console import Screen, moment, print_json, progress, run
 from scripts.operating.desk import Desk, open_desk
-from scripts.operating.isolation import probe_isolation
+from scripts.operating.people import names, person_meant
 from scripts.operating.shown_cards import difference, is_verifiable
 from scripts.operating.stored_rows import Finding
 
@@ -43,13 +46,16 @@ Row = Mapping[str, Any]
 
 @dataclass
 class Outcome:
-    """What was seen and found; `skipped` says which checks were not made, and why."""
+    """What was seen and found; `skipped` says which checks were not made, and why. `leaks` is None
+    where isolation was not probed; `names` are people's, by open_id."""
 
     backend: str
     conversations: list[tuple[Conversation, Sequence[Row]]] = field(default_factory=list)
     tables: tuple[Table, ...] = ()
     findings: list[Finding] = field(default_factory=list)
     withheld: tuple[Unplaced, ...] = ()
+    leaks: int | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
 
@@ -61,19 +67,23 @@ def _arguments() -> argparse.Namespace:
     options = parser("check_memory", __doc__)
     options.add_argument("--chat", metavar="oc_…", help="conversations of this chat")
     options.add_argument("--conversation", metavar="ID", help="this conversation")
-    options.add_argument("--person", metavar="ou_…", help="conversations of this person")
+    options.add_argument("--person", metavar="WHO", help="of this person: id or name")
     options.add_argument("--since", type=moment, metavar="TIME", help="30m, 2h, 7d, or a date")
     options.add_argument("--limit", type=int, default=100, help="at most so many (100)")
     options.add_argument("--messages", action="store_true", help="list the messages, too")
     options.add_argument("--verify-sent", action="store_true", help="compare with Feishu")
     options.add_argument("--no-probe", action="store_true", help="write nothing, not even briefly")
     options.add_argument("--json", action="store_true", help="one JSON document")
+    add_language(options)
     return options.parse_args()
 
 
 async def _check(given: argparse.Namespace) -> int:
     async with open_desk(load()) as desk:
         outcome = Outcome(desk.backend)
+        if given.person:
+            given.person = await person_meant(desk, given.person)
+        outcome.names = await names(desk)
         await _check_conversations(desk, given, outcome)
         await _check_tables(desk, outcome)
         await _check_isolation(desk, given, outcome)
@@ -81,7 +91,7 @@ async def _check(given: argparse.Namespace) -> int:
     if given.json:
         print_json(_document(outcome))
     else:
-        _show(desk, outcome, messages=given.messages)
+        _show(desk, outcome, Screen(language(given.lang)), messages=given.messages)
     return FINDINGS if outcome.findings else 0
 
 
@@ -137,7 +147,9 @@ async def _check_isolation(desk: Desk, given: argparse.Namespace, outcome: Outco
     hint = ""
     if desk.settings.supabase_url and not desk.settings.supabase_jwt_secret:
         hint = "; set SUPABASE_JWT_SECRET, without it everything is read with the secret key"
-    for leak in await probe_isolation(desk.rpc):
+    leaks = await probe_isolation(desk.rpc)
+    outcome.leaks = len(leaks)
+    for leak in leaks:
         outcome.findings.append(Finding("isolation", "live probe", f"{leak}{hint}"))
 
 
@@ -165,6 +177,7 @@ async def _check_sent(desk: Desk, given: argparse.Namespace, outcome: Outcome) -
 def _document(outcome: Outcome) -> dict[str, object]:
     return {
         "backend": outcome.backend,
+        "isolation": {None: "not checked", 0: "held"}.get(outcome.leaks, "broken"),
         "conversations": [
             {**_as_dict(conversation), "sequence": stored_rows.sequence(rows), "rows": rows}
             for conversation, rows in outcome.conversations
@@ -180,18 +193,29 @@ def _as_dict(conversation: Conversation) -> dict[str, object]:
     return {name: getattr(conversation, name) for name in Conversation.__slots__}
 
 
-def _show(desk: Desk, outcome: Outcome, *, messages: bool) -> None:
-    screen = Screen()
-    screen.say(f"Memory: {outcome.backend}\n")
+def _show(desk: Desk, outcome: Outcome, screen: Screen, *, messages: bool) -> None:
+    """How it is, what is wrong, and then everything that was looked at."""
+    _say_verdicts(screen, outcome)
+    if outcome.findings:
+        findings = [(f.check, f.where, f.problem) for f in outcome.findings]
+        screen.table("Findings", ("check", "where", "what"), findings)
+    if outcome.skipped:
+        screen.table("Not checked", ("check", "why"), outcome.skipped.items())
+    columns: Sequence[str] = _CONVERSATION if screen.is_terminal else _CONVERSATION_WHOLE
     screen.table(
         "Conversations (Q question, A card, … pending, x failed)",
-        ("conversation", "person", "name", "messages", "first", "last", "sequence"),
-        [_conversation_cells(desk, *entry) for entry in reversed(outcome.conversations)],
+        columns,
+        [
+            _conversation_cells(desk, outcome, *entry, columns=columns)
+            for entry in reversed(outcome.conversations)
+        ],
     )
     if messages:
+        columns = _MESSAGE if screen.is_terminal else _MESSAGE_WHOLE
         for conversation, rows in reversed(outcome.conversations):
-            title = f"{conversation.conversation_id} of {conversation.user_id}"
-            screen.table(title, _MESSAGE_COLUMNS, [_message_cells(desk, row) for row in rows])
+            who = outcome.names.get(conversation.user_id) or conversation.user_id
+            title = f"{conversation.conversation_id}: {who}"
+            screen.table(title, columns, [_message_cells(desk, row, columns) for row in rows])
     screen.table(
         "Tables",
         ("table", "rows", "24 h", "7 d", "size", "policies"),
@@ -202,46 +226,71 @@ def _show(desk: Desk, outcome: Outcome, *, messages: bool) -> None:
     )
     for one in outcome.withheld:
         screen.say(f"shown to nobody: {one.rows} rows of {one.table}: {one.problem}")
-    for check, reason in outcome.skipped.items():
-        screen.say(f"not checked: {check} ({reason})")
-    findings = [(f.check, f.where, f.problem) for f in outcome.findings]
-    if findings:
-        screen.table("Findings", ("check", "where", "what"), findings)
+
+
+def _say_verdicts(screen: Screen, outcome: Outcome) -> None:
+    leaks, wrong = outcome.leaks, len(outcome.findings)
+    if leaks is None:
+        probed = Sentence("not checked", "未检查")
+    elif leaks:
+        probed = Sentence(f"BROKEN, {leaks} leaks", f"失效，{leaks} 处泄漏")
     else:
-        screen.say("nothing found that is not as it must be", style="green")
+        probed = Sentence("held", "有效")
+    found = Sentence("nothing found that is not as it must be", "没有发现问题")
+    if wrong:
+        found = Sentence(f"{wrong} findings", f"发现 {wrong} 个问题")
+    screen.verdict("isolation", probed, good=not leaks)
+    screen.verdict("memory", found, good=not wrong)
+    screen.say(f"{outcome.backend}\n")
+
+
+# A terminal of 80 columns holds less than another program is given.
+_CONVERSATION = ("conversation", "person", "messages", "last", "sequence")
+_CONVERSATION_WHOLE = (
+    "conversation", "person", "name", "messages", "first", "last", "sequence",
+)  # fmt: skip
+_MESSAGE = ("time", "role", "status", "message", "text")
+_MESSAGE_WHOLE = ("id", "time", "role", "status", "turn", "message", "tools", "text")
 
 
 def _conversation_cells(
-    desk: Desk, conversation: Conversation, rows: Sequence[Row]
+    desk: Desk,
+    outcome: Outcome,
+    conversation: Conversation,
+    rows: Sequence[Row],
+    *,
+    columns: Sequence[str],
 ) -> Sequence[object]:
-    names = [row["actor_name"] for row in rows if row["actor_id"] == conversation.user_id]
+    said = [row["actor_name"] for row in rows if row["actor_id"] == conversation.user_id]
+    name = outcome.names.get(conversation.user_id) or next(filter(None, reversed(said)), None)
     shown = stored_rows.sequence(rows)
-    return (
-        conversation.conversation_id,
-        conversation.user_id,
-        names[-1] if names and names[-1] else None,
-        conversation.messages,
-        desk.shown(conversation.first_at),
-        desk.shown(conversation.last_at),
-        shown if len(shown) <= _SEQUENCE_SHOWN else f"(…){shown[-_SEQUENCE_SHOWN:]}",
-    )
+    cells: dict[str, object] = {
+        "conversation": conversation.conversation_id,
+        "person": conversation.user_id,
+        "name": name,
+        "messages": conversation.messages,
+        "first": desk.shown(conversation.first_at),
+        "last": desk.shown(conversation.last_at),
+        "sequence": shown if len(shown) <= _SEQUENCE_SHOWN else f"(…){shown[-_SEQUENCE_SHOWN:]}",
+    }
+    if "name" not in columns and name:
+        cells["person"] = name
+    return [cells[column] for column in columns]
 
 
-_MESSAGE_COLUMNS = ("id", "time", "role", "status", "turn", "message", "tools", "text")
-
-
-def _message_cells(desk: Desk, row: Row) -> Sequence[object]:
+def _message_cells(desk: Desk, row: Row, columns: Sequence[str]) -> Sequence[object]:
     text = row["content"]
-    return (
-        row["id"],
-        desk.shown(row["created_at"]),
-        row["actor_name"] or row["role"],
-        row["status"],
-        row["turn_id"],
-        row["message_id"],
-        len(row["tool_calls"]) or None,
-        text if len(text) <= _TEXT_SHOWN else f"{text[:_TEXT_SHOWN]}…",
-    )
+    cells: dict[str, object] = {
+        "id": row["id"],
+        "time": desk.shown(row["created_at"]),
+        "role": row["actor_name"] or row["role"],
+        "status": row["status"],
+        "turn": row["turn_id"],
+        "message": row["message_id"],
+        "tools": len(row["tool_calls"]) or None,
+        "text": text if len(text) <= _TEXT_SHOWN else f"{text[:_TEXT_SHOWN]}…",
+    }
+    return [cells[column] for column in columns]
 
 
 def _size(number: int) -> str:

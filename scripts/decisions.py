@@ -18,8 +18,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bot.languages import Sentence
 from bot.settings import EXIT_STATUS, load
-from scripts.operating.console import Screen, moment, parser, print_json, run
+from scripts.operating.arguments import add_language, language, parser
+from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import Desk, open_desk
 from scripts.operating.labelled_messages import Report, evaluate
 
@@ -37,6 +39,7 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--evaluate", type=Path, metavar="FILE", help="a labelled JSON Lines file")
     options.add_argument("--window", type=float, default=60, help="follow-up window in s (60)")
     options.add_argument("--json", action="store_true", help="one JSON document")
+    add_language(options)
     return options.parse_args()
 
 
@@ -50,9 +53,12 @@ async def _list(given: argparse.Namespace) -> int:
         reasons = Counter(row["reason"] for row in decisions)
         print_json({"reasons": reasons, "decisions": decisions})
         return 0
-    screen = Screen()
-    rows = [_cells(row, desk) for row in reversed(decisions)]
-    screen.table("Decisions", _COLUMNS, rows)
+    screen = Screen(language(given.lang))
+    answered = sum(bool(row["respond"]) for row in decisions)
+    screen.verdict("decisions", _verdict(len(decisions), answered), good=True)
+    columns = _SHOWN if screen.is_terminal else _COLUMNS
+    rows = [_cells(row, desk, columns) for row in reversed(decisions)]
+    screen.table("Decisions", columns, rows)
     screen.table(
         "By reason",
         ("reason", "answered", "count"),
@@ -62,22 +68,32 @@ async def _list(given: argparse.Namespace) -> int:
 
 
 _COLUMNS = ("time", "chat", "message", "answered", "reason", "tier", "cue", "s since bot", "judge")
+_SHOWN = ("time", "chat", "message", "answered", "reason", "cue", "judge")  # of 80 columns
 
 
-def _cells(row: Mapping[str, Any], desk: Desk) -> Sequence[object]:
-    since = row["since_bot_ms"]
-    judge = f"{row['verdict']} in {row['judge_ms']} ms" if row["verdict"] else None
-    return (
-        desk.shown(row["created_at"], timespec="seconds"),
-        row["chat_id"],
-        row["message_id"],
-        _yes(row["respond"]),
-        row["reason"],
-        row["tier"],
-        row["cue"],
-        None if since is None else round(since / 1000, 1),
-        judge,
+def _verdict(total: int, answered: int) -> Sentence:
+    if not total:
+        return Sentence("none is recorded", "没有记录")
+    return Sentence(
+        f"{answered} answered, {total - answered} silent",
+        f"回答 {answered} 条，沉默 {total - answered} 条",
     )
+
+
+def _cells(row: Mapping[str, Any], desk: Desk, columns: Sequence[str]) -> Sequence[object]:
+    since = row["since_bot_ms"]
+    cells: dict[str, object] = {
+        "time": desk.shown(row["created_at"], timespec="seconds"),
+        "chat": row["chat_id"],
+        "message": row["message_id"],
+        "answered": _yes(row["respond"]),
+        "reason": row["reason"],
+        "tier": row["tier"],
+        "cue": row["cue"],
+        "s since bot": None if since is None else round(since / 1000, 1),
+        "judge": f"{row['verdict']} in {row['judge_ms']} ms" if row["verdict"] else None,
+    }
+    return [cells[column] for column in columns]
 
 
 def _evaluate(given: argparse.Namespace) -> int:

@@ -4,9 +4,9 @@ Examples:
   scripts/memory get --person ou_a1b2               what is kept about a person, and how much
   scripts/memory get --conversation feishu:oc_c3:om_d4 --history
   scripts/memory set --person ou_a1b2 '{"language": "zh", "old key": null}'
-  scripts/memory set --person ou_a1b2 --conversation feishu:oc_c3:om_d4 '{"topic": "launch"}'
+  scripts/memory set --person Alice --conversation feishu:oc_c3:main '{"on": 1}'
   scripts/memory clear --person ou_a1b2             empties the working memory, not the history
-  scripts/memory summarise --conversation feishu:oc_c3:om_d4    folds now what is no longer shown
+  scripts/memory summarise --conversation feishu:oc_c3:om_d4   folds what is no longer shown
   scripts/memory export --person ou_a1b2 -o a1b2.jsonl
   scripts/memory forget --person ou_a1b2            every row, after a question; --yes does not ask
   scripts/memory forget --conversation feishu:oc_c3:om_d4 --keep-notes
@@ -30,10 +30,13 @@ from bot.queue.operations import Forgotten
 from bot.settings import EXIT_STATUS, load
 from memory.errors import AuthUsersError
 from memory.scope import own_context
+from scripts.operating.arguments import FINDINGS, add_language, language, parser
 from scripts.operating.auth_users import forget_auth_users, link_users, tell_auth_users
-from scripts.operating.console import FINDINGS, Screen, parser, print_json, progress, run
+from scripts.operating.console import Screen, print_json, progress, run
 from scripts.operating.desk import Desk, open_desk
 from scripts.operating.embeddings import NothingToEmbedWith, embed_everything
+from scripts.operating.kept_about import rows_there, show_person
+from scripts.operating.people import person_meant
 from scripts.operating.summarising import NothingToFold, summarise
 
 Work = Callable[[Desk, argparse.Namespace], Awaitable[int]]
@@ -80,16 +83,19 @@ def _arguments() -> argparse.Namespace:
 
 def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
-    command.add_argument("--person", metavar="ou_…", help="whose memory")
+    command.add_argument(
+        "--person", metavar="WHO", help="whose memory: open_id, its beginning, or name"
+    )
     command.add_argument("--conversation", metavar="ID", help="feishu:oc_…:om_… or …:main")
     command.add_argument("--tenant", metavar="KEY", help="in this tenant only")
     command.add_argument("--json", action="store_true", help="one JSON document")
+    add_language(command)
     return command
 
 
 async def _work(given: argparse.Namespace) -> int:
     work: dict[str, Work] = {
-        "get": _get,
+        "get": show_person,
         "set": _set,
         "clear": _clear,
         "summarise": _summarise,
@@ -102,6 +108,8 @@ async def _work(given: argparse.Namespace) -> int:
         if given.command not in ("embed", "link-users"):
             _require_target(given)
         async with open_desk(load()) as desk:
+            if getattr(given, "person", None):
+                given.person = await person_meant(desk, given.person, given.tenant)
             return await work[given.command](desk, given)
     except (NotClear, NothingToFold, NothingToEmbedWith, AuthUsersError) as exc:
         print(f"memory {given.command}: {exc}", file=sys.stderr)
@@ -113,6 +121,8 @@ def _require_target(given: argparse.Namespace) -> None:
         raise NotClear("give --person ou_…, or --conversation feishu:oc_…:om_…, or both")
     if given.conversation and given.conversation.count(":") != 2:
         raise NotClear(f"{given.conversation!r} is no conversation: it is feishu:oc_…:om_…")
+    if given.command == "set":
+        given.patch = _patch(sys.stdin.read() if given.patch == "-" else given.patch)
     if given.command == "export" and (not given.person or given.conversation):
         raise NotClear("an export is about one person: give --person ou_… alone")
     if given.command == "summarise" and not given.conversation:
@@ -121,44 +131,10 @@ def _require_target(given: argparse.Namespace) -> None:
         raise NotClear("an Auth user belongs to one person: give --person ou_… alone")
 
 
-async def _get(desk: Desk, given: argparse.Namespace) -> int:
-    filters = {"user_id": given.person, "conversation_id": given.conversation}
-    memories = await desk.operations.working_memory(**filters)
-    changes = await desk.operations.working_memory_changes(**filters) if given.history else ()
-    counts = await desk.operations.count_person(given.person, given.tenant) if given.person else {}
-    if given.json:
-        print_json({"working_memory": memories, "changes": changes, "rows": counts})
-        return 0
-    screen = Screen()
-    screen.table(
-        "Working memory",
-        ("scope", "person", "conversation", "changed", "content"),
-        [
-            (row["scope"], row["user_id"], row["conversation_id"], desk.shown(row["updated_at"]),
-             _dump(row["content"]))
-            for row in memories
-        ],
-    )  # fmt: skip
-    if given.history:
-        screen.table(
-            "Changes",
-            ("time", "by", "scope", "was", "became"),
-            [
-                (desk.shown(row["at"], timespec="seconds"), row["actor_id"], row["scope"],
-                 _dump(row["was"]), _dump(row["became"]))
-                for row in reversed(changes)
-            ],
-        )  # fmt: skip
-    if given.person:
-        screen.table("Rows stored", ("table", "rows"), counts.items())
-    return 0
-
-
 async def _set(desk: Desk, given: argparse.Namespace) -> int:
-    patch = _patch(sys.stdin.read() if given.patch == "-" else given.patch)
     person, tenant = await _owner(desk, given)
     content = await desk.operations.merge_working_memory(
-        patch, user_id=person, conversation_id=given.conversation, tenant_key=tenant
+        given.patch, user_id=person, conversation_id=given.conversation, tenant_key=tenant
     )
     print_json(content) if given.json else print(_dump(content, indent=2))
     return 0
@@ -208,8 +184,7 @@ async def _forget(desk: Desk, given: argparse.Namespace) -> int:
     if given.json:
         print_json({"deleted": counts, "running": last.running, "auth_users": auth.ids()})
     else:
-        rows = [(table, n) for table, n in counts.items() if n]
-        Screen().table("Deleted", ("where", "rows"), rows)
+        Screen(language(given.lang)).table("Deleted", ("where", "rows"), rows_there(counts))
         tell_auth_users(auth)
     if last.running:
         print(

@@ -7,7 +7,6 @@ Examples:
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
@@ -17,14 +16,13 @@ from bot.connections import check_database, running_database
 from bot.settings import load
 from bot.starting import one_sentence
 from memory import migrations
+from scripts.operating.arguments import parser
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="migrate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--check", action="store_true", help="only say what is missing")
-    arguments = parser.parse_args()
+    options = parser("migrate", __doc__)
+    options.add_argument("--check", action="store_true", help="only say what is missing")
+    arguments = options.parse_args()
     os.umask(0o077)
     with one_sentence():
         settings = load()

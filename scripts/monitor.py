@@ -9,7 +9,7 @@ Examples:
   scripts/monitor --db                              the queue and the tables, without a log
   scripts/monitor bot.log --once --json             one report for other programs
   scripts/monitor bot.log --once --max-p95 20 --max-errors 0
-  scripts/monitor --db --once --max-queue 50 --max-pending-age 120 --max-memory-away 60
+  scripts/monitor --db --once --max-queue 50 --max-pending-age 120
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from bot.languages import Sentence
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operations import QueueDepth
 from bot.settings import load, read
 from memory.errors import StoreError
 from memory.kept.operations import RecentTurns
-from scripts.operating.console import FINDINGS, Screen, parser, print_json, rich_table, run
+from scripts.operating.arguments import FINDINGS, add_language, language, parser
+from scripts.operating.console import Screen, print_json, rich_table, run
 from scripts.operating.desk import Desk, open_desk
 from scripts.operating.log_files import LogFile, Source, StandardInput
 from scripts.operating.log_window import Backlog, Limits, Report, Window, alarms
@@ -118,6 +120,7 @@ def _arguments() -> argparse.Namespace:
     limits.add_argument(
         "--max-memory-away", type=float, metavar="S", help="while turns wait to be written"
     )
+    add_language(options)
     given = options.parse_args()
     if not given.log and not given.db:
         options.error("nothing to look at: give a log file, - for standard input, or --db")
@@ -148,7 +151,7 @@ async def _monitor(given: argparse.Namespace) -> int:
             stack.callback(source.close)
         monitor = Monitor(sources, desk, given.window, _limits(given))
         if given.once:
-            picture = await _once(monitor, sources, as_json=given.json)
+            picture = await _once(monitor, sources, given)
         else:
             picture = await _follow(monitor, sources, given, settings.zone)
     for alarm in picture.alarms:
@@ -156,15 +159,16 @@ async def _monitor(given: argparse.Namespace) -> int:
     return FINDINGS if picture.alarms else 0
 
 
-async def _once(monitor: Monitor, sources: Iterable[Source], *, as_json: bool) -> Picture:
+async def _once(monitor: Monitor, sources: Iterable[Source], given: argparse.Namespace) -> Picture:
     for source in sources:
         if isinstance(source, StandardInput):
             await asyncio.to_thread(source.wait)
     picture = await monitor.look()
-    if as_json:
+    if given.json:
         print_json(asdict(picture))
     else:
-        screen = Screen()
+        screen = Screen(language(given.lang))
+        screen.verdict("monitor", _verdict(picture.alarms), good=not picture.alarms)
         for title, columns, rows in _tables(picture):
             screen.table(title, columns, rows)
     return picture
@@ -198,6 +202,12 @@ async def _follow(
 
 def _has_ended(source: Source) -> bool:
     return isinstance(source, StandardInput) and source.ended
+
+
+def _verdict(alarms: Sequence[str]) -> Sentence:
+    if not alarms:
+        return Sentence("no limit is exceeded", "没有超出限值")
+    return Sentence(f"{len(alarms)} alarms", f"{len(alarms)} 个告警")
 
 
 def _drawing(picture: Picture, now: datetime) -> Group:

@@ -47,6 +47,7 @@ declare
   of_the_owner constant text[] := '{
     public.enable_vectors,
     feishu_bot.enqueue_event, feishu_bot.tell_workers, feishu_bot.prune_inbox,
+    feishu_bot.note_arrival, feishu_bot.arrivals,
     feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.close_places,
     feishu_bot.worker_with_room, feishu_bot.job_told, feishu_bot.claim_jobs, feishu_bot.end_job,
     feishu_bot.end_and_take,

@@ -16,14 +16,21 @@ from bot.settings import Settings, SettingsError
 def check_files(settings: Settings) -> None:
     """Reads the files as a worker will. Raises `SettingsError` with file, line and reason."""
     if "mcp_config" in settings.model_fields_set and not settings.mcp_config.is_file():
-        raise SettingsError(f"MCP_CONFIG is {str(settings.mcp_config)!r}: there is no such file.")
+        file = str(settings.mcp_config)
+        raise SettingsError(
+            f"MCP_CONFIG is {file!r}: there is no such file.",
+            f"MCP_CONFIG 是 {file!r}：没有这个文件。",
+        )
     if settings.specialists_dir and not settings.specialists_dir.is_dir():
         folder = str(settings.specialists_dir)
-        raise SettingsError(f"SPECIALISTS_DIR is {folder!r}: there is no such folder.")
+        raise SettingsError(
+            f"SPECIALISTS_DIR is {folder!r}: there is no such folder.",
+            f"SPECIALISTS_DIR 是 {folder!r}：没有这个文件夹。",
+        )
     try:
         specialists(settings, load_servers(settings.mcp_config))
     except (SpecialistInvalid, McpConfigInvalid) as exc:
-        raise SettingsError(str(exc)) from exc
+        raise SettingsError(str(exc), f"专家或 MCP 的配置文件有误：{exc}") from exc
 
 
 def specialists(settings: Settings, servers: Sequence[McpServer]) -> tuple[Specialist, ...]:

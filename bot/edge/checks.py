@@ -7,23 +7,27 @@ on taking events. `/readyz` then says 200 with `degraded`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import psycopg
-import requests
+import structlog
 
+from bot.doctor import feishu, model, supabase
+from bot.doctor.asking import Silent
+from bot.doctor.result import Check, findings
 from bot.queue.inbox import Inbox, QueueUnavailable, Spooled
 from bot.settings import Settings
-from memory.away.probe import PROBE
-from memory.backends.refusals import refusal
-from memory.errors import KeyRefused, NotMigrated
+from memory.errors import KeyRefused, NotMigrated, StoreError
+
+log = structlog.get_logger()
 
 _TIMEOUT_S = 3.0
 _REMEMBERED_S = 10.0
+_MODEL_WORKS_S, _MODEL_TROUBLE_S = 600.0, 30.0
 _STATUS_PAGE = "; look at Supabase's status page"
 
 
@@ -64,7 +68,8 @@ class Readiness:
 
 @dataclass
 class Checks:
-    """The dependencies of this process. Results of outside calls are kept for ten seconds.
+    """The dependencies of this process. Results of outside calls are kept for ten seconds, those
+    of the model for ten minutes, or half a minute while something is wrong with it.
 
     `now` is seconds since epoch, `migrated` raises `NotMigrated`.
     """
@@ -86,6 +91,8 @@ class Checks:
         if self.settings.supabase_url:
             checks["memory"] = self._memory
         checks["feishu"] = self._feishu
+        if self.settings.openai_api_key:
+            checks["model"] = self._model
         if self.connection:
             checks["connection"] = self._connection
         if self.workers:
@@ -94,10 +101,18 @@ class Checks:
         outcomes = {name: self._outcome(name, check) for name, check in checks.items()}
         return Readiness(outcomes, tuple(name for name in outcomes if name in self._degraded))
 
+    def say_at_start(self) -> None:
+        """Writes into the log what is wrong with what others run, before anybody asks."""
+        looked = {"feishu": self._feishu} | (
+            {"model": self._model} if self.settings.openai_api_key else {}
+        )
+        for name, check in looked.items():
+            if (outcome := self._outcome(name, check)) != "ok":
+                log.warning("start.not_ready", check=name, problem=outcome)
+
     def _outcome(self, name: str, check: Callable[[], None]) -> str:
         at, kept = self._kept.get(name, (float("-inf"), ""))
-        fresh = self.clock() - at < _REMEMBERED_S and not self._changes(name)
-        if kept == "ok" and fresh:
+        if self.clock() - at < _kept_s(name, kept) and not self._changes(name):
             return kept
         self._degraded.discard(name)
         try:
@@ -140,14 +155,14 @@ class Checks:
             )
 
     def _feishu(self) -> None:
-        answer = _post(
-            f"{self.settings.domain}/open-apis/auth/v3/tenant_access_token/internal",
-            {"app_id": self.settings.feishu_app_id, "app_secret": self.settings.feishu_app_secret},
-            {},
-        )
-        code = _json(answer).get("code")
-        if code != 0:
-            raise NotReady(f"Feishu refuses the app's credentials (code {code})")
+        _require(feishu.credentials(self.settings, timeout_s=_TIMEOUT_S)[0])
+
+    def _model(self) -> None:
+        """A wrong key is nobody's passing trouble: no question can be answered."""
+        found = model.models(self.settings, timeout_s=_TIMEOUT_S)
+        working = any(check.state == "ok" for check in found)
+        for check in findings(found):
+            raise (Degraded if working or check.state == "warn" else NotReady)(check.sentence.en)
 
     def _memory(self) -> None:
         """Whether Supabase answers, and nothing waits for it. One query in the queue's database."""
@@ -189,45 +204,27 @@ class Checks:
             raise NotReady(f"the queue's database does not answer ({exc})") from exc
 
     def _supabase(self) -> None:
-        from memory.backends.credentials import Credentials  # signs; only for who uses Supabase
+        try:
+            supabase.asked(self.settings, timeout_s=_TIMEOUT_S)
+        except (KeyRefused, NotMigrated) as exc:
+            raise NotReady(str(exc)) from exc
+        except (Silent, StoreError) as exc:
+            raise NotReady(f"{exc}{_STATUS_PAGE}") from exc
 
-        settings = self.settings
-        credentials = Credentials(
-            settings.supabase_publishable_key,
-            settings.supabase_secret_key,
-            settings.supabase_jwt_secret or None,
-        )
-        for function, params, context in PROBE:
-            headers = credentials.headers(context)
-            url = f"{settings.supabase_url.rstrip('/')}/rest/v1/rpc/{function}"
-            answer = _post(url, params, headers)
-            if not answer.ok:
-                named = credentials.named(headers)
-                problem = refusal(function, answer.status_code, answer.content, named)
-                status_page = "" if isinstance(problem, KeyRefused | NotMigrated) else _STATUS_PAGE
-                raise NotReady(f"{problem}{status_page}")
+
+def _require(check: Check) -> None:
+    """Raises `NotReady` for what only a person can mend."""
+    if check.state == "fail":
+        raise NotReady(check.sentence.en)
+
+
+def _kept_s(name: str, outcome: str) -> float:
+    """For how many seconds an outcome is believed; asking a model costs a token."""
+    if name == "model":
+        return _MODEL_WORKS_S if outcome == "ok" else _MODEL_TROUBLE_S
+    return _REMEMBERED_S if outcome == "ok" else 0.0
 
 
 def _time(since: float | None) -> str:
     """Seconds since epoch as ISO 8601."""
     return datetime.fromtimestamp(since or 0, UTC).isoformat(timespec="seconds")
-
-
-def _post(url: str, body: Mapping[str, object], headers: Mapping[str, str]) -> requests.Response:
-    try:
-        return requests.post(url, json=body, headers=headers, timeout=_TIMEOUT_S)
-    except requests.RequestException as exc:
-        raise _silent(url, exc) from exc
-
-
-def _json(answer: requests.Response) -> dict[str, Any]:
-    try:
-        answer.raise_for_status()
-        found = answer.json()
-    except (requests.RequestException, ValueError) as exc:
-        raise _silent(answer.url, exc) from exc
-    return found if isinstance(found, dict) else {}
-
-
-def _silent(url: str, exc: Exception) -> NotReady:
-    return NotReady(f"{url.split('/')[2]} does not answer ({type(exc).__name__})")

@@ -20,7 +20,8 @@ _BEING_LOOKED_AT = Readiness({"readiness": "it is being looked at: ask again in 
 
 
 def register(app: Flask, checks: Checks) -> None:
-    """Adds the three routes."""
+    """Adds the three routes; the application keeps the checks for its start."""
+    app.extensions["health"] = checks
     flight = SingleFlight(checks.run)
     token = checks.settings.metrics_token
 

@@ -15,6 +15,7 @@ import structlog
 
 from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu import chat_events, events
+from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.reply.buttons import Toast, click_of, toast
 from memory.scope import conversation_id, thread_root
@@ -42,12 +43,19 @@ class Intake:
     reply_in_thread: bool = True
     app_id: str = ""
     clock: Callable[[], float] = time.time
+    arrivals: Arrivals | None = None
+
+    def arrived(self, kind: str) -> None:
+        """Notes for the operators' checks that something of this kind has come."""
+        if self.arrivals:
+            self.arrivals.note(kind)
 
     def accept(self, payload: dict[str, Any]) -> Accepted:
         """Queues the event once, unchanged. Raises `MalformedEvent`, and `QueueUnavailable` when
         Feishu must push it again."""
         delivery = events.parse_delivery(payload)
         self._require_ours(delivery)
+        self.arrived(delivery.event_type)
         if delivery.event_type == events.CARD_ACTION:
             return self._clicked(delivery, payload)
         if delivery.event_type not in _QUEUED:

@@ -1,4 +1,4 @@
-"""Signature and decryption of what Feishu pushes to the webhook.
+"""Signature and encryption of what Feishu pushes to the webhook.
 
 Source: Feishu, "Encrypt Key" (event subscription): the signature is a plain SHA-256 over the raw
 body as received, and the body is AES-256-CBC with SHA-256(encrypt key) as key and the first
@@ -9,6 +9,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import os
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
@@ -59,6 +60,15 @@ def decrypt(encrypt_key: str, encrypted: object) -> bytes:
     key = hashlib.sha256(encrypt_key.encode()).digest()
     decryptor = Cipher(algorithms.AES(key), modes.CBC(blob[:_BLOCK])).decryptor()
     return _unpadded(decryptor.update(blob[_BLOCK:]) + decryptor.finalize())
+
+
+def encrypt(encrypt_key: str, plain: bytes) -> str:
+    """The `encrypt` field as Feishu makes it, with a fresh IV; for a challenge of our own."""
+    count = _BLOCK - len(plain) % _BLOCK
+    key, start = hashlib.sha256(encrypt_key.encode()).digest(), os.urandom(_BLOCK)
+    encryptor = Cipher(algorithms.AES(key), modes.CBC(start)).encryptor()
+    padded = plain + bytes([count]) * count
+    return base64.b64encode(start + encryptor.update(padded) + encryptor.finalize()).decode()
 
 
 def _unpadded(padded: bytes) -> bytes:

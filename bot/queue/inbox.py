@@ -23,6 +23,7 @@ from memory.migrations import SCHEMA
 
 QUEUE = "feishu"
 _ENQUEUE = f"select {SCHEMA}.enqueue_event(%s, %s, %s, %s, %s)"
+_NOTE_ARRIVAL = f"select {SCHEMA}.note_arrival(%s)"
 _SPOOLED = f"select {SCHEMA}.spool_state(0)"
 
 
@@ -85,6 +86,14 @@ class Inbox:
         found: dict[str, Any] = row[0] if row else {}
         since = datetime.fromisoformat(found["since"]).timestamp() if found.get("since") else None
         return Spooled(found.get("waiting", 0), found.get("refused", 0), since)
+
+    def note_arrival(self, kind: str) -> None:
+        """Something of this kind has arrived now. Raises `QueueUnavailable`."""
+        try:
+            with self._pool.connection() as connection:
+                connection.execute(_NOTE_ARRIVAL, (kind,))
+        except (psycopg.Error, PoolTimeout) as exc:
+            raise QueueUnavailable(type(exc).__name__) from exc
 
     def ping(self) -> None:
         """Raises `QueueUnavailable` when the database does not answer."""

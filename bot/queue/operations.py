@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -17,6 +18,7 @@ _SCHEMA = sql.Identifier(SCHEMA)
 _DEPTH = sql.SQL("select {}.queue_depth()").format(_SCHEMA)
 _FORGET = sql.SQL("select {}.forget_in_queue(%s, %s, %s)").format(_SCHEMA)
 _EXPORT = sql.SQL("select table_name, content from {}.export_from_queue(%s)").format(_SCHEMA)
+_ARRIVALS = sql.SQL("select {}.arrivals()").format(_SCHEMA)
 _UNPROTECTED = sql.SQL("select {}.unprotected_tables()").format(_SCHEMA)
 
 
@@ -75,6 +77,12 @@ class QueueOperations:
         """Table and row of what waits of a person."""
         with self._connection() as connection:
             return connection.execute(_EXPORT, [open_id]).fetchall()
+
+    def arrivals(self) -> dict[str, datetime]:
+        """When something of each kind has last arrived; see `bot.queue.arrivals`."""
+        with self._connection() as connection:
+            found = _value(connection.execute(_ARRIVALS))
+        return {kind: datetime.fromisoformat(one["last_at"]) for kind, one in found.items()}
 
     def unprotected_tables(self) -> list[str]:
         """Tables of the queue's schema without row-level security."""

@@ -4,6 +4,7 @@ from flask import Response, request
 
 from sandbox.errors import ApiError, scope_missing, too_fast_for_gateway
 from sandbox.http import current_platform, done, json_body, json_response, within
+from sandbox.world.app_console import SCOPES
 from sandbox.world.entities import BOT, P2P, Chat, Person
 from sandbox.world.state import World
 
@@ -25,6 +26,25 @@ def bot_info() -> Response:
         "open_id": bot.open_id,
     }
     return json_response({"code": 0, "msg": "ok", "bot": shape})
+
+
+def granted_scopes() -> Response:
+    """GET /application/v6/scopes: 1 is granted, 2 is not."""
+    world = current_platform().world
+    with world.lock:
+        granted = world.console.granted
+        items = [
+            {"scope_name": name, "grant_status": 1 if name in granted else 2}
+            for name in sorted(SCOPES | granted)
+        ]
+    return done({"scopes": items})
+
+
+def online_connections() -> Response:
+    """GET /event/v1/connection"""
+    world = current_platform().world
+    with world.lock:
+        return done({"online_instance_cnt": world.console.connections})
 
 
 def get_chat(chat_id: str) -> Response:

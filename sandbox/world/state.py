@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sandbox.config import SandboxConfig
+from sandbox.world.app_console import AppConsole
 from sandbox.world.entities import (
     BOT,
     P2P,
@@ -63,6 +64,7 @@ class World:
         self.switches = Switches(
             all_group_messages=config.all_group_messages, rate_limits=config.rate_limits
         )
+        self.console = AppConsole()
         self.people: dict[str, Person] = {}
         self.chats: dict[str, Chat] = {}
         self.messages: dict[str, Message] = {}

@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,21 +22,20 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
+from bot.languages import Language, Sentence
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, SettingsError
 from bot.starting import look_at_names, say
 from memory.errors import StoreError
+from scripts.operating.arguments import FINDINGS as FINDINGS
+from scripts.operating.arguments import language
+from scripts.operating.arguments import parser as parser
 from scripts.operating.desk import since
+from scripts.operating.people import NotKnown
+from scripts.operating.words import WORDS
 
-FINDINGS = 1
 T = TypeVar("T")
-
-
-def parser(name: str, description: str | None) -> argparse.ArgumentParser:
-    """An argument parser whose --help is the module's docstring, examples and all."""
-    return argparse.ArgumentParser(
-        prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+_ID = re.compile(r"\b(o[cumn]_|omt_|cli_|note_)([0-9A-Za-z]{6})[0-9A-Za-z_-]{4,}")
 
 
 def moment(text: str) -> str:
@@ -50,19 +50,20 @@ def moment(text: str) -> str:
 
 
 def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Namespace) -> int:
-    """The exit status: of `work`, or 2 with one sentence when it cannot be done as configured.
-
-    What the code below logs goes to standard error, from warnings on.
-    """
+    """The exit status: of `work`, or 2 with one sentence when it cannot be done as configured."""
     os.umask(0o077)
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    quiet()
     say(look_at_names())
     try:
         return asyncio.run(work(given))  # type: ignore[arg-type]
-    except (SettingsError, QueueUnavailable, StoreError) as exc:
+    except NotKnown as exc:
+        print(exc.sentence.said(language(getattr(given, "lang", None))), file=sys.stderr)
+        return FINDINGS
+    except SettingsError as exc:
+        chinese = language(getattr(given, "lang", None)) == "zh"
+        print(exc.zh if chinese else exc, file=sys.stderr)
+        return EXIT_STATUS
+    except (QueueUnavailable, StoreError) as exc:
         print(f"{exc}", file=sys.stderr)
         return EXIT_STATUS
     except BrokenPipeError:
@@ -70,11 +71,21 @@ def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Na
         return 0
 
 
-class Screen:
-    """Standard output. On a terminal Rich draws; elsewhere columns are separated by tabs."""
+def quiet() -> None:
+    """What the code below logs goes to standard error, from warnings on."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
 
-    def __init__(self) -> None:
+
+class Screen:
+    """Standard output. On a terminal Rich draws, with ids cut short so that a line fits; elsewhere
+    columns are separated by tabs and ids are whole. `language` is that of titles and columns."""
+
+    def __init__(self, language: Language = "en") -> None:
         self._console = Console()
+        self._language = language
 
     @property
     def is_terminal(self) -> bool:
@@ -83,19 +94,35 @@ class Screen:
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Nothing is printed for a table without rows but its title."""
         cells = [[_plain(cell) for cell in row] for row in rows]
+        title, columns = self.said(title), [self.said(column) for column in columns]
         if self.is_terminal:
-            self._console.print(rich_table(title, columns, cells))
+            short = [[short_ids(cell) for cell in row] for row in cells]
+            self._console.print(rich_table(short_ids(title), columns, short))
             return
         print(f"{title} ({len(cells)})")
         for row in [list(columns), *cells] if cells else []:
             print("\t".join(row))
         print()
 
+    def said(self, words: str) -> str:
+        """A title or the name of a column in the language of this screen."""
+        return WORDS.get(words, words) if self._language == "zh" else words
+
+    def verdict(self, name: str, words: Sentence, *, good: bool) -> None:
+        """A line that is read first: what was looked at, and how it is."""
+        label = f"{self.said(name)}: {words.said(self._language)}"
+        self.say(label, style="bold green" if good else "bold red")
+
     def say(self, text: str, *, style: str = "") -> None:
         if self.is_terminal:
             self._console.print(Text(text, style=style))
         else:
             print(text)
+
+
+def short_ids(text: str) -> str:
+    """`ou_4f2a9c…` for an id of Feishu's, and a conversation without its first word."""
+    return _ID.sub(lambda found: f"{found[1]}{found[2]}…", text.replace("feishu:oc_", "oc_"))
 
 
 def rich_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -9,6 +9,7 @@ import pytest
 from psycopg import sql
 
 from bot.conversation import MessageRecord
+from bot.doctor.isolation import probe_isolation
 from bot.group.store import ChatConversations
 from bot.queue.inbox import Inbox
 from bot.queue.operations import QueueDepth, QueueOperations
@@ -19,7 +20,6 @@ from memory.kept.operations import Operations
 from memory.rpc import Rpc
 from memory.store import MemoryStore
 from scripts.operating import stored_rows
-from scripts.operating.isolation import probe_isolation
 from tests.support.backends import PostgresBackend, SupabaseBackend
 from tests.support.exchanges import exchange
 from tests.support.people import Group

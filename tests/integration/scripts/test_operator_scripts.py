@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,11 +20,14 @@ from typing import Any
 
 import psycopg
 import pytest
+from rich.cells import cell_len
 
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
 from bot.queue.inbox import Inbox
 from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.kept.people import PeopleStore, Sighting
+from memory.scope import memory_context
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange
 from tests.support.lite import SupabaseLite
@@ -37,12 +46,22 @@ def environment(database_url: str, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-async def memory(database_url: str) -> AsyncIterator[MemoryStore]:
+async def rpc(database_url: str) -> AsyncIterator[PostgresRpc]:
     pool = connection_pool(database_url, size=2)
     await pool.open()
-    store = MemoryStore(PostgresRpc(pool))
-    yield store
-    await store.close()
+    rpc = PostgresRpc(pool)
+    yield rpc
+    await rpc.close()
+
+
+@pytest.fixture
+def memory(rpc: PostgresRpc) -> MemoryStore:
+    return MemoryStore(rpc)
+
+
+@pytest.fixture
+def people(rpc: PostgresRpc) -> PeopleStore:
+    return PeopleStore(rpc)
 
 
 @pytest.fixture
@@ -80,14 +99,24 @@ def _log_line(event: str, **fields: Any) -> str:
     return json.dumps({"event": event, "timestamp": datetime.now(UTC).isoformat(), **fields})
 
 
-@pytest.mark.parametrize("script", ["check_memory", "decisions", "memory", "monitor"])
-def test_help_has_examples_and_the_script_is_a_link(
+@pytest.mark.parametrize(
+    "script",
+    ["bot", "check_memory", "decisions", "doctor", "memory", "migrate", "monitor", "setup"],
+)
+def test_help_has_examples_fits_80_columns_and_the_script_is_a_link(
     environment: dict[str, str], script: str
 ) -> None:
-    done = _run(environment, script, "--help")
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", f"scripts.{script}", "--help"],
+        cwd=ROOT, env=environment | {"COLUMNS": "80"}, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
 
     assert done.returncode == 0
     assert f"scripts/{script} " in done.stdout
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
+    for heavy in ("openai", "lark_oapi", "supabase"):
+        assert f" {heavy}\n" not in done.stderr, heavy
     assert (ROOT / "scripts" / script).readlink() == Path("_python")
 
 
@@ -266,8 +295,6 @@ async def test_memory_gets_sets_and_clears(
         (["clear", "--person", "ou_x", "--conversation", "oc_x"], "is no conversation"),
         (["export", "--conversation", "feishu:oc_x:main"], "about one person"),
         (["summarise", "--person", "ou_x"], "give --conversation"),
-        (["summarise", "--person", "ou_x", "--conversation", "feishu:o:main"], "nothing to fold"),
-        (["forget", "--person", "ou_x"], "add --yes"),
     ],
 )
 def test_memory_says_what_is_missing(
@@ -278,6 +305,124 @@ def test_memory_says_what_is_missing(
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+async def test_memory_says_what_it_would_do_and_what_it_cannot(
+    environment: dict[str, str], memory: MemoryStore, group: Group
+) -> None:
+    alice = group.turn("alice")
+    await exchange(memory, alice, "Tea?", "Yes.")
+    person = ["--person", alice.user_id]
+
+    unasked = _run(environment, "memory", "forget", *person)
+    short = _run(environment, "memory", "summarise", *person, "--conversation",
+                 alice.conversation_id)  # fmt: skip
+
+    assert (unasked.returncode, "add --yes" in unasked.stderr) == (2, True)
+    assert (short.returncode, "nothing to fold" in short.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["memory", "get"], ["memory", "clear"], ["memory", "export"], ["memory", "forget", "--yes"],
+        ["memory", "set", "{}"], ["check_memory"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_an_unknown_person_is_named_and_no_success(
+    environment: dict[str, str], arguments: list[str]
+) -> None:
+    en = _run(environment, *arguments, "--person", "ou_nobody", "--lang", "en")
+    zh = _run(environment, *arguments, "--person", "Nobody", "--lang", "zh")
+
+    assert (en.returncode, en.stdout) == (1, "")
+    assert en.stderr.startswith("nothing is stored about 'ou_nobody': scripts/check_memory lists")
+    assert (zh.returncode, "没有关于 'Nobody' 的任何内容" in zh.stderr) == (1, True)
+
+
+async def test_a_person_is_found_by_name_and_by_the_beginning_of_the_id(
+    environment: dict[str, str], memory: MemoryStore, people: PeopleStore
+) -> None:
+    alice, other = "ou_4f2a9c00000000000000000000000001", "ou_4f2a9c11111111111111111111111111"
+    for open_id, name in ((alice, "Alice"), (other, "陈晨")):
+        context = memory_context(
+            chat_id="oc_1", root="main", subject=open_id, actor=open_id, tenant_key="t"
+        )
+        await exchange(memory, context, f"{name}?", "Yes.")
+        await people.remember([Sighting("t", open_id, name, 5000)])
+
+    by_name = _json(_run(environment, "memory", "get", "--person", "陈晨", "--json"))
+    beginning = _run(environment, "memory", "get", "--person", "ou_4f2a9c0…", "--lang", "en")
+    several = _run(environment, "memory", "get", "--person", "ou_4f2a9c…")
+
+    assert by_name["rows"]["agent_messages"] == 2
+    assert beginning.stdout.startswith("memory: ")
+    assert "rows of Alice" in beginning.stdout.splitlines()[0]
+    assert "\t0" not in beginning.stdout
+    assert several.returncode == 1
+    assert "2 people are meant" in several.stderr
+
+
+async def test_on_a_terminal_the_verdict_comes_first_and_everything_fits_80_columns(
+    environment: dict[str, str],
+    memory: MemoryStore,
+    people: PeopleStore,
+    connection: psycopg.Connection,
+) -> None:
+    person, chat = "ou_4f2a9c00000000000000000000000001", f"oc_{'b' * 32}"
+    context = memory_context(
+        chat_id=chat, root=f"om_{'c' * 32}", subject=person, actor=person, tenant_key="t"
+    )
+    await exchange(memory, context, "Tea?", "Yes.")
+    await people.remember([Sighting("t", person, "Alice", 5000)])
+    connection.execute(
+        "insert into public.agent_decisions (message_id, chat_id, actor_id, respond, reason, tier)"
+        " values (%s, %s, %s, true, 'mentioned', 'explicit')",
+        (f"om_{'d' * 32}", chat, person),
+    )
+    shown = {
+        (script, lang): _on_a_terminal(environment, script, *more, "--lang", lang)
+        for script, *more in (
+            ("check_memory", "--messages"), ("decisions",), ("memory", "get", "--person", "Alice"),
+        )
+        for lang in ("en", "zh")
+    }  # fmt: skip
+
+    for (script, lang), lines in shown.items():
+        assert max(map(cell_len, lines)) <= 80, (script, lang, max(lines, key=cell_len))
+    first = {key: lines[:2] for key, lines in shown.items()}
+    assert first["check_memory", "en"] == [
+        "isolation: held", "memory: nothing found that is not as it must be",
+    ]  # fmt: skip
+    assert first["check_memory", "zh"] == ["隔离: 有效", "记忆: 没有发现问题"]
+    assert first["decisions", "en"][0] == "decisions: 1 answered, 0 silent"
+    assert first["memory", "zh"][0].startswith("记忆: Alice 的 ")
+    listed = "\n".join(shown["check_memory", "en"])
+    assert "oc_bbbbbb…" in listed
+    assert "Alice" in listed
+    assert person not in listed
+
+
+def _on_a_terminal(environment: Mapping[str, str], script: str, *arguments: str) -> list[str]:
+    """What it shows on a terminal of 80 columns, without colours."""
+    screen, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
+    bare = {name: value for name, value in environment.items() if name != "COLUMNS"}
+    done = subprocess.Popen(
+        [sys.executable, "-m", f"scripts.{script}", *arguments], cwd=ROOT, stdout=side,
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**bare, "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(side)
+    raw = b""
+    with contextlib.suppress(OSError):  # Linux: the other side has closed
+        while piece := os.read(screen, 65536):
+            raw += piece
+    _, errors = done.communicate(timeout=30)
+    os.close(screen)
+    assert done.returncode == 0, errors.decode()
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", raw.decode("utf-8"))
+    return [line.rstrip() for line in text.replace("\r", "").splitlines()]
 
 
 async def test_memory_exports_and_forgets_a_person_with_what_waits_in_the_queue(

@@ -179,3 +179,65 @@ def test_missing_migrations_make_it_unready_and_are_named(
 
     assert not found.ready
     assert found.checks["database"] == "the database lacks 0001_a.sql: run scripts/migrate"
+
+
+MODEL = "https://model.example/v1/chat/completions"
+
+
+def _with_model(checks: Checks, **more: str) -> None:
+    given = {"openai_api_key": "key", "openai_base_url": "https://model.example/v1", **more}
+    checks.settings = checks.settings.model_copy(update=given)
+
+
+def test_a_wrong_model_key_makes_it_unready_and_is_not_asked_about_at_every_look(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, json=[])
+    asked = web.post(MODEL, status=401, json={"error": {"message": "Incorrect API key"}})
+    _with_model(checks)
+    moments = iter([0.0, 29.0, 31.0])
+    found = []
+    for moment in moments:
+        checks.clock = lambda moment=moment: moment  # type: ignore[misc]
+        found.append(checks.run())
+
+    assert [(one.ready, one.degraded) for one in found] == [(False, ())] * 3
+    assert "OPENAI_API_KEY is a wrong key (401)" in found[0].checks["model"]
+    assert asked.call_count == 2
+
+
+def test_a_model_that_works_is_asked_every_ten_minutes(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, json=[])
+    asked = web.post(MODEL, json={"choices": []})
+    _with_model(checks)
+    for moment in (0.0, 599.0, 601.0):
+        checks.clock = lambda moment=moment: moment  # type: ignore[misc]
+        assert checks.run().ready
+
+    assert asked.call_count == 2
+
+
+def test_a_model_that_is_busy_degrades_and_so_does_one_with_another_behind_it(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, json=[])
+    web.post(MODEL, status=429, json={})
+    _with_model(checks)
+    assert (checks.run().ready, checks.run().degraded) == (True, ("model",))
+
+    web.replace(responses.POST, MODEL, status=404, json={})
+    web.add(responses.POST, MODEL, json={"choices": []})
+    _with_model(checks, openai_fallback_model="second")
+    checks.clock = lambda: 1e9
+    assert (checks.run().ready, checks.run().degraded) == (True, ("model",))
+
+
+def test_a_wrong_secret_is_said_although_feishu_answers_400(
+    checks: Checks, web: responses.RequestsMock
+) -> None:
+    web.post(LIST, json=[])
+    web.replace(responses.POST, TOKEN, status=400, json={"code": 10015, "msg": "wrong secret"})
+
+    assert "FEISHU_APP_SECRET is wrong (code 10015)" in checks.run().checks["feishu"]

@@ -1,0 +1,228 @@
+"""The one list of what a Feishu app must be granted: scopes, events, callbacks. Pure.
+
+Set-up asks for it, the doctor compares it with what is there, and a test holds the README in step.
+Sources: the pages of the APIs and events on open.feishu.cn (“Required scopes”), “Query tenant
+authorization status”, “Create an app in one click”.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+from bot.languages import Sentence
+
+# required: nothing goes without; wanted: people miss something; optional: an admin may decline it.
+Level = Literal["required", "wanted", "optional"]
+Kind = Literal["event", "callback"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """`purpose` is what the bot does with it, and what people miss without it."""
+
+    name: str
+    level: Level
+    purpose: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """An event, or a callback: the console has a tab for each."""
+
+    name: str
+    kind: Kind
+    level: Level
+    purpose: Sentence
+
+
+SCOPES: tuple[Scope, ...] = (
+    Scope(
+        "im:message.p2p_msg:readonly",
+        "required",
+        Sentence("messages to the bot in p2p chats", "接收单聊中发给机器人的消息"),
+    ),
+    Scope(
+        "im:message.group_at_msg:readonly",
+        "required",
+        Sentence("mentions of the bot in groups", "接收群聊中 @机器人 的消息"),
+    ),
+    Scope("im:message:send_as_bot", "required", Sentence("sending and replying", "发送和回复消息")),
+    Scope(
+        "im:message:readonly", "required", Sentence("reading quoted messages", "读取被引用的消息")
+    ),
+    Scope(
+        "contact:user.basic_profile:readonly",
+        "wanted",
+        Sentence("names of people", "显示成员的姓名"),
+    ),
+    Scope("cardkit:card:write", "wanted", Sentence("streaming cards", "流式卡片")),
+    Scope(
+        "im:message.reactions:write_only",
+        "wanted",
+        Sentence("the “working” reaction", "“处理中”表情回复"),
+    ),
+    Scope(
+        "im:message.reactions:read",
+        "wanted",
+        Sentence("noticing reactions to its answers", "感知对回答的表情回复"),
+    ),
+    Scope(
+        "im:chat:readonly",
+        "wanted",
+        Sentence("names and changes of groups", "群组的名称和变更"),
+    ),
+    Scope(
+        "im:chat.members:read",
+        "wanted",
+        Sentence("who is a member of a group", "群成员名单"),
+    ),
+    Scope(
+        "im:chat.members:bot_access",
+        "wanted",
+        Sentence("being added to and removed from groups", "机器人进群、退群"),
+    ),
+    Scope(
+        "im:chat.access_event.bot_p2p_chat:read",
+        "wanted",
+        Sentence("greeting who opens the p2p chat", "用户打开单聊时打招呼"),
+    ),
+    Scope(
+        "im:resource",
+        "wanted",
+        Sentence("pictures and files in messages", "消息中的图片和文件"),
+    ),
+    Scope(
+        "im:message.group_msg",
+        "optional",
+        Sentence(
+            "following discussions without a mention (needs review)",
+            "不被 @ 也能跟进群内讨论（需审核）",
+        ),
+    ),
+    Scope(
+        "im:message.group_at_msg.include_bot:readonly",
+        "optional",
+        Sentence("answering other bots that mention it", "回复 @它 的其他机器人"),
+    ),
+)
+
+SUBSCRIPTIONS: tuple[Subscription, ...] = (
+    Subscription(
+        "im.message.receive_v1", "event", "required", Sentence("Message received", "接收消息")
+    ),
+    Subscription(
+        "im.message.recalled_v1", "event", "wanted", Sentence("Message recalled", "撤回消息")
+    ),
+    Subscription(
+        "im.message.reaction.created_v1",
+        "event",
+        "wanted",
+        Sentence("Reaction added to message", "新增消息表情回复"),
+    ),
+    Subscription(
+        "im.message.reaction.deleted_v1",
+        "event",
+        "wanted",
+        Sentence("Reaction deleted from message", "删除消息表情回复"),
+    ),
+    Subscription(
+        "im.chat.member.bot.added_v1",
+        "event",
+        "wanted",
+        Sentence("Bot added to group", "机器人进群"),
+    ),
+    Subscription(
+        "im.chat.member.bot.deleted_v1",
+        "event",
+        "wanted",
+        Sentence("Bot removed from group", "机器人被移出群"),
+    ),
+    Subscription(
+        "im.chat.member.user.added_v1",
+        "event",
+        "wanted",
+        Sentence("User added to group", "用户进群"),
+    ),
+    Subscription(
+        "im.chat.member.user.deleted_v1",
+        "event",
+        "wanted",
+        Sentence("User removed from group", "用户出群"),
+    ),
+    Subscription(
+        "im.chat.member.user.withdrawn_v1",
+        "event",
+        "wanted",
+        Sentence("Adding user to group cancelled", "撤销拉用户进群"),
+    ),
+    Subscription(
+        "im.chat.access_event.bot_p2p_chat_entered_v1",
+        "event",
+        "wanted",
+        Sentence("User enters the chat with the bot", "用户进入与机器人的会话"),
+    ),
+    Subscription(
+        "im.chat.updated_v1",
+        "event",
+        "wanted",
+        Sentence("Group settings changed", "群配置修改"),
+    ),
+    Subscription("im.chat.disbanded_v1", "event", "wanted", Sentence("Group disbanded", "群解散")),
+    Subscription(
+        "card.action.trigger",
+        "callback",
+        "required",
+        Sentence("Card action", "卡片回传交互"),
+    ),
+)
+
+MESSAGE = SUBSCRIPTIONS[0]
+CLICK = SUBSCRIPTIONS[-1]
+
+
+def scope_names(*, optional: bool = True) -> list[str]:
+    """The names, with those that an admin may decline unless told otherwise."""
+    return [scope.name for scope in SCOPES if optional or scope.level != "optional"]
+
+
+def names(kind: Kind) -> list[str]:
+    """The events, or the callbacks."""
+    return [one.name for one in SUBSCRIPTIONS if one.kind == kind]
+
+
+def missing_scopes(granted: Collection[str]) -> list[Scope]:
+    """What is not granted, in the order of the list."""
+    return [scope for scope in SCOPES if scope.name not in granted]
+
+
+def addons(*, optional: bool = True) -> dict[str, Any]:
+    """What `register_app` asks for. Without the platform's preset, which is far more than needed
+    (source: Feishu, “Create an app in one click”: addons.preset)."""
+    return {
+        "preset": False,
+        "scopes": {"tenant": scope_names(optional=optional)},
+        "events": {"items": {"tenant": names("event")}},
+        "callbacks": {"items": names("callback")},
+    }
+
+
+def scopes_json(*, optional: bool = True) -> str:
+    """What the console takes under Permissions & Scopes, Batch import."""
+    return json.dumps({"scopes": {"tenant": scope_names(optional=optional), "user": []}}, indent=2)
+
+
+def console_url(domain: str, app_id: str, page: str = "") -> str:
+    """A page of the app in the developer console; "" is its first. `page` such as `auth`, `event`,
+    `bot`, `version`, `baseinfo`."""
+    return f"{domain}/app/{app_id}" + (f"/{page}" if page else "")
+
+
+def request_url(domain: str, app_id: str, scopes: Iterable[str]) -> str:
+    """The page that requests these scopes for the app. The form is that of Feishu's own refusals
+    (error 99991672)."""
+    asked = {"q": ",".join(scopes), "op_from": "openapi", "token_type": "tenant"}
+    return f"{console_url(domain, app_id, 'auth')}?{urlencode(asked, safe=':,')}"

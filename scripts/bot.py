@@ -1,0 +1,121 @@
+"""One command for everything: runs one of the scripts beside it.
+
+What can be run is found, not listed: each script with a `main()` and a description. A name may be
+cut as long as only one begins so.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import pkgutil
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import scripts
+
+_WIDTH = 80
+_USAGE = """usage: bot COMMAND [OPTION …]
+
+Runs the bot, sets it up, looks after it. bot COMMAND --help says more.
+"""
+_LATER = """
+Examples:
+  scripts/bot setup                 connect a Feishu app by a scan
+  scripts/bot start                 run it
+  scripts/bot doctor --lang zh      what is wrong, in one sentence each
+"""
+_EXIT_STATUS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A name, the module whose `main` it runs, and its first sentence."""
+
+    name: str
+    module: str
+    summary: str
+
+
+# Programs of other packages that belong to the same command.
+_PROGRAMS = {"start": "bot.supervision.__main__", "sandbox": "sandbox.__main__"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status of the command; 2 when there is none of that name."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] in ("-h", "--help", "help"):
+        sys.stdout.write(help_text(commands()))
+        return 0 if given else _EXIT_STATUS
+    name, *rest = given
+    known = commands()
+    found = matching(name, known)
+    if len(found) != 1:
+        sys.stderr.write(_unknown(name, found, known))
+        return _EXIT_STATUS
+    if found[0].name == "start" and {"-h", "--help"} & {*rest}:
+        sys.stdout.write(f"usage: bot start [GUNICORN ARGUMENTS]\n\n{found[0].summary}\n")
+        return 0
+    run = _main_of(found[0])
+    sys.argv = [found[0].name, *rest]
+    return run()
+
+
+def commands() -> list[Command]:
+    """Everything that can be run, without importing it."""
+    names = [one.name for one in pkgutil.iter_modules(scripts.__path__) if not one.ispkg]
+    modules = {name.replace("_", "-"): f"scripts.{name}" for name in names} | _PROGRAMS
+    modules.pop("bot")
+    found = [(name, module, _summary(module)) for name, module in sorted(modules.items())]
+    return [Command(name, module, summary) for name, module, summary in found if summary]
+
+
+def matching(name: str, known: Sequence[Command]) -> list[Command]:
+    """The command of that name, or those whose names begin so."""
+    wanted = name.replace("_", "-")
+    exact = [one for one in known if one.name == wanted]
+    return exact or [one for one in known if one.name.startswith(wanted)]
+
+
+def help_text(known: Sequence[Command]) -> str:
+    """The list of commands, within 80 columns."""
+    wide = max(len(one.name) for one in known) + 4
+    lines = []
+    for one in known:
+        body = textwrap.wrap(one.summary, _WIDTH - wide)
+        lines.append(f"  {one.name:<{wide - 2}}{body[0]}")
+        lines += [" " * wide + line for line in body[1:]]
+    return "\n".join([_USAGE, "Commands:", *lines, _LATER])
+
+
+def _unknown(name: str, found: Sequence[Command], known: Sequence[Command]) -> str:
+    if found:
+        return f"bot: {name} is cut too short: {', '.join(one.name for one in found)}\n"
+    near = difflib.get_close_matches(name, [one.name for one in known], n=1)
+    hint = f" Was {near[0]} meant?" if near else ""
+    return f"bot: there is no command {name!r}.{hint} bot --help lists them.\n"
+
+
+def _main_of(command: Command) -> Callable[[], int]:
+    module = importlib.import_module(command.module)
+    if command.name == "start":
+        return lambda: int(module.main(sys.argv[1:]))
+    return lambda: int(module.main() or 0)
+
+
+def _summary(module: str) -> str:
+    """The first sentence of its description; "" for what cannot be run."""
+    spec = find_spec(module)
+    source = getattr(spec.loader, "get_source", None) if spec else None
+    tree = ast.parse(source(module) if source else "")
+    runs = any(isinstance(one, ast.FunctionDef) and one.name == "main" for one in tree.body)
+    text = " ".join((ast.get_docstring(tree) or "").partition("\n\n")[0].split())
+    return text.partition(". ")[0].rstrip(".") + "." if runs and text else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

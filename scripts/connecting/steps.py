@@ -1,0 +1,248 @@
+"""Set-up from the beginning to the doctor: app, `.env`, model, first events."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from bot.connections import NotConfigured, database_url
+from bot.doctor import feishu
+from bot.doctor.asking import Silent
+from bot.doctor.examination import Wishes, examine
+from bot.doctor.result import Check, findings
+from bot.languages import Sentence
+from bot.queue.inbox import Inbox, QueueUnavailable
+from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from scripts.connecting import by_hand, choosing_model, env_file, listening, registering
+from scripts.connecting.choosing_model import Choice
+from scripts.connecting.registering import App, NotRegistered
+from scripts.connecting.talk import Talk, Unanswered
+from scripts.operating import checklist
+from scripts.operating.arguments import FINDINGS, language
+from scripts.operating.console import quiet
+
+ENV = Path(".env")
+_WAIT_S = 600.0
+
+
+class NotWritten(Exception):
+    """`.env` could not be changed; it is as it was."""
+
+    def __init__(self, reason: str) -> None:
+        self.sentence = Sentence(f".env cannot be written ({reason})", f".env 无法写入（{reason}）")
+        super().__init__(self.sentence.en)
+
+
+def run(given: argparse.Namespace) -> int:
+    """The exit status: 0 when the bot can be started, 1 when something is to be fixed first."""
+    quiet()
+    talk = Talk(language(given.lang), asks=not given.yes)
+    try:
+        return _run(talk, given)
+    except (Unanswered, NotRegistered, NotWritten, Silent) as exc:
+        print(f"setup: {exc.sentence.said(talk.language)}", file=sys.stderr)
+        return EXIT_STATUS if isinstance(exc, Unanswered) else FINDINGS
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return FINDINGS
+
+
+def _run(talk: Talk, given: argparse.Namespace) -> int:
+    kept = _kept()
+    talk.title(_APP)
+    app, is_new = _app(talk, given, kept)
+    if found := _refused(app):
+        talk.check(found)
+        return FINDINGS
+    if is_new:
+        _write(talk, _variables(app, kept))
+    talk.title(_MODEL)
+    before = Choice(*(kept.get(name, "") for name in Choice().variables()))
+    choice, found = choosing_model.choose(
+        talk, Choice(given.api_key, given.base_url, given.model), before
+    )
+    if choice is not None:
+        _write(talk, choice.variables())
+    if found.state == "ok" or choice is None:
+        talk.check(found)
+    return _first_events(talk, given, app, kept, is_new=is_new)
+
+
+def _app(talk: Talk, given: argparse.Namespace, kept: Mapping[str, str]) -> tuple[App, bool]:
+    """The app, and whether it has to be written down. Raises `Unanswered`, `NotRegistered`."""
+    domain = given.domain or (registering.LARK if given.lark else "")
+    if given.app_id:
+        secret = given.app_secret or talk.secret(_SECRET, option="--app-secret")
+        return App(given.app_id, secret, domain), True
+    known = App(
+        kept.get("FEISHU_APP_ID", ""),
+        kept.get("FEISHU_APP_SECRET", ""),
+        domain or kept.get("FEISHU_DOMAIN", ""),
+    )
+    if known.app_id and known.app_secret and not given.new and _keeps(talk, known):
+        return _extended(talk, given, known), False
+    if given.by_hand:
+        return by_hand.credentials(talk, domain=domain, optional=given.optional), True
+    app = registering.register(
+        talk, accounts=given.accounts, optional=given.optional, folder=_folder(kept)
+    )
+    talk.say(Sentence(f"Created: {app.app_id}", f"已创建：{app.app_id}"), indent="  ✓ ")
+    return (app if not domain else App(app.app_id, app.app_secret, domain, app.open_id)), True
+
+
+def _keeps(talk: Talk, known: App) -> bool:
+    name = known.app_id
+    if _refused(known):
+        talk.say(Sentence(f"Feishu refuses {name} of .env.", f"飞书拒绝 .env 中的 {name}。"))
+        return False
+    return talk.confirmed(Sentence(f"Keep the app {name} of .env?", f"保留 .env 中的应用 {name}？"))
+
+
+def _extended(talk: Talk, given: argparse.Namespace, known: App) -> App:
+    """A known app lacks scopes that came later: a scan grants them, if somebody wants to."""
+    _, opened = feishu.credentials(_settings(known))
+    lines = feishu.scopes(opened) if opened else []
+    missing = [line for line in lines if line.state in ("warn", "fail")]
+    for line in missing:
+        talk.check(line)
+    if missing and talk.asks and talk.confirmed(_GRANT):
+        registering.register(
+            talk, accounts=given.accounts, optional=given.optional, folder=_folder({}),
+            app_id=known.app_id,
+        )  # fmt: skip
+    return known
+
+
+def _first_events(
+    talk: Talk, given: argparse.Namespace, app: App, kept: Mapping[str, str], *, is_new: bool
+) -> int:
+    """The test message, the ticks, and the doctor at the end."""
+    talk.title(_EVENTS)
+    wait_s = given.wait if given.wait is not None else (_WAIT_S if talk.asks else 0.0)
+    if not is_new and kept.get("FEISHU_TRANSPORT", "webhook") != "websocket":
+        talk.say(_BY_WEBHOOK)
+        wait_s = 0
+    elif online := _online(app):
+        talk.say(_connected(online))
+        wait_s = 0
+    checks: list[Check] = []
+
+    def examined(kinds: frozenset[str]) -> None:
+        _note(kinds)
+        checks.extend(examine(Wishes(running=False)))
+
+    heard = asyncio.run(
+        listening.listen(
+            talk,
+            app,
+            wait_s=wait_s,
+            before=lambda: by_hand.subscribe(talk, app) if given.by_hand else None,
+            after=examined,
+        )
+    )
+    if heard.failure:
+        talk.say(_not_open(heard.failure), indent="  ✗ ")
+    print()
+    checklist.show(checks, talk.language)
+    broken = [check for check in findings(checks) if check.state == "fail"]
+    if not broken:
+        talk.title(_START)
+    return FINDINGS if broken or heard.failure else 0
+
+
+def _note(kinds: frozenset[str]) -> None:
+    """What arrived here has arrived; the embedded database is made for it."""
+    try:
+        settings = load()
+        inbox = Inbox(database_url(settings))
+    except (SettingsError, NotConfigured):
+        return
+    try:
+        for kind in sorted(kinds):
+            inbox.note_arrival(kind)
+    except QueueUnavailable:
+        pass  # the doctor says what is wrong with the database
+    finally:
+        inbox.close()
+
+
+def _online(app: App) -> int:
+    _, opened = feishu.credentials(_settings(app))
+    return feishu.online(opened) or 0 if opened else 0
+
+
+def _refused(app: App) -> Check | None:
+    """What Feishu has against the credentials."""
+    check, opened = feishu.credentials(_settings(app))
+    return None if opened else check
+
+
+def _settings(app: App) -> Settings:
+    return Settings.model_construct(
+        feishu_app_id=app.app_id, feishu_app_secret=app.app_secret, feishu_domain=app.domain
+    )
+
+
+def _variables(app: App, kept: Mapping[str, str]) -> dict[str, str]:
+    """A new app gets the long connection, which needs neither a public address nor keys."""
+    found = {"FEISHU_APP_ID": app.app_id, "FEISHU_APP_SECRET": app.app_secret}
+    if app.domain or kept.get("FEISHU_DOMAIN"):
+        found["FEISHU_DOMAIN"] = app.domain
+    return found | {"FEISHU_TRANSPORT": "websocket"}
+
+
+def _write(talk: Talk, values: Mapping[str, str]) -> None:
+    try:
+        env_file.write(ENV, values)
+    except (OSError, ValueError) as exc:
+        raise NotWritten(getattr(exc, "strerror", None) or str(exc)) from exc
+    listed = ", ".join(values)
+    talk.say(Sentence(f"written to .env: {listed}", f"已写入 .env：{listed}"), indent="  ✓ ")
+    for name, value in values.items():
+        if os.environ.get(name, value) != value:
+            talk.say(_overruled(name), indent="  ! ")
+
+
+def _overruled(name: str) -> Sentence:
+    return Sentence(
+        f"{name} is set in the environment to something else, which counts.",
+        f"环境变量里的 {name} 是另一个值，以它为准。",
+    )
+
+
+def _kept() -> dict[str, str]:
+    """What `.env` says; the environment is not written down."""
+    return {name: value or "" for name, value in dotenv_values(ENV).items()}
+
+
+def _folder(kept: Mapping[str, str]) -> Path:
+    return Path(os.environ.get("DATA_DIR") or kept.get("DATA_DIR") or "data")
+
+
+def _connected(online: int) -> Sentence:
+    return Sentence(
+        f"{online} processes of this app are connected already: what comes goes to them.",
+        f"本应用已有 {online} 个进程在线：消息会发给它们。",
+    )
+
+
+def _not_open(reason: str) -> Sentence:
+    return Sentence(f"the long connection does not open: {reason}", f"长连接没有打开：{reason}")
+
+
+_APP = Sentence("1. The Feishu app", "1. 飞书应用")
+_MODEL = Sentence("2. The model", "2. 模型")
+_EVENTS = Sentence("3. The first message", "3. 第一条消息")
+_START = Sentence("Ready. Start it with: scripts/start", "就绪。启动：scripts/start")
+_SECRET = Sentence("App Secret", "App Secret")
+_GRANT = Sentence("Scan a code that grants them?", "扫码开通这些权限？")
+_BY_WEBHOOK = Sentence(
+    "Events come by webhook: start the bot, then scripts/doctor tries its address.",
+    "事件通过 webhook 推送：请启动机器人，再用 scripts/doctor 检查地址。",
+)

@@ -1,0 +1,93 @@
+"""How set-up talks: in one language, to a terminal or to a pipe, asking only where it may."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+from bot.doctor.result import Check
+from bot.languages import Language, Sentence
+from scripts.operating.checklist import WIDTH, show_line, wrapped
+from scripts.operating.console import Screen
+
+
+class Unanswered(Exception):
+    """A question that nobody answers: with --yes, or at the end of what was piped in."""
+
+    def __init__(self, option: str) -> None:
+        self.sentence = Sentence(
+            f"nobody answers: give {option}, or run it in a terminal",
+            f"没有人回答：请提供 {option}，或在终端中运行",
+        )
+        super().__init__(self.sentence.en)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """`asks`: whether somebody can answer. All output is flushed at once, for people wait on it."""
+
+    language: Language
+    asks: bool
+
+    def say(self, sentence: Sentence, *, indent: str = "") -> None:
+        for line in wrapped(sentence.said(self.language), WIDTH - cell_len(indent)):
+            print(f"{indent}{line}")
+        sys.stdout.flush()
+
+    def title(self, sentence: Sentence) -> None:
+        print()
+        Screen().say(sentence.said(self.language), style="bold")
+        sys.stdout.flush()
+
+    def raw(self, text: str) -> None:
+        """Something to be copied, as it is."""
+        print(text, flush=True)
+
+    def check(self, check: Check) -> None:
+        show_line(Screen(), check, self.language)
+
+    def ask(self, question: Sentence, *, option: str, default: str = "") -> str:
+        """A line, stripped. Raises `Unanswered` when there is nobody, and no default."""
+        if not self.asks:
+            return _or_raise(default, option)
+        hint = f" [{default}]" if default else ""
+        print(f"{question.said(self.language)}{hint}: ", end="", flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            print()
+            raise Unanswered(option)
+        return line.strip() or default
+
+    def secret(self, question: Sentence, *, option: str) -> str:
+        """Like `ask`, unseen on a terminal."""
+        if self.asks and sys.stdin.isatty():
+            return getpass.getpass(f"{question.said(self.language)}: ").strip()
+        return self.ask(question, option=option)
+
+    def confirmed(self, question: Sentence, *, default: bool = True) -> bool:
+        """With nobody to ask, the default."""
+        if not self.asks:
+            return default
+        marks = "Y/n" if default else "y/N"
+        answer = self.ask(Sentence(f"{question.en} [{marks}]", f"{question.zh} [{marks}]"),
+                          option="--yes", default="y" if default else "n")  # fmt: skip
+        return answer.lower() in ("y", "yes", "是", "好")
+
+    def chosen(self, question: Sentence, choices: Sequence[Sentence], *, option: str) -> int:
+        """The number of a choice, counted from 0; the first is the default."""
+        for number, choice in enumerate(choices, 1):
+            self.say(Sentence(f"{number}  {choice.en}", f"{number}  {choice.zh}"), indent="  ")
+        while True:
+            answer = self.ask(question, option=option, default="1")
+            if answer.isdecimal() and 1 <= int(answer) <= len(choices):
+                return int(answer) - 1
+
+
+def _or_raise(default: str, option: str) -> str:
+    if not default:
+        raise Unanswered(option)
+    return default

@@ -1,0 +1,56 @@
+"""Looks at everything that can be wrong and says of each in one sentence what to do.
+
+Checked: the settings; Feishu's credentials, bot, scopes, long connections and webhook; events and
+clicks, proved by having arrived; the database, its migrations and the isolation of people;
+Supabase's keys; the models; disk, clock and time zone.
+Status 1 when something is to be done, 2 for wrong use.
+
+Examples:
+  scripts/doctor                              in the language of the terminal
+  scripts/doctor --lang zh
+  scripts/doctor --url https://bot.example.com    tries the webhook from outside
+  scripts/doctor --json | jq '.checks[] | select(.state == "fail")'
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from scripts.operating.arguments import FINDINGS, add_language, language, parser
+
+
+def main() -> int:
+    given = _arguments()
+    from bot.doctor.examination import Wishes, examine  # after --help, which needs none of it
+    from bot.doctor.result import findings, verdict
+    from scripts.operating import checklist
+    from scripts.operating.console import print_json, quiet
+
+    quiet()
+    checks = examine(Wishes(public_url=given.url, probe=not given.no_probe))
+    if given.json:
+        said = verdict(checks)
+        print_json(
+            {
+                "verdict": {"en": said.en, "zh": said.zh},
+                "findings": len(findings(checks)),
+                "checks": [check.as_json() for check in checks],
+            }
+        )
+    else:
+        checklist.show(checks, language(given.lang))
+    return FINDINGS if findings(checks) else 0
+
+
+def _arguments() -> argparse.Namespace:
+    options = parser("doctor", __doc__)
+    options.add_argument("--url", default="", metavar="https://…", help="instead of PUBLIC_URL")
+    options.add_argument("--no-probe", action="store_true", help="write nothing, not even briefly")
+    add_language(options)
+    options.add_argument("--json", action="store_true", help="one JSON document")
+    return options.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

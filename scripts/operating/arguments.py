@@ -1,0 +1,56 @@
+"""How the operators' scripts read their command line; light, so that --help comes at once."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import textwrap
+from collections.abc import Mapping
+from typing import Literal
+
+FINDINGS = 1
+_WIDTH = 80
+_GAP = re.compile(r"(?<=\S) {2,}")
+
+
+def add_language(options: argparse.ArgumentParser) -> None:
+    """For scripts that speak both languages."""
+    options.add_argument("--lang", choices=("en", "zh"), help="language (that of the terminal)")
+
+
+def language(given: str | None, environment: Mapping[str, str] = os.environ) -> Literal["zh", "en"]:
+    """What was asked for, else that of the terminal's locale (POSIX: the first that is set)."""
+    if given:
+        return "zh" if given == "zh" else "en"
+    names = ("LC_ALL", "LC_MESSAGES", "LANG")
+    locale = next((environment[name] for name in names if environment.get(name)), "")
+    return "zh" if locale.lower().startswith("zh") else "en"
+
+
+def parser(name: str, description: str | None) -> argparse.ArgumentParser:
+    """An argument parser whose --help is the module's docstring, examples and all."""
+    return argparse.ArgumentParser(
+        prog=name,
+        description=fitted(description or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def fitted(text: str) -> str:
+    """Paragraphs within 80 columns; an example whose remark does not fit has it below."""
+    paragraphs = []
+    for paragraph in text.strip().split("\n\n"):
+        lines = paragraph.splitlines()
+        prose = [line for line in lines if not line.startswith(" ")]
+        rest = [part for line in lines[len(prose) :] for part in _example(line)]
+        paragraphs.append("\n".join([*textwrap.wrap(" ".join(prose), _WIDTH), *rest]))
+    return "\n\n".join(paragraphs)
+
+
+def _example(line: str) -> list[str]:
+    """A line as it is, or in two: the command, and what it is for."""
+    if len(line) <= _WIDTH:
+        return [line]
+    command, *remark = _GAP.split(line.rstrip(), maxsplit=1)
+    return [command, f"      {remark[0]}"] if remark else [f"      {line.strip()}"]

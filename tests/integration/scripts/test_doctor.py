@@ -1,0 +1,481 @@
+"""The doctor against set-ups that are wrong in one thing each: real HTTP, a real database."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import requests
+from flask import Flask
+from rich.cells import cell_len
+
+from bot import webhook
+from bot.doctor import machine
+from bot.doctor.examination import Wishes, examine
+from bot.doctor.result import Check, findings
+from bot.edge.intake import Intake
+from bot.feishu import manifest
+from bot.queue.arrivals import Arrivals
+from bot.queue.inbox import Inbox
+from bot.settings import Settings
+from memory.text import has_han
+from tests.support.deliveries import Delivery, message_event
+from tests.support.faulty_api import Fault, FaultyApi, faulty_api
+from tests.support.feishu_api import FeishuApi, feishu_api
+from tests.support.processes import ROOT, eventually, free_port
+from tests.support.tenant import APP_ID, APP_SECRET, ENCRYPT_KEY, TOKEN, Tenant, running_tenant
+from tests.support.tenant import serving as serving_app
+
+OURS = tuple(name.upper() for name in Settings.model_fields)
+CHAT = "/v1/chat/completions"
+ANSWER = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
+INFO = {"app_name": "Memo", "open_id": "ou_bot"}
+
+
+@dataclass
+class Setup:
+    """Everything in order; a case then spoils one thing."""
+
+    tenant: Tenant
+    model: FeishuApi
+    edge: str
+    database_url: str
+    folder: Path
+    stack: contextlib.ExitStack
+    environment: dict[str, str] = field(default_factory=dict)
+    wishes: Wishes = field(default_factory=Wishes)
+
+    def __post_init__(self) -> None:
+        self.environment = {
+            "FEISHU_APP_ID": APP_ID,
+            "FEISHU_APP_SECRET": APP_SECRET,
+            "FEISHU_ENCRYPT_KEY": ENCRYPT_KEY,
+            "FEISHU_VERIFICATION_TOKEN": TOKEN,
+            "FEISHU_DOMAIN": self.tenant.url,
+            "PUBLIC_URL": self.edge,
+            "DATABASE_URL": self.database_url,
+            "DATA_DIR": str(self.folder),
+            "OPENAI_API_KEY": "key",
+            "OPENAI_BASE_URL": f"{self.model.url}/v1",
+            "OPENAI_MODEL": "test-model",
+            "TIMEZONE": "Asia/Shanghai",
+        }
+        self.arrived(*(one.name for one in manifest.SUBSCRIPTIONS))
+
+    def sql(self, statement: str) -> None:
+        with psycopg.connect(self.database_url, autocommit=True) as connection:
+            connection.execute(statement)  # type: ignore[call-overload]
+
+    def arrived(self, *kinds: str) -> None:
+        for kind in kinds:
+            self.sql(f"select feishu_bot.note_arrival('{kind}')")
+
+    def model_says(self, status: int, body: Any) -> None:
+        self.model._answers.clear()
+        self.model.answers("POST", CHAT, body, status=status)
+
+    def supabase(self, fault: Fault | None = None) -> FaultyApi:
+        api = self.stack.enter_context(faulty_api(fault=fault or Fault(200, "[]")))
+        self.environment |= {
+            "SUPABASE_URL": api.url,
+            "SUPABASE_PUBLISHABLE_KEY": "sb_publishable_1",
+            "SUPABASE_SECRET_KEY": "sb_secret_1",
+            "SUPABASE_JWT_SECRET": "a-signing-key-of-these-tests-only-0123456789",
+        }
+        self.wishes = Wishes(probe=False)
+        return api
+
+    def examined(self, monkeypatch: pytest.MonkeyPatch) -> list[Check]:
+        for name in OURS:
+            monkeypatch.delenv(name, raising=False)
+        for name, value in self.environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(self.folder)  # no .env there
+        return examine(self.wishes)
+
+
+@pytest.fixture
+def setup(database_url: str, tmp_path: Path) -> Iterator[Setup]:
+    with contextlib.ExitStack() as stack:
+        tenant = stack.enter_context(running_tenant())
+        model = stack.enter_context(feishu_api())
+        model.answers("POST", CHAT, ANSWER)
+        edge = stack.enter_context(_serving_edge(database_url))
+        yield Setup(tenant, model, edge, database_url, tmp_path, stack)
+
+
+@contextlib.contextmanager
+def _serving_edge(database_url: str, key: str = ENCRYPT_KEY) -> Iterator[str]:
+    inbox = Inbox(database_url)
+    arrivals = Arrivals(inbox)
+    app = Flask("edge")
+    webhook.register(app, webhook.Edge(key, TOKEN, Intake(inbox, arrivals=arrivals)))
+    with serving_app(app) as url:
+        yield url
+    arrivals.close()
+    inbox.close()
+
+
+def _status(status: int, code: str) -> dict[str, Any]:
+    return {"error": {"message": f"refused {status}", "code": code}}
+
+
+def wrong_secret(setup: Setup) -> None:
+    setup.environment["FEISHU_APP_SECRET"] = "another"
+
+
+def wrong_secret_with_http_400(setup: Setup) -> None:
+    setup.tenant.trouble("/open-apis/auth", {"code": 10015, "msg": "wrong app secret"}, status=400)
+
+
+def unknown_app(setup: Setup) -> None:
+    setup.environment["FEISHU_APP_ID"] = "cli_none"
+
+
+def app_stopped(setup: Setup) -> None:
+    setup.tenant.trouble("/open-apis/auth", {"code": 99991662, "msg": "app not in use"}, status=400)
+
+
+def feishu_away(setup: Setup) -> None:
+    setup.environment["FEISHU_DOMAIN"] = f"http://127.0.0.1:{free_port()}"
+
+
+def not_feishu(setup: Setup) -> None:
+    setup.environment["FEISHU_DOMAIN"] = setup.model.url
+
+
+def bot_off(setup: Setup) -> None:
+    setup.tenant.trouble(
+        "/open-apis/bot", {"code": 0, "msg": "ok", "bot": {**INFO, "activate_status": 1}}
+    )
+
+
+def no_bot(setup: Setup) -> None:
+    setup.tenant.trouble(
+        "/open-apis/bot", {"code": 11205, "msg": "app do not have bot"}, status=400
+    )
+
+
+def required_scope_missing(setup: Setup) -> None:
+    setup.tenant.console(granted=sorted({*manifest.scope_names()} - {"im:message:send_as_bot"}))
+
+
+def wanted_scope_missing(setup: Setup) -> None:
+    missing = {"im:resource", "cardkit:card:write"}
+    setup.tenant.console(granted=sorted({*manifest.scope_names()} - missing))
+
+
+def no_message(setup: Setup) -> None:
+    setup.sql("delete from feishu_bot.arrivals where kind = 'im.message.receive_v1'")
+
+
+def no_click(setup: Setup) -> None:
+    setup.sql("delete from feishu_bot.arrivals where kind = 'card.action.trigger'")
+
+
+def another_encrypt_key_in_the_console(setup: Setup) -> None:
+    setup.sql("update feishu_bot.arrivals set last_at = now() - interval '1 day'")
+    setup.arrived("refused: wrong signature")
+
+
+def webhook_away(setup: Setup) -> None:
+    setup.environment["PUBLIC_URL"] = f"http://127.0.0.1:{free_port()}"
+
+
+def webhook_elsewhere(setup: Setup) -> None:
+    setup.environment["PUBLIC_URL"] = setup.model.url
+
+
+def webhook_of_another_key(setup: Setup) -> None:
+    other = setup.stack.enter_context(_serving_edge(setup.database_url, "another-key"))
+    setup.environment["PUBLIC_URL"] = other
+
+
+def deaf(setup: Setup) -> None:
+    setup.environment["FEISHU_TRANSPORT"] = "websocket"
+
+
+def shared_connection(setup: Setup) -> None:
+    setup.environment["FEISHU_TRANSPORT"] = "websocket"
+    setup.tenant.console(connections=2)
+
+
+def database_away(setup: Setup) -> None:
+    setup.environment["DATABASE_URL"] = f"postgresql://127.0.0.1:{free_port()}/none"
+
+
+def not_migrated(setup: Setup) -> None:
+    setup.sql("delete from feishu_bot.migrations where name = '0140_notes_shown.sql'")
+
+
+def open_to_everybody(setup: Setup) -> None:
+    setup.sql("alter table public.agent_messages disable row level security")
+
+
+def keys_exchanged(setup: Setup) -> None:
+    setup.supabase()
+    setup.environment["SUPABASE_SECRET_KEY"] = "sb_publishable_1"
+    setup.environment["SUPABASE_PUBLISHABLE_KEY"] = "sb_secret_1"
+
+
+def supabase_key_refused(setup: Setup) -> None:
+    setup.supabase(Fault(401, '{"message": "Invalid API key"}'))
+
+
+def without_jwt_secret(setup: Setup) -> None:
+    setup.supabase()
+    del setup.environment["SUPABASE_JWT_SECRET"]
+
+
+def wrong_model_key(setup: Setup) -> None:
+    setup.model_says(401, _status(401, "invalid_api_key"))
+
+
+def unknown_model(setup: Setup) -> None:
+    setup.model_says(404, _status(404, "model_not_found"))
+
+
+def quota_used_up(setup: Setup) -> None:
+    setup.model_says(429, _status(429, "insufficient_quota"))
+
+
+def rate_limited(setup: Setup) -> None:
+    setup.model_says(429, _status(429, "rate_limit_exceeded"))
+
+
+def model_address_without_v1(setup: Setup) -> None:
+    setup.model.answers("POST", "/chat/completions", b"<html>welcome</html>")
+    setup.environment["OPENAI_BASE_URL"] = setup.model.url
+
+
+def model_away(setup: Setup) -> None:
+    setup.environment["OPENAI_BASE_URL"] = f"http://127.0.0.1:{free_port()}/v1"
+
+
+def wrong_embedding_key(setup: Setup) -> None:
+    setup.environment["EMBEDDING_MODEL"] = "small"
+    setup.model.answers("POST", "/v1/embeddings", _status(401, "invalid_api_key"), status=401)
+
+
+def secret_missing(setup: Setup) -> None:
+    setup.environment["FEISHU_APP_SECRETS"] = setup.environment.pop("FEISHU_APP_SECRET")
+
+
+def no_such_time_zone(setup: Setup) -> None:
+    setup.environment["TIMEZONE"] = "Shanghai"
+
+
+def clock_ahead(setup: Setup) -> None:
+    ahead = (datetime.now(UTC) + timedelta(minutes=10)).timestamp()
+    setup.wishes = Wishes(now=lambda: ahead)
+
+
+WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
+    (wrong_secret, "credentials", "fail", "FEISHU_APP_SECRET is wrong", "FEISHU_APP_SECRET 不正确"),
+    (wrong_secret_with_http_400, "credentials", "fail", "FEISHU_APP_SECRET is wrong (code 10015)",
+     "FEISHU_APP_SECRET 不正确（code 10015）"),
+    (unknown_app, "credentials", "fail", "FEISHU_APP_ID is no app's id here", "不是这里的应用"),
+    (app_stopped, "credentials", "fail", "that it is enabled and published", "应用已启用、已发布"),
+    (feishu_away, "credentials", "fail", "Feishu does not answer", "飞书没有响应"),
+    (not_feishu, "credentials", "fail", "is not Feishu", "不是飞书"),
+    (bot_off, "bot", "fail", "an administrator has stopped the app", "管理员已停用"),
+    (no_bot, "bot", "fail", "The app has no bot (code 11205)", "没有机器人能力（code 11205）"),
+    (required_scope_missing, "scope", "fail", "im:message:send_as_bot is not granted",
+     "未获授权：im:message:send_as_bot"),
+    (wanted_scope_missing, "scope", "warn", "im:resource is not granted: pictures and files",
+     "未获授权：im:resource（消息中的图片和文件）"),
+    (no_message, "messages", "warn", "No message has ever arrived: add im.message.receive_v1",
+     "从未收到过消息：请添加 im.message.receive_v1"),
+    (no_click, "clicks", "warn", "No click has ever arrived: add card.action.trigger",
+     "从未收到过点击"),
+    (another_encrypt_key_in_the_console, "deliveries", "fail", "copy FEISHU_ENCRYPT_KEY once more",
+     "重新复制 FEISHU_ENCRYPT_KEY"),
+    (webhook_away, "webhook", "fail", "Feishu cannot reach the webhook", "飞书无法访问 webhook"),
+    (webhook_elsewhere, "webhook", "fail", "There is no /webhook/event at that address",
+     "该地址没有 /webhook/event"),
+    (webhook_of_another_key, "webhook", "fail", "It refuses our challenge", "它拒绝了我们的校验"),
+    (deaf, "connections", "fail", "No long connection is online", "没有在线的长连接"),
+    (shared_connection, "connections", "warn", "each event goes to one of them",
+     "只会发到其中一个"),
+    (database_away, "database", "fail", "the database refuses the connection", "数据库拒绝连接"),
+    (not_migrated, "migrations", "fail", "The database lacks 0140_notes_shown.sql", "数据库缺少"),
+    (open_to_everybody, "isolation", "fail", "Broken: ", "失效："),
+    (keys_exchanged, "supabase keys", "fail", "SUPABASE_SECRET_KEY holds a publishable key",
+     "SUPABASE_SECRET_KEY 里是 publishable 密钥"),
+    (supabase_key_refused, "supabase", "fail", "Supabase refuses the key (401)",
+     "Supabase 不接受 SUPABASE_"),
+    (without_jwt_secret, "supabase", "warn", "without SUPABASE_JWT_SECRET the database does not",
+     "没有 SUPABASE_JWT_SECRET"),
+    (wrong_model_key, "model", "fail", "OPENAI_API_KEY is a wrong key (401)",
+     "OPENAI_API_KEY 密钥错误（401）"),
+    (unknown_model, "model", "fail", "The endpoint does not know test-model (404)",
+     "接口不认识 test-model（404）"),
+    (quota_used_up, "model", "fail", "The quota of OPENAI_API_KEY is used up", "额度已用完"),
+    (rate_limited, "model", "warn", "test-model is rate-limited right now", "正被限流"),
+    (model_address_without_v1, "model", "fail", "What answers is no model endpoint",
+     "应答的不是模型接口"),
+    (model_away, "model", "warn", "The model's endpoint is silent", "模型接口没有响应"),
+    (wrong_embedding_key, "embeddings", "fail", "OPENAI_API_KEY is a wrong key (401)",
+     "OPENAI_API_KEY 密钥错误"),
+    (secret_missing, "settings", "fail", "FEISHU_APP_SECRET is not set",
+     "没有设置 FEISHU_APP_SECRET"),
+    (no_such_time_zone, "settings", "fail", "TIMEZONE is not the name of a time zone",
+     "TIMEZONE 不是时区名称"),
+    (clock_ahead, "clock", "fail", "ahead of Feishu", "本机时间比飞书快"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spoil", "name", "state", "en", "zh"), WRONG, ids=[case[0].__name__ for case in WRONG]
+)
+def test_what_is_wrong_is_said_in_one_sentence_in_both_languages(
+    setup: Setup,
+    monkeypatch: pytest.MonkeyPatch,
+    spoil: Callable[[Setup], None],
+    name: str,
+    state: str,
+    en: str,
+    zh: str,
+) -> None:
+    spoil(setup)
+    checks = setup.examined(monkeypatch)
+
+    [found] = [check for check in checks if check.name == name and en in check.sentence.en]
+    assert (found.state, zh in found.sentence.zh) == (state, True), found
+    assert has_han(found.sentence.zh)
+    assert not [check for check in checks if "check itself failed" in check.sentence.en]
+    others = [check for check in findings(checks) if check.name != name]
+    assert [check for check in others if check.state == "fail"] == []
+
+
+def test_with_everything_in_order_nothing_is_found(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = setup.examined(monkeypatch)
+
+    assert findings(checks) == [], findings(checks)
+    assert {check.name for check in checks} >= {
+        "settings", "credentials", "bot", "scopes", "connections", "clock", "webhook", "database",
+        "migrations", "isolation", "messages", "clicks", "events", "model", "embeddings", "disk",
+        "time zone",
+    }  # fmt: skip
+    assert {check.state for check in checks} == {"ok"}
+
+
+def test_the_link_asks_for_every_missing_scope_at_once(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted_scope_missing(setup)
+    lines = [check for check in setup.examined(monkeypatch) if check.name == "scope"]
+
+    assert len(lines) == 2
+    [link] = {check.link for check in lines}
+    assert f"/app/{APP_ID}/auth?q=cardkit:card:write,im:resource&" in link
+
+
+def test_an_optional_scope_that_was_declined_is_no_finding(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.tenant.console(granted=manifest.scope_names(optional=False))
+    checks = setup.examined(monkeypatch)
+
+    assert findings(checks) == []
+    [line] = [check for check in checks if check.name == "scopes"]
+    assert "im:message.group_msg" in line.sentence.en
+
+
+def test_a_model_that_calls_the_limit_otherwise_works(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.model._answers.clear()
+    told = {"error": {"message": "Use 'max_completion_tokens' instead.", "param": "max_tokens"}}
+    setup.model.answers("POST", CHAT, told, status=400)
+    setup.model.answers("POST", CHAT, ANSWER)
+    checks = setup.examined(monkeypatch)
+
+    assert findings(checks) == []
+    assert "max_completion_tokens" in setup.model.asked[-1].json
+
+
+def test_what_the_edge_takes_and_refuses_is_what_the_doctor_knows(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.sql("delete from feishu_bot.arrivals")
+
+    def states() -> dict[str, str]:
+        return {check.name: check.state for check in setup.examined(monkeypatch)}
+
+    _deliver(setup, "another-key")
+    eventually(lambda: states().get("deliveries") == "fail", what="the refusal is known")
+    assert states()["messages"] == "warn"
+    _deliver(setup, ENCRYPT_KEY)
+    eventually(lambda: states()["messages"] == "ok", what="the message is known")
+    assert "deliveries" not in states()
+    assert states()["clicks"] == "warn"
+
+
+def _deliver(setup: Setup, key: str) -> None:
+    delivery = Delivery(message_event(token=TOKEN), key=key)
+    url = f"{setup.edge}/webhook/event"
+    requests.post(url, data=delivery.body, headers=delivery.headers, timeout=10)
+
+
+def test_little_room_on_the_disk_is_found(setup: Setup) -> None:
+    settings = Settings(_env_file=None, data_dir=setup.folder)  # type: ignore[call-arg]
+
+    assert machine.disk(settings, free=10**8).state == "fail"
+    assert machine.disk(settings, free=5 * 10**8).state == "warn"
+    assert machine.disk(settings, free=10**11).state == "ok"
+
+
+def _run(environment: Mapping[str, str], folder: Path, *options: str) -> Any:
+    kept = {k: v for k, v in os.environ.items() if k.upper() not in OURS and not k.startswith("LC")}
+    return subprocess.run(
+        [sys.executable, "-m", "scripts.doctor", *options],
+        cwd=folder,
+        env={**kept, **environment, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_script_ends_with_0_1_or_2_and_fits_80_columns(setup: Setup) -> None:
+    good = _run(setup.environment, setup.folder)
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert good.stdout.startswith("doctor: everything is as it must be\n")
+
+    wrong_model_key(setup)
+    no_click(setup)
+    bad = _run(setup.environment, setup.folder)
+    zh = _run(setup.environment, setup.folder, "--lang", "zh")
+    as_json = json.loads(_run(setup.environment, setup.folder, "--json").stdout)
+    assert (bad.returncode, zh.returncode) == (1, 1)
+    assert bad.stdout.splitlines()[0] == "doctor: 1 to fix, 1 to look at"
+    assert bad.stdout.splitlines()[1].startswith("FAIL model")
+    assert zh.stdout.splitlines()[0] == "doctor: 1 项需要修复，1 项需要留意"
+    lines = [line for line in (bad.stdout + zh.stdout).splitlines() if "→" not in line]
+    assert max(map(cell_len, lines)) <= 80
+    assert as_json["findings"] == 2
+    assert _run(setup.environment, setup.folder, "--no-such").returncode == 2
+
+
+def test_help_comes_without_a_model_client_or_a_database_driver(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "scripts.doctor", "--help"],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "scripts/doctor --json" in done.stdout
+    for heavy in ("openai", "lark_oapi", "psycopg", "rich", "pydantic"):
+        assert f" {heavy}\n" not in done.stderr, heavy

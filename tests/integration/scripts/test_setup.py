@@ -1,0 +1,339 @@
+"""`scripts/setup` from the first line to the doctor: on a terminal, through a pipe, in both
+languages; registration endpoint, platform and long connection are real servers on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from dotenv import dotenv_values
+from rich.cells import cell_len
+
+from bot.feishu import manifest
+from bot.settings import Settings
+from tests.support.deliveries import message_event
+from tests.support.feishu_api import FeishuApi, feishu_api
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.processes import ROOT, eventually
+from tests.support.tenant import APP_ID, APP_SECRET, Tenant, running_tenant
+
+OURS = tuple(name.upper() for name in Settings.model_fields)
+CHAT = "/v1/chat/completions"
+ANSWER = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
+LINK = re.compile(r"^http://\S+user_code=\S+", re.MULTILINE)
+KEPT = """# the team's own remark
+export RETENTION_DAYS=90   # as agreed
+FEISHU_ENCRYPT_KEY='old key'
+"""
+
+
+@dataclass
+class Place:
+    """A folder to set up in, and everybody around it."""
+
+    tenant: Tenant
+    gateway: Gateway
+    model: FeishuApi
+    folder: Path
+    database_url: str
+
+    @property
+    def env(self) -> Path:
+        return self.folder / ".env"
+
+    def values(self) -> dict[str, str | None]:
+        return dotenv_values(self.env)
+
+    def options(self, *more: str) -> list[str]:
+        return ["--accounts", self.tenant.url, "--domain", self.tenant.url, *more]
+
+    def model_options(self) -> list[str]:
+        return ["--api-key", "model-key", "--model", "m-1", "--base-url", f"{self.model.url}/v1"]
+
+    def scan(self, output: str, **how: Any) -> Any:
+        [link] = LINK.findall(output)
+        return self.tenant.control("POST", "/scan", {"link": link, **how})
+
+
+@pytest.fixture
+def place(tmp_path: Path, database_url: str) -> Iterator[Place]:
+    with running_gateway() as gateway, running_tenant(gateway) as tenant, feishu_api() as model:
+        model.answers("POST", CHAT, ANSWER)
+        (tmp_path / ".env").write_text(f"{KEPT}DATABASE_URL={database_url}\n", encoding="utf-8")
+        yield Place(tenant, gateway, model, tmp_path, database_url)
+
+
+def _environment(**more: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if k.upper() not in OURS and not k.startswith("LC")}
+    return {**kept, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", **more}
+
+
+@dataclass
+class Terminal:
+    """The script on a terminal of `columns` columns."""
+
+    popen: subprocess.Popen[bytes]
+    screen: int
+    output: str = ""
+    _raw: bytearray = field(default_factory=bytearray)
+
+    def read(self, *, within_s: float = 0.1) -> str:
+        deadline = time.monotonic() + within_s
+        while time.monotonic() < deadline:
+            if select.select([self.screen], [], [], 0.02)[0]:
+                try:
+                    self._raw += os.read(self.screen, 65536)
+                except OSError:  # Linux: the other side has closed
+                    break
+        self.output = self._raw.decode("utf-8", "replace").replace("\r\n", "\n")
+        return self.output
+
+    def shows(self, text: str, *, within_s: float = 40) -> None:
+        eventually(lambda: text in self.read(), within_s=within_s, what=f"{text}\n{self.output}")
+
+    def types(self, line: str) -> None:
+        os.write(self.screen, f"{line}\n".encode())
+
+    def ends(self, *, within_s: float = 60) -> int:
+        eventually(lambda: self.read() and self.popen.poll() is not None, within_s=within_s,
+                   what=f"it ends\n{self.output}")  # fmt: skip
+        self.read(within_s=0.5)
+        return self.popen.returncode
+
+
+@contextlib.contextmanager
+def terminal(place: Place, *options: str, columns: int = 120) -> Iterator[Terminal]:
+    screen, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    popen = subprocess.Popen(
+        [sys.executable, "-m", "scripts.setup", *options], cwd=place.folder,
+        stdin=side, stdout=side, stderr=side, start_new_session=True,
+        env=_environment(TERM="xterm-256color"),
+    )  # fmt: skip
+    os.close(side)
+    try:
+        yield Terminal(popen, screen)
+    finally:
+        if popen.poll() is None:
+            popen.kill()
+            popen.wait(10)
+        os.close(screen)
+
+
+def _run(
+    place: Place, *options: str, stdin: str = "", environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "scripts.setup", *options], cwd=place.folder, input=stdin,
+        env={**_environment(), **(environment or {})}, capture_output=True, text=True, timeout=90,
+        check=False,
+    )  # fmt: skip
+
+
+def _click(value: Any) -> dict[str, Any]:
+    fixture = ROOT / "tests" / "data" / "feishu" / "callback_card_button.json"
+    event: dict[str, Any] = json.loads(fixture.read_text(encoding="utf-8"))
+    event["event"]["action"]["value"] = value
+    return event
+
+
+def _button(message: Mapping[str, Any]) -> Any:
+    elements = message["card"]["body"]["elements"]
+    return next(one for one in elements if one["tag"] == "button")["behaviors"][0]["value"]
+
+
+def _p2p_messages(place: Place) -> list[dict[str, Any]]:
+    return list(place.tenant.control("GET", "/messages")["items"])
+
+
+def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
+    with terminal(place, *place.options("--lang", "en")) as shown:
+        shown.shows("user_code=")
+        assert "▄" in shown.output or "▀" in shown.output or "█" in shown.output
+        console = place.scan(shown.output)
+        shown.shows("Which model")
+        shown.types("7")
+        shown.shows("as far as /v1")
+        shown.types(f"{place.model.url}/v1")
+        shown.shows("model's name")
+        shown.types("m-1")
+        shown.shows("API key")
+        shown.types("model-key")
+        shown.shows("the long connection is open")
+        shown.shows("press the button")
+        place.gateway.connected()
+        asked = place.gateway.push(message_event("hello"))
+        shown.shows("Message received (im.message.receive_v1)")
+        [sent] = _p2p_messages(place)
+        clicked = place.gateway.push(_click(_button(sent)))
+        status = shown.ends()
+
+    assert status == 0, shown.output
+    assert console["granted"] == sorted(manifest.scope_names())
+    assert console["events"] == sorted(manifest.names("event"))
+    assert console["callbacks"] == manifest.names("callback")
+    assert asked["code"] == 500  # asked for again, so that the bot answers it
+    assert clicked["code"] == 200
+    assert clicked["data"]
+    values = place.values()
+    assert values["FEISHU_APP_ID"] == APP_ID
+    assert values["FEISHU_APP_SECRET"] == APP_SECRET
+    assert values["FEISHU_TRANSPORT"] == "websocket"
+    assert values["OPENAI_API_KEY"] == "model-key"
+    assert place.env.read_text(encoding="utf-8").startswith(KEPT)
+    assert place.env.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in place.folder.glob(".env*")] == [".env"]
+    for secret in (APP_SECRET, "model-key"):
+        assert secret not in shown.output
+    assert "doctor: " in shown.output
+    assert "Ready. Start it with: scripts/start" in shown.output
+    with psycopg.connect(place.database_url) as connection:
+        arrived = connection.execute("select kind from feishu_bot.arrivals order by 1").fetchall()
+    assert arrived == [("card.action.trigger",), ("im.message.receive_v1",)]
+
+
+def test_through_a_pipe_in_chinese_with_everything_given(place: Place) -> None:
+    given = ["--app-id", APP_ID, "--app-secret", APP_SECRET, *place.model_options()]
+    done = _run(place, *place.options("--yes", "--lang", "zh", *given))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1. 飞书应用" in done.stdout
+    assert "m-1 在" in done.stdout
+    assert "从未收到过消息" in done.stdout
+    assert done.stdout.rstrip().endswith("就绪。启动：scripts/start")
+    lines = [line for line in done.stdout.splitlines() if "http" not in line]
+    assert max(map(cell_len, lines)) <= 80
+    assert place.values()["FEISHU_TRANSPORT"] == "websocket"
+
+
+def test_a_second_run_keeps_the_app_and_changes_nothing(place: Place) -> None:
+    given = ["--app-id", APP_ID, "--app-secret", APP_SECRET, *place.model_options()]
+    assert _run(place, *place.options("--yes", *given)).returncode == 0
+    before = place.env.read_bytes()
+    again = _run(place, "--yes", "--lang", "en")
+
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert place.env.read_bytes() == before
+
+
+def test_by_hand_it_shows_what_to_paste_and_click_and_ticks_what_arrives(place: Place) -> None:
+    options = place.options("--by-hand", "--lang", "en", *place.model_options())
+    with terminal(place, *options, columns=80) as shown:
+        shown.shows("App ID (cli_…)")
+        pasted = shown.output[shown.output.index("{") : shown.output.rindex("}") + 1]
+        assert json.loads(pasted)["scopes"]["tenant"] == manifest.scope_names()
+        shown.types(APP_ID)
+        shown.shows("App Secret")
+        shown.types(APP_SECRET)
+        shown.shows("5. Version Management")
+        for one in manifest.SUBSCRIPTIONS:
+            assert one.name in shown.output
+        place.gateway.connected()
+        place.gateway.push(_event("im.chat.member.bot.added_v1"))
+        shown.shows("✓ Bot added to group (im.chat.member.bot.added_v1)")
+        alice = place.tenant.control("GET", "/state")["people"][0]["open_id"]
+        message = message_event("hello")
+        message["event"]["sender"]["sender_id"]["open_id"] = alice
+        place.gateway.push(message)
+        shown.shows("a test message was sent to you")
+        [sent] = _p2p_messages(place)
+        place.gateway.push(_click(_button(sent)))
+        assert shown.ends() == 0, shown.output
+
+
+def _event(kind: str) -> dict[str, Any]:
+    fixture = ROOT / "tests" / "data" / "feishu" / "event_im_chat_member_bot_added_v1.json"
+    event: dict[str, Any] = json.loads(fixture.read_text(encoding="utf-8"))
+    assert event["header"]["event_type"] == kind
+    return event
+
+
+def test_a_narrow_terminal_gets_the_code_as_a_picture_that_does_not_stay(place: Place) -> None:
+    with terminal(place, *place.options("--lang", "en"), columns=60) as shown:
+        shown.shows("user_code=")
+        picture = place.folder / "data" / "setup-qr.png"
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        place.scan(shown.output, confirm=False)
+        assert shown.ends() == 1
+
+    assert "declined on the phone" in shown.output
+    assert not picture.exists()
+    assert "FEISHU_APP_ID" not in place.env.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "stdin", "status", "sentence"),
+    [
+        (["--accounts", "http://127.0.0.1:1"], "", 1, "Feishu's accounts do not answer"),
+        (["--by-hand"], "", 2, "nobody answers: give --app-id"),
+        (["--app-secret", "x"], "", 2, "--app-secret needs --app-id"),
+        (["--yes", "--app-id", "x"], "", 2, "--app-id needs --app-secret"),
+        (["--wait", "-1"], "", 2, "seconds are between"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_and_leaves_the_file(
+    place: Place, options: list[str], stdin: str, status: int, sentence: str
+) -> None:
+    before = place.env.read_bytes()
+    done = _run(place, "--lang", "en", *options, stdin=stdin)
+
+    assert (done.returncode, sentence in done.stderr) == (status, True), done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    assert place.env.read_bytes() == before
+
+
+def test_a_wrong_secret_is_not_written_down(place: Place) -> None:
+    before = place.env.read_bytes()
+    done = _run(place, *place.options("--yes", "--lang", "en", "--app-id", APP_ID,
+                                      "--app-secret", "another"))  # fmt: skip
+
+    assert done.returncode == 1
+    assert "FEISHU_APP_SECRET is wrong" in done.stdout
+    assert place.env.read_bytes() == before
+
+
+def test_a_wrong_model_key_is_asked_for_again(place: Place) -> None:
+    place.model._answers.clear()
+    place.model.answers("POST", CHAT, {"error": {"message": "no"}}, status=401)
+    place.model.answers("POST", CHAT, ANSWER)
+    given = ["--app-id", APP_ID, "--app-secret", APP_SECRET, *place.model_options()]
+    answers = f"y\n7\n{place.model.url}/v1\nm-1\nright-key\n"
+    done = _run(place, *place.options("--lang", "en", "--wait", "0", *given), stdin=answers)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "OPENAI_API_KEY is a wrong key (401)" in done.stdout
+    assert place.values()["OPENAI_API_KEY"] == "right-key"
+
+
+def test_processes_that_are_connected_keep_their_events(place: Place) -> None:
+    place.tenant.console(connections=2)
+    given = ["--app-id", APP_ID, "--app-secret", APP_SECRET, *place.model_options()]
+    done = _run(place, *place.options("--yes", "--lang", "en", "--wait", "30", *given))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 processes of this app are connected already" in done.stdout
+    assert place.gateway.asked == []
+
+
+def test_a_variable_of_the_environment_that_counts_instead_is_named(place: Place) -> None:
+    given = ["--app-id", APP_ID, "--app-secret", APP_SECRET, *place.model_options()]
+    done = _run(place, *place.options("--yes", "--lang", "en", *given),
+                environment={"OPENAI_MODEL": "another"})  # fmt: skip
+
+    assert "OPENAI_MODEL is set in the environment to something else" in done.stdout
