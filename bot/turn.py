@@ -65,7 +65,8 @@ async def handle_message(
     if not heard.decision.respond or _unreadable_in_group(event):
         return
 
-    turn = begin(services, event, heard, bot, received_ms, reply_to)
+    anew = lease.job.anew if lease else 0
+    turn = begin(services, event, heard, bot, received_ms, reply_to, anew)
     with metrics.IN_FLIGHT.track_inprogress():
         opened = await _open(services, turn)
         turn = knowing(turn, conversation_of(opened.conversation))

@@ -33,20 +33,26 @@ SORRY = {
 }
 
 
-async def give_up(services: Services, job: Job, reason: str) -> None:
-    """Says so to who asked, with the job's number as reference. Raises what keeps it from that."""
+async def give_up(services: Services, job: Job, reason: str) -> bool:
+    """Says so to who asked, with the job's number as reference; whether that is what they read.
+
+    Raises what keeps it from that.
+    """
     metrics.GIVEN_UP.labels(reason=reason).inc()
     log.error("job.given_up", job=job.id, task=job.task, attempt=job.attempt, reason=reason)
     event = _message(job)
     if event is None:
-        return
+        return False
     bot = await services.own_person.look_up()
     if event.chat_type != "p2p" and not events.mentions_bot(event, bot.open_id):
-        return  # nobody was promised an answer
+        return False  # nobody was promised an answer
     turn = begin(services, event, _heard(event, bot), bot, job.received_ms)
     text = SORRY[language_of([turn.question])].format(reference=f"J{job.id}")
-    for card in await _stored(services, turn, compose(services, turn, text, nothing=text)):
+    excuse = compose(services, turn, text, nothing=text)
+    reply = await _stored(services, turn, excuse)
+    for card in reply:
         await _send(services, turn, card)
+    return [card.content for card in reply] == excuse
 
 
 def _message(job: Job) -> MessageEvent | None:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -56,12 +56,13 @@ class Lease:
 class Handlers:
     """`handle` does a job; what it raises decides about another attempt (`jobs.after_failure`).
 
-    `give_up` is told of a job that gets none. `took_over` counts jobs of workers that were gone,
-    `counted` is told how many workers there are, on all machines.
+    `give_up` is told of a job that gets none, and says whether it told who asked. `took_over`
+    counts jobs of workers that were gone, `counted` is told how many workers there are, on all
+    machines.
     """
 
     handle: Callable[[Lease], Awaitable[None]]
-    give_up: Callable[[Job, str], Awaitable[None]]
+    give_up: Callable[[Job, str], Awaitable[bool]]
     took_over: Callable[[int], None] = field(default=lambda _: None)
     counted: Callable[[int], None] = field(default=lambda _: None)
 
@@ -148,17 +149,18 @@ class Consumer:
         except Exception as exc:  # noqa: BLE001  whatever it was, the job must not stay in hand
             outcome = after_failure(lease.job, exc, self._clock())
             if isinstance(outcome, Dead):
-                await self._give_up(lease.job, outcome)
+                outcome = await self._give_up(lease.job, outcome)
         if not lease.is_over:
             await self._write_end(lease, outcome)
         if lease.more:
             self._news.set()
 
-    async def _give_up(self, job: Job, dead: Dead) -> None:
+    async def _give_up(self, job: Job, dead: Dead) -> Dead:
         try:
-            await self._handlers.give_up(job, dead.reason)
+            return replace(dead, excused=await self._handlers.give_up(job, dead.reason))
         except Exception as exc:  # noqa: BLE001  the job is dead either way
             log.error("job.not_excused", job=job.id, error=type(exc).__name__)
+            return dead
 
     async def _write_end(self, lease: Lease, outcome: Again | Dead | None) -> None:
         """Writes what became of the job, as often as it takes."""

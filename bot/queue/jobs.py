@@ -49,6 +49,16 @@ class Job:
         """When the webhook got the event, ms since epoch; 0 for what is no event."""
         return int(self.args.get("received_ms", 0))
 
+    @property
+    def tried_since_ms(self) -> int:
+        """From when its day of patience counts, ms since epoch; 0 for what is no event."""
+        return int(self.args.get("retried_ms", self.received_ms))
+
+    @property
+    def anew(self) -> int:
+        """How many times an operator wanted an answer beside the word that there is none."""
+        return int(self.args.get("anew", 0))
+
 
 @dataclass(frozen=True, slots=True)
 class Again:
@@ -61,15 +71,19 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """The job stays in the table as failed, for operators to see and to try again."""
+    """The job stays in the table as failed, for operators to see and to try again.
+
+    `excused`: who asked has been told so.
+    """
 
     reason: str
+    excused: bool = False
 
 
 def after_failure(job: Job, failure: Exception, now_s: float) -> Again | Dead:
     """What becomes of `job` after `failure`; `now_s` is seconds since epoch."""
     if isinstance(failure, Later):
-        waited_s = now_s - job.received_ms / 1000 if job.received_ms else 0.0
+        waited_s = now_s - job.tried_since_ms / 1000 if job.tried_since_ms else 0.0
         if waited_s > _PATIENCE_S:
             return Dead(failure.reason)
         longest = _PAUSE_BEHIND_S if failure.behind else _LONGEST_PAUSE_S

@@ -66,7 +66,12 @@ class JobTable:
 
     async def fail(self, job: Job, worker: int, dead: Dead) -> None:
         """The job stays as failed; `dead.reason` is a kind, without text of anybody."""
-        await self._value("fail_job", job.id, worker, dead.reason)
+        await self._value("fail_job", job.id, worker, dead.reason, dead.excused)
+
+    async def forget_failed(self, *, days: int) -> int:
+        """Deletes what failed or was refused more than `days` ago; returns how many."""
+        gone: int = await self._value("forget_failed", days)
+        return gone
 
     async def look_round(self, worker: int, running: Collection[int], room: int) -> Round:
         """The worker is alive, has the jobs `running` in its hands and takes up to `room` more."""

@@ -102,15 +102,18 @@ begin
 end
 $$;
 
--- The job gets no other attempt and stays for operators to see. p_reason: a kind, nobody's words.
-create or replace function feishu_bot.fail_job(p_id bigint, p_worker bigint, p_reason text)
-returns boolean
+-- The job gets no other attempt and stays for operators to see. p_reason: a kind, nobody's words;
+-- p_excused: who asked was told so.
+drop function if exists feishu_bot.fail_job(bigint, bigint, text);
+create or replace function feishu_bot.fail_job(
+  p_id bigint, p_worker bigint, p_reason text, p_excused boolean default false
+) returns boolean
 language plpgsql security invoker set search_path = feishu_bot
 as $$
 begin
   update procrastinate_jobs
   set status = 'failed', worker_id = null, attempts = attempts + 1,
-      args = args || jsonb_build_object('failed_with', p_reason)
+      args = args || jsonb_build_object('failed_with', p_reason, 'excused', p_excused)
   where id = p_id and worker_id = p_worker and status = 'doing';
   return found;
 end

@@ -69,6 +69,11 @@ class World:
             and (message["parent_id"] == question or message["uuid"] in uuids)
         ]
 
+    def under(self, question: str) -> list[dict[str, Any]]:
+        """Everything the bot said in the thread of `question`."""
+        found = self.platform.messages(self.group)
+        return [m for m in found if is_from_bot(m) and m["root_id"] == question]
+
     def answer(self, question: str, *, chat: str | None = None, within_s: float = 30) -> str:
         found = eventually(
             lambda: self.answers(question, chat=chat), within_s=within_s, what="an answer"

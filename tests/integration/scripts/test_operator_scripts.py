@@ -80,7 +80,7 @@ def _log_line(event: str, **fields: Any) -> str:
     return json.dumps({"event": event, "timestamp": datetime.now(UTC).isoformat(), **fields})
 
 
-@pytest.mark.parametrize("script", ["check_memory", "decisions", "memory", "monitor"])
+@pytest.mark.parametrize("script", ["check_memory", "decisions", "memory", "monitor", "queue"])
 def test_help_has_examples_and_the_script_is_a_link(
     environment: dict[str, str], script: str
 ) -> None:

@@ -139,8 +139,9 @@ async def test_a_fault_that_stays_is_told_of_kept_and_holds_up_nobody(database_u
             raise KeyError("somebody's words")
         done.set()
 
-    async def give_up(job: Job, reason: str) -> None:
+    async def give_up(job: Job, reason: str) -> bool:
         given_up.append((job.args["payload"]["text"], reason))
+        return True
 
     await enqueue(database_url, "poison", "next", lock="thread")
     async with working(database_url, handle, give_up=give_up):
@@ -151,6 +152,7 @@ async def test_a_fault_that_stays_is_told_of_kept_and_holds_up_nobody(database_u
     assert given_up == [("poison", "KeyError")]
     [args] = await rows(database_url, "args::text")
     assert "KeyError" in args
+    assert '"excused": true' in args
     assert "somebody" not in args
 
 
