@@ -8,6 +8,7 @@ Examples:
   scripts/queue show J12                    one of them, and what happened to it
   scripts/queue retry J12 T5                tries them again; who asked gets an answer
   scripts/queue retry --all                 after the cause is mended
+  scripts/queue retry J12 --not-sent        of OutcomeUnknown: its card is not in the chat, send it
   scripts/queue drop J12                    deletes it, after a question; --yes does not ask
 """
 
@@ -18,6 +19,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 
 from bot.queue.operations import Failed, QueueOperations, Reference
 from bot.settings import EXIT_STATUS, load
@@ -42,7 +44,10 @@ def _arguments() -> argparse.Namespace:
         command = commands.add_parser(name, help=help)
         command.add_argument("references", type=_reference, nargs="*", metavar="REFERENCE")
         command.add_argument("--all", action="store_true", help="everything that is listed")
-    command.add_argument("--yes", action="store_true", help="do not ask")
+    commands.choices["retry"].add_argument(
+        "--not-sent", action="store_true", help="you have looked: its card is not in the chat"
+    )
+    commands.choices["drop"].add_argument("--yes", action="store_true", help="do not ask")
     for command in commands.choices.values():
         command.add_argument("--json", action="store_true", help="one JSON document")
     return options.parse_args()
@@ -63,7 +68,8 @@ async def _work(given: argparse.Namespace) -> int:
             case "show":
                 return _show(desk, given)
             case "retry":
-                return _each(desk.queue, given, desk.queue.retry, "retried")
+                act = partial(desk.queue.retry, not_sent=given.not_sent)
+                return _each(desk.queue, given, act, "retried")
             case _:
                 return await _drop(desk, given)
 

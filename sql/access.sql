@@ -10,7 +10,7 @@ declare
   -- functions of tables that a turn writes to are among them.
   of_a_turn constant text[] := '{
     claim, token_auth_user, require_identity,
-    open_turn, begin_turn, turn_reply, record_reply, mark_sent, mark_sent_and_tell, mark_failed,
+    open_turn, begin_turn, turn_reply, record_reply, preface_reply, mark_sent, mark_sent_and_tell, mark_failed,
     restore_turn,
     messages_told, conversation_history, recent_exchanges, said_message, start_afresh, memory_overview,
     get_working_memory, merge_patch, merge_working_memory, clear_working_memory,
@@ -31,7 +31,7 @@ declare
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{
-    recall_message, take_left_cards, conversations_to_embed,
+    recall_message, take_left_cards, pending_replies, conversations_to_embed,
     people_named, remember_people, list_people, count_people, link_person,
     person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
     forget_person, count_person, export_person, forget_conversation, forget_thread_transcript,
@@ -46,9 +46,9 @@ declare
     feishu_bot.enqueue_event, feishu_bot.prune_inbox,
     feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.claim_jobs, feishu_bot.end_job,
     feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.failed_work, feishu_bot.job_events,
-    feishu_bot.retry_failed, feishu_bot.drop_failed, feishu_bot.forget_failed, feishu_bot.gone_workers, feishu_bot.take_over,
+    feishu_bot.retry_failed, feishu_bot.drop_failed, feishu_bot.forget_failed, feishu_bot.gone_workers, feishu_bot.take_over, feishu_bot.maybe_sent,
     feishu_bot.work_round, feishu_bot.defer_tending,
-    feishu_bot.free_queueing_lock, feishu_bot.is_job_of_person, feishu_bot.forget_in_queue,
+    feishu_bot.free_queueing_lock, feishu_bot.without_jobs, feishu_bot.is_job_of_person, feishu_bot.forget_in_queue,
     feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,
     feishu_bot.spool_open_turn, feishu_bot.spool_record_reply, feishu_bot.spool_mark_sent,
     feishu_bot.spool_mark_failed, feishu_bot.spool_waiting, feishu_bot.spool_state,

@@ -35,13 +35,15 @@ class Lease:
     """A job while this worker has it.
 
     Who ends the job together with the last thing it does, in one transaction, runs `ending()` there
-    and then calls `ended` with its result.
+    and then calls `ended` with its result. `unsure`: something was being sent, and whether it
+    arrived is not known (yet).
     """
 
     job: Job
     worker: int
     is_over: bool = False
     more: bool = False
+    unsure: bool = False
 
     def ending(self) -> Statement:
         """The statement that ends the job."""
@@ -150,6 +152,9 @@ class Consumer:
             outcome = after_failure(lease.job, exc, self._clock())
             if isinstance(outcome, Dead):
                 outcome = await self._give_up(lease.job, outcome)
+        if outcome and lease.unsure and not lease.job.maybe_sent_ms:
+            note = {**outcome.note, "maybe_sent_ms": int(self._clock() * 1000)}
+            outcome = replace(outcome, note=note)
         if not lease.is_over:
             await self._write_end(lease, outcome)
         if lease.more:
@@ -157,7 +162,8 @@ class Consumer:
 
     async def _give_up(self, job: Job, dead: Dead) -> Dead:
         try:
-            return replace(dead, excused=await self._handlers.give_up(job, dead.reason))
+            excused = await self._handlers.give_up(job, dead.reason)
+            return replace(dead, note={"excused": excused})
         except Exception as exc:  # noqa: BLE001  the job is dead either way
             log.error("job.not_excused", job=job.id, error=type(exc).__name__)
             return dead

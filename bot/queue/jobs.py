@@ -34,6 +34,12 @@ class Later(Exception):
         self.behind = behind
 
 
+class Hopeless(Exception):
+    """A failure that nothing but an operator can mend; `reason` is a kind, nobody's words."""
+
+    reason = "hopeless"
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A job in a worker's hands. `attempt` counts from 1."""
@@ -59,6 +65,11 @@ class Job:
         """How many times an operator wanted an answer beside the word that there is none."""
         return int(self.args.get("anew", 0))
 
+    @property
+    def maybe_sent_ms(self) -> int:
+        """When an attempt first left it open whether a card was sent, ms since epoch; 0: none."""
+        return int(self.args.get("maybe_sent_ms", 0))
+
 
 @dataclass(frozen=True, slots=True)
 class Again:
@@ -73,11 +84,11 @@ class Again:
 class Dead:
     """The job stays in the table as failed, for operators to see and to try again.
 
-    `excused`: who asked has been told so.
+    `note` is kept with its arguments.
     """
 
     reason: str
-    excused: bool = False
+    note: Mapping[str, Any] = field(default_factory=dict)
 
 
 def after_failure(job: Job, failure: Exception, now_s: float) -> Again | Dead:
@@ -89,6 +100,8 @@ def after_failure(job: Job, failure: Exception, now_s: float) -> Again | Dead:
         longest = _PAUSE_BEHIND_S if failure.behind else _LONGEST_PAUSE_S
         pause_s = min(2.0 ** min(job.attempt, 10), longest)
         return Again(max(pause_s, failure.wait_s), failure.behind)
+    if isinstance(failure, Hopeless):
+        return Dead(failure.reason)
     if job.args.get(_ONCE):
         return Dead(type(failure).__name__)
     return Again(2.0, note={_ONCE: True})

@@ -20,7 +20,7 @@ _FORGET = sql.SQL("select {}.forget_in_queue(%s, %s, %s)").format(_SCHEMA)
 _EXPORT = sql.SQL("select table_name, content from {}.export_from_queue(%s)").format(_SCHEMA)
 _FAILED = sql.SQL("select {}.failed_work(%s, %s, %s)").format(_SCHEMA)
 _EVENTS = sql.SQL("select {}.job_events(%s)").format(_SCHEMA)
-_RETRY = sql.SQL("select {}.retry_failed(%s, %s)").format(_SCHEMA)
+_RETRY = sql.SQL("select {}.retry_failed(%s, %s, %s)").format(_SCHEMA)
 _DROP = sql.SQL("select {}.drop_failed(%s, %s)").format(_SCHEMA)
 _UNPROTECTED = sql.SQL("select {}.unprotected_tables()").format(_SCHEMA)
 
@@ -136,10 +136,13 @@ class QueueOperations:
             found: list[dict[str, str]] = _value(connection.execute(_EVENTS, [job]))
             return found
 
-    def retry(self, one: Reference) -> bool:
-        """Puts it back to be tried again; whether it was there."""
+    def retry(self, one: Reference, *, not_sent: bool = False) -> bool:
+        """Puts it back to be tried again; whether it was there.
+
+        `not_sent`: somebody has seen that its card is not in the chat.
+        """
         with self._connection() as connection:
-            return bool(_value(connection.execute(_RETRY, (one.kind, one.id))))
+            return bool(_value(connection.execute(_RETRY, (one.kind, one.id, not_sent))))
 
     def drop(self, one: Reference) -> bool:
         """Deletes it for good; whether it was there."""

@@ -41,8 +41,11 @@ as $$
 $$;
 
 -- Tries one of them again; false when it is not there. Who was told meanwhile that there is no answer
--- gets one beside that: the job is then told how many times this was done.
-create or replace function feishu_bot.retry_failed(p_kind text, p_id bigint) returns boolean
+-- gets one beside that: the job is then told how many times this was done. p_not_sent: somebody has
+-- seen that no card of it is in the chat.
+create or replace function feishu_bot.retry_failed(
+  p_kind text, p_id bigint, p_not_sent boolean default false
+) returns boolean
 language plpgsql security invoker set search_path = feishu_bot
 as $$
 begin
@@ -50,7 +53,8 @@ begin
     when 'J' then
       update procrastinate_jobs
       set status = 'todo', worker_id = null, attempts = 0, scheduled_at = null,
-          args = (args - '{failed_with,failed_once,excused}'::text[])
+          args = (args - '{failed_with,failed_once,excused}'::text[]
+                       - case when p_not_sent then '{maybe_sent_ms}'::text[] else '{}' end)
                  || jsonb_build_object('retried_ms', (extract(epoch from now()) * 1000)::bigint)
                  || case when (args ->> 'excused')::boolean then
                       jsonb_build_object('anew', coalesce((args ->> 'anew')::integer, 0) + 1)

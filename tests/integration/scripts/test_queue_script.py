@@ -63,7 +63,10 @@ class Queue:
         worker = self.value("select feishu_bot.begin_work(null, false)")
         self.value("select feishu_bot.claim_jobs(%s, 'feishu', 10)", worker)
         assert self.value(
-            "select feishu_bot.fail_job(%s, %s, 'KeyError', %s)", job, worker, excused
+            "select feishu_bot.fail_job(%s, %s, 'KeyError', %s)",
+            job,
+            worker,
+            json.dumps({"excused": excused}),
         )
         return job
 
