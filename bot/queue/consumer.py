@@ -25,6 +25,8 @@ from memory.rpc import Statement
 log = structlog.get_logger()
 
 ROUND_S = 1.0
+_WAITS_S = 2.0
+_MOST_WAITING = 8
 _GRACE_S = 7.0
 _LAST_WORDS_S = 1.5
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
@@ -88,6 +90,7 @@ class Consumer:
         self._grace_s = grace_s
         self._clock = clock
         self._running: dict[int, asyncio.Task[None]] = {}
+        self._begun: dict[int, float] = {}
         self._news = asyncio.Event()
         self._claiming = asyncio.Lock()
         self._suspects: frozenset[int] = frozenset()
@@ -112,7 +115,7 @@ class Consumer:
 
     async def _take(self) -> None:
         """Takes what waits, as long as there is room for it."""
-        while self._news.is_set() and (room := self._concurrency - len(self._running)) > 0:
+        while self._news.is_set() and (room := self._room()) > 0:
             self._news.clear()
             try:
                 async with self._claiming:
@@ -127,7 +130,7 @@ class Consumer:
 
     async def _something_new(self, stopped: asyncio.Task[bool]) -> None:
         """Returns when there may be a job to take and room for it, or at the end."""
-        if len(self._running) >= self._concurrency:
+        if not self._room():
             await asyncio.wait(
                 {stopped, *self._running.values()}, return_when=asyncio.FIRST_COMPLETED
             )
@@ -136,10 +139,23 @@ class Consumer:
         await asyncio.wait({stopped, news}, return_when=asyncio.FIRST_COMPLETED)
         news.cancel()
 
+    def _room(self) -> int:
+        """Places for other jobs. What has run for two seconds waits for somebody, a model most
+        likely, and takes no place from those who have nothing to do with that: up to a limit."""
+        recently = time.monotonic() - _WAITS_S
+        at_work = sum(begun > recently for begun in self._begun.values())
+        left = self._concurrency * _MOST_WAITING - len(self._running)
+        return max(0, min(self._concurrency - at_work, left))
+
     def _start(self, job: Job) -> None:
         task = asyncio.create_task(self._do(Lease(job, self._presence.worker)))
         self._running[job.id] = task
-        task.add_done_callback(lambda _: self._running.pop(job.id, None))
+        self._begun[job.id] = time.monotonic()
+        task.add_done_callback(lambda _: self._forget(job.id))
+
+    def _forget(self, job: int) -> None:
+        self._running.pop(job, None)
+        self._begun.pop(job, None)
 
     async def _do(self, lease: Lease) -> None:
         """One job from its beginning to its written end."""
@@ -205,8 +221,7 @@ class Consumer:
 
     async def _look(self) -> Round:
         async with self._claiming:
-            room = max(0, self._concurrency - len(self._running))
-            found = await self._table.look_round(self._presence.worker, self._running, room)
+            found = await self._table.look_round(self._presence.worker, self._running, self._room())
             for job in found.jobs:
                 self._start(job)
         return found

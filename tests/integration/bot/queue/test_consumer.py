@@ -92,6 +92,32 @@ async def test_many_are_taken_at_once_and_none_beyond_the_places(database_url: s
     assert most == 7
 
 
+async def test_jobs_that_wait_for_somebody_do_not_keep_others_from_being_done(
+    database_url: str,
+) -> None:
+    waiting, most, never, done, full = 0, 0, asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def handle(lease: Lease) -> None:
+        nonlocal waiting, most
+        if text_of(lease) == "a command":
+            done.set()
+            return
+        waiting += 1
+        most = max(most, waiting)
+        if most == 16:
+            full.set()
+        await never.wait()
+
+    await enqueue(database_url, *(f"hangs {n}" for n in range(8)), "a command")
+    async with working(database_url, handle, concurrency=2):
+        await done.wait()
+        await enqueue(database_url, *(f"hangs too {n}" for n in range(20)))
+        await full.wait()
+        await asyncio.sleep(2 * ROUND_S)
+
+    assert most == 16  # eight times the places, and no more
+
+
 async def test_a_failure_that_may_pass_is_tried_again_and_counted(database_url: str) -> None:
     attempts: list[int] = []
     done = asyncio.Event()
