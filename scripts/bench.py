@@ -12,6 +12,7 @@ Examples:
   scripts/bench --only account --streaming off --seconds 30 --workers 2
   scripts/bench --against ../main        this checkout beside another one, in alternating runs
   scripts/bench --only ack --only memory --json >numbers.json
+  scripts/bench --faults --help          what it survives: kills, outages, nonsense
 
 Measures: account (one mention by part: CPU, what people wait for, memory, connections, statements,
 transactions and round trips), ack (the webhook alone), memory (load and save with much in it).
@@ -102,8 +103,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; 1 when a measure could not be taken."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if "--faults" in given:
+        from scripts.measuring.faults import command  # needs what the tests need
+
+        return command.main(given)
     made = parser()
-    options = made.parse_args(arguments)
+    options = made.parse_args(given)
     if options.against and set(options.only or ["account"]) != {"account"}:
         made.error("--against compares the account alone: leave out --only")
     signal.signal(signal.SIGTERM, _interrupted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,13 +16,14 @@ _PASSED_ON = ("Content-Type", "Proxy-Status")
 @dataclass(frozen=True, slots=True)
 class Fault:
     """An answer in place of the API's. With `cut` the connection ends in the middle of the body;
-    `of_people` is for calls with a person's token only."""
+    `of_people` is for calls with a person's token only; `delay_s` passes before it."""
 
     status: int
     body: str = ""
     content_type: str = "application/json"
     cut: bool = False
     of_people: bool = False
+    delay_s: float = 0.0
 
 
 @dataclass
@@ -63,6 +65,7 @@ def _handler(api: FaultyApi) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             api.asked.append(self.path)
             if api.fault and (not api.fault.of_people or "Authorization" in self.headers):
+                time.sleep(api.fault.delay_s)
                 self._answer(api.fault, api.fault.body.encode(), {})
             else:
                 self._pass_on(body)
