@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import threading
 import time
@@ -64,9 +65,10 @@ def _handler(api: FaultyApi) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             api.asked.append(self.path)
-            if api.fault and (not api.fault.of_people or "Authorization" in self.headers):
-                time.sleep(api.fault.delay_s)
-                self._answer(api.fault, api.fault.body.encode(), {})
+            fault = api.fault
+            if fault and (not fault.of_people or "Authorization" in self.headers):
+                time.sleep(fault.delay_s)
+                self._answer(fault, fault.body.encode(), {})
             else:
                 self._pass_on(body)
 
@@ -80,6 +82,10 @@ def _handler(api: FaultyApi) -> type[BaseHTTPRequestHandler]:
             upstream.close()
 
         def _answer(self, fault: Fault, body: bytes, headers: dict[str, str]) -> None:
+            with contextlib.suppress(OSError):  # who asked may have given up
+                self._write(fault, body, headers)
+
+        def _write(self, fault: Fault, body: bytes, headers: dict[str, str]) -> None:
             self.send_response(fault.status)
             if fault.content_type:
                 self.send_header("Content-Type", fault.content_type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import re
@@ -63,10 +64,11 @@ def _handler(
                 "X-Lark-Signature": signature(timestamp, nonce, encrypt_key, body),
             }
             status, answer = self._passed_on(body, headers)
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            with contextlib.suppress(OSError):  # Feishu waits three seconds, no longer
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
 
         def _passed_on(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
             upstream = http.client.HTTPConnection("127.0.0.1", port, timeout=5)

@@ -145,7 +145,8 @@ class Scene:
         server.wait(20)
         time.sleep(away_s)
         # In a process of its own: this one believes that it has started the server already.
-        start = "import sys; from memory.backends import embedded; embedded.start(sys.argv[1])"
+        start = "import sys, pathlib; from memory.backends.embedded import start as s; "
+        start += "s(pathlib.Path(sys.argv[1]))"
         subprocess.run([sys.executable, "-c", start, self.folder], cwd=ROOT, check=True)
 
     def rows(self, query: str, *params: object) -> list[Any]:

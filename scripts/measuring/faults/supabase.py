@@ -55,7 +55,8 @@ def supabase(scene: Scene, count: Count, rounds: int) -> None:
             SUPABASE_SECRET_KEY=server.secret_key,
             SUPABASE_JWT_SECRET=server.jwt_secret,
         )
-        asked: list[Asked] = []
+        asked = [scene.ask(f"hello {number}", chat) for number, chat in enumerate(scene.chats)]
+        scene.count(Count("before", scene.bot_id), asked, within_s=30)
         for name in list(FAULTS)[:rounds]:
             asked += _during(scene, count, api, name)
             count.rounds += 1
