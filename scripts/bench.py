@@ -13,6 +13,7 @@ Examples:
   scripts/bench --against ../main        this checkout beside another one, in alternating runs
   scripts/bench --only ack --only memory --json >numbers.json
   scripts/bench --faults --help          what it survives: kills, outages, nonsense
+  scripts/bench --soak 30                what grows in half an hour, and a burst
 
 Measures: account (one mention by part: CPU, what people wait for, memory, connections, statements,
 transactions and round trips), ack (the webhook alone), memory (load and save with much in it).
@@ -45,6 +46,7 @@ from typing import NoReturn
 
 from rich.console import Console
 
+from scripts.measuring import soak
 from scripts.measuring.alternating import alternate
 from scripts.measuring.checkouts import ROOT, Checkout, NotACheckout, checkout_at
 from scripts.measuring.edge import measure_ack
@@ -108,6 +110,8 @@ def main(arguments: list[str] | None = None) -> int:
         from scripts.measuring.faults import command  # needs what the tests need
 
         return command.main(given)
+    if any(one.split("=")[0] == "--soak" for one in given):
+        return soak.main(given)
     made = parser()
     options = made.parse_args(given)
     if options.against and set(options.only or ["account"]) != {"account"}:

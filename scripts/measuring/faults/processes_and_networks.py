@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
@@ -94,6 +95,7 @@ def _unwritable(kind: str) -> tuple[IO[bytes], IO[bytes] | None]:
     if kind == "full disk":
         return Path("/dev/full").open("wb", buffering=0), None
     read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)  # full after a few lines
     if kind == "broken pipe":
         os.close(read)
         return os.fdopen(write, "wb", 0), None
