@@ -11,9 +11,10 @@ Examples:
   scripts/bench --faults --only kills --rounds 40
   scripts/bench --faults --only feishu --minutes 15
 
-lost: no card. ended: no card, for a reason that Feishu gave (the bot is not in the chat …) or
-because the event was nonsense. doubled: more cards than are stored. mismatched: what is stored is
-not what people see. The exit status is 1 when anything was lost, doubled or mismatched.
+pushed: acknowledged by the bot; silences count from there. lost: no card. ended: no card, for a
+reason that Feishu gave (the bot is not in the chat …) or because the event was nonsense. doubled:
+more cards than are stored. mismatched: what is stored is not what people see. The exit status is 1
+when anything was lost, doubled or mismatched.
 """
 
 from __future__ import annotations

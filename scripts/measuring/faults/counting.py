@@ -44,9 +44,15 @@ class Count:
     def longest_s(self) -> float:
         return max(self.silences_s, default=0.0)
 
-    def add(self, one: Asked, messages: Sequence[Mapping[str, Any]], rows: Sequence[Any]) -> None:
+    def add(
+        self,
+        one: Asked,
+        messages: Sequence[Mapping[str, Any]],
+        rows: Sequence[Any],
+        accepted_ms: int,
+    ) -> None:
         """`messages` of the chat as people see it, `rows` of the answer as stored: (status,
-        content, message_id)."""
+        content, message_id); `accepted_ms`: when the question was acknowledged."""
         self.pushed += 1
         cards = [m for m in messages if is_answer_to(m, one.message_id, self.bot_id)]
         sent = [row for row in rows if row[0] == "sent"]
@@ -60,9 +66,8 @@ class Count:
         if not one.unstored and {(row[1], row[2]) for row in sent} != shown:
             self.mismatched += 1
             self.details.append(f"{one.message_id}: differs from what is stored")
-        asked = next(m for m in messages if m["message_id"] == one.message_id)
         first = min(card["create_ms"] for card in cards)
-        self.silences_s.append((first - asked["create_ms"]) / 1000)
+        self.silences_s.append((first - accepted_ms) / 1000)
 
     def _without(self, one: Asked, rows: Sequence[Any]) -> None:
         if one.may_end:

@@ -191,14 +191,29 @@ class Scene:
 
     def count(self, count: Count, asked: Sequence[Asked], *, within_s: float) -> Count:
         """Waits until everybody has an answer, or a reason for none, and until nothing of it is
-        under way; then counts."""
+        under way; then counts. What the bot never acknowledged Feishu still has: said apart."""
         with contextlib.suppress(AssertionError):
             eventually(lambda: self._is_settled(asked), within_s=within_s)
+        accepted = self._accepted()
+        never = [one for one in asked if one.message_id not in accepted]
+        if never:
+            count.notes.append(f"{len(never)} never acknowledged")
+        asked = [one for one in asked if one.message_id in accepted]
         said = {chat: self.platform.messages(chat) for chat in {one.chat_id for one in asked}}
         stored = self._stored(asked)
         for one in asked:
-            count.add(one, said[one.chat_id], stored.get(one.message_id, []))
+            at_ms = accepted[one.message_id]
+            count.add(one, said[one.chat_id], stored.get(one.message_id, []), at_ms)
         return count
+
+    def _accepted(self) -> dict[str, int]:
+        """When the bot acknowledged which message, ms since epoch."""
+        found: dict[str, int] = {}
+        for delivery in self.platform.get("/deliveries")["items"]:
+            for attempt in delivery["attempts"]:
+                if attempt["status"] == 200:
+                    found.setdefault(delivery["message_id"], attempt["at_ms"])
+        return found
 
     def _is_settled(self, asked: Sequence[Asked]) -> bool:
         waiting = (
@@ -238,7 +253,7 @@ def scene_in(folder: Path, spoils: Mapping[str, Spoil]) -> Iterator[Scene]:
                 folder,
                 f"http://127.0.0.1:{hook}/webhook/event",
                 "--retry-scale",
-                "0.05",
+                "0.005",
                 "--no-rate-limits",
             )
         )

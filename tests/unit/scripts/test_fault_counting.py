@@ -29,7 +29,7 @@ STORED = ("sent", "hello", "om_a")
 
 def counted(messages: list[dict[str, Any]], rows: list[Any], asked: Asked = ASKED) -> Count:
     count = Count("x", BOT)
-    count.add(asked, [QUESTION, *messages], rows)
+    count.add(asked, [QUESTION, *messages], rows, 1000)
     return count
 
 
