@@ -106,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; 1 when a measure could not be taken."""
     given = sys.argv[1:] if arguments is None else arguments
+    signal.signal(signal.SIGTERM, _interrupted)
     if "--faults" in given:
         from scripts.measuring.faults import command  # needs what the tests need
 
@@ -116,7 +117,6 @@ def main(arguments: list[str] | None = None) -> int:
     options = made.parse_args(given)
     if options.against and set(options.only or ["account"]) != {"account"}:
         made.error("--against compares the account alone: leave out --only")
-    signal.signal(signal.SIGTERM, _interrupted)
     machine, this = describe_machine(), checkout_at(ROOT)
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)

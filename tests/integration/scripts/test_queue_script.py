@@ -132,6 +132,19 @@ def test_a_job_tried_again_has_a_day_of_patience_anew(queue: Queue, excused: boo
     assert "scripts/queue list" in again.stderr
 
 
+def test_a_card_that_may_be_there_stays_in_doubt_until_somebody_has_looked(queue: Queue) -> None:
+    job = queue.fail_a_job()
+    doubt = "update feishu_bot.procrastinate_jobs set args = args || '{\"maybe_sent_ms\": 7}'"
+    queue.database.execute(doubt.encode())
+    in_doubt = "select args ? 'maybe_sent_ms' from feishu_bot.procrastinate_jobs"
+
+    queue.run("retry", f"J{job}")
+    assert queue.value(in_doubt)
+    queue.database.execute("update feishu_bot.procrastinate_jobs set status = 'failed'")
+    queue.run("retry", f"J{job}", "--not-sent")
+    assert not queue.value(in_doubt)
+
+
 def test_all_are_tried_again_and_dropping_asks_first(queue: Queue) -> None:
     turn, write = queue.refuse_a_turn(), queue.refuse_a_write()
 
