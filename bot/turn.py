@@ -28,6 +28,8 @@ from bot.mentions import from_card
 from bot.queue.consumer import Lease
 from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
+from bot.reply.finding import doubt_of, find_sent, sending
+from bot.reply.late import late_note
 from bot.reply.streaming import CardStream, Opening, begin_stream
 from bot.reply.working import showing_work
 from bot.services import Services
@@ -65,7 +67,8 @@ async def handle_message(
     if not heard.decision.respond or _unreadable_in_group(event):
         return
 
-    turn = begin(services, event, heard, bot, received_ms, reply_to)
+    anew = lease.job.anew if lease else 0
+    turn = begin(services, event, heard, bot, received_ms, reply_to, anew)
     with metrics.IN_FLIGHT.track_inprogress():
         opened = await _open(services, turn)
         turn = knowing(turn, conversation_of(opened.conversation))
@@ -152,7 +155,7 @@ async def _deliver(
     async with before_answer(services, turn.event, turn.heard, turn.bot) as before:
         for card in pending:
             try:
-                sent = await _send(services, turn, card, stream)
+                sent = await _send(services, turn, card, stream, lease)
             except Undeliverable as exc:
                 await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
                 return "failed"
@@ -164,26 +167,63 @@ async def _deliver(
 
 
 async def _send(
-    services: Services, turn: Turn, card: StoredCard, stream: CardStream | None
+    services: Services,
+    turn: Turn,
+    card: StoredCard,
+    stream: CardStream | None,
+    lease: Lease | None,
 ) -> Delivered:
-    """The first card is the one that was streamed, if any; the others are new ones."""
+    """Sends a card that nobody knows to be sent; while it is on its way, the lease is unsure."""
+    doubt = doubt_of(services, lease.job.maybe_sent_ms if lease else 0)
     with stage("send"):
-        names, buttons = turn.names.known, card_buttons(card.buttons)
-        streamed = stream is not None and stream.card is not None and card.chunk == 0
-        if stream and streamed:
-            shown = await stream.deliver(card.content, buttons=buttons, names=names)
-            if shown:
-                return shown
-        return await deliver(
+        names = turn.names.known
+        found = await find_sent(
             services.feishu,
             turn.target,
+            doubt,
             turn_id=turn.id,
             chunk=card.chunk,
             content=card.content,
             names=names,
-            buttons=buttons,
-            version=REPLACING if streamed else 0,
         )
+        if found:
+            return found
+        if doubt.is_unsent:
+            card = await _dated(services, turn, card)
+        with sending(lease):
+            return await _give(services, turn, card, stream)
+
+
+async def _dated(services: Services, turn: Turn, card: StoredCard) -> StoredCard:
+    """A late answer says to which question, from when; it is stored so before it is sent."""
+    asked_ms = turn.event.create_time_ms or turn.received_ms
+    note = late_note(turn.question, asked_ms, services.now())
+    if card.chunk or not note:
+        return card
+    stored = await services.store.preface_reply(turn.context, turn_id=turn.id, note=note)
+    return next((one for one in stored if one.chunk == card.chunk), card)
+
+
+async def _give(
+    services: Services, turn: Turn, card: StoredCard, stream: CardStream | None
+) -> Delivered:
+    """The first card is the one that was streamed, if any; the others are new ones."""
+    names, buttons = turn.names.known, card_buttons(card.buttons)
+    streamed = stream is not None and stream.card is not None and card.chunk == 0
+    if stream and streamed:
+        shown = await stream.deliver(card.content, buttons=buttons, names=names)
+        if shown:
+            return shown
+    return await deliver(
+        services.feishu,
+        turn.target,
+        turn_id=turn.id,
+        chunk=card.chunk,
+        content=card.content,
+        names=names,
+        buttons=buttons,
+        version=REPLACING if streamed else 0,
+    )
 
 
 async def _mark(

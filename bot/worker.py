@@ -26,7 +26,7 @@ from bot.feishu import chat_events, events
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.interruptions import Interruptions
 from bot.queue.consumer import Consumer, Handlers, Lease
-from bot.queue.jobs import EVENT_TASK, TENDING_TASK, Later
+from bot.queue.jobs import EVENT_TASK, TENDING_TASK, Hopeless, Later
 from bot.queue.table import TENDING_AT_ONCE, JobTable
 from bot.services import Services
 from bot.settings import Settings, load
@@ -37,6 +37,7 @@ from bot.turn import handle_message, handle_recall
 from bot.upkeep.janitor import keep_order
 from bot.upkeep.left_cards import tend_left_cards
 from bot.upkeep.members import learn_members
+from bot.upkeep.pending_replies import sweep_forever
 from bot.upkeep.standing import Standing
 from bot.upkeep.tending import handle_tending
 from bot.wiring import open_services
@@ -64,7 +65,7 @@ async def handle_job(services: Services, lease: Lease) -> None:
             args = job.args
             context = own_context(args["conversation_id"], args["user_id"], args["tenant_key"])
             await handle_tending(services, context, job.attempt)
-    except Later:
+    except (Later, Hopeless):
         raise
     except (StoreError, FeishuFailure) as exc:
         if isinstance(exc, StoreError):
@@ -166,6 +167,7 @@ async def _work(
     tending = [
         asyncio.create_task(keep_order(table, services)),
         asyncio.create_task(tend_left_cards(services)),
+        asyncio.create_task(sweep_forever(services, table)),
         asyncio.create_task(standing.keep()),
         asyncio.create_task(learn_members(services)),
     ]

@@ -132,6 +132,14 @@ class MemoryStore:
         )
         return row["state"], _cards(row["reply"])
 
+    async def preface_reply(
+        self, context: AgentMemoryContext, *, turn_id: str, note: str
+    ) -> tuple[StoredCard, ...]:
+        """Puts `note` before the first card unless it stands there or the card is sent; the cards
+        as they are stored then. Only for a card that was certainly not sent."""
+        row = await self._call("preface_reply", context, p_turn_id=turn_id, p_note=note)
+        return _cards(row["reply"])
+
     async def mark_sent(
         self,
         context: AgentMemoryContext,

@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--retry-scale", type=float, default=1.0, help="factor on 15 s … 6 h (1)")
     made.add_argument("--token-life", type=int, default=preset.token_life_s, help="seconds")
     made.add_argument("--stream-life", type=float, default=preset.stream_life_s, help="seconds")
+    made.add_argument("--uuid-life", type=float, default=preset.uuid_life_s, help="seconds")
     made.add_argument("--journal", type=Path, help="file that lets the chat survive a restart")
     made.add_argument("--no-rate-limits", action="store_true", help="for benchmarks")
     made.add_argument("--mentions-only", action="store_true", help="without im:message.group_msg")
@@ -48,6 +49,7 @@ def config_from(options: argparse.Namespace) -> SandboxConfig:
         rate_limits=not options.no_rate_limits,
         token_life_s=options.token_life,
         stream_life_s=options.stream_life,
+        uuid_life_s=options.uuid_life,
         all_group_messages=not options.mentions_only,
         journal=options.journal,
     )

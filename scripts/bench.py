@@ -14,6 +14,8 @@ Examples:
   scripts/bench --only account --streaming on --chunk-delay 0.05     answers that take three seconds
   scripts/bench --against ../main        this checkout beside another one, in alternating runs
   scripts/bench --only ack --only memory --json >numbers.json
+  scripts/bench --faults --help          what it survives: kills, outages, nonsense
+  scripts/bench --soak 30                what grows in half an hour, and a burst
 
 Measures: account (one mention by part: CPU, what people wait for, memory, connections, statements,
 transactions and round trips), ack (the webhook alone), memory (load and save with much in it).
@@ -46,6 +48,7 @@ from typing import NoReturn
 
 from rich.console import Console
 
+from scripts.measuring import soak
 from scripts.measuring.alternating import alternate
 from scripts.measuring.checkouts import ROOT, Checkout, NotACheckout, checkout_at
 from scripts.measuring.edge import measure_ack
@@ -107,11 +110,18 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; 1 when a measure could not be taken."""
+    given = sys.argv[1:] if arguments is None else arguments
+    signal.signal(signal.SIGTERM, _interrupted)
+    if "--faults" in given:
+        from scripts.measuring.faults import command  # needs what the tests need
+
+        return command.main(given)
+    if any(one.split("=")[0] == "--soak" for one in given):
+        return soak.main(given)
     made = parser()
-    options = made.parse_args(arguments)
+    options = made.parse_args(given)
     if options.against and set(options.only or ["account"]) != {"account"}:
         made.error("--against compares the account alone: leave out --only")
-    signal.signal(signal.SIGTERM, _interrupted)
     machine, this = describe_machine(), checkout_at(ROOT)
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)

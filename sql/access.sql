@@ -10,8 +10,8 @@ declare
   -- functions of tables that a turn writes to are among them.
   of_a_turn constant text[] := '{
     claim, token_auth_user, membership_lasts, readable_chats, require_identity,
-    open_turn, begin_turn, turn_reply, record_reply, mark_sent, mark_sent_and_tell, mark_failed,
-    restore_turn, keep_words,
+    open_turn, begin_turn, turn_reply, record_reply, preface_reply, mark_sent, mark_sent_and_tell,
+    mark_failed, restore_turn, keep_words,
     messages_told, thread_messages, thread_message, conversation_history, recent_exchanges,
     said_message, start_afresh, memory_overview,
     get_working_memory, merged_facts, merge_patch, merge_working_memory, clear_working_memory,
@@ -32,7 +32,7 @@ declare
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{
-    recall_message, take_left_cards, conversations_to_embed,
+    recall_message, take_left_cards, pending_replies, conversations_to_embed,
     people_named, remember_people, list_people, count_people, link_person,
     time_of_news, doubtful_time, remember_chats, find_chats, take_chats, describe_chat, postpone_chat,
     hold_group, save_chat_members, add_chat_members, remove_chat_members, enter_chat, leave_chat,
@@ -51,9 +51,12 @@ declare
     feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.close_places,
     feishu_bot.worker_with_room, feishu_bot.job_told, feishu_bot.claim_jobs, feishu_bot.end_job,
     feishu_bot.end_and_take,
-    feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.gone_workers, feishu_bot.take_over,
+    feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.failed_work, feishu_bot.job_events,
+    feishu_bot.retry_failed, feishu_bot.drop_failed, feishu_bot.forget_failed,
+    feishu_bot.gone_workers, feishu_bot.take_over, feishu_bot.maybe_sent,
     feishu_bot.work_round, feishu_bot.defer_tending,
-    feishu_bot.free_queueing_lock, feishu_bot.is_job_of_person, feishu_bot.forget_in_queue,
+    feishu_bot.free_queueing_lock, feishu_bot.without_jobs, feishu_bot.is_job_of_person,
+    feishu_bot.forget_in_queue,
     feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,
     feishu_bot.spool_open_turn, feishu_bot.spool_record_reply, feishu_bot.spool_mark_sent,
     feishu_bot.spool_mark_failed, feishu_bot.spool_waiting, feishu_bot.spool_state,

@@ -154,7 +154,7 @@ def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageR
     others = (
         message
         for message in turn.heard.conversation.messages
-        if message.message_id != turn.id
+        if message.message_id != turn.event.message_id
         and message.is_in(turn.heard.message.root_id)
         and not (outright and (message.ours or message.answered))
     )

@@ -18,6 +18,7 @@ from bot.languages import language_of
 from bot.mentions import Person
 from bot.queue.jobs import EVENT_TASK, Job
 from bot.reply.delivery import deliver
+from bot.reply.finding import OutcomeUnknown, doubt_of, find_sent
 from bot.services import Services
 from bot.telemetry import metrics
 from memory.errors import StoreError
@@ -33,20 +34,26 @@ SORRY = {
 }
 
 
-async def give_up(services: Services, job: Job, reason: str) -> None:
-    """Says so to who asked, with the job's number as reference. Raises what keeps it from that."""
+async def give_up(services: Services, job: Job, reason: str) -> bool:
+    """Says so to who asked, with the job's number as reference; whether that is what they read.
+
+    Raises what keeps it from that.
+    """
     metrics.GIVEN_UP.labels(reason=reason).inc()
     log.error("job.given_up", job=job.id, task=job.task, attempt=job.attempt, reason=reason)
     event = _message(job)
-    if event is None:
-        return
+    if event is None or reason == OutcomeUnknown.reason:
+        return False
     bot = await services.own_person.look_up()
     if event.chat_type != "p2p" and not events.mentions_bot(event, bot.open_id):
-        return  # nobody was promised an answer
+        return False  # nobody was promised an answer
     turn = begin(services, event, _heard(event, bot), bot, job.received_ms)
     text = SORRY[language_of([turn.question])].format(reference=f"J{job.id}")
-    for card in await _stored(services, turn, compose(services, turn, text, nothing=text)):
-        await _send(services, turn, card)
+    excuse = compose(services, turn, text, nothing=text)
+    reply = await _stored(services, turn, excuse)
+    for card in reply:
+        await _send(services, turn, card, job)
+    return [card.content for card in reply] == excuse
 
 
 def _message(job: Job) -> MessageEvent | None:
@@ -89,16 +96,26 @@ async def _stored(services: Services, turn: Turn, cards: list[str]) -> tuple[Sto
     return reply
 
 
-async def _send(services: Services, turn: Turn, card: StoredCard) -> None:
+async def _send(services: Services, turn: Turn, card: StoredCard, job: Job) -> None:
     if card.status != "pending":
         return
-    sent = await deliver(
+    doubt = doubt_of(services, job.maybe_sent_ms)
+    names = turn.names.known
+    sent = await find_sent(
+        services.feishu,
+        turn.target,
+        doubt,
+        turn_id=turn.id,
+        chunk=card.chunk,
+        content=card.content,
+        names=names,
+    ) or await deliver(
         services.feishu,
         turn.target,
         turn_id=turn.id,
         chunk=card.chunk,
         content=card.content,
-        names=turn.names.known,
+        names=names,
     )
     try:
         await services.store.mark_sent(

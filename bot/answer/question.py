@@ -27,6 +27,7 @@ class Turn:
 
     `reply_to` is the Feishu message the answer hangs under; the turn's id may be one of ours.
     `by_click`: the question stood on a button that somebody pressed, so they did not write it.
+    `anew`: how many times an operator wanted an answer beside the word that there is none.
     `names` are those of its tenant.
     """
 
@@ -40,10 +41,12 @@ class Turn:
     names: Names
     on_progress: OnProgress | None = None
     by_click: bool = False
+    anew: int = 0
 
     @property
     def id(self) -> str:
-        return self.event.message_id
+        """The message's, or one beside it where an earlier answer said that there is none."""
+        return f"{self.event.message_id}~{self.anew}" if self.anew else self.event.message_id
 
     @property
     def in_group(self) -> bool:
@@ -75,6 +78,7 @@ def begin(
     bot: Person,
     received_ms: int,
     reply_to: str = "",
+    anew: int = 0,
 ) -> Turn:
     """Resolves thread, subject and question of a message."""
     root = thread_root(
@@ -103,6 +107,7 @@ def begin(
         reply_to=reply_to or event.message_id,
         names=services.people.of(event.tenant_key),
         by_click=bool(reply_to),
+        anew=anew,
     )
 
 

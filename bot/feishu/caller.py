@@ -66,10 +66,10 @@ class Caller:
         is_file: bool = False,
     ) -> Response:
         """The first good answer, retried as `policy` allows, with one renewal of the token."""
-        started, attempt, renewed = self._clock(), 0, False
+        started, attempt, renewed, maybe_done = self._clock(), 0, False, False
         while True:
             attempt += 1
-            token = await self._tokens.get()
+            token = await self._token(maybe_done=maybe_done)
             if pacer:
                 await pacer.turn(key)
             if self._app and request.api:
@@ -77,6 +77,7 @@ class Caller:
             outcome = await self._attempt(request, token, is_file)
             if isinstance(outcome, Response):
                 return outcome
+            outcome.maybe_done = maybe_done = maybe_done or outcome.maybe_done
             if _token_refused(outcome) and not renewed:
                 self._tokens.purge(token)
                 attempt, renewed = attempt - 1, True
@@ -126,6 +127,14 @@ class Caller:
             reason=failure.reason if isinstance(failure, Unreachable) else "",
         )
         await self._sleep(delay_s)
+
+    async def _token(self, *, maybe_done: bool) -> str:
+        """The token; without one, what was to be done with it is as unknown as it was before."""
+        try:
+            return await self._tokens.get()
+        except FeishuFailure as failure:
+            failure.maybe_done = maybe_done
+            raise
 
     async def _fetch_token(self) -> Token:
         path = "/open-apis/auth/v3/tenant_access_token/internal"

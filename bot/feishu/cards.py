@@ -14,7 +14,7 @@ from typing import Any
 from bot.feishu.markup import AT_TAG, plain_text
 from memory.text import one_line
 
-ANSWER_ID = "answer"
+_ANSWER_ID = "answer"
 MAX_CARD_BYTES = 30_000
 _SUMMARY_CHARS = 60
 _MARKS = re.compile(r"[*_`~#>|\[\]]+|\([^()\s]{0,2000}\)")
@@ -41,21 +41,33 @@ def reply_uuid(message_id: str, chunk: int, version: int = 0) -> str:
     return hashlib.sha256(f"{message_id}\n{chunk}\n{version}".encode()).hexdigest()[:40]
 
 
+def answer_id(turn_id: str, chunk: int) -> str:
+    """The id of the answer's element in this piece of this reply: what tells the card apart from
+    others in a list of messages. At most 20 characters, the first a letter."""
+    return f"a{hashlib.sha256(f'{turn_id} {chunk}'.encode()).hexdigest()[:19]}"
+
+
+def is_answer_id(element_id: str) -> bool:
+    """Whether the element of that id holds an answer."""
+    return element_id == _ANSWER_ID or re.fullmatch("a[0-9a-f]{19}", element_id) is not None
+
+
 def answer_card(
     markdown: str,
     *,
+    element_id: str = _ANSWER_ID,
     summary: str | None = None,
     buttons: Sequence[Button] = (),
     streaming: bool = False,
     note: str | None = None,
 ) -> dict[str, Any]:
-    """A card with `markdown`, as it is, in the one Markdown element `answer`.
+    """A card with `markdown`, as it is, in the one Markdown element `element_id`.
 
     `summary` is what the chat list shows (default: the beginning of the text); `note` is small
     plain text below the answer.
     """
     elements: list[dict[str, Any]] = [
-        {"tag": "markdown", "element_id": ANSWER_ID, "content": markdown}
+        {"tag": "markdown", "element_id": element_id, "content": markdown}
     ]
     if note:
         elements.append(_note(note))

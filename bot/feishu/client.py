@@ -160,10 +160,12 @@ class FeishuClient:
         descending: bool = False,
         page_size: int = 50,
         max_items: int = 50,
+        user_card_content: bool = False,
     ) -> list[RawMessage]:
         """History of a `chat` or `thread`; times are seconds since the epoch, for chats only.
 
-        In ordinary groups a chat lists only the roots of its threads.
+        In ordinary groups a chat lists only the roots of its threads. `user_card_content` as for
+        `get_message`.
         """
         query: dict[str, str | int] = {
             "container_id_type": container_id_type,
@@ -171,6 +173,8 @@ class FeishuClient:
             "sort_type": "ByCreateTimeDesc" if descending else "ByCreateTimeAsc",
             "page_size": min(page_size, 50),
         }
+        if user_card_content:
+            query["card_msg_content_type"] = "user_card_content"
         bounds = {"start_time": start_s, "end_time": end_s}
         query.update({name: str(at) for name, at in bounds.items() if at is not None})
         found: list[RawMessage] = []

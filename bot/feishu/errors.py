@@ -89,19 +89,25 @@ _URL = re.compile(r"https?://[^\s\"'<>]{1,500}")
 
 
 class FeishuFailure(Exception):
-    """Feishu did not do what was asked."""
+    """Feishu did not do what was asked; or, with `maybe_done`, nobody knows whether it did."""
+
+    maybe_done = False
 
 
 class Unreachable(FeishuFailure):
     """No usable answer came, so the outcome is unknown; repeat with the same uuid.
 
-    `retry_after_s` is Feishu's own wish, in seconds, or None.
+    `retry_after_s` is Feishu's own wish, in seconds, or None. Without `maybe_done` the request
+    never reached Feishu.
     """
 
-    def __init__(self, reason: str, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, reason: str, retry_after_s: float | None = None, *, maybe_done: bool = True
+    ) -> None:
         super().__init__(f"No usable answer from Feishu: {reason}. Repeat with the same uuid.")
         self.reason = reason
         self.retry_after_s = retry_after_s
+        self.maybe_done = maybe_done
 
 
 class ResourceTooLarge(FeishuFailure):

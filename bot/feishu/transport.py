@@ -81,7 +81,7 @@ class Transport:
                 return await _read(answer, request.max_bytes)
         except (aiohttp.ClientError, OSError, ValueError) as exc:
             # Only the class: the message of a URL or header error may quote what was sent.
-            raise Unreachable(type(exc).__name__) from exc
+            raise _unreachable(exc) from exc
 
     async def close(self) -> None:
         """Close the connections; exchanges that still run are Unreachable."""
@@ -148,7 +148,13 @@ async def _once(
     try:
         return await handler(request)
     except aiohttp.ClientConnectionError as exc:
-        raise Unreachable(type(exc).__name__) from exc
+        raise _unreachable(exc) from exc
+
+
+def _unreachable(exc: Exception) -> Unreachable:
+    """Where no connection came about, nothing was done."""
+    no_connection = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+    return Unreachable(type(exc).__name__, maybe_done=not isinstance(exc, no_connection))
 
 
 async def _read(answer: aiohttp.ClientResponse, max_bytes: int) -> Response:

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -26,6 +26,8 @@ from memory.rpc import Statement
 log = structlog.get_logger()
 
 ROUND_S = 1.0
+_WAITS_S = 2.0
+_MOST_WAITING = 8
 _GRACE_S = 7.0
 _LAST_WORDS_S = 1.5
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
@@ -36,13 +38,15 @@ class Lease:
     """A job while this worker has it.
 
     Who ends the job together with the last thing it does, in one transaction, runs `ending()` there
-    and then calls `ended` with its result. `take` is given the next job of the lock.
+    and then calls `ended` with its result. `take` is given the next job of the lock. `unsure`:
+    something was being sent, and whether it arrived is not known (yet).
     """
 
     job: Job
     worker: int
     take: Callable[[Job], None]
     is_over: bool = False
+    unsure: bool = False
 
     def ending(self) -> Statement:
         """The statement that ends the job."""
@@ -59,12 +63,13 @@ class Lease:
 class Handlers:
     """`handle` does a job; what it raises decides about another attempt (`jobs.after_failure`).
 
-    `give_up` is told of a job that gets none. `took_over` counts jobs of workers that were gone,
-    `counted` is told how many workers there are, on all machines.
+    `give_up` is told of a job that gets none, and says whether it told who asked. `took_over`
+    counts jobs of workers that were gone, `counted` is told how many workers there are, on all
+    machines.
     """
 
     handle: Callable[[Lease], Awaitable[None]]
-    give_up: Callable[[Job, str], Awaitable[None]]
+    give_up: Callable[[Job, str], Awaitable[bool]]
     took_over: Callable[[int], None] = field(default=lambda _: None)
     counted: Callable[[int], None] = field(default=lambda _: None)
 
@@ -88,7 +93,8 @@ class Consumer:
         self._grace_s = grace_s
         self._clock = clock
         self._running: dict[int, asyncio.Task[None]] = {}
-        self._places = asyncio.Semaphore(concurrency)
+        self._begun: dict[int, float] = {}
+        self._places = asyncio.Semaphore(concurrency * _MOST_WAITING)
         self._news = asyncio.Event()
         self._closing = False
         self._claiming = asyncio.Lock()
@@ -117,7 +123,7 @@ class Consumer:
 
     async def _take(self) -> None:
         """Takes what waits, as long as there is room for it."""
-        while self._news.is_set() and (room := self._concurrency - len(self._running)) > 0:
+        while self._news.is_set() and (room := self._room()) > 0:
             self._news.clear()
             try:
                 async with self._claiming:
@@ -132,7 +138,7 @@ class Consumer:
 
     async def _something_new(self, stopped: asyncio.Task[bool]) -> None:
         """Returns when there may be a job to take and room for it, or at the end."""
-        if len(self._running) >= self._concurrency:
+        if not self._room():
             await asyncio.wait(
                 {stopped, *self._running.values()}, return_when=asyncio.FIRST_COMPLETED
             )
@@ -146,10 +152,23 @@ class Consumer:
         if job.id not in self._running and job.id not in self._handed_back:
             self._start(job)
 
+    def _room(self) -> int:
+        """Places for other jobs. What has run for two seconds waits for somebody, a model most
+        likely, and takes no place from those who have nothing to do with that: up to a limit."""
+        recently = time.monotonic() - _WAITS_S
+        at_work = sum(begun > recently for begun in self._begun.values())
+        left = self._concurrency * _MOST_WAITING - len(self._running)
+        return max(0, min(self._concurrency - at_work, left))
+
     def _start(self, job: Job) -> None:
         task = asyncio.create_task(self._do(Lease(job, self._presence.worker, self._start)))
         self._running[job.id] = task
-        task.add_done_callback(lambda _: self._running.pop(job.id, None))
+        self._begun[job.id] = time.monotonic()
+        task.add_done_callback(lambda _: self._forget(job.id))
+
+    def _forget(self, job: int) -> None:
+        self._running.pop(job, None)
+        self._begun.pop(job, None)
 
     async def _do(self, lease: Lease) -> None:
         """One job from its beginning to its written end."""
@@ -167,15 +186,20 @@ class Consumer:
         except Exception as exc:  # noqa: BLE001  whatever it was, the job must not stay in hand
             outcome = after_failure(lease.job, exc, self._clock())
             if isinstance(outcome, Dead):
-                await self._give_up(lease.job, outcome)
+                outcome = await self._give_up(lease.job, outcome)
+            if lease.unsure and not lease.job.maybe_sent_ms:
+                note = {**outcome.note, "maybe_sent_ms": int(self._clock() * 1000)}
+                outcome = replace(outcome, note=note)
             return outcome
         return None
 
-    async def _give_up(self, job: Job, dead: Dead) -> None:
+    async def _give_up(self, job: Job, dead: Dead) -> Dead:
         try:
-            await self._handlers.give_up(job, dead.reason)
+            excused = await self._handlers.give_up(job, dead.reason)
+            return replace(dead, note={"excused": excused})
         except Exception as exc:  # noqa: BLE001  the job is dead either way
             log.error("job.not_excused", job=job.id, error=type(exc).__name__)
+            return dead
 
     async def _write_end(self, lease: Lease, outcome: Again | Dead | None) -> None:
         """Writes what became of the job, as often as it takes."""
@@ -214,9 +238,8 @@ class Consumer:
 
     async def _look(self) -> Round:
         async with self._claiming:
-            room = max(0, self._concurrency - len(self._running))
             found = await self._table.look_round(
-                self._presence.worker, self._running, room, self._missing
+                self._presence.worker, self._running, self._room(), self._missing
             )
             self._missing = found.missing
             self._handed_back |= found.handed_back

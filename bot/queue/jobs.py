@@ -14,7 +14,7 @@ from typing import Any
 EVENT_TASK = "feishu.event"
 TENDING_TASK = "feishu.tending"
 
-_LONGEST_PAUSE_S = 120.0
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 2.0, 120.0
 _PAUSE_BEHIND_S = 10.0
 _PATIENCE_S = 24 * 3600.0
 _ONCE = "failed_once"
@@ -34,6 +34,12 @@ class Later(Exception):
         self.behind = behind
 
 
+class Hopeless(Exception):
+    """A failure that nothing but an operator can mend; `reason` is a kind, nobody's words."""
+
+    reason = "hopeless"
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A job in a worker's hands. `attempt` counts from 1."""
@@ -49,6 +55,21 @@ class Job:
         """When the webhook got the event, ms since epoch; 0 for what is no event."""
         return int(self.args.get("received_ms", 0))
 
+    @property
+    def tried_since_ms(self) -> int:
+        """From when its day of patience counts, ms since epoch; 0 for what is no event."""
+        return int(self.args.get("retried_ms", self.received_ms))
+
+    @property
+    def anew(self) -> int:
+        """How many times an operator wanted an answer beside the word that there is none."""
+        return int(self.args.get("anew", 0))
+
+    @property
+    def maybe_sent_ms(self) -> int:
+        """When an attempt first left it open whether a card was sent, ms since epoch; 0: none."""
+        return int(self.args.get("maybe_sent_ms", 0))
+
 
 @dataclass(frozen=True, slots=True)
 class Again:
@@ -61,20 +82,28 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """The job stays in the table as failed, for operators to see and to try again."""
+    """The job stays in the table as failed, for operators to see and to try again.
+
+    `note` is kept with its arguments.
+    """
 
     reason: str
+    note: Mapping[str, Any] = field(default_factory=dict)
 
 
 def after_failure(job: Job, failure: Exception, now_s: float) -> Again | Dead:
     """What becomes of `job` after `failure`; `now_s` is seconds since epoch."""
     if isinstance(failure, Later):
-        waited_s = now_s - job.received_ms / 1000 if job.received_ms else 0.0
+        waited_s = now_s - job.tried_since_ms / 1000 if job.tried_since_ms else 0.0
         if waited_s > _PATIENCE_S:
             return Dead(failure.reason)
         longest = _PAUSE_BEHIND_S if failure.behind else _LONGEST_PAUSE_S
-        pause_s = min(2.0 ** min(job.attempt, 10), longest)
+        # By its age, not its attempts: an answer comes at most a quarter later than it could.
+        growing_s = waited_s / 4 if job.tried_since_ms else 2.0 ** min(job.attempt, 10)
+        pause_s = min(max(_SHORTEST_PAUSE_S, growing_s), longest)
         return Again(max(pause_s, failure.wait_s), failure.behind)
+    if isinstance(failure, Hopeless):
+        return Dead(failure.reason)
     if job.args.get(_ONCE):
         return Dead(type(failure).__name__)
     return Again(2.0, note={_ONCE: True})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ _DEPTH = sql.SQL("select {}.queue_depth()").format(_SCHEMA)
 _FORGET = sql.SQL("select {}.forget_in_queue(%s, %s, %s)").format(_SCHEMA)
 _EXPORT = sql.SQL("select table_name, content from {}.export_from_queue(%s)").format(_SCHEMA)
 _ARRIVALS = sql.SQL("select {}.arrivals()").format(_SCHEMA)
+_FAILED = sql.SQL("select {}.failed_work(%s, %s, %s)").format(_SCHEMA)
+_EVENTS = sql.SQL("select {}.job_events(%s)").format(_SCHEMA)
+_RETRY = sql.SQL("select {}.retry_failed(%s, %s, %s)").format(_SCHEMA)
+_DROP = sql.SQL("select {}.drop_failed(%s, %s)").format(_SCHEMA)
 _UNPROTECTED = sql.SQL("select {}.unprotected_tables()").format(_SCHEMA)
 
 
@@ -46,6 +51,49 @@ class Forgotten:
     jobs: int
     turns: int
     running: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What was given up: `J` a job, `T` a turn or `W` a write that the memory refused."""
+
+    kind: str
+    id: int
+
+    @classmethod
+    def parse(cls, text: str) -> Reference:
+        """From `J12`. Raises `ValueError`."""
+        found = re.fullmatch(r"([JTW])(\d{1,18})", text.strip().upper())
+        if found is None:
+            raise ValueError(f"{text!r} is no reference: it is J12, T5 or W7, as listed")
+        return cls(found[1], int(found[2]))
+
+    def __str__(self) -> str:
+        return f"{self.kind}{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What was given up, without what people wrote. Times are ISO 8601.
+
+    `what` is the task, or the function that was refused; `excused`: who asked was told so.
+    """
+
+    kind: str
+    id: int
+    what: str
+    reason: str | None
+    attempts: int
+    conversation_id: str | None
+    message_id: str | None
+    person: str | None
+    asked_at: str | None
+    failed_at: str | None
+    excused: bool
+
+    @property
+    def reference(self) -> Reference:
+        return Reference(self.kind, self.id)
 
 
 class QueueOperations:
@@ -84,6 +132,31 @@ class QueueOperations:
             found = _value(connection.execute(_ARRIVALS))
         return {kind: datetime.fromisoformat(one["last_at"]) for kind, one in found.items()}
 
+    def failed(self, one: Reference | None = None, *, limit: int = 100) -> list[Failed]:
+        """What was given up, latest first, or that one."""
+        wanted = (one.kind if one else None, one.id if one else None, limit)
+        with self._connection() as connection:
+            return [Failed(**row) for row in _value(connection.execute(_FAILED, wanted))]
+
+    def events(self, job: int) -> list[dict[str, str]]:
+        """What happened to a job, oldest first: `type` and `at`."""
+        with self._connection() as connection:
+            found: list[dict[str, str]] = _value(connection.execute(_EVENTS, [job]))
+            return found
+
+    def retry(self, one: Reference, *, not_sent: bool = False) -> bool:
+        """Puts it back to be tried again; whether it was there.
+
+        `not_sent`: somebody has seen that its card is not in the chat.
+        """
+        with self._connection() as connection:
+            return bool(_value(connection.execute(_RETRY, (one.kind, one.id, not_sent))))
+
+    def drop(self, one: Reference) -> bool:
+        """Deletes it for good; whether it was there."""
+        with self._connection() as connection:
+            return bool(_value(connection.execute(_DROP, (one.kind, one.id))))
+
     def unprotected_tables(self) -> list[str]:
         """Tables of the queue's schema without row-level security."""
         with self._connection() as connection:
@@ -98,7 +171,6 @@ class QueueOperations:
             raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
 
 
-def _value(cursor: psycopg.Cursor[Any]) -> dict[str, Any]:
+def _value(cursor: psycopg.Cursor[Any]) -> Any:
     row = cursor.fetchone()
-    value: dict[str, Any] = row[0] if row else {}
-    return value
+    return row[0] if row else {}

@@ -67,7 +67,16 @@ class JobTable:
 
     async def fail(self, job: Job, worker: int, dead: Dead) -> None:
         """The job stays as failed; `dead.reason` is a kind, without text of anybody."""
-        await self._value("fail_job", job.id, worker, dead.reason)
+        await self._value("fail_job", job.id, worker, dead.reason, json.dumps(dict(dead.note)))
+
+    async def without_jobs(self, keys: Sequence[str]) -> frozenset[str]:
+        """Those ids of messages and buttons of which no job tells, waiting, running or failed."""
+        return frozenset(await self._value("without_jobs", list(keys)))
+
+    async def forget_failed(self, *, days: int) -> int:
+        """Deletes what failed or was refused more than `days` ago; returns how many."""
+        gone: int = await self._value("forget_failed", days)
+        return gone
 
     async def look_round(
         self, worker: int, running: Collection[int], room: int, missing: Collection[int]

@@ -88,9 +88,7 @@ async def deliver(
     attempt = _Attempt(content, in_thread=target.in_thread, version=version)
     for _ in range(_STEPS):
         try:
-            sent = await _send(
-                feishu, target, attempt, buttons, cards.reply_uuid(turn_id, chunk, attempt.version)
-            )
+            sent = await _send(feishu, target, attempt, buttons, turn_id, chunk)
         except FeishuError as error:
             metrics.FEISHU_ERRORS.labels(code=error.code).inc()
             log.warning(
@@ -113,10 +111,13 @@ async def _send(
     target: Target,
     attempt: _Attempt,
     buttons: Sequence[cards.Button],
-    uuid: str,
+    turn_id: str,
+    chunk: int,
 ) -> SentMessage:
     if attempt.msg_type == "interactive":
-        content = cards.card_content(cards.answer_card(attempt.content, buttons=buttons))
+        element = cards.answer_id(turn_id, chunk)
+        card = cards.answer_card(attempt.content, element_id=element, buttons=buttons)
+        content = cards.card_content(card)
     else:
         content = cards.text_content(attempt.content)
     return await feishu.reply(
@@ -124,7 +125,7 @@ async def _send(
         chat_id=target.chat_id,
         msg_type=attempt.msg_type,
         content=content,
-        uuid=uuid,
+        uuid=cards.reply_uuid(turn_id, chunk, attempt.version),
         reply_in_thread=attempt.in_thread,
     )
 

@@ -37,6 +37,7 @@ class LiveCard:
         self._feishu = feishu
         self._store = store
         self._kept = kept
+        self._answer = cards.answer_id(kept.turn_id, 0)
         self._numbers = iter(kept.numbers)
         self._message_id = kept.message_id
 
@@ -56,7 +57,7 @@ class LiveCard:
     async def write(self, markdown: str) -> None:
         """Shows the whole text so far; needs streaming to be on."""
         number, uuid = self._next()
-        await self._feishu.stream_text(self._kept.card_id, cards.ANSWER_ID, markdown, number, uuid)
+        await self._feishu.stream_text(self._kept.card_id, self._answer, markdown, number, uuid)
 
     async def finish(
         self, markdown: str, *, buttons: Sequence[cards.Button], names: Mapping[str, str]
@@ -78,7 +79,7 @@ class LiveCard:
             if content is None:
                 break
             try:
-                await self._close(cards.answer_card(content, buttons=buttons))
+                await self._close(self._card(content, buttons))
             except FeishuError as error:
                 self._report(error)
                 if error.action in _LATER:
@@ -139,7 +140,7 @@ class LiveCard:
     async def _without_cardkit(
         self, markdown: str, buttons: Sequence[cards.Button], message_id: str
     ) -> Delivered | None:
-        card = cards.card_content(cards.answer_card(markdown, buttons=buttons))
+        card = cards.card_content(self._card(markdown, buttons))
         try:
             await self._feishu.patch_card(message_id, card)
         except FeishuError as error:
@@ -155,6 +156,9 @@ class LiveCard:
         except FeishuError as error:
             self._report(error)
         return None
+
+    def _card(self, markdown: str, buttons: Sequence[cards.Button]) -> dict[str, Any]:
+        return cards.answer_card(markdown, element_id=self._answer, buttons=buttons)
 
     async def _renumber(self) -> None:
         kept = await self._store.resume(self._kept.context, turn_id=self._kept.turn_id)

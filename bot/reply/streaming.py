@@ -188,7 +188,8 @@ class CardStream:
     async def _open(self) -> LiveCard:
         self._creating = True
         self._shown = self._render(self._latest)
-        card = cards.answer_card(self._shown, streaming=True)
+        element = cards.answer_id(self._opening.turn_id, 0)
+        card = cards.answer_card(self._shown, element_id=element, streaming=True)
         card_id = await self._feishu.create_card(card)
         self._creating = False
         opening = self._opening

@@ -68,6 +68,9 @@ EMBEDDING_FAILURES = Counter(
 )
 STALLED = Counter("bot_stalled_jobs_total", "Jobs taken over from a worker that died.")
 GIVEN_UP = Counter("bot_given_up_jobs_total", "Jobs that get no other attempt.", ["reason"])
+UNKNOWN_OUTCOMES = Counter(
+    "bot_unknown_outcomes_total", "Cards not sent again because nobody can see whether they were."
+)
 
 
 def render() -> bytes:

@@ -1,4 +1,4 @@
-"""What a worker puts in order while it works: old keys and retention."""
+"""What a worker puts in order while it works: old keys, failures, retention."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ log = structlog.get_logger()
 
 _EVERY_S = 3600.0
 _KEYS_KEPT_H = 48
+_FAILED_KEPT_DAYS = 30  # unless RETENTION_DAYS says otherwise: they hold people's words
 
 
 async def keep_order(table: JobTable, services: Services) -> None:
@@ -25,8 +26,20 @@ async def keep_order(table: JobTable, services: Services) -> None:
             await table.prune(hours=_KEYS_KEPT_H)
         except QueueUnavailable as exc:
             log.warning("queue.not_pruned", error=str(exc))
+        await _forget_failed(table, services.settings.retention_days or _FAILED_KEPT_DAYS)
         await _apply_retention(services)
         await asyncio.sleep(_EVERY_S)
+
+
+async def _forget_failed(table: JobTable, days: int) -> None:
+    """Failed jobs, and what the memory refused, are kept for operators only so long."""
+    try:
+        gone = await table.forget_failed(days=days)
+    except QueueUnavailable as exc:
+        log.warning("queue.not_pruned", error=str(exc))
+    else:
+        if gone:
+            log.warning("queue.failed_forgotten", days=days, deleted=gone)
 
 
 async def _apply_retention(services: Services) -> None:

@@ -7,7 +7,6 @@ Turns never probe: whoever tends the breaker does (`BreakingRpc.probe`), and nob
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any, Literal
 
 import structlog
 
+from memory.away.patience import Patience
 from memory.away.watch import MemoryWatch
 from memory.errors import KeyRefused, NotMigrated, StoreError, StoreUnavailable
 from memory.rpc import Call, Rpc
@@ -55,7 +55,12 @@ class CircuitBreaker:
     @property
     def suspicious(self) -> bool:
         """Closed, but the last call failed, or there has been none since it was open."""
-        return self._next_probe is None and bool(self._recent())
+        return self._next_probe is None and self.failed_lately > 0
+
+    @property
+    def failed_lately(self) -> int:
+        """How many calls in a row have failed within the window."""
+        return len(self._recent())
 
     @property
     def away_s(self) -> float:
@@ -105,7 +110,8 @@ class CircuitBreaker:
 class BreakingRpc:
     """An `Rpc` that fails at once while its breaker is open.
 
-    A probe, and a call to a memory that has just failed, is given `hurried_s` (s) only.
+    A probe, and a call to a memory that has just failed, is given `hurried_s` (s) only; so are
+    calls to one that answers nobody (`Patience`).
     """
 
     def __init__(
@@ -119,6 +125,7 @@ class BreakingRpc:
         self.breaker = breaker
         self._rpc = rpc
         self._hurried_s = hurried_s
+        self._patience = Patience(hurried_s, lambda: breaker.failed_lately)
         self._watch = watch or MemoryWatch()
 
     async def call(
@@ -155,14 +162,15 @@ class BreakingRpc:
         probing: bool = False,
     ) -> Any:
         try:
-            async with asyncio.timeout(limit_s):
+            async with self._patience.limited(limit_s):
                 result = await ask()
         except StoreUnavailable as exc:
             self._failed(exc)
             raise
         except TimeoutError as exc:
             self._failed(exc)
-            raise StoreUnavailable(f"{name} took longer than {limit_s} s") from exc
+            waited_s = limit_s or self._hurried_s
+            raise StoreUnavailable(f"{name} took longer than {waited_s} s") from exc
         except StoreError:
             self._succeeded(probing=probing)
             raise
@@ -180,6 +188,7 @@ class BreakingRpc:
             log.warning("memory.away", error=kind, **({"reason": str(exc)} if named else {}))
 
     def _succeeded(self, *, probing: bool) -> None:
+        self._patience.answered()
         if not (probing or self.breaker.admit()):
             return  # a call that was under way when the breaker opened says nothing about now
         was_away, away_s = not self.breaker.admit(), self.breaker.away_s

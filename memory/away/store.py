@@ -181,6 +181,18 @@ class SpoolingStore(MemoryStore):
         self._changed(turn_id, lambda t: replace(t, state=state, cards=stored, tool_calls=calls))
         return state, stored
 
+    async def preface_reply(
+        self, context: AgentMemoryContext, *, turn_id: str, note: str
+    ) -> tuple[StoredCard, ...]:
+        """As in the memory; a turn that waits for the memory stays as it is."""
+        known = self._followed.get(turn_id)
+        if known and known.spooled:
+            return known.turn.cards
+        call = partial(super().preface_reply, context, turn_id=turn_id, note=note)
+        stored = await self._steadily(call)
+        self._changed(turn_id, lambda turn: replace(turn, cards=stored))
+        return stored
+
     async def mark_sent(
         self,
         context: AgentMemoryContext,

@@ -144,7 +144,7 @@ class ModelServer:
         if reply.fault == "hang":
             await reader.read()
             raise Closed
-        if reply.status != 200:
+        if reply.status != 200 or reply.body is not None:
             _write_error(writer, reply)
         elif body.get("stream"):
             options = body.get("stream_options") or {}

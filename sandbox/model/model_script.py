@@ -7,7 +7,7 @@ A reply is a JSON object, every field optional:
     finish_reason, usage in place of those derived from the rest
     delay_s              seconds before the first byte
     chunk_delay_s        seconds between the chunks of a stream
-    status, body         an error; a body that is text is sent as it is, else as JSON
+    status, body         in place of an answer; a body that is text is sent as it is, else as JSON
     retry_after          value of the Retry-After header
     fault                "hang" (no answer at all), "cut" (connection closed in mid-body) or
                          "malformed" (status 200 and broken JSON)

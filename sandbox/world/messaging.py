@@ -16,7 +16,6 @@ from sandbox.world.entities import Chat, Message, Reaction, new_id
 from sandbox.world.limits import Limiter
 from sandbox.world.state import World, new_message_id
 
-UUID_WINDOW_MS = 3600 * 1000
 UPDATE_WINDOW_MS = 14 * 24 * 3600 * 1000
 MAX_EDITS = 20
 MAX_PAGE = 50
@@ -173,7 +172,8 @@ class Messenger:
         if not isinstance(uuid, str) or len(uuid) > 50:
             raise invalid("uuid must be a string of at most 50 characters")
         message = self._world.messages.get(self._by_uuid.get(uuid, ""))
-        if message is None or self._world.now_ms() - message.create_ms >= UUID_WINDOW_MS:
+        life_ms = self._world.config.uuid_life_s * 1000
+        if message is None or self._world.now_ms() - message.create_ms >= life_ms:
             return None
         return message
 

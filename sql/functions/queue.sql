@@ -85,6 +85,14 @@ create or replace trigger free_queueing_lock_of_running
   for each row when (new.status = 'doing' and old.status = 'todo' and old.queueing_lock is not null)
   execute function feishu_bot.free_queueing_lock();
 
+-- Those of p_keys (ids of messages and buttons) of which no job tells.
+create or replace function feishu_bot.without_jobs(p_keys text[]) returns text[]
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(array_agg(k), '{}') from unnest(p_keys) k
+  where not exists (select from feishu_bot.procrastinate_jobs j where strpos(j.args::text, k) > 0)
+$$;
+
 -- Whether a job carries an event of this person (they wrote it, or clicked), or is about them.
 create or replace function feishu_bot.is_job_of_person(p_args jsonb, p_open_id text) returns boolean
 language sql immutable security invoker set search_path = ''

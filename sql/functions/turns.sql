@@ -210,6 +210,45 @@ begin
 end
 $$;
 
+-- Puts p_note before the first card of a reply that nobody has seen, unless it stands there already.
+create or replace function public.preface_reply(
+  p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text, p_note text
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  update public.agent_messages
+  set content = p_note || content, updated_at = now()
+  where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
+    and role = 'assistant' and chunk = 0 and status = 'pending'
+    and not starts_with(content, p_note);
+  return jsonb_build_object('reply', public.turn_reply(p_turn_id));
+end
+$$;
+
+-- For the service: replies that have been pending for p_older_s seconds or longer, at most p_limit,
+-- with what is needed to send them. A card that is still written on is not among them.
+create or replace function public.pending_replies(p_older_s integer, p_limit integer) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(to_jsonb(p)), '[]')
+  from (
+    select t.id as turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id,
+           c.root_id, (extract(epoch from t.updated_at) * 1000)::bigint as stored_ms,
+           q.content as question, (extract(epoch from t.created_at) * 1000)::bigint as asked_ms,
+           coalesce(b.message_id, split_part(t.id, '~', 1)) as reply_to,
+           public.turn_reply(t.id) as reply
+    from public.agent_turns t
+    join public.agent_chats c on c.id = t.conversation_id and c.user_id = t.user_id
+    left join public.agent_messages q on q.turn_id = t.id and q.role = 'user' and q.chunk = 0
+    left join public.agent_buttons b on t.id = 'click:' || b.id
+    where t.state = 'pending' and t.updated_at < now() - make_interval(secs => p_older_s)
+      and not exists (select from public.agent_cards k where k.turn_id = t.id and k.streaming)
+    order by t.updated_at
+    limit p_limit) p
+$$;
+
 -- A card was delivered: its final text and its Feishu message_id. The turn is sent with its last card.
 create or replace function public.mark_sent(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,

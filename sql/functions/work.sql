@@ -170,15 +170,18 @@ begin
 end
 $$;
 
--- The job gets no other attempt and stays for operators to see. p_reason: a kind, nobody's words.
-create or replace function feishu_bot.fail_job(p_id bigint, p_worker bigint, p_reason text)
-returns boolean
+-- The job gets no other attempt and stays for operators to see. p_reason: a kind, nobody's words;
+-- p_note (JSON) is added to its arguments.
+drop function if exists feishu_bot.fail_job(bigint, bigint, text);
+create or replace function feishu_bot.fail_job(
+  p_id bigint, p_worker bigint, p_reason text, p_note text default '{}'
+) returns boolean
 language plpgsql security invoker set search_path = feishu_bot
 as $$
 begin
   update procrastinate_jobs
   set status = 'failed', worker_id = null, attempts = attempts + 1,
-      args = args || jsonb_build_object('failed_with', p_reason)
+      args = args || jsonb_build_object('failed_with', p_reason) || p_note::jsonb
   where id = p_id and worker_id = p_worker and status = 'doing';
   return found;
 end
@@ -206,6 +209,13 @@ as $$
                                    where d.datname = current_database()))))
 $$;
 
+-- The arguments of a job whose worker was lost: it may have sent something, not later than now.
+create or replace function feishu_bot.maybe_sent(p_args jsonb) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select jsonb_build_object('maybe_sent_ms', (extract(epoch from now()) * 1000)::bigint) || p_args
+$$;
+
 -- Hands back the jobs of those of p_workers that are still gone; returns how many jobs.
 create or replace function feishu_bot.take_over(p_workers bigint[]) returns integer
 language plpgsql security invoker set search_path = feishu_bot
@@ -221,7 +231,8 @@ begin
     -- Held until this ends: the worker cannot come back under this id in between.
     perform pg_try_advisory_xact_lock(worker_lock(), v_worker::integer);
     update procrastinate_jobs
-    set status = 'todo', worker_id = null, attempts = attempts + 1, scheduled_at = null
+    set status = 'todo', worker_id = null, attempts = attempts + 1, scheduled_at = null,
+        args = maybe_sent(args)
     where status = 'doing' and coalesce(worker_id, 0) = v_worker;
     get diagnostics v_jobs = row_count;
     v_taken := v_taken + v_jobs;
@@ -250,7 +261,8 @@ begin
   v_known := exists (select from procrastinate_workers w where w.id = p_worker);
   with handed_back as (
     update procrastinate_jobs
-    set status = 'todo', worker_id = null, attempts = attempts + 1, scheduled_at = null
+    set status = 'todo', worker_id = null, attempts = attempts + 1, scheduled_at = null,
+        args = maybe_sent(args)
     where worker_id = p_worker and status = 'doing' and not (id = any (p_running))
       and (p_missing is null or id = any (p_missing))
     returning id

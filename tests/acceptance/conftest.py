@@ -69,6 +69,11 @@ class World:
             and (message["parent_id"] == question or message["uuid"] in uuids)
         ]
 
+    def under(self, question: str) -> list[dict[str, Any]]:
+        """Everything the bot said in the thread of `question`."""
+        found = self.platform.messages(self.group)
+        return [m for m in found if is_from_bot(m) and m["root_id"] == question]
+
     def answer(self, question: str, *, chat: str | None = None, within_s: float = 30) -> str:
         found = eventually(
             lambda: self.answers(question, chat=chat), within_s=within_s, what="an answer"
@@ -119,11 +124,18 @@ def bot_options() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
+def platform_options() -> tuple[str, ...]:
+    """Options of the platform besides the usual; a module's tests override it."""
+    return ()
+
+
+@pytest.fixture(scope="module")
 def processes(
     tmp_path_factory: pytest.TempPathFactory,
     postgres_server: postgres.Server,
     migrated_template: str,
     bot_options: dict[str, str],
+    platform_options: tuple[str, ...],
 ) -> Iterator[World]:
     """The processes, started once for a module."""
     folder = tmp_path_factory.mktemp("bot")
@@ -132,7 +144,7 @@ def processes(
     with (
         postgres_server.fresh_database(template=migrated_template) as database_url,
         running_model(folder) as model,
-        running_platform(folder, hook, "--retry-scale", "0.02") as platform,
+        running_platform(folder, hook, "--retry-scale", "0.02", *platform_options) as platform,
     ):
         environment = {
             "DATABASE_URL": database_url,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from bot.queue.operations import QueueOperations, Reference
 from tests.acceptance.conftest import World, markdown
 from tests.support.processes import eventually
 
@@ -48,6 +49,38 @@ def test_who_asked_is_told_with_a_reference_and_the_next_question_is_answered(
     _, answer = faulty.ask("Alice", "and now?", root=question)
     assert "and now?" in answer
     assert len(faulty.answers(question)) == 1
+
+
+def test_an_operator_tries_again_and_the_question_is_answered_beside_the_excuse(
+    world: World,
+) -> None:
+    with psycopg.connect(world.database_url, autocommit=True) as database:
+        database.execute(_FAULT.format("agent_messages").encode())
+        try:
+            question, sorry = world.ask("Alice", "poison, or not?")
+        finally:
+            database.execute("drop function public.fault() cascade")
+    [job] = eventually(
+        lambda: world.rows(
+            "select id from feishu_bot.procrastinate_jobs where status = 'failed'"
+            " and args ->> 'excused' = 'true' and args::text like %s",
+            f"%{question}%",
+        ),
+        what="the job is kept as failed",
+    )
+
+    queue = QueueOperations(world.database_url)
+    assert queue.retry(Reference("J", job["id"]))
+    [_, answer] = eventually(
+        lambda: found if len(found := world.under(question)) == 2 else None, what="an answer"
+    )
+
+    assert "poison, or not?" in markdown(answer)
+    assert sorry != markdown(answer)
+    eventually(lambda: not queue.failed(Reference("J", job["id"])), what="the job is over")
+    [row] = world.settled(f"{question}~1")
+    assert row["content"] == markdown(answer)
+    assert row["message_id"] == answer["message_id"]
 
 
 def test_what_was_not_meant_for_the_bot_gets_no_card(faulty: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from email.utils import formatdate
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.support.processes import eventually
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"MODEL_TIMEOUT_SECONDS": "5"}
+    return {"MODEL_TIMEOUT_SECONDS": "5", "WORKER_CONCURRENCY": "4"}
 
 
 def tell(world: World, **reply: object) -> None:
@@ -83,3 +84,66 @@ def test_other_threads_are_not_held_up(world: World) -> None:
     assert time.monotonic() - started < 3
     assert not world.answers(waiting)
     world.answer(waiting)
+
+
+def test_a_provider_that_hangs_for_many_holds_up_nobody_else(world: World) -> None:
+    """Twenty people wait for it, five times the worker's places; commands are answered meanwhile,
+    and within the model's time everybody has an honest card."""
+    tell(world, fault="hang")
+    groups = [world.in_a_new_group() for _ in range(5)]
+    asked = [(group, group.say("Alice", f"@{world.bot_name} {n}?")) for group in groups
+             for n in range(4)]  # fmt: skip
+    started = time.monotonic()
+    _, card = world.ask("Bob", "/help")
+
+    assert "/memory" in card
+    assert time.monotonic() - started < 15
+    for group, question in asked:
+        assert "Sorry, I cannot get an answer" in group.answer(question)
+    assert time.monotonic() - started < 40
+
+
+def choices(*choices: object) -> dict[str, object]:
+    return {"body": {"choices": list(choices)}}
+
+
+def choice(finish_reason: str, **message: str) -> dict[str, object]:
+    return {"message": {"role": "assistant", **message}, "finish_reason": finish_reason}
+
+
+FILTERED = {"status": 400, "body": {"error": {"code": "content_filter", "message": "secret"}}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (choices(), "Sorry, I cannot get an answer"),
+        (choices(choice("stop", refusal="Not that.")), "The model declined"),
+        (choices(choice("content_filter", content="Well, ")), "The model declined"),
+        (FILTERED, "The model declined"),
+    ],
+    ids=["no choices", "refusal", "content filter", "filtered prompt"],
+)
+def test_what_the_model_does_not_say_is_said_as_such(
+    world: World, answer: dict[str, object], said: str
+) -> None:
+    tell(world, **answer)
+    _, card = world.ask("Alice", "what do you think?")
+
+    assert said in card
+    assert "secret" not in card
+
+
+@pytest.mark.parametrize("wish", ["1", "date"])
+def test_an_endpoint_that_asks_for_patience_gets_it(world: World, wish: str) -> None:
+    in_a_second = formatdate(time.time() + 2, usegmt=True)
+    busy = {"status": 429, "body": {"error": {"message": "slow down"}},
+            "retry_after": in_a_second if wish == "date" else wish}  # fmt: skip
+    world.model.control("script", {"steps": [busy, {"text": "here it is"}]})
+    world.model.control("mode", {"mode": "script"})
+
+    _, card = world.ask("Alice", "is anybody there?")
+
+    assert "here it is" in card
+    first, second = (request["at"] for request in world.model.requests())
+    assert 0.9 <= second - first < 4

@@ -263,6 +263,24 @@ async def test_only_the_cards_that_were_delivered_stay_in_a_failed_answer(
     assert texts(following) == ["Q1", "read", "Q2"]
 
 
+async def test_a_note_stands_once_before_the_first_card_and_never_before_a_sent_one(
+    memory: MemoryStore, group: Group
+) -> None:
+    context, turn_id = group.turn(), group.message("q1")
+    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.record_reply(context, turn_id=turn_id, cards=["A1", "A2"])
+
+    for _ in range(2):
+        noted = await memory.preface_reply(context, turn_id=turn_id, note="> late\n\n")
+        assert [card.content for card in noted] == ["> late\n\nA1", "A2"]
+    await deliver(memory, context, turn_id, ["> late\n\nA1"])
+    sent = await memory.preface_reply(context, turn_id=turn_id, note="> later\n\n")
+    theirs = await memory.preface_reply(group.turn("bob"), turn_id=turn_id, note="> theirs\n\n")
+
+    assert [card.content for card in sent] == ["> late\n\nA1", "A2"]
+    assert "> theirs" not in str(theirs)
+
+
 async def test_a_failed_turn_cannot_be_failed_into_a_sent_one(
     memory: MemoryStore, group: Group
 ) -> None:

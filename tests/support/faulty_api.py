@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,13 +17,14 @@ _PASSED_ON = ("Content-Type", "Proxy-Status")
 @dataclass(frozen=True, slots=True)
 class Fault:
     """An answer in place of the API's. With `cut` the connection ends in the middle of the body;
-    `of_people` is for calls with a person's token only."""
+    `of_people` is for calls with a person's token only; `delay_s` passes before it."""
 
     status: int
     body: str = ""
     content_type: str = "application/json"
     cut: bool = False
     of_people: bool = False
+    delay_s: float = 0.0
 
 
 @dataclass
@@ -62,8 +65,10 @@ def _handler(api: FaultyApi) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             api.asked.append(self.path)
-            if api.fault and (not api.fault.of_people or "Authorization" in self.headers):
-                self._answer(api.fault, api.fault.body.encode(), {})
+            fault = api.fault
+            if fault and (not fault.of_people or "Authorization" in self.headers):
+                time.sleep(fault.delay_s)
+                self._answer(fault, fault.body.encode(), {})
             else:
                 self._pass_on(body)
 
@@ -77,6 +82,10 @@ def _handler(api: FaultyApi) -> type[BaseHTTPRequestHandler]:
             upstream.close()
 
         def _answer(self, fault: Fault, body: bytes, headers: dict[str, str]) -> None:
+            with contextlib.suppress(OSError):  # who asked may have given up
+                self._write(fault, body, headers)
+
+        def _write(self, fault: Fault, body: bytes, headers: dict[str, str]) -> None:
             self.send_response(fault.status)
             if fault.content_type:
                 self.send_header("Content-Type", fault.content_type)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 import psycopg
 from psycopg import sql
 

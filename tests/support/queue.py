@@ -20,8 +20,9 @@ from memory.backends.postgres import connection_pool
 Handle = Callable[[Lease], Awaitable[None]]
 
 
-async def _unanswered(job: Job, reason: str) -> None:
+async def _unanswered(job: Job, reason: str) -> bool:
     """Nobody is told."""
+    return False
 
 
 @asynccontextmanager
@@ -51,7 +52,7 @@ async def working(
     *,
     concurrency: int = 8,
     grace_s: float = 0.2,
-    give_up: Callable[[Job, str], Awaitable[None]] = _unanswered,
+    give_up: Callable[[Job, str], Awaitable[bool]] = _unanswered,
     took_over: Callable[[int], None] = lambda _: None,
     within_s: float = 20,
     stop: asyncio.Event | None = None,

@@ -101,7 +101,17 @@ def _log_line(event: str, **fields: Any) -> str:
 
 @pytest.mark.parametrize(
     "script",
-    ["bot", "check_memory", "decisions", "doctor", "memory", "migrate", "monitor", "setup"],
+    [
+        "bot",
+        "check_memory",
+        "decisions",
+        "doctor",
+        "memory",
+        "migrate",
+        "monitor",
+        "queue",
+        "setup",
+    ],
 )
 def test_help_has_examples_fits_80_columns_and_the_script_is_a_link(
     environment: dict[str, str], script: str

@@ -62,6 +62,32 @@ async def test_many_are_taken_at_once_and_none_beyond_the_places(database_url: s
     assert most == 7
 
 
+async def test_jobs_that_wait_for_somebody_do_not_keep_others_from_being_done(
+    database_url: str,
+) -> None:
+    waiting, most, never, done, full = 0, 0, asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def handle(lease: Lease) -> None:
+        nonlocal waiting, most
+        if text_of(lease) == "a command":
+            done.set()
+            return
+        waiting += 1
+        most = max(most, waiting)
+        if most == 16:
+            full.set()
+        await never.wait()
+
+    await enqueue(database_url, *(f"hangs {n}" for n in range(8)), "a command")
+    async with working(database_url, handle, concurrency=2):
+        await done.wait()
+        await enqueue(database_url, *(f"hangs too {n}" for n in range(20)))
+        await full.wait()
+        await asyncio.sleep(2 * ROUND_S)
+
+    assert most == 16  # eight times the places, and no more
+
+
 async def test_a_failure_that_may_pass_is_tried_again_and_counted(database_url: str) -> None:
     attempts: list[int] = []
     done = asyncio.Event()
@@ -109,8 +135,9 @@ async def test_a_fault_that_stays_is_told_of_kept_and_holds_up_nobody(database_u
             raise KeyError("somebody's words")
         done.set()
 
-    async def give_up(job: Job, reason: str) -> None:
+    async def give_up(job: Job, reason: str) -> bool:
         given_up.append((job.args["payload"]["text"], reason))
+        return True
 
     await enqueue(database_url, "poison", "next", lock="thread")
     async with working(database_url, handle, give_up=give_up):
@@ -121,6 +148,7 @@ async def test_a_fault_that_stays_is_told_of_kept_and_holds_up_nobody(database_u
     assert given_up == [("poison", "KeyError")]
     [args] = await rows(database_url, "args::text")
     assert "KeyError" in args
+    assert '"excused": true' in args
     assert "somebody" not in args
 
 

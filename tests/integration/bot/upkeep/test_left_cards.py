@@ -171,9 +171,11 @@ async def test_a_left_card_gets_the_stored_reply_and_the_other_cards_are_sent(
     assert await worker.finish() == 1
 
     (update,) = worker.feishu.named("update_card")
-    assert update["card"] == cards.answer_card("first")
+    assert update["card"] == cards.answer_card("first", element_id=cards.answer_id(card.turn_id, 0))
     (reply,) = worker.feishu.named("reply")
-    assert json.loads(reply["content"]) == cards.answer_card("second")
+    assert json.loads(reply["content"]) == cards.answer_card(
+        "second", element_id=cards.answer_id(card.turn_id, 1)
+    )
     assert rows(database_url, "select state from agent_turns") == [("sent",)]
 
 

@@ -213,3 +213,15 @@ def test_a_body_is_the_compact_json_of_its_values_with_lone_halves_replaced(text
     body = {"content": text, "sequence": number, "flags": [True, None, {"你": text}]}
     compact = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     assert encode(body) == compact.encode("utf-8", "replace")
+
+
+def test_whether_something_may_have_been_done_is_known(server):
+    server.answers("GET", "/x", trouble="hang")
+    with pytest.raises(Unreachable) as unknown:
+        answer(server.url, Request("GET", "/x"), QUICK)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with pytest.raises(Unreachable) as undone:
+        answer(nobody)
+    assert unknown.value.maybe_done
+    assert not undone.value.maybe_done

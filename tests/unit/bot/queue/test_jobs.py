@@ -29,12 +29,20 @@ def test_what_may_pass_by_itself_is_tried_for_a_day_with_bounded_pauses(
     assert outcome.behind is behind
 
 
-def test_the_pauses_grow() -> None:
-    pauses = [after_failure(job(attempt=n), Later("away"), NOW_S) for n in range(1, 9)]
+def test_the_pauses_grow_with_the_time_waited_however_many_attempts_it_took() -> None:
+    for attempt in (1, 20):
+        pauses = [
+            after_failure(job(attempt=attempt, waited_s=waited), Later("away"), NOW_S)
+            for waited in (0, 4, 40, 400, 4000)
+        ]
+        found = [again.pause_s for again in pauses if isinstance(again, Again)]
+        assert found == [2, 2, 10, 100, 120]
 
-    assert [again.pause_s for again in pauses if isinstance(again, Again)] == [
-        2, 4, 8, 16, 32, 64, 120, 120,
-    ]  # fmt: skip
+
+def test_what_is_no_event_waits_by_its_attempts() -> None:
+    tending = [Job(1, EVENT_TASK, {}, "lock", attempt) for attempt in (1, 3, 9)]
+    pauses = [after_failure(one, Later("away"), NOW_S) for one in tending]
+    assert pauses == [Again(2), Again(8), Again(120)]
 
 
 def test_a_wish_for_a_longer_pause_is_respected() -> None:

@@ -169,7 +169,9 @@ class TestOneCard:
         (settings,) = scene.platform.named("card_settings")
         assert settings["settings"] == {"config": {"streaming_mode": False}}
         (update,) = scene.platform.named("update_card")
-        assert update["card"] == cards.answer_card("Hello **you**", buttons=[button])
+        assert update["card"] == cards.answer_card(
+            "Hello **you**", element_id=cards.answer_id("om_question", 0), buttons=[button]
+        )
         assert update["sequence"] > settings["sequence"] > 1
 
     async def test_an_earlier_attempts_card_is_gone_on_with_and_not_sent_again(self) -> None:
@@ -341,7 +343,8 @@ class TestWhatGoesWrong:
         scene.platform.refuse("delete_message", refused(230026))
         await scene.stream.withdraw()
 
-        assert scene.platform.named("update_card")[0]["card"] == cards.answer_card(TAKEN_BACK)
+        shown = cards.answer_card(TAKEN_BACK, element_id=cards.answer_id("om_question", 0))
+        assert scene.platform.named("update_card")[0]["card"] == shown
 
     async def test_a_turn_that_fails_ends_the_frames_at_once(self) -> None:
         scene = Scene()

@@ -339,3 +339,46 @@ async def test_an_answer_to_a_call_from_before_does_not_bring_the_memory_back(
 
     assert await before == "answer"
     assert breaker.state == "open"
+
+
+class SlowRpc:
+    """Answers `quick` at once and everything else never."""
+
+    async def call(self, function: str, *_: object) -> str:
+        if function != "quick":
+            await asyncio.Event().wait()
+        return function
+
+    async def close(self) -> None:
+        pass
+
+
+async def _given_up_after(rpc: BreakingRpc) -> float:
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(StoreUnavailable, match="took longer"):
+        await rpc.call("slow", {}, None)
+    return asyncio.get_running_loop().time() - began
+
+
+async def test_of_a_memory_that_answers_nobody_nobody_waits_for_long() -> None:
+    rpc = BreakingRpc(SlowRpc(), CircuitBreaker(failures=3), hurried_s=0.1)
+
+    async with asyncio.timeout(3):
+        took = await asyncio.gather(*(_given_up_after(rpc) for _ in range(4)))
+
+    assert max(took) < 1
+    assert not rpc.breaker.admit()
+
+
+async def test_one_slow_call_is_waited_for_while_others_are_answered() -> None:
+    rpc = BreakingRpc(SlowRpc(), CircuitBreaker(failures=3), hurried_s=0.1)
+
+    slow = asyncio.create_task(_given_up_after(rpc))
+    for _ in range(8):
+        await asyncio.sleep(0.05)
+        assert await rpc.call("quick", {}, None) == "quick"
+    alone = not slow.done()
+    slow.cancel()
+
+    assert alone
+    assert rpc.breaker.admit()

@@ -1,0 +1,114 @@
+"""Experiments on processes, the database, Feishu's absence and the log."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import signal
+import time
+from pathlib import Path
+from typing import IO
+
+from scripts.measuring.faults.counting import Asked, Count
+from scripts.measuring.faults.scene import Scene
+
+_WORKER, _WEB = "bot.worker", "gunicorn"
+
+
+def kills(scene: Scene, count: Count, rounds: int) -> None:
+    """kill -9 to a worker, to the web processes and to everything, in turn, while people ask."""
+    scene.model.control("mode", {"mode": "echo", "delay_s": 1.0})
+    scene.start()
+    asked: list[Asked] = []
+    for number in range(rounds):
+        with scene.asking(asked, per_s=4, text=f"round {number}"):
+            time.sleep(random.uniform(1.0, 2.5))  # noqa: S311
+            _kill(scene, ("worker", "web", "everything")[number % 3])
+            time.sleep(1.5)
+        count.rounds += 1
+    scene.count(count, asked, within_s=90)
+
+
+def _kill(scene: Scene, what: str) -> None:
+    if what == "everything":
+        scene.kill()
+        scene.start_again()
+        return
+    found = scene.processes(_WORKER if what == "worker" else _WEB)
+    for process in found[:1] if what == "worker" else found:
+        process.send_signal(signal.SIGKILL)
+
+
+def postgres(scene: Scene, count: Count, rounds: int) -> None:
+    """Postgres is stopped at once, without a checkpoint, and started again, while people ask."""
+    scene.model.control("mode", {"mode": "echo", "delay_s": 0.5})
+    scene.start()
+    asked: list[Asked] = []
+    for number in range(rounds):
+        with scene.asking(asked, per_s=4, text=f"restart {number}"):
+            time.sleep(1.5)
+            scene.restart_postgres(away_s=random.uniform(0.0, 2.0))  # noqa: S311
+            time.sleep(2.0)
+        count.rounds += 1
+    scene.count(count, asked, within_s=120)
+
+
+def feishu_away(scene: Scene, count: Count, rounds: int, *, minutes: float) -> None:
+    """Nobody reaches Feishu for some minutes: refused, hanging, cut off, behind a gateway that says
+    so, a quarter of the time each."""
+    scene.model.control("mode", {"mode": "echo", "delay_s": 0.2})
+    scene.start()
+    asked: list[Asked] = []
+    for number in range(rounds):
+        with scene.asking(asked, per_s=1, text=f"outage {number}"):
+            for mode in ("refuse", "hang", "cut", "bad gateway"):
+                scene.feishu.set(mode)
+                time.sleep(minutes * 15)
+            scene.feishu.set("open")
+        count.rounds += 1
+    count.notes.append(f"away {minutes:g} min")
+    scene.count(count, asked, within_s=200)
+
+
+def logs(scene: Scene, count: Count, rounds: int) -> None:
+    """A log that nobody can write: a full disk, a pipe without a reader, a reader that sleeps."""
+    scene.model.control("mode", {"mode": "echo", "delay_s": 0.1})
+    asked: list[Asked] = []
+    for kind in ("full disk", "broken pipe", "sleeping reader")[:rounds]:
+        out, keeps = _unwritable(kind)
+        scene.start(out=out)
+        before = len(asked)
+        with scene.asking(asked, per_s=6, text=kind):
+            time.sleep(5)
+        scene.count(Count(kind, scene.bot_id), asked[before:], within_s=30)
+        scene.stop()
+        for one in (out, keeps):
+            if one:
+                one.close()
+        count.rounds += 1
+    scene.start()
+    scene.count(count, asked, within_s=30)
+
+
+def _unwritable(kind: str) -> tuple[IO[bytes], IO[bytes] | None]:
+    if kind == "full disk":
+        return Path("/dev/full").open("wb", buffering=0), None
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)  # full after a few lines
+    if kind == "broken pipe":
+        os.close(read)
+        return os.fdopen(write, "wb", 0), None
+    return os.fdopen(write, "wb", 0), os.fdopen(read, "rb", 0)
+
+
+def rest(scene: Scene) -> None:
+    """Everything as it was: what an experiment leaves to the next."""
+    scene.stop()
+    scene.feishu.set("open")
+    scene.platform.forget_faults()
+    scene.model.control("mode", {"mode": "echo", "delay_s": 0.0})
+    scene.execute(
+        "set search_path = feishu_bot;"
+        " delete from procrastinate_jobs where status in ('failed', 'todo', 'doing')"
+    )

@@ -1,0 +1,263 @@
+"""The bot among real processes that can be killed, cut off and told to fail.
+
+One command runs web process and two workers beside a Postgres of their own; the strict stand-in for
+Feishu stands behind a door that can be shut, the stand-in model beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import psutil  # type: ignore[import-untyped]
+import psycopg
+import requests
+
+from memory import migrations
+from memory.backends import embedded
+from scripts.measuring.checkouts import ROOT
+from scripts.measuring.faults.counting import Asked, Count, is_answer_to
+from scripts.measuring.faults.door import Door, door_to
+from scripts.measuring.faults.mutating import Spoil, spoiling
+from scripts.measuring.processes import NotMeasured, postmaster
+from tests.support.processes import (
+    APP,
+    Model,
+    Platform,
+    eventually,
+    free_port,
+    running_model,
+    running_platform,
+)
+
+CHATS = 8
+WORKERS = 2
+_COMMAND = (sys.executable, "-m", "gunicorn", "-c", "gunicorn.conf.py", "app:create_app()")
+
+
+@dataclass
+class Scene:
+    """`environment`: what the bot is given besides the usual. `memory_url`: where its memory is,
+    when that is not the database of its queue."""
+
+    folder: Path
+    port: int
+    platform: Platform
+    model: Model
+    feishu: Door
+    database_url: str
+    environment: dict[str, str] = field(default_factory=dict)
+    command: subprocess.Popen[bytes] | None = None
+    memory_url: str = ""
+
+    def __post_init__(self) -> None:
+        state = self.platform.state()
+        self.bot_id, self.bot_name = state["bot"]["open_id"], state["bot"]["name"]
+        self.person = next(p["open_id"] for p in state["people"] if p["open_id"] != self.bot_id)
+        self._members = [person["open_id"] for person in state["people"]]
+        self.chats = [self.new_chat() for _ in range(CHATS)]
+
+    # the bot
+
+    def start(self, out: IO[bytes] | int | None = None, **environment: str) -> None:
+        """Starts the one command and waits until it is ready; its log goes to `out`, or a file."""
+        self.environment = environment
+        with (self.folder / "bot.log").open("ab") as log:
+            self.command = subprocess.Popen(
+                _COMMAND,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=out or log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self._environment(), **environment},
+                start_new_session=True,
+            )
+        eventually(self._is_ready, within_s=60, what=f"the bot is ready; see {self.folder}")
+
+    def start_again(self) -> None:
+        self.start(None, **self.environment)
+
+    def stop(self) -> None:
+        """SIGTERM, and SIGKILL for what is left."""
+        if self.command and self.command.poll() is None:
+            self.command.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.command.wait(20)
+        self.kill()
+
+    def kill(self) -> None:
+        """kill -9 to everything of the bot."""
+        if self.command:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.command.pid, signal.SIGKILL)
+            self.command.wait(10)
+
+    def processes(self, words: str) -> list[psutil.Process]:
+        """Those of the bot whose command line holds `words`."""
+        if self.command is None:
+            return []
+        family = psutil.Process(self.command.pid).children(recursive=True)
+        found = []
+        for one in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if words in " ".join(one.cmdline()):
+                    found.append(one)
+        return found
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **APP,
+            "PORT": str(self.port),
+            "DATA_DIR": str(self.folder),
+            "DATABASE_URL": self.database_url,
+            "INLINE_WORKER": "1",
+            "WORKERS": str(WORKERS),
+            "FEISHU_DOMAIN": f"http://127.0.0.1:{self.feishu.port}",
+            "OPENAI_API_KEY": "fault-key",
+            "OPENAI_BASE_URL": self.model.base_url,
+            "STREAM_REPLIES": "false",
+            "MODEL_TIMEOUT_SECONDS": "6",
+        }
+
+    def _is_ready(self) -> bool:
+        if self.command is None or self.command.poll() is not None:
+            raise NotMeasured(f"the bot ended: see {self.folder / 'bot.log'}")
+        with contextlib.suppress(requests.RequestException):
+            return requests.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).ok
+        return False
+
+    # its database
+
+    def restart_postgres(self, *, away_s: float) -> None:
+        """As `pg_ctl stop -m immediate`, a while, and `pg_ctl start`."""
+        server = psutil.Process(postmaster(self.folder))
+        server.send_signal(signal.SIGQUIT)
+        server.wait(20)
+        time.sleep(away_s)
+        # In a process of its own: this one believes that it has started the server already.
+        start = "import sys, pathlib; from memory.backends.embedded import start as s; "
+        start += "s(pathlib.Path(sys.argv[1]))"
+        subprocess.run([sys.executable, "-c", start, self.folder], cwd=ROOT, check=True)
+
+    def rows(self, query: str, *params: object) -> list[Any]:
+        with psycopg.connect(self.database_url, autocommit=True) as database:
+            return database.execute(query.encode(), params).fetchall()
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.database_url, autocommit=True) as database:
+            database.execute(statement.encode())
+
+    # its people
+
+    def new_chat(self) -> str:
+        made = self.platform.post("/chats", name="Faults", members=self._members)
+        return str(made["chat_id"])
+
+    def ask(self, text: str, chat: str, **how: bool) -> Asked:
+        """Mentions the bot."""
+        said = self.platform.say(self.person, chat, f"@{self.bot_name} {text}")
+        return Asked(said, chat, **how)
+
+    @contextmanager
+    def asking(
+        self, asked: list[Asked], *, per_s: float, text: str = "and this?"
+    ) -> Iterator[None]:
+        """People go on asking meanwhile, one question after the other, chat by chat."""
+        over = threading.Event()
+
+        def ask() -> None:
+            number = 0
+            while not over.wait(1 / per_s):
+                asked.append(self.ask(f"{text} {number}", self.chats[number % len(self.chats)]))
+                number += 1
+
+        asker = threading.Thread(target=ask)
+        asker.start()
+        try:
+            yield
+        finally:
+            over.set()
+            asker.join()
+
+    def count(self, count: Count, asked: Sequence[Asked], *, within_s: float) -> Count:
+        """Waits until everybody has an answer, or a reason for none, and until nothing of it is
+        under way; then counts. What the bot never acknowledged Feishu still has: said apart."""
+        with contextlib.suppress(AssertionError):
+            eventually(lambda: self._is_settled(asked), within_s=within_s)
+        accepted = self._accepted()
+        never = [one for one in asked if one.message_id not in accepted]
+        if never:
+            count.notes.append(f"{len(never)} never acknowledged")
+        asked = [one for one in asked if one.message_id in accepted]
+        said = {chat: self.platform.messages(chat) for chat in {one.chat_id for one in asked}}
+        stored = self._stored(asked)
+        for one in asked:
+            at_ms = accepted[one.message_id]
+            count.add(one, said[one.chat_id], stored.get(one.message_id, []), at_ms)
+        return count
+
+    def _accepted(self) -> dict[str, int]:
+        """When the bot acknowledged which message, ms since epoch."""
+        found: dict[str, int] = {}
+        for delivery in self.platform.get("/deliveries")["items"]:
+            for attempt in delivery["attempts"]:
+                if attempt["status"] == 200:
+                    found.setdefault(delivery["message_id"], attempt["at_ms"])
+        return found
+
+    def _is_settled(self, asked: Sequence[Asked]) -> bool:
+        waiting = (
+            "select count(*) from feishu_bot.procrastinate_jobs where status in ('todo','doing')"
+        )
+        if self.rows(f"{waiting} and task_name = 'feishu.event'")[0][0]:
+            return False
+        said = {chat: self.platform.messages(chat) for chat in {one.chat_id for one in asked}}
+        return all(
+            one.may_end
+            or any(is_answer_to(m, one.message_id, self.bot_id) for m in said[one.chat_id])
+            for one in asked
+        )
+
+    def _stored(self, asked: Sequence[Asked]) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {}
+        query = """select turn_id, status, content, message_id from agent_messages
+                   where role = 'assistant' and turn_id = any (%s)"""
+        with psycopg.connect(self.memory_url or self.database_url) as memory:
+            rows = memory.execute(query.encode(), [[one.message_id for one in asked]]).fetchall()
+        for turn, *row in rows:
+            found.setdefault(turn, []).append(row)
+        return found
+
+
+@contextmanager
+def scene_in(folder: Path, spoils: Mapping[str, Spoil]) -> Iterator[Scene]:
+    """Everything but the bot is running."""
+    database_url = embedded.start(folder)
+    migrations.apply(database_url)
+    port = free_port()
+    with ExitStack() as stack:
+        hook = stack.enter_context(spoiling(port, APP["FEISHU_ENCRYPT_KEY"], spoils))
+        model = stack.enter_context(running_model(folder))
+        platform = stack.enter_context(
+            running_platform(
+                folder,
+                f"http://127.0.0.1:{hook}/webhook/event",
+                "--retry-scale",
+                "0.005",
+                "--no-rate-limits",
+            )
+        )
+        feishu = stack.enter_context(door_to(int(platform.url.rpartition(":")[2])))
+        made = Scene(folder, port, platform, model, feishu, database_url)
+        stack.callback(made.stop)
+        yield made

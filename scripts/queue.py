@@ -1,0 +1,181 @@
+"""What the bot gave up, and what the memory refused: look at it, try it again, drop it.
+
+A card that says that something went wrong names a job, such as J12. T are turns and W other writes
+that the memory refused. What people wrote is never shown.
+
+Examples:
+  scripts/queue list                        what was given up, latest first
+  scripts/queue show J12                    one of them, and what happened to it
+  scripts/queue retry J12 T5                tries them again; who asked gets an answer
+  scripts/queue retry --all                 after the cause is mended
+  scripts/queue retry J12 --not-sent        of OutcomeUnknown: its card is not in the chat, send it
+  scripts/queue drop J12                    deletes it, after a question; --yes does not ask
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+
+from bot.queue.operations import Failed, QueueOperations, Reference
+from bot.settings import EXIT_STATUS, load
+from scripts.operating.console import FINDINGS, Screen, parser, print_json, run
+from scripts.operating.desk import Desk, open_desk
+
+_MOST = 10_000
+
+
+def main() -> int:
+    return run(_work, _arguments())
+
+
+def _arguments() -> argparse.Namespace:
+    options = parser("queue", __doc__)
+    commands = options.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    listing = commands.add_parser("list", help="what was given up, latest first")
+    listing.add_argument("--limit", type=int, default=100, help="at most so many (100)")
+    showing = commands.add_parser("show", help="one of them, and what happened to it")
+    showing.add_argument("references", type=_reference, nargs=1, metavar="REFERENCE")
+    for name, help in (("retry", "try them again"), ("drop", "delete them for good")):
+        command = commands.add_parser(name, help=help)
+        command.add_argument("references", type=_reference, nargs="*", metavar="REFERENCE")
+        command.add_argument("--all", action="store_true", help="everything that is listed")
+    commands.choices["retry"].add_argument(
+        "--not-sent", action="store_true", help="you have looked: its card is not in the chat"
+    )
+    commands.choices["drop"].add_argument("--yes", action="store_true", help="do not ask")
+    for command in commands.choices.values():
+        command.add_argument("--json", action="store_true", help="one JSON document")
+    return options.parse_args()
+
+
+def _reference(text: str) -> Reference:
+    try:
+        return Reference.parse(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
+
+
+async def _work(given: argparse.Namespace) -> int:
+    async with open_desk(load()) as desk:
+        match given.command:
+            case "list":
+                return _list(desk, given)
+            case "show":
+                return _show(desk, given)
+            case "retry":
+                act = partial(desk.queue.retry, not_sent=given.not_sent)
+                return _each(desk.queue, given, act, "retried")
+            case _:
+                return await _drop(desk, given)
+
+
+def _list(desk: Desk, given: argparse.Namespace) -> int:
+    found = desk.queue.failed(limit=given.limit)
+    if given.json:
+        print_json({"failed": [_row(one) for one in found]})
+        return 0
+    Screen().table("Given up", _COLUMNS, [_cells(desk, one) for one in found])
+    return 0
+
+
+_COLUMNS = ("reference", "failed", "why", "attempts", "conversation", "message", "person", "told")
+
+
+def _cells(desk: Desk, one: Failed) -> Sequence[object]:
+    return (
+        str(one.reference),
+        desk.shown(one.failed_at, timespec="seconds"),
+        one.reason,
+        one.attempts,
+        one.conversation_id,
+        one.message_id,
+        one.person,
+        "yes" if one.excused else "no",
+    )
+
+
+def _show(desk: Desk, given: argparse.Namespace) -> int:
+    [wanted] = given.references
+    found = desk.queue.failed(wanted)
+    if not found:
+        return _missing([wanted])
+    events = desk.queue.events(wanted.id) if wanted.kind == "J" else []
+    if given.json:
+        print_json({**_row(found[0]), "events": events})
+        return 0
+    screen = Screen()
+    screen.table(str(wanted), ("field", "value"), _row(found[0]).items())
+    happened = [(desk.shown(event["at"], timespec="seconds"), event["type"]) for event in events]
+    screen.table("What happened", ("time", "what"), happened)
+    return 0
+
+
+async def _drop(desk: Desk, given: argparse.Namespace) -> int:
+    wanted = _wanted(desk.queue, given)
+    if not wanted:
+        return _nothing(given)
+    if not given.yes and not await _confirmed(len(wanted)):
+        print("nothing was deleted", file=sys.stderr)
+        return FINDINGS
+    return _each(desk.queue, given, desk.queue.drop, "dropped")
+
+
+def _each(
+    queue: QueueOperations,
+    given: argparse.Namespace,
+    act: Callable[[Reference], bool],
+    done: str,
+) -> int:
+    wanted = _wanted(queue, given)
+    if not wanted:
+        return _nothing(given)
+    met = {one: act(one) for one in wanted}
+    acted = [str(one) for one, there in met.items() if there]
+    if given.json:
+        print_json({done: acted})
+    else:
+        print(f"{done}: {', '.join(acted) or 'none'}")
+    missing = [one for one, there in met.items() if not there]
+    return _missing(missing) if missing else 0
+
+
+def _wanted(queue: QueueOperations, given: argparse.Namespace) -> list[Reference]:
+    if given.all:
+        return [one.reference for one in queue.failed(limit=_MOST)]
+    wanted: list[Reference] = given.references
+    return wanted
+
+
+def _nothing(given: argparse.Namespace) -> int:
+    if given.all:
+        print("nothing was given up", file=sys.stderr)
+        return 0
+    print(f"queue {given.command}: give references such as J12, or --all", file=sys.stderr)
+    return EXIT_STATUS
+
+
+async def _confirmed(count: int) -> bool:
+    if not sys.stdin.isatty():
+        print(f"this would delete {count} for good: add --yes to do it", file=sys.stderr)
+        return False
+    answer = await asyncio.to_thread(input, f"Delete {count} for good? Type yes: ")
+    return answer.strip().lower() == "yes"
+
+
+def _missing(references: Sequence[Reference]) -> int:
+    names = ", ".join(map(str, references))
+    print(f"{names}: not among what was given up; see scripts/queue list", file=sys.stderr)
+    return FINDINGS
+
+
+def _row(one: Failed) -> dict[str, object]:
+    return {"reference": str(one.reference), **asdict(one)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""A short round of every experiment of `scripts/bench --faults`: nothing is lost, doubled, or other
+than stored. The whole of it takes at most five minutes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from scripts.measuring.faults.command import experiments
+from tests.support.lite import missing
+from tests.support.processes import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def counts() -> dict[str, dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.bench", "--faults", "--short", "--json"],
+        cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    return {count["experiment"]: count for count in json.loads(done.stdout)}
+
+
+@pytest.mark.parametrize("name", experiments(1))
+def test_everybody_is_answered_once_and_what_is_stored_is_what_was_seen(
+    counts: dict[str, dict[str, Any]], name: str
+) -> None:
+    count = counts[name]
+
+    assert (count["lost"], count["doubled"], count["mismatched"]) == (0, 0, 0), count["details"]
+    assert count["pushed"] or (name == "supabase" and missing())

@@ -1,0 +1,185 @@
+"""`scripts/queue`: what was given up is seen, tried again and dropped, and what people wrote is not
+shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.support.processes import ROOT
+
+_OURS = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR")
+_SECRET = "the launch code is 0000"
+_PAYLOAD = {
+    "header": {"event_type": "im.message.receive_v1"},
+    "event": {
+        "sender": {"sender_id": {"open_id": "ou_alice"}},
+        "message": {"message_id": "om_1", "content": json.dumps({"text": _SECRET})},
+    },
+}
+
+
+class Queue:
+    """The script beside a database."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
+        self._environment = {**kept, "DATABASE_URL": url, "DATA_DIR": str(folder), "COLUMNS": "200"}
+        self.database = psycopg.connect(url, autocommit=True)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "scripts.queue", *arguments],
+            cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=60,
+            check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert _SECRET not in done.stdout + done.stderr
+        return done
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "--json").stdout)
+
+    def value(self, query: str, *params: object) -> Any:
+        row = self.database.execute(query.encode(), params).fetchone()
+        assert row
+        return row[0]
+
+    def fail_a_job(self, *, excused: bool = False) -> int:
+        args = {"payload": _PAYLOAD, "received_ms": 1_800_000_000_000}
+        job: int = self.value(
+            "select feishu_bot.enqueue_event('k' || gen_random_uuid(), 'feishu', 'feishu.event',"
+            " 'feishu:oc_1:om_1', %s::jsonb)",
+            json.dumps(args),
+        )
+        worker = self.value("select feishu_bot.begin_work(null, false)")
+        self.value("select feishu_bot.claim_jobs(%s, 'feishu', 10)", worker)
+        assert self.value(
+            "select feishu_bot.fail_job(%s, %s, 'KeyError', %s)",
+            job,
+            worker,
+            json.dumps({"excused": excused}),
+        )
+        return job
+
+    def refuse_a_turn(self) -> int:
+        turn = {
+            "turn_id": "om_2", "conversation_id": "feishu:oc_1:om_2", "chat_id": "oc_1",
+            "root_id": "om_2", "user_id": "ou_bob", "actor_id": "ou_bob", "actor_name": "Bob",
+            "tenant_key": "t", "content": _SECRET, "state": "open", "attempts": 1, "cards": [],
+            "tool_calls": [],
+        }  # fmt: skip
+        self.value("select feishu_bot.spool_open_turn(%s::jsonb)", json.dumps(turn))
+        self.value("select feishu_bot.spool_set_aside('om_2', 'PT403')")
+        return int(self.value("select seq from feishu_bot.spool"))
+
+    def refuse_a_write(self) -> int:
+        write = {
+            "function": "log_decision", "params": {"p_cue": _SECRET},
+            "conversation_id": "feishu:oc_1:om_2", "message_ids": ["om_3"], "people": ["ou_bob"],
+        }  # fmt: skip
+        self.value("select feishu_bot.spool_keep_write(%s::jsonb)", json.dumps(write))
+        seq = int(self.value("select seq from feishu_bot.late_writes"))
+        self.value("select feishu_bot.spool_refuse_write(%s, 'PT404')", seq)
+        return seq
+
+
+@pytest.fixture
+def queue(database_url: str, tmp_path: Path) -> Iterator[Queue]:
+    queue = Queue(database_url, tmp_path)
+    with queue.database:
+        yield queue
+
+
+def test_everything_given_up_is_listed_without_what_people_wrote(queue: Queue) -> None:
+    job, turn, write = queue.fail_a_job(), queue.refuse_a_turn(), queue.refuse_a_write()
+
+    found = {one["reference"]: one for one in queue.json("list")["failed"]}
+    assert set(found) == {f"J{job}", f"T{turn}", f"W{write}"}
+    assert found[f"J{job}"]["reason"] == "KeyError"
+    assert found[f"J{job}"]["person"] == "ou_alice"
+    assert found[f"T{turn}"]["message_id"] == "om_2"
+    assert "KeyError" in queue.run("list").stdout
+    shown = queue.json("show", f"J{job}")
+    assert [event["type"] for event in shown["events"]] == ["deferred", "started", "failed"]
+    assert "KeyError" in queue.run("show", f"j{job}").stdout
+
+
+@pytest.mark.parametrize("excused", [True, False])
+def test_a_job_tried_again_has_a_day_of_patience_anew(queue: Queue, excused: bool) -> None:
+    job = queue.fail_a_job(excused=excused)
+
+    assert queue.json("retry", f"J{job}") == {"retried": [f"J{job}"]}
+
+    status, args = queue.database.execute(
+        "select status::text, args from feishu_bot.procrastinate_jobs where id = %s", [job]
+    ).fetchone()  # type: ignore[misc]
+    assert status == "todo"
+    assert args["payload"] == _PAYLOAD
+    assert abs(args["retried_ms"] - time.time() * 1000) < 60_000
+    assert args.get("anew") == (1 if excused else None)
+    assert not {"failed_with", "failed_once", "excused"} & set(args)
+    again = queue.run("retry", f"J{job}")
+    assert again.returncode == 1
+    assert "scripts/queue list" in again.stderr
+
+
+def test_a_card_that_may_be_there_stays_in_doubt_until_somebody_has_looked(queue: Queue) -> None:
+    unseen, looked = queue.fail_a_job(), queue.fail_a_job()
+    doubt = "update feishu_bot.procrastinate_jobs set args = args || '{\"maybe_sent_ms\": 7}'"
+    queue.database.execute(doubt.encode())
+
+    queue.run("retry", f"J{unseen}")
+    queue.run("retry", f"J{looked}", "--not-sent")
+
+    in_doubt = "select args ? 'maybe_sent_ms' from feishu_bot.procrastinate_jobs where id = %s"
+    assert queue.value(in_doubt, unseen)
+    assert not queue.value(in_doubt, looked)
+
+
+def test_all_are_tried_again_and_dropping_asks_first(queue: Queue) -> None:
+    turn, write = queue.refuse_a_turn(), queue.refuse_a_write()
+
+    assert set(queue.json("retry", "--all")["retried"]) == {f"T{turn}", f"W{write}"}
+    assert queue.value("select count(*) from feishu_bot.spool where refused is null") == 1
+    job = queue.fail_a_job()
+    assert queue.run("drop", f"J{job}").returncode == 1
+    assert queue.json("list")["failed"]
+    assert queue.json("drop", "--all", "--yes") == {"dropped": [f"J{job}"]}
+    assert not queue.json("list")["failed"]
+    assert queue.run("retry", "--all").returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [["retry"], ["show", "12"], ["drop", "X1"], []])
+def test_a_mistaken_call_says_what_to_give(queue: Queue, arguments: list[str]) -> None:
+    done = queue.run(*arguments)
+
+    assert done.returncode == 2
+    assert "J12" in done.stderr or "COMMAND" in done.stderr
+
+
+def test_what_was_given_up_long_ago_is_deleted_whatever_it_was(queue: Queue) -> None:
+    job = queue.fail_a_job()
+    queue.refuse_a_turn(), queue.refuse_a_write()
+    assert queue.value("select feishu_bot.forget_failed(30)") == 0
+
+    queue.database.execute(
+        "update feishu_bot.procrastinate_events set at = at - interval '31 days'"
+    )
+    for table in ("spool", "late_writes"):
+        queue.database.execute(
+            f"update feishu_bot.{table} set asked_at = asked_at - interval '31 days'".encode()
+        )
+    young = queue.fail_a_job()
+
+    assert queue.value("select feishu_bot.forget_failed(30)") == 3
+    assert [one["reference"] for one in queue.json("list")["failed"]] == [f"J{young}"]
+    assert young != job
