@@ -148,6 +148,8 @@ def _first_events(
     )
     if heard.failure:
         talk.say(_not_open(heard.failure), indent="  ✗ ")
+    if given.by_hand and (heard.failure or not wait_s):
+        by_hand.subscribe(talk, app)
     print()
     checklist.show(checks, talk.language)
     broken = [check for check in findings(checks) if check.state == "fail"]

@@ -34,8 +34,9 @@ class Talk:
     asks: bool
 
     def say(self, sentence: Sentence, *, indent: str = "") -> None:
-        for line in wrapped(sentence.said(self.language), WIDTH - cell_len(indent)):
-            print(f"{indent}{line}")
+        lines = wrapped(sentence.said(self.language), WIDTH - cell_len(indent))
+        for number, line in enumerate(lines):
+            print(f"{indent if number == 0 else ' ' * cell_len(indent)}{line}")
         sys.stdout.flush()
 
     def title(self, sentence: Sentence) -> None:

@@ -15,6 +15,7 @@ import pytest
 import requests
 
 from memory import migrations
+from tests.support.feishu_api import feishu_api
 from tests.support.processes import (
     APP,
     ROOT,
@@ -194,6 +195,31 @@ def test_without_migrations_it_says_so_waits_and_goes_on_by_itself(
     )
     assert worker.output().count("database.not_migrated") == 1
     assert "Traceback" not in worker.output()
+
+
+def test_a_wrong_model_key_is_said_at_the_start_and_makes_the_bot_not_ready(
+    tmp_path: Path, database_url: str
+) -> None:
+    with feishu_api() as model, running_platform(tmp_path, "http://127.0.0.1:9/hook") as platform:
+        refused = {"error": {"message": "Incorrect API key", "code": "invalid_api_key"}}
+        model.answers("POST", "/v1/chat/completions", refused, status=401)
+        environment = {**APP, "DATABASE_URL": database_url, "FEISHU_DOMAIN": platform.url,
+                       "OPENAI_API_KEY": "hush-hush", "OPENAI_BASE_URL": f"{model.url}/v1",
+                       "INLINE_WORKER": "0"}  # fmt: skip
+        bot = Bot(tmp_path, free_port(), environment)
+        bot.environment |= {"PORT": str(bot.port), "DATA_DIR": str(tmp_path)}
+        try:
+            web = bot.start_web()
+            eventually(lambda: "start.not_ready" in web.output(), what="a line of the log")
+            ready = requests.get(f"{bot.url}/readyz", timeout=9)
+        finally:
+            bot.stop()
+
+    assert ready.status_code == 503
+    assert ready.json()["checks"]["model"].startswith("OPENAI_API_KEY is a wrong key (401)")
+    assert web.output().count("start.not_ready") == 1
+    assert "hush-hush" not in web.output()
+    assert len([asked for asked in model.asked if "chat" in asked.path]) <= 2  # two web processes
 
 
 def run(
