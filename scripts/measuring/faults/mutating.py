@@ -76,7 +76,7 @@ def _handler(
                 upstream.request("POST", self.path, body, dict(headers))
                 answer = upstream.getresponse()
                 return answer.status, answer.read()
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 return 502, b""  # the bot is being started anew: Feishu pushes again
             finally:
                 upstream.close()

@@ -17,7 +17,7 @@ from tests.support.people import Group
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["postgres", "supabase", "supabase service key"])
+@pytest.fixture(params=["postgres", "supabase"])
 def notes_backend(request: pytest.FixtureRequest) -> Backend:
     if request.param == "postgres":
         server = request.getfixturevalue("postgres_server")
