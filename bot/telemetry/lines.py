@@ -1,7 +1,8 @@
 """One log for all processes: JSON lines on stdout, each written whole.
 
 A write of up to PIPE_BUF bytes is never mixed with another process's (pipe(7)), so longer lines
-are shortened. A log that cannot be written is lost; the bot goes on.
+are shortened. A log that cannot be written is lost, and one that nobody reads is waited for once; the
+bot goes on.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import TextIO, cast
 
 _LONGEST = min(select.PIPE_BUF, 4096)
 _SHORTENED = " … "
+# A reader may be busy for a moment. One that sleeps with the pipe full gets what comes after it wakes.
+_PATIENCE_MS = 200
 
 
 class Lines:
@@ -23,14 +26,23 @@ class Lines:
 
     def __init__(self, descriptor: int = 1) -> None:
         self._descriptor = descriptor
+        self._asleep = False
 
     def write(self, text: str) -> int:
         data = text.encode("utf-8", "replace")
         if len(data) > _LONGEST:
             data = shortened(text).encode("utf-8", "replace")
         with contextlib.suppress(OSError):  # nobody reads the log, or its disk is full
-            os.write(self._descriptor, data)
+            if self._has_room():
+                os.write(self._descriptor, data)
         return len(text)
+
+    def _has_room(self) -> bool:
+        """Whether a write returns at once. A pipe says so while a line fits, a file always."""
+        room = select.poll()
+        room.register(self._descriptor, select.POLLOUT)
+        self._asleep = not room.poll(0 if self._asleep else _PATIENCE_MS)
+        return not self._asleep
 
     def flush(self) -> None:
         """Nothing waits."""

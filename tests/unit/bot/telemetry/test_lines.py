@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from hypothesis import given
@@ -52,3 +53,18 @@ def test_a_log_that_nobody_reads_stops_nothing() -> None:
     assert Lines(writing).write("lost\n") == 5
     os.close(writing)
     assert Lines(writing).write("lost\n") == 5
+
+
+def test_a_reader_that_sleeps_stops_nobody_and_gets_what_comes_after_it_wakes() -> None:
+    reading, writing = os.pipe()
+    lines = Lines(writing)
+    began = time.monotonic()
+    for number in range(5000):
+        lines.write(f"{number} {'x' * 100}\n")
+
+    assert time.monotonic() - began < 5
+    assert os.read(reading, 1_000_000).startswith(b"0 x")
+    lines.write("awake\n")
+    assert os.read(reading, 1_000_000).endswith(b"awake\n")
+    os.close(reading)
+    os.close(writing)
