@@ -1,7 +1,7 @@
 """The tables `chats` and `chat_members`: which chats there are, and who is in which group.
 
-What Feishu says about them is kept for the service, in the background; `sql/functions/chats.sql` says
-what counts when two pieces of news disagree. Methods raise the errors of `memory.errors`.
+What Feishu says about them is kept for the service, in the background; `sql/functions/chats.sql`
+says what counts when two pieces of news disagree. Methods raise the errors of `memory.errors`.
 """
 
 from __future__ import annotations
