@@ -12,6 +12,7 @@ as $$
                'answered', coalesce(d.respond, false)) order by t."timestamp", t.message_id)
       from public.chat_transcript t
       left join public.agent_decisions d on d.message_id = t.message_id
+        and d.tenant_key = t.tenant_key and d.chat_id = t.chat_id
       where t.chat_id = c.chat_id and t.tenant_key = c.tenant_key), '[]'))
   from public.chat_conversations c
   where c.chat_id = p_chat_id and c.active
@@ -184,7 +185,8 @@ as $$
           p_since_bot_ms, p_verdict, p_judge_ms)
   on conflict do nothing;
   select jsonb_build_object('respond', d.respond, 'reason', d.reason)
-  from public.agent_decisions d where d.message_id = p_message_id
+  from public.agent_decisions d
+  where d.message_id = p_message_id and d.tenant_key = p_tenant_key and d.chat_id = p_chat_id
 $$;
 
 -- A Feishu message was recalled: its stored copy goes, and its turn is cancelled unless an answer
