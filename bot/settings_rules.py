@@ -29,9 +29,36 @@ def require(needed: Mapping[str, str], where: str, *, given: Iterable[str] = ())
     """Raises for the first variable without a value; of what is `given` says what may be it."""
     for name, value in needed.items():
         if not value:
-            typed = next((n for n, meant in misspelt(given, [name]).items() if meant == name), "")
-            hint = f" {typed} is set: was {name} meant?" if typed else ""
+            hint = _meant_hint(given, [name])
             raise SettingsError(f"{name} is not set: {where}. See .env.example.{hint}")
+
+
+def require_one(either: Mapping[str, str], where: str, *, given: Iterable[str] = ()) -> None:
+    """Raises unless one of the variables has a value."""
+    if not any(either.values()):
+        hint = _meant_hint(given, either)
+        names = " nor ".join(either)
+        raise SettingsError(f"Neither {names} is set: {where}. See .env.example.{hint}")
+
+
+def require_private_key(name: str, value: str) -> None:
+    """Raises unless `value` is empty or a private JWK, EC on P-256 or RSA, with its id."""
+    if not value:
+        return
+    from memory.backends.signing import MalformedKey, of_jwk  # cryptography, for who has a key
+
+    try:
+        of_jwk(value)
+    except MalformedKey as exc:
+        raise SettingsError(
+            f"{name} {exc}: it is the private key that `supabase gen signing-key` printed, in one "
+            "line. See .env.example."
+        ) from exc
+
+
+def _meant_hint(given: Iterable[str], names: Iterable[str]) -> str:
+    found = misspelt(given, names)
+    return "".join(f" {typed} is set: was {meant} meant?" for typed, meant in found.items())
 
 
 def require_url(name: str, value: str, example: str) -> None:

@@ -102,12 +102,6 @@ async def _memory(settings: Settings, url: str, pool: Pool) -> tuple[Rpc, Memory
         direct = PostgresRpc(pool)
         return direct, MemoryStore(direct)
     rpc = await open_rpc(settings, url)
-    if not settings.supabase_jwt_secret:
-        log.warning(
-            "memory.isolation_not_enforced",
-            next_step="set SUPABASE_JWT_SECRET: without it the database no longer enforces "
-            "isolation, only the filters of the SQL functions do",
-        )
     watch, spool = CountedMemory(), Spool(pool)
     guarded = BreakingRpc(rpc, CircuitBreaker(), watch=watch)
     return LateRpc(guarded, spool), SpoolingStore(guarded, spool, watch=watch)

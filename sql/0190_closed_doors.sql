@@ -26,6 +26,21 @@ begin
 end
 $$;
 
+-- A time limit for whoever signs in, where there is none: 8 s, as hosted Supabase has it. It is the
+-- role's, and the role may be other apps' too, so a limit that is there stays.
+do $$
+begin
+  if not exists (
+    select from pg_db_role_setting s, unnest(s.setconfig) c
+    where s.setrole = 'authenticated'::regrole and c like 'statement_timeout=%'
+  ) then
+    alter role authenticated set statement_timeout = '8s';
+  end if;
+exception when insufficient_privilege then
+  null;
+end
+$$;
+
 -- A conversation lies in its chat, as in the tables before.
 alter table public.agent_buttons add constraint agent_buttons_place
   check (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;

@@ -192,12 +192,15 @@ class Checks:
 
     def _supabase(self) -> None:
         from memory.backends.credentials import Credentials  # signs; only for who uses Supabase
+        from memory.backends.signing import signing_key
 
         settings = self.settings
         credentials = Credentials(
             settings.supabase_publishable_key,
             settings.supabase_secret_key,
-            settings.supabase_jwt_secret or None,
+            signing_key(
+                secret=settings.supabase_jwt_secret, private_key=settings.supabase_jwt_private_key
+            ),
         )
         for function, params, context in PROBE:
             headers = credentials.headers(context)

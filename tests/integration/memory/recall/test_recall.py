@@ -76,13 +76,12 @@ def _identity(who: AgentMemoryContext) -> dict[str, object]:
     }
 
 
-@pytest.fixture(params=["postgres", "supabase", "supabase service key"])
+@pytest.fixture(params=["postgres", "supabase"])
 def recall_backend(request: pytest.FixtureRequest) -> Backend:
     if request.param == "postgres":
         server = request.getfixturevalue("postgres_server")
         return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
-    lite = request.getfixturevalue("supabase_lite")
-    return SupabaseBackend(lite, user_tokens=request.param == "supabase")
+    return SupabaseBackend(request.getfixturevalue("supabase_lite"))
 
 
 @pytest.fixture
