@@ -133,13 +133,16 @@ async def open_rpc(
         pool = connection_pool(url, size=size, timeout_s=wait_s)
         await pool.open()
         return PostgresRpc(pool, timeout_s=timeout_s, sharing=settings.sharing)
+    from memory.backends.signing import signing_key
     from memory.backends.supabase import SupabaseRpc  # 20 MB that the database does not need
 
     return SupabaseRpc(
         settings.supabase_url,
         publishable_key=settings.supabase_publishable_key,
         secret_key=settings.supabase_secret_key,
-        jwt_secret=settings.supabase_jwt_secret or None,
+        signing=signing_key(
+            secret=settings.supabase_jwt_secret, private_key=settings.supabase_jwt_private_key
+        ),
         sharing=settings.sharing,
         timeout_s=timeout_s,
     )

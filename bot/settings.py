@@ -70,7 +70,8 @@ class Settings(BaseSettings):
     supabase_url: str = ""
     supabase_publishable_key: str = ""
     supabase_secret_key: str = ""
-    supabase_jwt_secret: str = ""
+    supabase_jwt_private_key: str = ""  # a JWK; wins over the secret
+    supabase_jwt_secret: str = ""  # of older projects
     supabase_auth_users: bool = False
     database_url: str = ""
 
@@ -273,6 +274,21 @@ def _require_memory(settings: Settings) -> None:
         publishable = settings.supabase_publishable_key
         needed = {"SUPABASE_PUBLISHABLE_KEY": publishable, "SUPABASE_SECRET_KEY": secret}
         rules.require(needed, where, given=_given())
+        _require_signing_key(settings)
+
+
+def _require_signing_key(settings: Settings) -> None:
+    """Every turn carries a person's token; nothing is read for a person without one."""
+    private_key, secret = settings.supabase_jwt_private_key, settings.supabase_jwt_secret
+    names = ("SUPABASE_JWT_PRIVATE_KEY", "SUPABASE_JWT_SECRET")
+    where = Sentence(
+        "one of them signs the tokens of persons; the Supabase dashboard has both (Project "
+        "Settings, JWT keys: a signing key that you import, or the legacy secret)",
+        "其中一个用来签发个人令牌；两者都在 Supabase 控制台（Project Settings, JWT keys："
+        "自己导入的签名密钥，或旧版 secret）",
+    )
+    rules.require_one(dict(zip(names, (private_key, secret), strict=True)), where, given=_given())
+    rules.require_private_key(names[0], private_key)
 
 
 def _require_embedding_endpoint(settings: Settings) -> None:

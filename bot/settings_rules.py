@@ -36,13 +36,47 @@ def require(needed: Mapping[str, str], where: Sentence, *, given: Iterable[str] 
     """Raises for the first variable without a value; of what is `given` says what may be it."""
     for name, value in needed.items():
         if not value:
-            typed = next((n for n, meant in misspelt(given, [name]).items() if meant == name), "")
-            hint = f" {typed} is set: was {name} meant?" if typed else ""
-            hint_zh = f"设置了 {typed}：是否应为 {name}？" if typed else ""
+            hint, hint_zh = _meant_hint(given, [name])
             raise SettingsError(
                 f"{name} is not set: {where.en}. See .env.example.{hint}",
                 f"没有设置 {name}：{where.zh}。参见 .env.example。{hint_zh}",
             )
+
+
+def require_one(either: Mapping[str, str], where: Sentence, *, given: Iterable[str] = ()) -> None:
+    """Raises unless one of the variables has a value."""
+    if not any(either.values()):
+        hint, hint_zh = _meant_hint(given, either)
+        raise SettingsError(
+            f"Neither {' nor '.join(either)} is set: {where.en}. See .env.example.{hint}",
+            f"{' 和 '.join(either)} 都没有设置：{where.zh}。参见 .env.example。{hint_zh}",
+        )
+
+
+def require_private_key(name: str, value: str) -> None:
+    """Raises unless `value` is empty or a private JWK, EC on P-256 or RSA, with its id."""
+    if not value:
+        return
+    from memory.backends.signing import MalformedKey, of_jwk  # cryptography, for who has a key
+
+    try:
+        of_jwk(value)
+    except MalformedKey as exc:
+        raise SettingsError(
+            f"{name} {exc}: it is the private key that `supabase gen signing-key` printed, in one "
+            "line. See .env.example.",
+            f"{name} 不可用：应为 `supabase gen signing-key` 输出的私钥，写在一行内。"
+            "参见 .env.example。",
+        ) from exc
+
+
+def _meant_hint(given: Iterable[str], names: Iterable[str]) -> tuple[str, str]:
+    """In both languages, which variable was probably meant by one that is given."""
+    wanted = set(names)
+    found = {typed: meant for typed, meant in misspelt(given, wanted).items() if meant in wanted}
+    english = (f" {typed} is set: was {meant} meant?" for typed, meant in found.items())
+    chinese = (f"设置了 {typed}：是否应为 {meant}？" for typed, meant in found.items())
+    return "".join(english), "".join(chinese)
 
 
 def require_url(name: str, value: str, example: str) -> None:

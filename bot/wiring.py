@@ -104,15 +104,9 @@ async def open_services(
 async def _memory(settings: Settings, url: str, pool: Pool) -> tuple[Rpc, MemoryStore]:
     """The memory. In Supabase it can be away while the queue is there: then turns are spooled."""
     if not settings.supabase_url:
-        direct = PostgresRpc(pool)
+        direct = PostgresRpc(pool, sharing=settings.sharing)
         return direct, MemoryStore(direct)
     rpc = await open_rpc(settings, url)
-    if not settings.supabase_jwt_secret:
-        log.warning(
-            "memory.isolation_not_enforced",
-            next_step="set SUPABASE_JWT_SECRET: without it the database no longer enforces "
-            "isolation, only the filters of the SQL functions do",
-        )
     watch, spool = CountedMemory(), Spool(pool)
     guarded = BreakingRpc(rpc, CircuitBreaker(), watch=watch)
     return LateRpc(guarded, spool), SpoolingStore(guarded, spool, watch=watch)

@@ -144,13 +144,10 @@ async def _check_isolation(desk: Desk, given: argparse.Namespace, outcome: Outco
     if given.no_probe:
         outcome.skipped["isolation"] = "--no-probe was given"
         return
-    hint = ""
-    if desk.settings.supabase_url and not desk.settings.supabase_jwt_secret:
-        hint = "; set SUPABASE_JWT_SECRET, without it everything is read with the secret key"
     leaks = await probe_isolation(desk.rpc)
     outcome.leaks = len(leaks)
     for leak in leaks:
-        outcome.findings.append(Finding("isolation", "live probe", f"{leak}{hint}"))
+        outcome.findings.append(Finding("isolation", "live probe", leak))
 
 
 async def _check_sent(desk: Desk, given: argparse.Namespace, outcome: Outcome) -> None:

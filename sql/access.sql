@@ -6,29 +6,38 @@
 
 do $$
 declare
-  -- The service, and the token of a turn: row-level security says which rows it reaches. Trigger
-  -- functions of tables that a turn writes to are among them.
+  -- The service, and the token of a turn: row-level security says which rows it reaches. Everybody who
+  -- signs in to the project can call these over its API.
   of_a_turn constant text[] := '{
-    claim, token_auth_user, membership_lasts, readable_chats, require_identity,
-    open_turn, begin_turn, turn_reply, record_reply, preface_reply, mark_sent, mark_sent_and_tell,
-    mark_failed, restore_turn, keep_words,
-    messages_told, thread_messages, thread_message, conversation_history, recent_exchanges,
+    claim, token_auth_user, membership_lasts, readable_chats,
+    open_turn, begin_turn, record_reply, preface_reply, mark_sent, mark_sent_and_tell, mark_failed,
+    restore_turn,
     said_message, start_afresh, memory_overview,
-    get_working_memory, merged_facts, merge_patch, merge_working_memory, clear_working_memory,
-    drop_working_memory_of_chat, record_working_memory_change,
-    note_title, note_body, note_tags, require_tag_count, note_json, touch_notes,
+    get_working_memory, merge_working_memory, clear_working_memory,
     create_note, get_note, list_notes, search_notes, update_note, delete_note, share_note,
-    keep_shown_notes, note_registry,
-    recall_tokens, recall_terms, index_turn, recall,
-    recall_alike, messages_to_embed, save_embeddings, drop_embedding,
-    load_conversation, chat_is_quiet, add_to_transcript, begin_conversation,
-    extend_conversation, append_to_conversation, tell_conversation, continue_conversation,
-    remove_from_conversation, finish_conversation,
-    set_chat_quiet, log_decision,
-    record_reply_with_buttons, place_buttons, press_button,
-    card_block, card_row, keep_card, resume_card, note_card, leave_card,
+    note_registry,
+    recall, messages_to_embed, save_embeddings,
+    load_conversation, chat_is_quiet, begin_conversation, append_to_conversation,
+    continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
+    log_decision,
+    record_reply_with_buttons, press_button,
+    keep_card, resume_card, note_card,
     open_fold, save_summary,
-    feishu_person, drop_words_of_messages
+    feishu_person
+  }';
+  -- What these and those of the service are made of, in a schema that no API serves.
+  of_functions constant text[] := '{
+    require_identity, require_size, turn_reply, messages_told, thread_messages, thread_message,
+    conversation_history, recent_exchanges, merged_facts, merge_patch,
+    note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
+    recall_tokens, recall_terms, recall_alike,
+    add_to_transcript, extend_conversation, tell_conversation,
+    card_block, card_row, leave_card
+  }';
+  -- Nobody: a trigger needs no right to its function.
+  of_triggers constant text[] := '{
+    keep_words, drop_working_memory_of_chat, record_working_memory_change, index_turn,
+    drop_embedding, place_buttons, drop_words_of_messages
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{
@@ -65,9 +74,24 @@ declare
     feishu_bot.spool_writes, feishu_bot.spool_drop_writes, feishu_bot.spool_refuse_write
   }';
   f text;
+  gone regprocedure;
 begin
+  -- they stood in public before
+  for gone in
+    select p.oid from pg_proc p
+    where p.pronamespace = 'public'::regnamespace and p.proname = any (of_functions)
+  loop
+    execute format('drop function %s', gone);
+  end loop;
+  foreach f in array of_a_turn || of_the_service || of_triggers loop
+    execute format('revoke all on function public.%I from public, anon, authenticated, service_role',
+                   f);
+  end loop;
+  foreach f in array of_functions loop
+    execute format('revoke all on function bot_private.%I from public, anon', f);
+    execute format('grant execute on function bot_private.%I to authenticated, service_role', f);
+  end loop;
   foreach f in array of_a_turn || of_the_service loop
-    execute format('revoke all on function public.%I from public, anon, authenticated', f);
     execute format('grant execute on function public.%I to service_role', f);
   end loop;
   foreach f in array of_a_turn loop

@@ -72,15 +72,12 @@ def isolation(settings: Settings, url: str) -> Check:
         return unknown("isolation", f"It could not be probed ({name}).",
                        f"无法检测（{name}）。", command="scripts/check_memory")  # fmt: skip
     if not leaks:
-        return ok("isolation", "Held: one person's token reads nothing of another's.",
-                  "有效：一个人的令牌读不到别人的任何内容。")  # fmt: skip
-    jwt = bool(settings.supabase_url and not settings.supabase_jwt_secret)
-    hint = "set SUPABASE_JWT_SECRET" if jwt else "stop the bot and look at the policies"
-    hint_zh = "请设置 SUPABASE_JWT_SECRET" if jwt else "请停止机器人并检查策略"
+        return ok("isolation", "Held: nobody is given what was said where they do not read.",
+                  "有效：任何人都得不到在自己看不到的地方说过的话。")  # fmt: skip
     return fail(
         "isolation",
-        f"Broken: {leaks[0]} ({len(leaks)} in all): {hint}.",
-        f"失效：一个人的令牌能读到或改动别人的内容（{len(leaks)} 处）：{hint_zh}。",
+        f"Broken: {leaks[0]} ({len(leaks)} in all): stop the bot and look at the policies.",
+        f"失效：一个人的令牌能读到或改动别人的内容（{len(leaks)} 处）：请停止机器人并检查策略。",
         command="scripts/check_memory",
     )
 

@@ -51,11 +51,14 @@ def asked(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> None:
     Raises `Silent`, or the `StoreError` that Supabase's refusal means.
     """
     from memory.backends.credentials import Credentials  # signs; only for who uses Supabase
+    from memory.backends.signing import signing_key
 
     credentials = Credentials(
         settings.supabase_publishable_key,
         settings.supabase_secret_key,
-        settings.supabase_jwt_secret or None,
+        signing_key(
+            secret=settings.supabase_jwt_secret, private_key=settings.supabase_jwt_private_key
+        ),
     )
     for function, params, context in PROBE:
         headers = credentials.headers(context)
@@ -79,14 +82,6 @@ def api(settings: Settings) -> Check:
         )
     except StoreError as exc:
         return _refused(exc)
-    if not settings.supabase_jwt_secret:
-        return warn(
-            "supabase",
-            "Supabase takes the keys, but without SUPABASE_JWT_SECRET the database does not "
-            "keep people apart; the bot's filters alone do.",
-            "Supabase 接受密钥，但没有 SUPABASE_JWT_SECRET，隔离不由数据库保证，只靠机器人过滤。",
-            link=_JWT,
-        )
     return ok("supabase", "Supabase takes the keys, as the service and as a person.",
               "Supabase 接受密钥（服务与个人身份）。")  # fmt: skip
 

@@ -1,8 +1,8 @@
 """One log for all processes: JSON lines on stdout, each written whole.
 
 A write of up to PIPE_BUF bytes is never mixed with another process's (pipe(7)), so longer lines
-are shortened. A log that cannot be written is lost, and one that nobody reads is waited for once; the
-bot goes on.
+are shortened. A log that cannot be written is lost, and one that nobody reads is waited for once;
+the bot goes on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TextIO, cast
 
 _LONGEST = min(select.PIPE_BUF, 4096)
 _SHORTENED = " … "
-# A reader may be busy for a moment. One that sleeps with the pipe full gets what comes after it wakes.
+# A reader may be busy for a moment. One that sleeps gets what comes after it wakes.
 _PATIENCE_MS = 200
 
 

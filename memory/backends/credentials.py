@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-import jwt
-
-from memory.backends.refusals import AS_PERSON, AS_SERVICE, Named
+from memory.backends.refusals import AS_SERVICE, Named, as_person
+from memory.backends.signing import SigningKey
 from memory.scope import AgentMemoryContext, Sharing
 
 _LIFETIME_S = 300
@@ -15,19 +14,16 @@ _CACHED_TOKENS = 2000
 
 
 class TokenMinter:
-    """Short-lived tokens (HS256, 5 minutes) that carry the claims of one turn.
-
-    Source: Supabase, “JWTs”; the secret is the project's JWT secret.
-    """
+    """Short-lived tokens (5 minutes) with the claims of one turn. Source: Supabase, “JWTs”."""
 
     def __init__(
         self,
-        secret: str,
+        signing: SigningKey,
         *,
         sharing: Sharing = "chat",
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._secret = secret
+        self._signing = signing
         self._sharing: Sharing = sharing
         self._clock = clock
         self._cache: dict[AgentMemoryContext, tuple[float, str]] = {}
@@ -47,29 +43,30 @@ class TokenMinter:
             "iat": int(now),
             "exp": int(expires),
         }
-        token = jwt.encode(claims, self._secret, algorithm="HS256")
+        token = self._signing.sign(claims)
         self._cache[context] = (expires, token)
         return token
 
 
 class Credentials:
-    """With `jwt_secret` a person's call carries the publishable key and a token of their own;
-    without it, and for the service, it carries the secret key."""
+    """A person's call carries the publishable key and a token of their own, the service's carries
+    the secret key."""
 
     def __init__(
         self,
         publishable_key: str,
         secret_key: str,
-        jwt_secret: str | None,
+        signing: SigningKey,
         sharing: Sharing = "chat",
     ) -> None:
         self._publishable_key = publishable_key
         self._secret_key = secret_key
-        self._minter = TokenMinter(jwt_secret, sharing=sharing) if jwt_secret else None
+        self._minter = TokenMinter(signing, sharing=sharing)
+        self._as_person = as_person(signing.variable)
 
     def headers(self, context: AgentMemoryContext | None) -> dict[str, str]:
         """The headers of a call for `context`; None: for the service."""
-        if context and self._minter:
+        if context:
             token = self._minter.token(context)
             return {"apikey": self._publishable_key, "Authorization": f"Bearer {token}"}
         key = self._secret_key
@@ -79,4 +76,4 @@ class Credentials:
 
     def named(self, headers: Mapping[str, str]) -> Named:
         """The variables that `headers` were made of."""
-        return AS_SERVICE if headers["apikey"] == self._secret_key else AS_PERSON
+        return AS_SERVICE if headers["apikey"] == self._secret_key else self._as_person

@@ -25,7 +25,10 @@ from memory.scope import AgentMemoryContext, Sharing
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
 
 _CANCEL_GRACE_S = 0.25
-_AS_ROLE = b"select set_config('role', %s, true), set_config('request.jwt.claims', %s, true); "
+_AS_ROLE = (
+    b"select set_config('role', %s, true), set_config('request.jwt.claims', %s, true),"
+    b" set_config('statement_timeout', %s, true); "
+)
 _AS_OWNER = b"; select set_config('role', 'none', true); "
 
 
@@ -65,6 +68,8 @@ class PostgresRpc:
         self._pool = pool
         self._sharing: Sharing = sharing
         self._timeout_s = timeout_s
+        # for whoever is killed before they can cancel; counted for each statement of a message
+        self._server_limit = f"{round((timeout_s + _CANCEL_GRACE_S) * 1000)}ms"
         self._statements: dict[tuple[str, ...], bytes] = {}
 
     async def call(
@@ -73,7 +78,8 @@ class PostgresRpc:
         role = "authenticated" if context else "service_role"
         claims = json.dumps(context.claims(self._sharing)) if context else ""
         statement = self._statement(function, params)
-        [value] = await self._run(function, statement, (role, claims, *params.values()), [1])
+        args = (role, claims, self._server_limit, *params.values())
+        [value] = await self._run(function, statement, args, [1])
         return value
 
     async def call_and(
@@ -86,7 +92,8 @@ class PostgresRpc:
         """As `memory.rpc.JoiningRpc` says."""
         statement = self._statement(function, params) + _AS_OWNER + then.sql.encode()
         claims = json.dumps(context.claims(self._sharing))
-        args = ("authenticated", claims, *params.values(), *then.params)
+        limit = self._server_limit
+        args = ("authenticated", claims, limit, *params.values(), *then.params)
         value, of_then = await self._run(function, statement, args, [1, 3])
         return value, of_then
 

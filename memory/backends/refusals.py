@@ -22,6 +22,10 @@ _SQLSTATE = re.compile(r"[0-9A-Z]{5}")
 # No such function, two of that name, no such column or table, schema not exposed.
 _NOT_MIGRATED = frozenset({"PGRST202", "PGRST203", "PGRST204", "PGRST205", "PGRST106"})
 _KEYS = "Project Settings, API keys"
+_WHERE = {
+    "SUPABASE_JWT_SECRET": " (Project Settings, JWT keys: the legacy secret)",
+    "SUPABASE_JWT_PRIVATE_KEY": " (Project Settings, JWT keys: whether this key is imported there)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,11 @@ class Named:
 
 
 AS_SERVICE = Named("SUPABASE_SECRET_KEY", "SUPABASE_SECRET_KEY")
-AS_PERSON = Named("SUPABASE_PUBLISHABLE_KEY", "SUPABASE_JWT_SECRET")
+
+
+def as_person(token: str) -> Named:
+    """Of a person's call; `token` is the variable that its token is signed with."""
+    return Named("SUPABASE_PUBLISHABLE_KEY", token)
 
 
 def refusal(function: str, status: int, body: bytes, named: Named) -> StoreError:
@@ -76,5 +84,4 @@ def _key_problem(code: str, message: str, named: Named) -> str:
 
 
 def _where(variable: str) -> str:
-    jwt = variable == "SUPABASE_JWT_SECRET"
-    return " (Project Settings, JWT keys: the legacy secret)" if jwt else f" ({_KEYS})"
+    return _WHERE.get(variable, f" ({_KEYS})")

@@ -11,6 +11,7 @@ from supabase import AsyncClient, AsyncClientOptions
 
 from memory.backends.credentials import Credentials
 from memory.backends.refusals import refusal
+from memory.backends.signing import SigningKey
 from memory.errors import StoreUnavailable
 from memory.scope import AgentMemoryContext, Sharing
 
@@ -18,9 +19,8 @@ from memory.scope import AgentMemoryContext, Sharing
 class SupabaseRpc:
     """Calls SQL functions through PostgREST.
 
-    With `jwt_secret` each call carries the publishable key and the person's own token, so the
-    database enforces isolation. Without it the secret key is used and only the explicit filters
-    of the SQL functions keep people apart.
+    A turn's call carries the publishable key and the person's own token, so the database enforces
+    the audience rule; the secret key is for calls of the service.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class SupabaseRpc:
         *,
         publishable_key: str,
         secret_key: str,
-        jwt_secret: str | None,
+        signing: SigningKey,
         timeout_s: float = 5.0,
         sharing: Sharing = "chat",
     ) -> None:
@@ -46,7 +46,7 @@ class SupabaseRpc:
             postgrest_client_retry=False,
         )
         self._client = AsyncClient(url, publishable_key, options)
-        self._credentials = Credentials(publishable_key, secret_key, jwt_secret, sharing)
+        self._credentials = Credentials(publishable_key, secret_key, signing, sharing)
         self._timeout_s = timeout_s
 
     async def call(

@@ -22,6 +22,7 @@ from memory.text import HAN, han_pairs
 
 _ID_BYTES = 7
 _ID_LENGTH = 10
+_WORDS, _WORD_LENGTH = 40, 100  # of a search
 _LATIN = re.compile(rf"[^\W_{HAN}]+")
 _NOT_SEARCHED = frozenset("a an the my note notes of on in for with about and or to 笔记".split())
 
@@ -83,7 +84,7 @@ def search_terms(query: str) -> list[str]:
     text = query.lower()
     words = [word for word in _LATIN.findall(text) if word not in _NOT_SEARCHED]
     words += [pair for pair in han_pairs(text) if pair not in _NOT_SEARCHED]
-    return list(dict.fromkeys(words))[:40]
+    return list(dict.fromkeys(word[:_WORD_LENGTH] for word in words))[:_WORDS]
 
 
 def registered_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[RegisteredNote, ...]:

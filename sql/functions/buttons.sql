@@ -12,6 +12,7 @@ declare
   v_turn public.agent_turns;
   v_kept jsonb;
 begin
+  perform bot_private.require_size('p_buttons', p_buttons, 262144);
   select * into v_turn from public.agent_turns t
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
   for update;
@@ -29,7 +30,7 @@ begin
          b.value ->> 'chat_type', b.value ->> 'kind', b.value ->> 'label', b.value -> 'payload',
          now() + make_interval(secs => (b.value ->> 'lives_s')::integer)
   from jsonb_array_elements(p_buttons::jsonb) with ordinality b;
-  return v_kept || jsonb_build_object('reply', public.turn_reply(p_turn_id));
+  return v_kept || jsonb_build_object('reply', bot_private.turn_reply(p_turn_id));
 end
 $$;
 

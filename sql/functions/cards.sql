@@ -1,15 +1,15 @@
 -- Purpose: the card of an answer that is still being written, and its blocks of numbers.
 
-create or replace function public.card_block() returns integer
+create or replace function bot_private.card_block() returns integer
 language sql immutable security invoker set search_path = ''
 as $$ select 1000 $$;
 
 -- What a worker needs of a card: it may use the last block of numbers up to `sequence`.
-create or replace function public.card_row(p_card public.agent_cards) returns jsonb
+create or replace function bot_private.card_row(p_card public.agent_cards) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select to_jsonb(p_card) - 'opened_at' - 'updated_at' - 'streaming'
-         || jsonb_build_object('first', p_card.sequence - public.card_block() + 1)
+         || jsonb_build_object('first', p_card.sequence - bot_private.card_block() + 1)
 $$;
 
 -- Keeps the card of an open turn before it is sent. When the turn has one already, that one counts.
@@ -22,19 +22,19 @@ as $$
 declare
   v_card public.agent_cards;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   insert into public.agent_cards as c
     (turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id, card_id, reply_to, in_thread,
      sequence)
   select t.id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, p_card_id,
-         p_reply_to, p_in_thread, public.card_block()
+         p_reply_to, p_in_thread, bot_private.card_block()
   from public.agent_turns t
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
     and t.state = 'open'
   on conflict (turn_id) do update set
     card_id = case when c.streaming then c.card_id else excluded.card_id end,
     message_id = case when c.streaming then c.message_id end,
-    sequence = case when c.streaming then c.sequence + public.card_block()
+    sequence = case when c.streaming then c.sequence + bot_private.card_block()
                     else excluded.sequence end,
     opened_at = case when c.streaming then c.opened_at else now() end,
     streaming = true, updated_at = now()
@@ -42,7 +42,7 @@ begin
   if v_card.turn_id is null then
     raise exception 'turn % is not open', p_turn_id using errcode = 'PT404';
   end if;
-  return public.card_row(v_card);
+  return bot_private.card_row(v_card);
 end
 $$;
 
@@ -56,13 +56,13 @@ as $$
 declare
   v_card public.agent_cards;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_cards c
-  set sequence = c.sequence + public.card_block(), updated_at = now()
+  set sequence = c.sequence + bot_private.card_block(), updated_at = now()
   where c.turn_id = p_turn_id and c.user_id = p_user_id
     and c.conversation_id = p_conversation_id and c.streaming
   returning * into v_card;
-  return case when v_card.turn_id is not null then public.card_row(v_card) end;
+  return case when v_card.turn_id is not null then bot_private.card_row(v_card) end;
 end
 $$;
 
@@ -74,7 +74,7 @@ create or replace function public.note_card(
 language plpgsql security invoker set search_path = ''
 as $$
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_cards
   set message_id = coalesce(p_message_id, message_id), streaming = p_streaming, updated_at = now()
   where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id;
@@ -83,7 +83,7 @@ end
 $$;
 
 -- The turn is over: nobody goes on with its card.
-create or replace function public.leave_card(p_turn_id text) returns void
+create or replace function bot_private.leave_card(p_turn_id text) returns void
 language plpgsql security invoker set search_path = ''
 as $$
 begin
@@ -102,7 +102,7 @@ language sql volatile security invoker set search_path = ''
 as $$
   with taken as (
     update public.agent_cards c
-    set sequence = c.sequence + public.card_block(), updated_at = now()
+    set sequence = c.sequence + bot_private.card_block(), updated_at = now()
     where c.turn_id in (
       select s.turn_id from public.agent_cards s
       where s.streaming
@@ -111,5 +111,5 @@ as $$
       order by s.opened_at limit p_limit
       for update skip locked)
     returning c.*)
-  select coalesce(jsonb_agg(public.card_row(t)), '[]') from taken t
+  select coalesce(jsonb_agg(bot_private.card_row(t)), '[]') from taken t
 $$;

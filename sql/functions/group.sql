@@ -12,6 +12,7 @@ as $$
                'answered', coalesce(d.respond, false)) order by t."timestamp", t.message_id)
       from public.chat_transcript t
       left join public.agent_decisions d on d.message_id = t.message_id
+        and d.tenant_key = t.tenant_key and d.chat_id = t.chat_id
       where t.chat_id = c.chat_id and t.tenant_key = c.tenant_key), '[]'))
   from public.chat_conversations c
   where c.chat_id = p_chat_id and c.active
@@ -26,7 +27,7 @@ as $$
 $$;
 
 -- Adds transcript rows (JSON array) that are not there yet.
-create or replace function public.add_to_transcript(
+create or replace function bot_private.add_to_transcript(
   p_chat_id text, p_tenant_key text, p_records text
 ) returns void
 language sql volatile security invoker set search_path = ''
@@ -49,29 +50,31 @@ create or replace function public.begin_conversation(
 language plpgsql security invoker set search_path = ''
 as $$
 begin
+  perform bot_private.require_size('p_records', p_records, 16777216);
   insert into public.chat_conversations as c
     (chat_id, tenant_key, active, started_at, last_activity)
   values (p_chat_id, p_tenant_key, true, p_now, p_now)
   on conflict (tenant_key, chat_id) do update
     set active = true, started_at = p_now, last_activity = p_now, updated_at = now();
   delete from public.chat_transcript t
-  where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and not (t.ours and exists (
-    select from jsonb_array_elements(p_records::jsonb) r
-    where r.value ->> 'message_id' = t.message_id));
-  perform public.add_to_transcript(p_chat_id, p_tenant_key, p_records);
+  where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and not (
+    t.ours and t.message_id = any (array(
+      select r.value ->> 'message_id' from jsonb_array_elements(p_records::jsonb) r)));
+  perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records);
   return 'null'::jsonb;
 end
 $$;
 
 -- Records messages if the conversation is active since p_active_since; the newest p_keep stay.
 -- Returns whether it is.
-create or replace function public.extend_conversation(
+create or replace function bot_private.extend_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer
 ) returns boolean
 language plpgsql security invoker set search_path = ''
 as $$
 begin
+  perform bot_private.require_size('p_records', p_records, 16777216);
   update public.chat_conversations
   set last_activity = greatest(last_activity, p_at), updated_at = now()
   where chat_id = p_chat_id and tenant_key = p_tenant_key
@@ -79,7 +82,7 @@ begin
   if not found then
     return false;
   end if;
-  perform public.add_to_transcript(p_chat_id, p_tenant_key, p_records);
+  perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records);
   delete from public.chat_transcript t
   where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < (
     select k."timestamp" from public.chat_transcript k
@@ -97,7 +100,7 @@ create or replace function public.append_to_conversation(
 language plpgsql security invoker set search_path = ''
 as $$
 begin
-  if not public.extend_conversation(
+  if not bot_private.extend_conversation(
     p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep) then
     return null;
   end if;
@@ -107,14 +110,14 @@ $$;
 
 -- Goes on with the conversation that is active since p_active_since, or begins one with these
 -- messages; one that is newer is left as it is. Can be repeated, also much later.
-create or replace function public.tell_conversation(
+create or replace function bot_private.tell_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
   p_keep integer
 ) returns void
 language plpgsql security invoker set search_path = ''
 as $$
 begin
-  if not public.extend_conversation(
+  if not bot_private.extend_conversation(
     p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep)
      and not exists (select from public.chat_conversations c
                      where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
@@ -132,7 +135,7 @@ create or replace function public.continue_conversation(
 language plpgsql security invoker set search_path = ''
 as $$
 begin
-  perform public.tell_conversation(
+  perform bot_private.tell_conversation(
     p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep);
   return (select public.load_conversation(c.chat_id) from public.chat_conversations c
           where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
@@ -174,6 +177,7 @@ create or replace function public.log_decision(
 ) returns jsonb
 language sql volatile security invoker set search_path = ''
 as $$
+  select bot_private.require_size('a decision', concat(p_reason, p_tier, p_cue, p_verdict), 16384);
   insert into public.agent_decisions
     (chat_id, tenant_key, actor_id, message_id, respond, reason, tier, cue, since_bot_ms, verdict,
      judge_ms)
@@ -181,7 +185,8 @@ as $$
           p_since_bot_ms, p_verdict, p_judge_ms)
   on conflict do nothing;
   select jsonb_build_object('respond', d.respond, 'reason', d.reason)
-  from public.agent_decisions d where d.message_id = p_message_id
+  from public.agent_decisions d
+  where d.message_id = p_message_id and d.tenant_key = p_tenant_key and d.chat_id = p_chat_id
 $$;
 
 -- A Feishu message was recalled: its stored copy goes, and its turn is cancelled unless an answer

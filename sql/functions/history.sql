@@ -3,7 +3,7 @@
 -- Messages by their ids, oldest first; the cards of one answer are one message. What tools did is told
 -- to the person they did it for, p_actor_id, and to nobody else.
 drop function if exists public.messages_told(bigint[], boolean);
-create or replace function public.messages_told(p_ids bigint[], p_actor_id text) returns jsonb
+create or replace function bot_private.messages_told(p_ids bigint[], p_actor_id text) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -22,7 +22,7 @@ $$;
 
 -- The newest p_limit messages of a person's thread up to p_until, newest first: what they asked, what
 -- was asked about them, and the answers.
-create or replace function public.thread_messages(
+create or replace function bot_private.thread_messages(
   p_conversation_id text, p_user_id text, p_until bigint, p_limit integer
 ) returns setof bigint
 language sql stable security invoker set search_path = ''
@@ -43,27 +43,27 @@ as $$
 $$;
 
 -- The p_place-th newest of them, null when there are fewer.
-create or replace function public.thread_message(
+create or replace function bot_private.thread_message(
   p_conversation_id text, p_user_id text, p_until bigint, p_place integer
 ) returns bigint
 language sql stable security invoker set search_path = ''
 as $$
-  select id from public.thread_messages(p_conversation_id, p_user_id, p_until, p_place) t (id)
+  select id from bot_private.thread_messages(p_conversation_id, p_user_id, p_until, p_place) t (id)
   order by id desc offset p_place - 1 limit 1
 $$;
 
 -- The last p_limit messages of the thread up to p_until since a fresh start (p_from), oldest first.
 drop function if exists public.conversation_history(text, text, bigint, integer);
 drop function if exists public.conversation_history(text, text, bigint, integer, boolean);
-create or replace function public.conversation_history(
+create or replace function bot_private.conversation_history(
   p_conversation_id text, p_user_id text, p_actor_id text, p_until bigint, p_limit integer,
   p_from bigint default 0
 ) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
-  select public.messages_told(array(
+  select bot_private.messages_told(array(
     select t.id
-    from public.thread_messages(p_conversation_id, p_user_id, p_until, p_limit) t (id)
+    from bot_private.thread_messages(p_conversation_id, p_user_id, p_until, p_limit) t (id)
     where t.id > p_from), p_actor_id)
 $$;
 
@@ -71,7 +71,7 @@ $$;
 -- sender or the subject, or about them, and answered: at most p_limit messages, oldest first. A fresh
 -- start in one of their threads ends what came before it in all. Found among the last 100 messages of
 -- each, so that it costs the same however much there is.
-create or replace function public.recent_exchanges(
+create or replace function bot_private.recent_exchanges(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_before bigint, p_since timestamptz, p_limit integer
 ) returns jsonb
@@ -97,7 +97,7 @@ as $$
     where l.tenant_key = p_tenant_key and l.chat_id = p_chat_id and l.created_at >= p_since
       and l.conversation_id <> p_conversation_id and l.chunk = 0 and l.status <> 'failed'
   )
-  select public.messages_told(array(
+  select bot_private.messages_told(array(
     select h.id from here h
     where h.id > coalesce((
       select max(c.history_from) from public.agent_chats c
@@ -115,7 +115,7 @@ create or replace function public.said_message(
 language plpgsql stable security invoker set search_path = ''
 as $$
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   return (
     select jsonb_build_object(
       'id', m.id, 'role', m.role, 'content', m.content, 'actor_id', m.actor_id,
@@ -135,9 +135,9 @@ create or replace function public.start_afresh(
 language plpgsql security invoker set search_path = ''
 as $$
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_chats c
-  set history_from = coalesce(public.thread_message(
+  set history_from = coalesce(bot_private.thread_message(
     p_conversation_id, p_user_id, 9223372036854775807, 1), 0)
   where c.id = p_conversation_id and c.user_id = p_user_id;
   return 'null'::jsonb;
@@ -151,7 +151,7 @@ create or replace function public.memory_overview(
 language plpgsql stable security invoker set search_path = ''
 as $$
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_user_id <> p_actor_id then
     raise exception 'only the person is told what is kept about them' using errcode = 'PT403';
   end if;

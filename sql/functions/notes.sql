@@ -8,11 +8,13 @@
 drop function if exists public.require_own_notes(text, text, text);
 
 -- A title without line breaks, 1 to 200 characters.
-create or replace function public.note_title(p_title text) returns text
+create or replace function bot_private.note_title(p_title text) returns text
 language plpgsql immutable security invoker set search_path = ''
 as $$
 declare
-  v_title text := btrim(regexp_replace(coalesce(p_title, ''), '\s+', ' ', 'g'));
+  -- what is far too long is not looked at
+  v_title constant text := case when octet_length(p_title) > 16384 then p_title
+    else btrim(regexp_replace(coalesce(p_title, ''), '\s+', ' ', 'g')) end;
 begin
   if v_title = '' then
     raise exception 'the title is empty: give a title of 1 to 200 characters'
@@ -25,7 +27,7 @@ begin
 end
 $$;
 
-create or replace function public.note_body(p_body text) returns text
+create or replace function bot_private.note_body(p_body text) returns text
 language plpgsql immutable security invoker set search_path = ''
 as $$
 begin
@@ -39,12 +41,16 @@ $$;
 
 -- Tags as they are kept: trimmed, without #, each once whatever its case, the first spelling wins.
 -- p_tags: JSON array of strings.
-create or replace function public.note_tags(p_tags text) returns text[]
+create or replace function bot_private.note_tags(p_tags text) returns text[]
 language plpgsql immutable security invoker set search_path = ''
 as $$
 declare
   v_tags text[];
 begin
+  if octet_length(p_tags) > 16384 then
+    raise exception 'the tags have % bytes, the limit is 16384: use fewer and shorter tags',
+      octet_length(p_tags) using errcode = 'PT422';
+  end if;
   select coalesce(array_agg(tag order by place), '{}') into v_tags
   from (
     select distinct on (lower(tag)) tag, place
@@ -62,7 +68,7 @@ begin
 end
 $$;
 
-create or replace function public.require_tag_count(p_tags text[]) returns text[]
+create or replace function bot_private.require_tag_count(p_tags text[]) returns text[]
 language plpgsql immutable security invoker set search_path = ''
 as $$
 begin
@@ -74,7 +80,7 @@ begin
 end
 $$;
 
-create or replace function public.note_json(n public.agent_notes) returns jsonb
+create or replace function bot_private.note_json(n public.agent_notes) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select jsonb_build_object(
@@ -85,7 +91,7 @@ $$;
 -- Enters notes into the registry that the sender has of the conversation. Being listed is no use of a
 -- note. p_notes: the notes in order.
 drop function if exists public.touch_notes(text, text, text, text[], text);
-create or replace function public.touch_notes(
+create or replace function bot_private.touch_notes(
   p_conversation_id text, p_actor_id text, p_tenant_key text, p_notes public.agent_notes[],
   p_action text
 ) returns void
@@ -117,19 +123,19 @@ as $$
 declare
   v_note public.agent_notes;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   insert into public.agent_notes (id, user_id, tenant_key, chat_id, conversation_id, title, body, tags)
   values (p_note_id, p_actor_id, p_tenant_key, p_chat_id, p_conversation_id,
-          public.note_title(p_title), public.note_body(p_body),
-          public.require_tag_count(public.note_tags(p_tags)))
+          bot_private.note_title(p_title), bot_private.note_body(p_body),
+          bot_private.require_tag_count(bot_private.note_tags(p_tags)))
   on conflict (id, tenant_key, user_id) do nothing;
   select * into v_note from public.agent_notes n
   where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key;
   if v_note.id is null then  -- made by an earlier attempt, where the token does not reach
     raise exception 'no note has this id' using errcode = 'PT410';
   end if;
-  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_note], 'created');
-  return public.note_json(v_note);
+  perform bot_private.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_note], 'created');
+  return bot_private.note_json(v_note);
 end
 $$;
 
@@ -142,15 +148,15 @@ as $$
 declare
   v_note public.agent_notes;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   select * into v_note from public.agent_notes n
   where n.id = p_note_id and n.tenant_key = p_tenant_key
   order by n.user_id <> p_actor_id, n.user_id limit 1;
   if v_note.id is null then
     raise exception 'no note has this id' using errcode = 'PT410';
   end if;
-  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_note], 'read');
-  return public.note_json(v_note);
+  perform bot_private.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_note], 'read');
+  return bot_private.note_json(v_note);
 end
 $$;
 
@@ -163,12 +169,12 @@ create or replace function public.list_notes(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_tags text[] := public.note_tags(p_tags);
+  v_tags text[] := bot_private.note_tags(p_tags);
   v_listed jsonb;
   v_notes public.agent_notes[];
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  select coalesce(jsonb_agg(public.note_json(l.note) order by (l.note).created_at, (l.note).id), '[]'),
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  select coalesce(jsonb_agg(bot_private.note_json(l.note) order by (l.note).created_at, (l.note).id), '[]'),
          array_agg(l.note order by (l.note).created_at, (l.note).id)
   into v_listed, v_notes
   from (
@@ -180,7 +186,7 @@ begin
     order by n.created_at desc, n.id desc
     limit least(greatest(p_limit, 1), 200)
   ) l;
-  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, v_notes, 'listed');
+  perform bot_private.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, v_notes, 'listed');
   return v_listed;
 end
 $$;
@@ -198,8 +204,9 @@ declare
   v_found jsonb;
   v_notes public.agent_notes[];
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  select coalesce(jsonb_agg(public.note_json(f.note) order by f.score desc, (f.note).updated_at desc), '[]'),
+  perform bot_private.require_size('p_terms', p_terms, 32768);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  select coalesce(jsonb_agg(bot_private.note_json(f.note) order by f.score desc, (f.note).updated_at desc), '[]'),
          array_agg(f.note order by f.score desc, (f.note).updated_at desc)
   into v_found, v_notes
   from (
@@ -215,7 +222,7 @@ begin
   ) f
   where f.score > 0;
   -- the one note that was found is the one people go on to speak of
-  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, v_notes,
+  perform bot_private.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, v_notes,
                              case when cardinality(v_notes) = 1 then 'found' else 'listed' end);
   return v_found;
 end
@@ -231,12 +238,12 @@ as $$
 declare
   v_old public.agent_notes;
   v_new public.agent_notes;
-  v_add text[] := public.note_tags(p_add_tags);
-  v_remove text[] := public.note_tags(p_remove_tags);
+  v_add text[] := bot_private.note_tags(p_add_tags);
+  v_remove text[] := bot_private.note_tags(p_remove_tags);
   v_kept text[];
   v_added text[];
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   select * into v_old from public.agent_notes n
   where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
   for update;
@@ -252,16 +259,16 @@ begin
   where lower(t.tag) not in (select lower(k) from unnest(v_kept) k);
 
   update public.agent_notes n set
-    title = case when p_title is null then n.title else public.note_title(p_title) end,
-    body = case when p_body is null then n.body else public.note_body(p_body) end,
-    tags = public.require_tag_count(v_kept || v_added),
+    title = case when p_title is null then n.title else bot_private.note_title(p_title) end,
+    body = case when p_body is null then n.body else bot_private.note_body(p_body) end,
+    tags = bot_private.require_tag_count(v_kept || v_added),
     updated_at = now()
   where n.id = v_old.id and n.user_id = v_old.user_id and n.tenant_key = v_old.tenant_key
   returning * into v_new;
 
-  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_new], 'updated');
+  perform bot_private.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_new], 'updated');
   return jsonb_build_object(
-    'note', public.note_json(v_new),
+    'note', bot_private.note_json(v_new),
     'old_title', v_old.title,
     'body_changed', v_new.body <> v_old.body,
     'added', (select coalesce(jsonb_agg(a), '[]') from unnest(v_added) a
@@ -280,14 +287,14 @@ as $$
 declare
   v_note public.agent_notes;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   delete from public.agent_notes n
   where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
   returning * into v_note;
   if v_note.id is null then
     raise exception 'no note of this person has this id' using errcode = 'PT410';
   end if;
-  return public.note_json(v_note);
+  return bot_private.note_json(v_note);
 end
 $$;
 
@@ -301,7 +308,7 @@ as $$
 declare
   v_note public.agent_notes;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_notes n
   set shared_chat_id = case when p_share then p_chat_id end, updated_at = now()
   where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
@@ -309,15 +316,15 @@ begin
   if v_note.id is null then
     raise exception 'no note of this person has this id' using errcode = 'PT410';
   end if;
-  perform public.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_note],
+  perform bot_private.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_note],
                              case when p_share then 'shared' else 'unshared' end);
-  return public.note_json(v_note);
+  return bot_private.note_json(v_note);
 end
 $$;
 
 -- Keeps the order in which a card shows notes as a list, in place of the one before: of p_tool_calls
 -- (JSON array) the last one whose `shown`, an array of note ids in the order of the card, says so.
-create or replace function public.keep_shown_notes(
+create or replace function bot_private.keep_shown_notes(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tool_calls text
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
@@ -332,6 +339,7 @@ begin
   from jsonb_array_elements(p_tool_calls::jsonb) with ordinality c
   where jsonb_typeof(c.value -> 'shown') = 'array'
   order by c.ordinality desc limit 1;
+  v_shown := jsonb_path_query_array(v_shown, '$[0 to 199]');
   if v_shown is null then
     return;
   end if;

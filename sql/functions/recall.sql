@@ -13,7 +13,7 @@
 -- Reads the first 30,000 characters; a token has at most 40. Takes time that grows with the text and
 -- not with its square: a run of characters is cut once, not read again from its start for every pair.
 drop function if exists public.recall_stem(text);
-create or replace function public.recall_tokens(p_text text) returns text[]
+create or replace function bot_private.recall_tokens(p_text text) returns text[]
 language sql immutable parallel safe security invoker set search_path = ''
 as $$
   with runs as materialized (
@@ -48,7 +48,7 @@ as $$
 $$;
 
 -- Tokens with their positions, hence their counts.
-create or replace function public.recall_terms(p_tokens text[]) returns tsvector
+create or replace function bot_private.recall_terms(p_tokens text[]) returns tsvector
 language sql immutable parallel safe security invoker set search_path = ''
 as $$
   select coalesce(string_agg(token || ':' || n, ' '), '')::tsvector
@@ -70,8 +70,8 @@ begin
     (turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id, first_id, asked_at, length,
      terms)
   select t.turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, t.first_id,
-         t.asked_at, cardinality(k.tokens), public.recall_terms(k.tokens)
-  from public.agent_turn_texts t, public.recall_tokens(t.content) k(tokens)
+         t.asked_at, cardinality(k.tokens), bot_private.recall_terms(k.tokens)
+  from public.agent_turn_texts t, bot_private.recall_tokens(t.content) k(tokens)
   where t.turn_id = v_turn_id
   on conflict (turn_id) do update
     set first_id = excluded.first_id, asked_at = excluded.asked_at,
@@ -117,7 +117,7 @@ set jit = off
 as $$
 declare
   v_terms constant text[] := array(
-    select distinct unnest(public.recall_tokens(left(p_query, 500))));
+    select distinct unnest(bot_private.recall_tokens(left(p_query, 500))));
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
   -- the chats to search; which rows of them may be read is for the policies
   v_chats constant text[] := array[p_chat_id] || case when p_scope = 'everywhere'
@@ -129,7 +129,10 @@ declare
   b constant double precision := 0.3;
   half constant double precision := 0.5;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_size('p_query', p_query, 1048576);
+  perform bot_private.require_size('p_spans', p_spans, 16384);
+  perform bot_private.require_size('p_embedding', p_embedding, 262144);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_scope not in ('thread', 'chat', 'everywhere') then
     raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = 'PT400';
   end if;
@@ -199,7 +202,7 @@ begin
     alike as materialized (
       select t.place, (a.similarity - avg(a.similarity) over ())
         / nullif(max(a.similarity) over () - avg(a.similarity) over (), 0) as likeness
-      from public.recall_alike(array(select turn_id from turns), p_model, p_embedding) a
+      from bot_private.recall_alike(array(select turn_id from turns), p_model, p_embedding) a
       join turns t using (turn_id)
       where v_weight > 0
     ),

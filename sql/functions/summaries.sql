@@ -18,7 +18,7 @@ declare
   v_enough bigint;
   v_summary public.agent_summaries;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   select c.history_from into v_from from public.agent_chats c
   where c.id = p_conversation_id and c.user_id = p_user_id;
   select * into v_summary from public.agent_summaries s
@@ -29,9 +29,9 @@ begin
     v_from := greatest(v_from, v_summary.until_message_id);
   end if;
 
-  v_until := public.thread_message(
+  v_until := bot_private.thread_message(
     p_conversation_id, p_user_id, 9223372036854775807, p_window + 1);
-  v_enough := public.thread_message(
+  v_enough := bot_private.thread_message(
     p_conversation_id, p_user_id, 9223372036854775807, p_window + p_least);
 
   return jsonb_build_object(
@@ -88,11 +88,15 @@ create or replace function public.save_summary(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_rows constant bigint[] := array(select jsonb_array_elements_text(p_rows::jsonb)::bigint);
+  v_rows bigint[];
   v_found bigint;
   v_version integer;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_size('p_content', p_content, 262144);
+  perform bot_private.require_size('p_verbatim', p_verbatim, 262144);
+  perform bot_private.require_size('p_rows', p_rows, 65536);
+  v_rows := array(select jsonb_array_elements_text(p_rows::jsonb)::bigint);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   perform from public.agent_messages m
   where m.id = any (v_rows) and m.conversation_id = p_conversation_id
     and p_user_id in (m.user_id, m.actor_id)

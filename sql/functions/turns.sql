@@ -5,7 +5,7 @@
 -- arguments. Errors of our own have codes PTxyz, which PostgREST answers as HTTP status xyz.
 
 -- A missing identity fails closed; and under a token it is the token's: nobody names another.
-create or replace function public.require_identity(
+create or replace function bot_private.require_identity(
   p_user_id text, p_actor_id text, p_conversation_id text
 ) returns void
 language plpgsql stable security invoker set search_path = ''
@@ -30,8 +30,21 @@ begin
 end
 $$;
 
+-- Limits come before any work: a caller's text is looked at only when it is known to be small enough.
+create or replace function bot_private.require_size(p_name text, p_text text, p_most integer)
+returns void
+language plpgsql immutable security invoker set search_path = ''
+as $$
+begin
+  if octet_length(p_text) > p_most then
+    raise exception '% has % bytes, the limit is %', p_name, octet_length(p_text), p_most
+      using errcode = 'PT400';
+  end if;
+end
+$$;
+
 -- The answer of a turn as stored, one element per card, each with the buttons it shows.
-create or replace function public.turn_reply(p_turn_id text) returns jsonb
+create or replace function bot_private.turn_reply(p_turn_id text) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -62,7 +75,8 @@ declare
   v_summary public.agent_summaries;
   v_overdue bigint;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_size('p_content', p_content, 1048576);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
     return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
   end if;
@@ -100,16 +114,16 @@ begin
 
   if v_turn.state <> 'open' then
     return jsonb_build_object('state', v_turn.state, 'attempts', v_turn.attempts,
-                              'reply', public.turn_reply(p_turn_id));
+                              'reply', bot_private.turn_reply(p_turn_id));
   end if;
-  v_history := public.conversation_history(
+  v_history := bot_private.conversation_history(
     p_conversation_id, p_user_id, p_actor_id, v_question, p_history_limit, v_from);
   if p_fold_after > 0 then
     select * into v_summary from public.agent_summaries s
     where s.conversation_id = p_conversation_id and s.user_id = p_user_id
       and s.tenant_key = p_tenant_key and s.until_message_id > v_from;
     -- the message that far back, however long the thread is
-    v_overdue := public.thread_message(
+    v_overdue := bot_private.thread_message(
       p_conversation_id, p_user_id, v_question, p_history_limit + p_fold_after);
   end if;
   return jsonb_build_object(
@@ -143,11 +157,15 @@ create or replace function public.begin_turn(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_heard jsonb := p_heard;
-  v_decision jsonb := p_decision;
+  v_heard jsonb;
+  v_decision jsonb;
   v_conversation jsonb;
   v_opened jsonb;
 begin
+  perform bot_private.require_size('p_heard', p_heard, 16777216);
+  perform bot_private.require_size('p_decision', p_decision, 16384);
+  v_heard := p_heard;
+  v_decision := p_decision;
   if v_heard is not null then
     v_conversation := public.append_to_conversation(
       p_chat_id, p_tenant_key, v_heard ->> 'p_records', (v_heard ->> 'p_at')::bigint,
@@ -167,7 +185,7 @@ begin
     p_turn_id, p_conversation_id, p_chat_id, p_root_id, p_user_id, p_actor_id, p_actor_name,
     p_tenant_key, p_content, p_history_limit, p_fold_after);
   if p_recent_s > 0 and v_opened ->> 'state' = 'open' then
-    v_opened := v_opened || jsonb_build_object('recent', public.recent_exchanges(
+    v_opened := v_opened || jsonb_build_object('recent', bot_private.recent_exchanges(
       p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
       (v_opened #>> '{history,-1,id}')::bigint, now() - make_interval(secs => p_recent_s),
       p_history_limit - 1));
@@ -187,7 +205,9 @@ as $$
 declare
   v_turn public.agent_turns;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_size('p_cards', p_cards, 4194304);
+  perform bot_private.require_size('p_tool_calls', p_tool_calls, 4194304);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   select * into v_turn from public.agent_turns t
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
   for update;
@@ -202,11 +222,11 @@ begin
            v_turn.chat_id, 'assistant', c.ordinality - 1, c.value, 'pending',
            case when c.ordinality = 1 then p_tool_calls::jsonb else '[]' end
     from jsonb_array_elements_text(p_cards::jsonb) with ordinality c;
-    perform public.keep_shown_notes(p_conversation_id, p_user_id, p_actor_id, p_tool_calls);
+    perform bot_private.keep_shown_notes(p_conversation_id, p_user_id, p_actor_id, p_tool_calls);
     update public.agent_turns set state = 'pending', updated_at = now() where id = p_turn_id;
     v_turn.state := 'pending';
   end if;
-  return jsonb_build_object('state', v_turn.state, 'reply', public.turn_reply(p_turn_id));
+  return jsonb_build_object('state', v_turn.state, 'reply', bot_private.turn_reply(p_turn_id));
 end
 $$;
 
@@ -217,13 +237,14 @@ create or replace function public.preface_reply(
 language plpgsql security invoker set search_path = ''
 as $$
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_size('p_note', p_note, 4096);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_messages
   set content = p_note || content, updated_at = now()
   where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
     and role = 'assistant' and chunk = 0 and status = 'pending'
     and not starts_with(content, p_note);
-  return jsonb_build_object('reply', public.turn_reply(p_turn_id));
+  return jsonb_build_object('reply', bot_private.turn_reply(p_turn_id));
 end
 $$;
 
@@ -238,9 +259,10 @@ as $$
            c.root_id, (extract(epoch from t.updated_at) * 1000)::bigint as stored_ms,
            q.content as question, (extract(epoch from t.created_at) * 1000)::bigint as asked_ms,
            coalesce(b.message_id, split_part(t.id, '~', 1)) as reply_to,
-           public.turn_reply(t.id) as reply
+           bot_private.turn_reply(t.id) as reply
     from public.agent_turns t
     join public.agent_chats c on c.id = t.conversation_id and c.user_id = t.user_id
+      and c.tenant_key = t.tenant_key
     left join public.agent_messages q on q.turn_id = t.id and q.role = 'user' and q.chunk = 0
     left join public.agent_buttons b on t.id = 'click:' || b.id
     where t.state = 'pending' and t.updated_at < now() - make_interval(secs => p_older_s)
@@ -259,7 +281,8 @@ as $$
 declare
   v_state text;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_size('p_content', p_content, 1048576);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_messages
   set status = 'sent', content = p_content, message_id = p_message_id, error = null,
       updated_at = now()
@@ -274,7 +297,7 @@ begin
   where t.id = p_turn_id and t.user_id = p_user_id
   returning t.state into v_state;
   if v_state = 'sent' then
-    perform public.leave_card(p_turn_id);
+    perform bot_private.leave_card(p_turn_id);
   end if;
   return jsonb_build_object('state', v_state);
 end
@@ -290,10 +313,12 @@ create or replace function public.mark_sent_and_tell(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_told jsonb := p_told;
+  v_told jsonb;
 begin
+  perform bot_private.require_size('p_told', p_told, 16777216);
+  v_told := p_told;
   if v_told is not null then
-    perform public.tell_conversation(
+    perform bot_private.tell_conversation(
       p_chat_id, p_tenant_key, v_told ->> 'p_records', (v_told ->> 'p_now')::bigint,
       (v_told ->> 'p_active_since')::bigint, (v_told ->> 'p_keep')::integer);
   end if;
@@ -309,14 +334,15 @@ create or replace function public.mark_failed(
 language plpgsql security invoker set search_path = ''
 as $$
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_size('p_error', p_error, 16384);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_messages set status = 'failed', error = p_error, updated_at = now()
   where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
     and role = 'assistant' and status = 'pending';
   update public.agent_turns set state = 'failed', error = p_error, updated_at = now()
   where id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
     and state in ('open', 'pending');
-  perform public.leave_card(p_turn_id);
+  perform bot_private.leave_card(p_turn_id);
   return jsonb_build_object('state', 'failed');
 end
 $$;
@@ -334,11 +360,15 @@ create or replace function public.restore_turn(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_cards jsonb := p_cards::jsonb;
+  v_cards jsonb;
   v_turn public.agent_turns;
   v_pending boolean;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_size('p_content', p_content, 1048576);
+  perform bot_private.require_size('p_cards', p_cards, 4194304);
+  perform bot_private.require_size('p_tool_calls', p_tool_calls, 4194304);
+  v_cards := p_cards;
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
     return jsonb_build_object('state', 'cancelled');
   end if;

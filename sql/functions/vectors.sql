@@ -69,6 +69,8 @@ begin
     actor_id text,
     said_at timestamptz
   )', v_schema);
+  alter table public.agent_embeddings add constraint agent_embeddings_place
+    check (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
   -- in the row itself, up to some 4,000 dimensions: looked up elsewhere it takes twice the time
   alter table public.agent_embeddings set (toast_tuple_target = 8160);
   alter table public.agent_embeddings alter column embedding set storage main;
@@ -117,7 +119,7 @@ create or replace function public.messages_to_embed(
 language plpgsql stable security invoker set search_path = ''
 as $$
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if to_regclass('public.agent_embeddings') is null then
     return null;
   end if;
@@ -154,7 +156,8 @@ as $$
 declare
   v_count bigint;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_size('p_embeddings', p_embeddings, 16777216);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   insert into public.agent_embeddings
     (id, turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id, said_at, model,
      embedding)
@@ -197,7 +200,7 @@ $$;
 -- How like the question the turns are by their most alike message: cosine, -1 to 1. Exact, over the
 -- turns that are given: the caller has them from its scope. Rows of other models, and of another
 -- length, do not count.
-create or replace function public.recall_alike(p_turn_ids text[], p_model text, p_embedding text)
+create or replace function bot_private.recall_alike(p_turn_ids text[], p_model text, p_embedding text)
 returns table (turn_id text, similarity double precision)
 language plpgsql stable security invoker set search_path = extensions, public, pg_temp
 as $$

@@ -10,7 +10,7 @@ create or replace function public.get_working_memory(
 language plpgsql stable security invoker set search_path = ''
 as $$
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   return (
     with held as materialized (
       select w.* from public.agent_working_memory w
@@ -26,7 +26,7 @@ begin
         select h.content from held h where h.scope = 'chat'
           and h.user_id = p_user_id and h.actor_id = p_user_id), '{}'),
       'user', coalesce((
-        select public.merged_facts(array_agg(h.content order by
+        select bot_private.merged_facts(array_agg(h.content order by
           h.chat_id = split_part(p_conversation_id, ':', 2), h.updated_at, h.id))
         from held h where h.scope = 'user'), '{}'),
       'said', coalesce((
@@ -38,7 +38,7 @@ end
 $$;
 
 -- Objects laid over each other, the last on top.
-create or replace function public.merged_facts(p_facts jsonb[]) returns jsonb
+create or replace function bot_private.merged_facts(p_facts jsonb[]) returns jsonb
 language sql immutable security invoker set search_path = ''
 as $$
   select coalesce(jsonb_object_agg(e.key, e.value order by f.ordinality), '{}')
@@ -46,7 +46,7 @@ as $$
 $$;
 
 -- RFC 7396: objects merge, null removes a key, anything else replaces. At most 32 levels deep.
-create or replace function public.merge_patch(p_target jsonb, p_patch jsonb) returns jsonb
+create or replace function bot_private.merge_patch(p_target jsonb, p_patch jsonb) returns jsonb
 language sql immutable security invoker set search_path = ''
 as $$
   select case when jsonb_typeof(p_patch) <> 'object' then p_patch else (
@@ -58,7 +58,7 @@ as $$
       where t.key not in (select key from patch)
       union all
       select p.key, case when jsonb_typeof(p.value) <> 'object' then p.value
-                    else public.merge_patch(p_target -> p.key, p.value) end
+                    else bot_private.merge_patch(p_target -> p.key, p.value) end
       from patch p
       where jsonb_typeof(p.value) <> 'null'
     ) m
@@ -79,7 +79,11 @@ declare
   v_content jsonb;
   v_place text := p_chat_id;
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if octet_length(p_patch) > 32768 then
+    raise exception 'a working memory patch of % bytes, the limit is 32768', octet_length(p_patch)
+      using errcode = 'PT413';
+  end if;
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_scope = 'user' and p_chat_id = '' and current_user <> 'authenticated' then
     -- an operator's: as if told alone with the bot
     select c.chat_id into v_place from public.agent_chats c
@@ -89,10 +93,6 @@ begin
       raise exception 'this person never wrote to the bot alone: name a conversation'
         using errcode = 'PT400';
     end if;
-  end if;
-  if octet_length(p_patch) > 65536 then
-    raise exception 'a working memory patch of % bytes, the limit is 65536', octet_length(p_patch)
-      using errcode = 'PT413';
   end if;
   begin
     v_patch := p_patch::jsonb;
@@ -115,9 +115,9 @@ begin
   insert into public.agent_working_memory as w
     (conversation_id, user_id, actor_id, tenant_key, chat_id, scope, content)
   values (case when p_scope = 'chat' then p_conversation_id else '' end, p_user_id, p_actor_id,
-          p_tenant_key, v_place, p_scope, public.merge_patch('{}', v_patch))
+          p_tenant_key, v_place, p_scope, bot_private.merge_patch('{}', v_patch))
   on conflict (tenant_key, user_id, actor_id, scope, chat_id, conversation_id) do update
-    set content = public.merge_patch(w.content, v_patch), updated_at = now()
+    set content = bot_private.merge_patch(w.content, v_patch), updated_at = now()
   returning content into v_content;
 
   if octet_length(v_content::text) > 16384 then
@@ -146,7 +146,7 @@ create or replace function public.clear_working_memory(
 language plpgsql security invoker set search_path = ''
 as $$
 begin
-  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_scope = 'user' and p_user_id <> p_actor_id then
     raise exception 'only the person can clear what is kept about them everywhere'
       using errcode = 'PT403';

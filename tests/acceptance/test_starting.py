@@ -57,6 +57,11 @@ def test_without_any_configuration_a_sandbox_with_a_working_bot_starts(tmp_path:
     assert process.popen.returncode == 0, process.output()
 
 
+SUPABASE = {
+    "SUPABASE_URL": "https://x.supabase.co",
+    "SUPABASE_PUBLISHABLE_KEY": "k",
+    "SUPABASE_SECRET_KEY": "k",
+}
 NOBODY_THERE = "postgresql://bot:hush-hush@127.0.0.1:1/postgres"
 
 
@@ -70,6 +75,7 @@ NOBODY_THERE = "postgresql://bot:hush-hush@127.0.0.1:1/postgres"
         ({**APP, "SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
         ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
         ({"SUPABASE_URL": "x.supabase.co"}, "SUPABASE_URL is not a URL such as"),
+        ({**APP, **SUPABASE}, "Neither SUPABASE_JWT_PRIVATE_KEY nor SUPABASE_JWT_SECRET is set"),
         ({"OPENAI_BASE_URL": "api.openai.com/v1"}, "OPENAI_BASE_URL is not a URL such as"),
         ({"PORT": "eighty"}, "PORT is not valid"),
         ({"TIMEZONE": "Shanghai"}, "TIMEZONE is not the name of a time zone such as Asia/Shanghai"),

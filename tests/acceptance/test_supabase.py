@@ -37,7 +37,3 @@ def test_the_follow_up_knows_what_was_said(world: World) -> None:
     world.ask("Alice", "what was it?", root_id=first)
     (request,) = world.model.requests()
     assert "remember the oat milk" in str(request["body"])
-
-
-def test_what_is_missing_is_said_at_the_start(world: World) -> None:
-    assert "isolation_not_enforced" not in world.bot.workers[0].output()

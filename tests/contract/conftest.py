@@ -13,12 +13,11 @@ from tests.support.people import Group
 
 @pytest.fixture(params=["postgres", "supabase"])
 def backend(request: pytest.FixtureRequest) -> Backend:
-    """Where the memory lives; with the service key only the filters keep people apart."""
+    """Where the memory lives."""
     if request.param == "postgres":
         server = request.getfixturevalue("postgres_server")
         return PostgresBackend(request.getfixturevalue("shared_database_url"), server.socket_folder)
-    user_tokens = request.param == "supabase"
-    return SupabaseBackend(request.getfixturevalue("supabase_lite"), user_tokens=user_tokens)
+    return SupabaseBackend(request.getfixturevalue("supabase_lite"))
 
 
 @pytest.fixture

@@ -350,7 +350,6 @@ class Crowd:
         function, params = self._dice.choice(
             [
                 ("get_working_memory", {**identity, "p_tenant_key": victim.tenant_key}),
-                ("conversation_history", _history(victim)),
                 ("recall", {**placed, "p_query": "banana", "p_scope": "everywhere", "p_k": 20}),
                 ("recall", {**placed, "p_query": "?", "p_scope": "everywhere", "p_k": 20,
                             "p_spans": "[]", "p_boost": 1.0, "p_before_id": None, "p_model": "m",
@@ -358,7 +357,6 @@ class Crowd:
                 ("messages_to_embed", {**identity, "p_tenant_key": victim.tenant_key,
                                        "p_model": "n", "p_limit": 50, "p_recent": None}),
                 ("said_message", {**placed, "p_message_id": self.some(self.truth.sent, "om_no")}),
-                ("turn_reply", {"p_turn_id": self.some(self.truth.turns, "om_no")}),
                 ("get_note", {**placed, "p_note_id": note}),
                 ("list_notes", {**placed, "p_tags": "[]", "p_limit": 200}),
                 ("search_notes", {**placed, "p_terms": '["banana"]', "p_limit": 50}),
@@ -377,15 +375,6 @@ _STEPS: list[Callable[[Crowd], Awaitable[None]]] = [
     Crowd.listen_elsewhere, Crowd.press, Crowd.press,
     Crowd.claim_to_be_somebody_else, Crowd.claim_to_be_somebody_else,
 ]  # fmt: skip
-
-
-def _history(victim: AgentMemoryContext) -> dict[str, object]:
-    return {
-        "p_conversation_id": victim.conversation_id,
-        "p_user_id": victim.user_id,
-        "p_until": 2**62,
-        "p_limit": 50,
-    }
 
 
 @pytest.fixture(params=["postgres", "postgres and supabase"])

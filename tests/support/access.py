@@ -1,76 +1,131 @@
-"""A case of row-level security: a row, and who may do what with it."""
+"""The audience rule as a model: who reads and writes a row, said without SQL.
+
+Place decides who may read; being the subject gives nobody a right to. A token is of one place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from psycopg import sql
+from tests.support.actors import (
+    ALICE,
+    BOB,
+    CARL,
+    DORA,
+    ERIK,
+    FAY,
+    HERE,
+    PRIVATE,
+    TENANT,
+    Actor,
+)
 
-from tests.support.actors import BOB, OTHER_TENANT
-
-Row = Mapping[str, object]
-
-SENDER = "<whoever writes>"
+SAID_AT = datetime(2026, 3, 3, tzinfo=UTC)
+# Of the group HERE, as the policies may count on: who is a member, and since when.
+MEMBERS: Mapping[str, datetime | None] = {
+    ALICE: None,
+    BOB: None,
+    CARL: datetime(2026, 1, 1, tzinfo=UTC),
+    FAY: datetime(2026, 4, 4, tzinfo=UTC),
+}
+ONCE_MEMBERS = (DORA, ERIK)  # who left, and whose membership has expired
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """Alice's `row`, a `new` one to insert, and the names in `ACTORS` that may do an operation.
-
-    `change` is an update that whoever may update can make; `gifts` are updates that nobody but the
-    service can make, because the row would change hands. A row that is not `seeded` is put there
-    by a trigger. `SENDER` as a value stands for whoever writes.
-    """
+class Row:
+    """What of a row decides: where, by whom, about whom. `author` None: from before the rule."""
 
     name: str
-    table: str
-    row: Row
-    new: Row
-    select: frozenset[str]
-    insert: frozenset[str]
-    update: frozenset[str]
-    delete: frozenset[str]
-    change: Row
-    gifts: tuple[Row, ...] = ({"user_id": BOB}, {"tenant_key": OTHER_TENANT})
-    seeded: bool = True
+    author: str | None = ALICE
+    subject: str = ALICE
+    chat: str = HERE
+    kind: str = "group"
+    scope: str = "chat"
+    shared: str | None = None
 
-    def inserting(self, row: Row, sender: str) -> tuple[sql.Composed, list[object]]:
-        """The statement that inserts `row`, written by `sender`."""
-        statement = sql.SQL("insert into {} ({}) values ({})").format(
-            self._table,
-            sql.SQL(", ").join(map(sql.Identifier, row)),
-            sql.SQL(", ").join(sql.Placeholder() * len(row)),
-        )
-        return statement, [sender if value == SENDER else value for value in row.values()]
 
-    def updating(self, change: Row) -> tuple[sql.Composed, list[object]]:
-        """The statement that makes `change` to every row within reach that is Alice's."""
-        assignments = sql.SQL(", ").join(
-            sql.SQL("{} = {}").format(sql.Identifier(column), sql.Placeholder())
-            for column in change
-        )
-        statement = sql.SQL("update {} set {} where {}").format(
-            self._table, assignments, self._is_this_row
-        )
-        return statement, list(change.values())
+OWN = Row("own")
+ABOUT = Row("about another", author=BOB)
+PRIVATELY = Row("private", chat=PRIVATE, kind="p2p")
+UNAUTHORED = Row("unauthored", author=None)
+LASTING = Row("lasting", scope="user")
+SHARED = Row("shared", chat=PRIVATE, kind="p2p", shared=HERE)
 
-    @property
-    def selecting(self) -> sql.Composed:
-        return sql.SQL("select from {} where {}").format(self._table, self._is_this_row)
+Rule = Callable[[Actor, Row], bool]
 
-    @property
-    def deleting(self) -> sql.Composed:
-        return sql.SQL("delete from {} where {}").format(self._table, self._is_this_row)
 
-    @property
-    def _table(self) -> sql.Identifier:
-        return sql.Identifier("public", self.table)
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Who may do what with a row; the service may do everything. `kept`: what an update has to
+    leave true, or it fails as a whole."""
 
-    @property
-    def _is_this_row(self) -> sql.Composed:
-        keys = {k: v for k, v in self.row.items() if isinstance(v, str)}
-        return sql.SQL(" and ").join(
-            sql.SQL("{} = {}").format(sql.Identifier(column), sql.Literal(value))
-            for column, value in keys.items()
-        )
+    select: Rule
+    insert: Rule
+    update: Rule
+    delete: Rule
+    kept: Rule = lambda a, r: True
+
+
+def nobody(a: Actor, r: Row) -> bool:
+    return False
+
+
+def here(a: Actor, r: Row) -> bool:
+    """The answer is given where the row belongs."""
+    return a.claim("tenant_key") == TENANT and a.claim("chat_id") == r.chat
+
+
+def speaks_for_self(a: Actor) -> bool:
+    return a.claim("sub") is not None and a.claim("sub") == a.claim("actor")
+
+
+def reached(a: Actor, r: Row) -> bool:
+    """Here, or in p2p by whoever is in the row's group and was when it was said."""
+    if here(a, r):
+        return True
+    if a.claim("chat_type") != "p2p" or not speaks_for_self(a) or r.chat != HERE:
+        return False
+    since = MEMBERS.get(a.claim("actor") or "", SAID_AT.max.replace(tzinfo=UTC))
+    return a.claim("tenant_key") == TENANT and (since is None or since <= SAID_AT)
+
+
+def involved(a: Actor, r: Row) -> bool:
+    """The sender wrote it or it is about them."""
+    return a.claim("actor") in (r.subject, r.author) and a.claim("actor") is not None
+
+
+def wanted(a: Actor, r: Row) -> bool:
+    return a.claim("sharing") != "person" or involved(a, r)
+
+
+def stored(a: Actor, r: Row) -> bool:
+    """What was said, and what is derived from it."""
+    return reached(a, r) and r.author is not None and wanted(a, r)
+
+
+def of_turn(a: Actor, r: Row) -> bool:
+    """A turn writes as its sender, about its subject, in its place."""
+    return here(a, r) and (a.claim("sub"), a.claim("actor")) == (r.subject, r.author)
+
+
+def of_either(a: Actor, r: Row) -> bool:
+    return here(a, r) and a.claim("sub") in (r.subject, r.author)
+
+
+def own_words(a: Actor, r: Row) -> bool:
+    """Who asks for it themselves, as author or as subject."""
+    return speaks_for_self(a) and involved(a, r)
+
+
+def authored(a: Actor, r: Row) -> bool:
+    return a.claim("tenant_key") == TENANT and a.claim("actor") == r.author is not None
+
+
+def both(*rules: Rule) -> Rule:
+    return lambda a, r: all(rule(a, r) for rule in rules)
+
+
+def either(*rules: Rule) -> Rule:
+    return lambda a, r: any(rule(a, r) for rule in rules)

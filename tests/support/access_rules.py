@@ -1,452 +1,378 @@
-"""Who may do what with Alice's rows, table by table.
+"""Who may do what with each table, view, sequence and function. An object without a line here fails
+the build.
 
-A table of schema `public` without a case here fails the build. To add one, append a `Case`: a row
-of Alice's in the chat `HERE`, a second row that could be inserted, and who may do what. Rows are
-seeded in this order.
+To add a table, append a `Table`: how a row of it is made, and the rules of `tests.support.access`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from psycopg.types.json import Jsonb
 
-from tests.support.access import SENDER, Case
-from tests.support.actors import ALICE, BOB, HERE, OTHER_TENANT, TENANT, THERE
+from tests.support.access import (
+    ABOUT,
+    LASTING,
+    MEMBERS,
+    ONCE_MEMBERS,
+    OWN,
+    PRIVATELY,
+    SAID_AT,
+    SHARED,
+    UNAUTHORED,
+    Row,
+    Rules,
+    authored,
+    both,
+    either,
+    here,
+    involved,
+    nobody,
+    of_either,
+    of_turn,
+    own_words,
+    reached,
+    speaks_for_self,
+    stored,
+)
+from tests.support.actors import ALICE, TENANT, Actor
 
-CONVERSATION = f"feishu:{HERE}:om_root"
-LATER_THREAD = f"feishu:{HERE}:om_later"
-TURN = "om_question"
-LATER_TURN = "om_later_question"
+Columns = dict[str, object]
+NOW = datetime.now(UTC)
+TAKEN = datetime(2027, 1, 1, tzinfo=UTC)
+_THREE = (OWN, ABOUT, PRIVATELY)
 
-# Names of actors, as in `tests.support.actors`.
-SERVICE = frozenset({"service"})
-SUBJECT = SERVICE | {"subject here", "subject elsewhere"}
-TURN_OF_SUBJECT = SUBJECT | {"sender here"}
-EVERYONE_HERE = SERVICE | {
-    "subject here",
-    "sender here",
-    "other user",
-    "other user mentioned by the subject",
-    "other user who claims to be the service",
-}
 
-_ALICE_HERE = {
-    "conversation_id": CONVERSATION,
-    "user_id": ALICE,
-    "tenant_key": TENANT,
-    "chat_id": HERE,
-}
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`make` gives the columns of a row, in which `key`, an SQL expression, is what `named` says:
+    the second argument of `make`, where it has a say.
 
-_SAID_HERE = {
-    "chat_id": HERE,
-    "tenant_key": TENANT,
-    "author": "Alice",
-    "author_id": ALICE,
-    "content": "hello",
-    "timestamp": 1_772_500_000_000,
-    "is_bot": False,
-}
-_DECIDED_HERE = {
-    "chat_id": HERE,
-    "tenant_key": TENANT,
-    "respond": True,
-    "reason": "explicit_trigger",
-    "tier": "explicit",
-}
+    `may_change`: the columns a token may update. The test changes `tried` to `changed`.
+    """
 
-_BUTTON_HERE = {
-    **_ALICE_HERE,
-    "group_id": "group",
-    "turn_id": TURN,
-    "chunk": 0,
-    "ordinal": 1,
-    "chat_type": "group",
-    "kind": "confirm",
-    "label": "Confirm",
-    "expires_at": datetime(2126, 3, 3, tzinfo=UTC),
-}
-_PRESSED_HERE = {
-    "button_id": "button",
-    "chat_id": HERE,
-    "tenant_key": TENANT,
-    "event_id": "event",
-}
-_CARD_HERE = {
-    **_ALICE_HERE,
-    "card_id": "7355372766134157313",
-    "reply_to": TURN,
-    "in_thread": True,
-    "sequence": 1000,
-}
+    make: Callable[[Row, str], Columns]
+    rules: Rules
+    key: str
+    rows: tuple[Row, ...] = _THREE
+    may_change: tuple[str, ...] = ()
+    tried: str = "updated_at"
+    changed: object = SAID_AT
+    named: Callable[[Row], str] = lambda r: r.name
+    unread: tuple[str, ...] = ()  # columns that no token reads
 
-_OF_SUBJECT = {
-    "select": TURN_OF_SUBJECT,
-    "insert": TURN_OF_SUBJECT,
-    "update": TURN_OF_SUBJECT,
-    "delete": SUBJECT,
-}
 
-CASES: list[Case] = [
-    Case(
-        name="agent_chats",
-        table="agent_chats",
-        row={
-            "id": CONVERSATION,
-            "user_id": ALICE,
-            "tenant_key": TENANT,
-            "chat_id": HERE,
-            "root_id": "om_root",
+def _place(r: Row, key: str) -> Columns:
+    return {"conversation_id": _thread(r, key), "tenant_key": TENANT, "chat_id": r.chat}
+
+
+def _thread(r: Row, key: str) -> str:
+    return f"feishu:{r.chat}:{key}"
+
+
+def _said(r: Row, key: str) -> Columns:
+    return {**_place(r, key), "user_id": r.subject, "actor_id": r.author}
+
+
+def _in_chat(r: Row) -> Columns:
+    return {"tenant_key": TENANT, "chat_id": r.chat}
+
+
+def _number(key: str) -> int:
+    """Another one for every key."""
+    return int.from_bytes(key.encode()[:7], "big") + len(key)
+
+
+def _subject(a: Actor, r: Row) -> bool:
+    return a.claim("sub") == r.subject
+
+
+def _same_kind(a: Actor, r: Row) -> bool:
+    alone = a.claim("chat_type") != "p2p" or speaks_for_self(a)
+    return a.claim("chat_type") == r.kind and alone
+
+
+def _subject_or_sender(a: Actor, r: Row) -> bool:
+    return r.subject in (a.claim("sub"), a.claim("actor"))
+
+
+def _unless_narrowed(rule: Callable[[Actor, Row], bool]) -> Callable[[Actor, Row], bool]:
+    return lambda a, r: a.claim("sharing") != "person" or rule(a, r)
+
+
+def _self_subject(a: Actor, r: Row) -> bool:
+    return speaks_for_self(a) and a.claim("sub") == r.subject
+
+
+def _sender_is_author(a: Actor, r: Row) -> bool:
+    return a.claim("actor") == r.author is not None
+
+
+def _for_oneself_if_lasting(a: Actor, r: Row) -> bool:
+    return r.scope == "chat" or r.subject == r.author
+
+
+def _shared_here(a: Actor, r: Row) -> bool:
+    return a.claim("tenant_key") == TENANT and r.shared == a.claim("chat_id") is not None
+
+
+def _named(a: Actor, r: Row) -> bool:
+    """Whose turn it is, as subject or as sender, wherever."""
+    mine = r.author in (a.claim("sub"), a.claim("actor"))
+    return a.claim("tenant_key") == TENANT and a.claim("actor") is not None and mine
+
+
+def _member_themselves(a: Actor, r: Row) -> bool:
+    return speaks_for_self(a) and authored(a, r)
+
+
+def _same_chat(a: Actor, r: Row) -> bool:
+    """Ids only, and Feishu's chat ids are unique across tenants."""
+    return a.claim("chat_id") == r.chat
+
+
+def _sharing_stays_possible(a: Actor, r: Row) -> bool:
+    """Shared with the place the token is of, or readable from it."""
+    return r.shared is None or a.claim("chat_id") == r.shared or reached(a, Row("", chat=r.shared))
+
+
+_READ_ONLY = {"insert": nobody, "update": nobody, "delete": nobody}
+_STORED_IN_PLACE = Rules(stored, of_either, of_either, of_either)
+_UNAUTHORED_TOO = (*_THREE, UNAUTHORED)
+
+TABLES: Mapping[str, Table] = {
+    "agent_chats": Table(
+        lambda r, k: {
+            "id": _thread(r, k), "root_id": k, "user_id": r.subject, **_in_chat(r),
+            "chat_type": r.kind, "created_at": SAID_AT,
         },
-        new={
-            "id": f"feishu:{HERE}:om_new",
-            "user_id": ALICE,
-            "tenant_key": TENANT,
-            "chat_id": HERE,
-            "root_id": "om_new",
+        Rules(
+            select=both(reached, _unless_narrowed(_subject_or_sender)),
+            insert=both(here, _same_kind, _subject_or_sender),
+            update=both(here, _subject_or_sender),
+            delete=both(here, _self_subject),
+        ),
+        key="root_id",
+        may_change=("updated_at", "title", "chat_type", "history_from"),
+        unread=("title",),
+    ),
+    "agent_turns": Table(
+        lambda r, k: {"id": k, **_said(r, k), "created_at": SAID_AT},
+        Rules(stored, of_turn, of_turn, both(here, own_words)),
+        key="id",
+        may_change=("updated_at", "state", "attempts", "error"),
+    ),
+    "agent_messages": Table(
+        lambda r, k: {
+            **_said(r, k), "turn_id": k, "role": "user", "content": k, "status": "received",
+            "created_at": SAID_AT,
         },
-        **_OF_SUBJECT,
-        change={"title": "changed"},
+        Rules(stored, of_turn, of_either, both(here, own_words)),
+        key="turn_id",
+        rows=_UNAUTHORED_TOO,
+        may_change=("updated_at", "content", "message_id", "status", "error", "tool_calls"),
     ),
-    Case(
-        name="agent_chats, another thread",
-        table="agent_chats",
-        row={
-            "id": LATER_THREAD,
-            "user_id": ALICE,
-            "tenant_key": TENANT,
-            "chat_id": HERE,
-            "root_id": "om_later",
+    "agent_turn_terms": Table(
+        lambda r, k: {
+            **_said(r, k), "turn_id": k, "first_id": 1, "asked_at": SAID_AT, "length": 1,
+            "terms": "x",
         },
-        new={
-            "id": f"feishu:{HERE}:om_new",
-            "user_id": ALICE,
-            "tenant_key": TENANT,
-            "chat_id": HERE,
-            "root_id": "om_new",
+        _STORED_IN_PLACE,
+        tried="length",
+        key="turn_id",
+        rows=_UNAUTHORED_TOO,
+        may_change=("length", "first_id", "asked_at", "terms"),
+        changed=7,
+    ),
+    "agent_embeddings": Table(
+        lambda r, k: {
+            "id": _number(k), **_said(r, k), "turn_id": k, "model": "m", "embedding": "[1,0]",
+            "said_at": SAID_AT,
         },
-        **_OF_SUBJECT,
-        change={"title": "changed"},
+        _STORED_IN_PLACE,
+        tried="model",
+        key="turn_id",
+        rows=_UNAUTHORED_TOO,
+        may_change=("model", "embedding"),
+        changed="changed",
     ),
-    Case(
-        name="agent_turns",
-        table="agent_turns",
-        row={"id": TURN, **_ALICE_HERE, "actor_id": ALICE},
-        new={"id": "om_new", **_ALICE_HERE, "actor_id": SENDER},
-        **_OF_SUBJECT,
-        change={"state": "failed"},
-    ),
-    Case(
-        name="agent_turns, a later one",
-        table="agent_turns",
-        row={"id": LATER_TURN, **_ALICE_HERE, "actor_id": ALICE},
-        new={"id": "om_latest", **_ALICE_HERE, "actor_id": SENDER},
-        **_OF_SUBJECT,
-        change={"state": "failed"},
-    ),
-    Case(
-        name="agent_messages, a question",
-        table="agent_messages",
-        row={
-            **_ALICE_HERE,
-            "turn_id": TURN,
-            "role": "user",
-            "content": "my secret",
-            "actor_id": ALICE,
-            "status": "received",
+    "agent_working_memory": Table(
+        lambda r, k: {
+            **_said(r, k), "scope": r.scope, "content": Jsonb({"k": k}), "created_at": SAID_AT,
+            **({"conversation_id": ""} if r.scope == "user" else {}),
         },
-        new={
-            **_ALICE_HERE,
-            "turn_id": TURN,
-            "role": "user",
-            "chunk": 1,
-            "content": "another",
-            "actor_id": SENDER,
-            "status": "received",
+        Rules(
+            select=stored,
+            insert=both(of_turn, _for_oneself_if_lasting),
+            # the author corrects, the subject has it deleted, from wherever they may read it
+            update=either(of_turn, both(own_words, reached)),
+            delete=both(own_words, reached),
+        ),
+        key="content ->> 'k'",
+        rows=(*_UNAUTHORED_TOO, LASTING),
+        may_change=("updated_at", "content"),
+    ),
+    "agent_working_memory_history": Table(
+        lambda r, k: {
+            **_said(r, k), "scope": "chat", "working_memory_id": _number(k), "at": SAID_AT,
+            "was": Jsonb({"k": k}), "became": Jsonb({}),
         },
-        **_OF_SUBJECT,
-        change={"error": "changed"},
+        Rules(
+            select=both(involved, reached),
+            insert=both(
+                _sender_is_author, lambda a, r: a.claim("sub") in (r.subject, r.author), reached
+            ),
+            update=nobody,
+            delete=both(involved, reached),
+        ),
+        tried="at",
+        changed=NOW,
+        key="was ->> 'k'",
     ),
-    Case(
-        name="agent_messages, an answer",
-        table="agent_messages",
-        row={
-            **_ALICE_HERE,
-            "turn_id": TURN,
-            "role": "assistant",
-            "content": "your secret",
-            "status": "sent",
+    "agent_notes": Table(
+        lambda r, k: {
+            "id": k, **_place(r, k), "user_id": r.author, "title": k, "shared_chat_id": r.shared,
+            "created_at": SAID_AT,
         },
-        new={
-            **_ALICE_HERE,
-            "turn_id": TURN,
-            "role": "assistant",
-            "chunk": 1,
-            "content": "another",
-            "status": "pending",
+        Rules(
+            select=both(
+                either(reached, _shared_here),
+                _unless_narrowed(either(_sender_is_author, _shared_here)),
+            ),
+            insert=both(here, _sender_is_author),
+            update=authored,
+            delete=authored,
+            kept=_sharing_stays_possible,
+        ),
+        key="id",
+        rows=(*_THREE, SHARED),
+        may_change=("updated_at", "title", "body", "tags", "shared_chat_id"),
+    ),
+    "agent_note_uses": Table(
+        lambda r, k: {
+            "conversation_id": _thread(r, k), "user_id": r.author, "tenant_key": TENANT,
+            "note_id": k, "owner_id": ALICE, "last_action": "read",
         },
-        **_OF_SUBJECT,
-        change={"status": "failed"},
+        Rules(*[both(here, _sender_is_author)] * 4),
+        tried="last_action",
+        key="note_id",
+        may_change=("last_action", "last_used_at", "shown_place"),
+        changed="updated",
     ),
-    Case(
-        name="agent_working_memory, of a conversation",
-        table="agent_working_memory",
-        row={**_ALICE_HERE, "scope": "chat", "content": Jsonb({"topic": "secret"})},
-        new={
-            **_ALICE_HERE,
-            "conversation_id": f"feishu:{HERE}:om_new",
-            "scope": "chat",
-            "content": Jsonb({}),
+    "agent_summaries": Table(
+        lambda r, k: {
+            **_place(r, k), "user_id": r.subject, "content": k, "until_message_id": 1,
         },
-        **_OF_SUBJECT,
-        change={"content": Jsonb({"topic": "changed"})},
+        Rules(
+            select=both(here, _unless_narrowed(lambda a, r: a.claim("actor") == r.subject)),
+            insert=both(here, _subject),
+            update=both(here, _subject),
+            delete=both(here, _self_subject),
+        ),
+        key="content",
+        may_change=(
+            "updated_at", "version", "content", "verbatim", "until_message_id", "messages",
+        ),
     ),
-    Case(
-        name="agent_working_memory, of a person",
-        table="agent_working_memory",
-        row={
-            "user_id": ALICE,
-            "tenant_key": TENANT,
-            "scope": "user",
-            "content": Jsonb({"salary": 1}),
+    "agent_cards": Table(
+        lambda r, k: {
+            **_said(r, k), "turn_id": k, "card_id": k, "reply_to": k, "in_thread": True,
+            "sequence": 1000,
         },
-        new={"user_id": ALICE, "tenant_key": TENANT, "scope": "user", "content": Jsonb({})},
-        select=SUBJECT,
-        insert=SUBJECT,
-        update=SUBJECT,
-        delete=SUBJECT,
-        change={"content": Jsonb({"salary": 2})},
+        Rules(of_turn, of_turn, of_turn, nobody),
+        key="turn_id",
+        may_change=(
+            "updated_at", "card_id", "message_id", "sequence", "streaming", "opened_at",
+        ),
     ),
-    Case(
-        name="recalled_messages",
-        table="recalled_messages",
-        row={"message_id": "om_recalled", "chat_id": HERE},
-        new={"message_id": "om_new", "chat_id": HERE},
-        # Ids only, and Feishu's chat ids are unique across tenants.
-        select=EVERYONE_HERE | {"other tenant"},
-        insert=SERVICE,
-        update=SERVICE,
-        delete=SERVICE,
-        change={"message_id": "om_changed"},
-        gifts=({"chat_id": THERE},),
-    ),
-    Case(
-        name="agent_turn_terms",
-        table="agent_turn_terms",
-        row={**_ALICE_HERE, "turn_id": TURN},
-        seeded=False,
-        new={
-            **_ALICE_HERE,
-            "turn_id": TURN,
-            "first_id": 1,
-            "asked_at": datetime(2026, 3, 3, tzinfo=UTC),
-            "length": 1,
-            "terms": "secret",
+    "agent_buttons": Table(
+        lambda r, k: {
+            "id": k, **_said(r, k), "group_id": k, "turn_id": k, "chunk": 0, "ordinal": 1,
+            "chat_type": r.kind, "kind": "confirm", "label": "Confirm", "expires_at": NOW,
         },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=TURN_OF_SUBJECT,
-        change={"length": 7},
+        Rules(here, of_turn, of_turn, nobody),
+        tried="message_id",
+        key="id",
+        may_change=("message_id",),
+        changed="om_card",
     ),
-    Case(
-        name="agent_embeddings",
-        table="agent_embeddings",
-        # of the first two messages above
-        row={**_ALICE_HERE, "id": 1, "turn_id": TURN, "model": "m", "embedding": [1.0, 0.0]},
-        new={**_ALICE_HERE, "id": 2, "turn_id": TURN, "model": "m", "embedding": [0.0, 1.0]},
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=TURN_OF_SUBJECT,
-        change={"model": "changed"},
-    ),
-    Case(
-        name="agent_summaries",
-        table="agent_summaries",
-        row={**_ALICE_HERE, "content": "a secret, in short", "until_message_id": 1},
-        new={
-            **_ALICE_HERE,
-            "conversation_id": LATER_THREAD,
-            "content": "another",
-            "until_message_id": 1,
+    "agent_presses": Table(
+        lambda r, k: {
+            "group_id": k, **_in_chat(r), "button_id": k, "operator_id": r.author, "event_id": k,
         },
-        **_OF_SUBJECT,
-        change={"content": "changed"},
+        Rules(here, both(here, _sender_is_author), nobody, nobody),
+        tried="created_at",
+        key="group_id",
     ),
-    Case(
-        name="agent_notes, private",
-        table="agent_notes",
-        row={"id": "note_private", **_ALICE_HERE, "title": "my secret"},
-        new={"id": "note_new", **_ALICE_HERE, "title": "another"},
-        select=SUBJECT,
-        insert=SUBJECT,
-        update=SUBJECT,
-        delete=SUBJECT,
-        change={"body": "changed"},
+    "chat_conversations": Table(
+        lambda r, k: _in_chat(r),
+        Rules(here, here, here, here),
+        named=lambda r: r.chat,
+        key="chat_id",
+        rows=(OWN, PRIVATELY),
+        may_change=("updated_at", "active", "quiet", "started_at", "last_activity"),
     ),
-    Case(
-        name="agent_notes, shared with the chat",
-        table="agent_notes",
-        row={"id": "note_shared", **_ALICE_HERE, "title": "ours", "shared_chat_id": HERE},
-        new={"id": "note_new", **_ALICE_HERE, "title": "another", "shared_chat_id": HERE},
-        select=SUBJECT | EVERYONE_HERE,
-        insert=SUBJECT,
-        update=SUBJECT,
-        delete=SUBJECT,
-        change={"body": "changed"},
-    ),
-    Case(
-        name="agent_note_uses",
-        table="agent_note_uses",
-        row={
-            "conversation_id": CONVERSATION,
-            "user_id": ALICE,
-            "tenant_key": TENANT,
-            "note_id": "note_private",
-            "last_action": "created",
+    "chat_transcript": Table(
+        lambda r, k: {
+            **_in_chat(r), "message_id": k, "author": "A", "author_id": r.author, "content": k,
+            "timestamp": 1, "is_bot": False,
         },
-        new={
-            "conversation_id": CONVERSATION,
-            "user_id": ALICE,
-            "tenant_key": TENANT,
-            "note_id": "note_shared",
-            "last_action": "read",
+        Rules(here, here, nobody, here),
+        tried="author",
+        changed="changed",
+        key="message_id",
+    ),
+    "agent_decisions": Table(
+        lambda r, k: {
+            **_in_chat(r), "message_id": k, "actor_id": r.author, "respond": True, "reason": "r",
+            "tier": "explicit",
         },
-        select=SUBJECT,
-        insert=SUBJECT,
-        update=SUBJECT,
-        delete=SUBJECT,
-        change={"last_action": "updated"},
+        Rules(here, both(here, _sender_is_author), nobody, nobody),
+        tried="created_at",
+        key="message_id",
     ),
-    Case(
-        name="agent_buttons",
-        table="agent_buttons",
-        row={"id": "button", **_BUTTON_HERE, "actor_id": ALICE},
-        new={"id": "another button", **_BUTTON_HERE, "actor_id": SENDER},
-        select=EVERYONE_HERE,
-        insert=SERVICE | {"subject here", "sender here"},
-        # Whoever answers the turn that shows it: Alice asked.
-        update=SERVICE | {"subject here"},
-        delete=SERVICE,
-        change={"message_id": "om_card"},
-        gifts=({"user_id": BOB}, {"actor_id": BOB}, {"tenant_key": OTHER_TENANT}),
+    "recalled_messages": Table(
+        lambda r, k: {"message_id": k, "chat_id": r.chat},
+        Rules(_same_chat, **_READ_ONLY),
+        tried="created_at",
+        key="message_id",
     ),
-    Case(
-        name="agent_presses",
-        table="agent_presses",
-        row={"group_id": "group", **_PRESSED_HERE, "operator_id": ALICE},
-        new={"group_id": "another group", **_PRESSED_HERE, "operator_id": SENDER},
-        select=EVERYONE_HERE,
-        insert=EVERYONE_HERE,
-        update=SERVICE,
-        delete=SERVICE,
-        change={"event_id": "changed"},
-        gifts=({"operator_id": BOB}, {"tenant_key": OTHER_TENANT}),
+    "people": Table(
+        lambda r, k: {"open_id": r.author, "tenant_key": TENANT},
+        Rules(_named, **_READ_ONLY),
+        named=lambda r: str(r.author),
+        key="open_id",
+        rows=(OWN, ABOUT),
     ),
-    Case(
-        name="agent_cards",
-        table="agent_cards",
-        row={"turn_id": TURN, **_CARD_HERE, "actor_id": ALICE},
-        new={"turn_id": LATER_TURN, **_CARD_HERE, "actor_id": SENDER},
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=TURN_OF_SUBJECT,
-        delete=SERVICE,
-        change={"message_id": "om_card"},
+    "chats": Table(
+        lambda r, k: {**_in_chat(r), "chat_type": r.kind},
+        Rules(here, **_READ_ONLY),
+        named=lambda r: r.chat,
+        key="chat_id",
+        rows=(OWN, PRIVATELY),
     ),
-    Case(
-        name="chat_conversations",
-        table="chat_conversations",
-        row={"chat_id": HERE, "tenant_key": TENANT},
-        new={"chat_id": HERE, "tenant_key": TENANT},
-        select=EVERYONE_HERE,
-        insert=EVERYONE_HERE,
-        update=EVERYONE_HERE,
-        delete=EVERYONE_HERE,
-        change={"active": True},
-        gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
-    ),
-    Case(
-        name="chat_transcript",
-        table="chat_transcript",
-        row={**_SAID_HERE, "message_id": "om_said"},
-        new={**_SAID_HERE, "message_id": "om_new"},
-        select=EVERYONE_HERE,
-        insert=EVERYONE_HERE,
-        update=EVERYONE_HERE,
-        delete=EVERYONE_HERE,
-        change={"content": "changed"},
-        gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
-    ),
-    Case(
-        name="agent_decisions",
-        table="agent_decisions",
-        row={**_DECIDED_HERE, "message_id": "om_decided", "actor_id": ALICE},
-        new={**_DECIDED_HERE, "message_id": "om_new", "actor_id": SENDER},
-        select=EVERYONE_HERE,
-        insert=EVERYONE_HERE,
-        update=SERVICE,
-        delete=SERVICE,
-        change={"reason": "changed"},
-        gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
-    ),
-    Case(
-        name="people",
-        table="people",
-        row={"open_id": ALICE, "tenant_key": TENANT, "name": ""},
-        new={"open_id": "ou_new", "tenant_key": TENANT, "name": ""},
-        # Whoever's turn speaks of her, as subject or as sender, wherever it is.
-        select=SUBJECT | {"sender here", "sender elsewhere", "other user mentioned by the subject"},
-        insert=SERVICE,
-        update=SERVICE,
-        delete=SERVICE,
-        change={"auth_user_id": "6f1d2c5e-0b6a-5f0e-9a53-0d7f5b1c4e88"},
-        gifts=({"open_id": BOB}, {"tenant_key": OTHER_TENANT}),
-    ),
-    Case(
-        name="chats",
-        table="chats",
-        row={"chat_id": HERE, "tenant_key": TENANT, "chat_type": "group"},
-        new={"chat_id": "oc_new", "tenant_key": TENANT, "chat_type": "group"},
-        # A turn's own chat, whoever's turn it is.
-        select=EVERYONE_HERE,
-        insert=SERVICE,
-        update=SERVICE,
-        delete=SERVICE,
-        change={"name": "changed"},
-        gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
-    ),
-    Case(
-        name="chat_members",
-        table="chat_members",
-        row={"chat_id": HERE, "tenant_key": TENANT, "open_id": ALICE},
-        new={"chat_id": HERE, "tenant_key": TENANT, "open_id": "ou_new"},
-        # Alice about herself, wherever she asks.
-        select=SUBJECT,
-        insert=SERVICE,
-        update=SERVICE,
-        delete=SERVICE,
-        change={"left_at": datetime(2026, 3, 3, tzinfo=UTC)},
-        gifts=({"open_id": BOB}, {"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
-    ),
-    Case(
-        name="agent_working_memory_history",
-        table="agent_working_memory_history",
-        row={**_ALICE_HERE, "scope": "chat"},
-        seeded=False,
-        new={
-            **_ALICE_HERE,
-            "scope": "chat",
-            "working_memory_id": 1,
-            "actor_id": SENDER,
-            "was": Jsonb({}),
-            "became": Jsonb({}),
+    "chat_members": Table(
+        lambda r, k: {
+            **_in_chat(r), "open_id": r.author, "joined_at": MEMBERS.get(str(r.author)),
+            "left_at": NOW if r.author == ONCE_MEMBERS[0] else None,
+            "seen_at": SAID_AT if r.author == ONCE_MEMBERS[1] else NOW,
         },
-        select=TURN_OF_SUBJECT,
-        insert=TURN_OF_SUBJECT,
-        update=SERVICE,
-        delete=TURN_OF_SUBJECT,
-        change={"scope": "user"},
+        Rules(_member_themselves, **_READ_ONLY),
+        tried="seen_at",
+        changed=TAKEN,
+        key="open_id",
+        rows=tuple(Row(who, author=who) for who in (*MEMBERS, *ONCE_MEMBERS)),
     ),
-]
+}  # fmt: skip
+
+# Views: whose rows they show, by the table they are made of and the key they have.
+VIEWS: Mapping[str, tuple[str, str]] = {"agent_turn_texts": ("agent_messages", "turn_id")}
+
+# What says who, where and of what a row is. Nobody with a token changes it.
+IDENTITY = frozenset(
+    "id tenant_key chat_id conversation_id user_id actor_id actor_name owner_id turn_id open_id "
+    "root_id note_id group_id button_id operator_id author author_id auth_user_id role chunk "
+    "created_at said_at at".split()
+)

@@ -1,4 +1,4 @@
-"""Who may ask the database: Alice about her memory, and everybody else about hers."""
+"""Who may ask the database: every kind of token, and the people behind them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-ALICE, BOB = "ou_alice", "ou_bob"
-HERE, THERE = "oc_here", "oc_there"
+ALICE, BOB, CARL, DORA, ERIK, FAY = (
+    f"ou_{name}" for name in ("alice", "bob", "carl", "dora", "erik", "fay")
+)
+HERE, THERE, PRIVATE = "oc_here", "oc_there", "oc_private"  # two groups; Alice's p2p chat
 TENANT, OTHER_TENANT = "tenant", "other tenant"
 
 
@@ -21,34 +23,79 @@ class Actor:
     role: str
     claims: Mapping[str, str] | None = None
 
-    @property
-    def sender(self) -> str:
-        """Who writes: the token's actor, Alice where there is no token."""
-        return (self.claims or {}).get("actor", ALICE)
+    def claim(self, name: str) -> str | None:
+        """As the policies read it."""
+        return (self.claims or {}).get(name)
 
 
-def _person(
-    sub: str, *, actor: str = "", chat: str = HERE, tenant: str = TENANT, **more: str
-) -> Actor:
-    claims = {"sub": sub, "actor": actor or sub, "chat_id": chat, "tenant_key": tenant}
-    return Actor("authenticated", claims | {"role": "authenticated"} | more)
+def _turn(sub: str, *, by: str = "", chat: str = HERE, kind: str = "group", **more: str) -> Actor:
+    claims = {
+        "sub": sub,
+        "actor": by or sub,
+        "chat_id": chat,
+        "chat_type": kind,
+        "tenant_key": TENANT,
+        "role": "authenticated",
+    }
+    return Actor("authenticated", {name: v for name, v in (claims | more).items() if v})
 
+
+def _private(person: str, **more: str) -> Actor:
+    chat = PRIVATE if person == ALICE else f"oc_p2p_{person}"
+    return _turn(person, chat=chat, kind="p2p", **more)
+
+
+_NARROW = {"sharing": "person"}
 
 ACTORS: dict[str, Actor] = {
-    "subject here": _person(ALICE),
-    "subject elsewhere": _person(ALICE, chat=THERE),
-    "sender here": _person(ALICE, actor=BOB),
-    "sender elsewhere": _person(ALICE, actor=BOB, chat=THERE),
-    "other user": _person(BOB),
-    "other user mentioned by the subject": _person(BOB, actor=ALICE),
-    "other user who claims to be the service": _person(BOB, role="service_role"),
-    "other user elsewhere": _person(BOB, chat=THERE),
-    "other tenant": _person(ALICE, tenant=OTHER_TENANT),
-    "nobody": Actor("authenticated"),
     "anon": Actor("anon"),
-    "anon with the subject's claims": Actor("anon", _person(ALICE).claims),
+    "anon with the subject's claims": Actor("anon", _turn(ALICE).claims),
+    "a user of Supabase Auth": Actor(
+        "authenticated",
+        {"sub": "6f1d2c5e-0b6a-5f0e-9a53-0d7f5b1c4e88", "role": "authenticated"},
+    ),
+    "nobody": Actor("authenticated"),
+    "empty claims": Actor(
+        "authenticated",
+        dict.fromkeys(("sub", "actor", "chat_id", "chat_type", "tenant_key"), ""),
+    ),
+    "the subject's name alone": Actor("authenticated", {"sub": ALICE, "tenant_key": TENANT}),
+    "subject here": _turn(ALICE),
+    "subject here, kind of chat unknown": _turn(ALICE, kind=""),
+    "subject here, narrowed": _turn(ALICE, **_NARROW),
+    "sender here": _turn(ALICE, by=BOB),
+    "sender here, narrowed": _turn(ALICE, by=BOB, **_NARROW),
+    "sender here, mentioned by the subject": _turn(BOB, by=ALICE),
+    "member here": _turn(CARL),
+    "member here, narrowed": _turn(CARL, **_NARROW),
+    "member here who mentions the subject, narrowed": _turn(ALICE, by=CARL, **_NARROW),
+    "member here who claims to be the service": _turn(CARL, role="service_role"),
+    "subject in another group": _turn(ALICE, chat=THERE),
+    "sender in another group": _turn(ALICE, by=BOB, chat=THERE),
+    "somebody in another group": _turn(CARL, chat=THERE),
+    "subject in p2p": _private(ALICE),
+    "subject in p2p, narrowed": _private(ALICE, **_NARROW),
+    "subject in p2p, kind of chat unknown": _turn(ALICE, chat=PRIVATE, kind=""),
+    "member in p2p": _private(CARL),
+    "member in p2p, narrowed": _private(CARL, **_NARROW),
+    "member in p2p who speaks of the subject": _turn(
+        ALICE, by=CARL, chat="oc_p2p_ou_carl", kind="p2p"
+    ),
+    "left, in p2p": _private(DORA),
+    "membership expired, in p2p": _private(ERIK),
+    "joined later, in p2p": _private(FAY),
+    "another tenant's subject here": _turn(ALICE, tenant_key=OTHER_TENANT),
+    "another tenant's subject in p2p": _private(ALICE, tenant_key=OTHER_TENANT),
+    "no tenant": _turn(ALICE, tenant_key=""),
     "service": Actor("service_role"),
 }
+
+
+def become(connection: psycopg.Connection, actor: Actor) -> None:
+    """For the rest of the transaction."""
+    claims = json.dumps(actor.claims) if actor.claims is not None else ""
+    connection.execute("select set_config('request.jwt.claims', %s, true)", [claims])
+    connection.execute(sql.SQL("set local role {}").format(sql.Identifier(actor.role)))
 
 
 def succeeds(
@@ -62,9 +109,7 @@ def succeeds(
     A constraint is checked after the policies: who is stopped only there was let through by them.
     """
     with connection.transaction(force_rollback=True):
-        claims = json.dumps(actor.claims) if actor.claims else ""
-        connection.execute("select set_config('request.jwt.claims', %s, true)", [claims])
-        connection.execute(sql.SQL("set local role {}").format(sql.Identifier(actor.role)))
+        become(connection, actor)
         try:
             return bool(connection.execute(statement, parameters).rowcount)
         except psycopg.errors.InsufficientPrivilege:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
 from memory.rpc import Rpc
 from memory.store import MemoryStore
@@ -56,10 +57,9 @@ class PostgresBackend:
 
 @dataclass(frozen=True, slots=True)
 class SupabaseBackend:
-    """The real client over HTTP; without `user_tokens` only the service key is used."""
+    """The real client over HTTP."""
 
     server: SupabaseLite
-    user_tokens: bool = True
 
     @property
     def database_url(self) -> str:
@@ -71,7 +71,7 @@ class SupabaseBackend:
             f"http://127.0.0.1:{port or self.server.port}",
             publishable_key=self.server.publishable_key,
             secret_key=self.server.secret_key,
-            jwt_secret=self.server.jwt_secret if self.user_tokens else None,
+            signing=of_secret(self.server.jwt_secret),
             timeout_s=timeout_s,
         )
         try:

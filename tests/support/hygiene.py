@@ -9,7 +9,8 @@ READ_BY_NOBODY: dict[str, str] = {}
 
 _TABLE = "format('%I.%I', c.relnamespace::regnamespace, c.relname)"
 _FUNCTION = "p.oid::regprocedure::text"
-_OURS = "('public'::regnamespace, 'feishu_bot'::regnamespace)"
+_OURS = """(
+    select n.oid from pg_namespace n where n.nspname in ('public', 'bot_private', 'feishu_bot'))"""
 _NOT_OF_AN_EXTENSION = (
     "not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')"
 )
@@ -48,7 +49,8 @@ RULES: dict[str, str] = {
     """,
     "a function that anon can call": f"""
         select {_FUNCTION} from pg_proc p
-        where p.pronamespace = 'public'::regnamespace and {_NOT_OF_AN_EXTENSION}
+        where p.pronamespace in ('public'::regnamespace, 'bot_private'::regnamespace)
+          and {_NOT_OF_AN_EXTENSION}
           and has_function_privilege('anon', p.oid, 'execute')
     """,
     "a function that runs as its owner": f"""
@@ -57,7 +59,8 @@ RULES: dict[str, str] = {
     """,
     "a function without a fixed search path": f"""
         select {_FUNCTION} from pg_proc p
-        where p.pronamespace = 'public'::regnamespace and {_NOT_OF_AN_EXTENSION}
+        where p.pronamespace in ('public'::regnamespace, 'bot_private'::regnamespace)
+          and {_NOT_OF_AN_EXTENSION}
           and p.prosqlbody is null  -- resolved when it was created
           and not exists (select from unnest(p.proconfig) s (setting)
                           where s.setting like 'search_path=%')

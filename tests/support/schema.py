@@ -6,7 +6,8 @@ from typing import Any
 
 import psycopg
 
-_OURS = "('public'::regnamespace, 'feishu_bot'::regnamespace)"
+_OURS = """(
+    select n.oid from pg_namespace n where n.nspname in ('public', 'bot_private', 'feishu_bot'))"""
 _GRANTS = """
     (select string_agg(concat(case a.grantee when 0 then 'public' else a.grantee::regrole::text end,
                               ' ', a.privilege_type, case when a.is_grantable then '*' end), ', '
@@ -87,7 +88,7 @@ _QUERIES: dict[str, str] = {
     """,
     "schema": f"""
         select n.nspname, {_grants("n.nspacl", "'n'", "n.nspowner")}
-        from pg_namespace n where n.nspname in ('public', 'feishu_bot', 'extensions')
+        from pg_namespace n where n.nspname in ('public', 'bot_private', 'feishu_bot', 'extensions')
     """,
 }
 

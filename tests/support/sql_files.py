@@ -11,6 +11,8 @@ _FUNCTION = re.compile(r"^create (?:or replace )?function ([\w.]+)\(", re.MULTIL
 _TRIGGER = re.compile(r"^create (?:or replace )?trigger (\w+)", re.MULTILINE)
 _LIST = re.compile(r"^  (\w+) constant text\[\] := '\{(.*?)\}';", re.MULTILINE | re.DOTALL)
 
+_SCHEMAS = {"of_functions": "bot_private"}
+
 # They stand in numbered files, because policies depend on them.
 OF_POLICIES = frozenset(
     {
@@ -40,6 +42,9 @@ def access() -> dict[str, list[str]]:
     """The lists of `access.sql`: functions with their schema, by the name of the list."""
     text = (FOLDER / "access.sql").read_text()
     return {
-        who: [name if "." in name else f"public.{name}" for name in re.findall(r"[\w.]+", names)]
+        who: [
+            name if "." in name else f"{_SCHEMAS.get(who, 'public')}.{name}"
+            for name in re.findall(r"[\w.]+", names)
+        ]
         for who, names in _LIST.findall(text)
     }

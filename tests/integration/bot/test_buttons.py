@@ -39,13 +39,12 @@ from tests.support.people import Group
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["postgres", "supabase", "supabase service key"])
+@pytest.fixture(params=["postgres", "supabase"])
 def buttons_backend(request: pytest.FixtureRequest) -> Backend:
     if request.param == "postgres":
         server = request.getfixturevalue("postgres_server")
         return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
-    lite = request.getfixturevalue("supabase_lite")
-    return SupabaseBackend(lite, user_tokens=request.param == "supabase")
+    return SupabaseBackend(request.getfixturevalue("supabase_lite"))
 
 
 @pytest.fixture

@@ -22,8 +22,7 @@ def notes_backend(request: pytest.FixtureRequest) -> Backend:
     if request.param == "postgres":
         server = request.getfixturevalue("postgres_server")
         return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
-    lite = request.getfixturevalue("supabase_lite")
-    return SupabaseBackend(lite, user_tokens=request.param == "supabase")
+    return SupabaseBackend(request.getfixturevalue("supabase_lite"))
 
 
 @pytest.fixture

@@ -267,18 +267,26 @@ async def test_the_probe_finds_a_memory_whose_policies_are_off(
 
     leaks = await probe_isolation(rpc)
 
-    assert "get_working_memory gives another person's rows" in leaks
-    assert "conversation_history gives another person's rows from another chat" in leaks
+    assert leaks == [
+        f"said_message gives {who} what was said in private"
+        for who in ("a stranger in another group", "a stranger in p2p", "the person in a group")
+    ]
 
 
-async def test_the_probe_finds_a_service_key_without_user_tokens(
-    request: pytest.FixtureRequest,
+async def test_the_probe_finds_tokens_that_speak_for_whom_they_like(
+    connection: psycopg.Connection, rpc: PostgresRpc
 ) -> None:
-    backend = SupabaseBackend(request.getfixturevalue("supabase_lite"), user_tokens=False)
-    async with backend.rpc() as rpc:
-        leaks = await probe_isolation(rpc)
+    for table in ("agent_working_memory", "agent_working_memory_history"):
+        connection.execute(f"alter table public.{table} disable row level security".encode())
+    connection.execute(
+        "create or replace function bot_private.require_identity("
+        "p_user_id text, p_actor_id text, p_conversation_id text) returns void language sql as ''"
+    )
 
-    assert "merge_working_memory changes another person's rows" in leaks
+    leaks = await probe_isolation(rpc)
+
+    assert "get_working_memory gives a stranger in p2p what was said in private" in leaks
+    assert "merge_working_memory lets a stranger in p2p change them" in leaks
 
 
 async def test_the_depth_of_the_queue(database_url: str, connection: psycopg.Connection) -> None:

@@ -212,7 +212,7 @@ async def test_check_memory_names_each_thing_that_is_wrong(
     }
 
 
-async def test_check_memory_finds_a_supabase_that_does_not_keep_people_apart(
+async def test_check_memory_wants_a_key_to_sign_with_and_probes_with_it(
     environment: dict[str, str], supabase_lite: SupabaseLite
 ) -> None:
     supabase = environment | APP | {
@@ -226,13 +226,11 @@ async def test_check_memory_finds_a_supabase_that_does_not_keep_people_apart(
         supabase | {"SUPABASE_JWT_SECRET": supabase_lite.jwt_secret},
         "check_memory", "--json", "--chat", "oc_none",
     )  # fmt: skip
-    together = _run(supabase, "check_memory", "--json", "--chat", "oc_none")
+    unsigned = _run(supabase, "check_memory", "--json", "--chat", "oc_none")
 
     assert [f for f in _json(apart)["findings"] if f["check"] == "isolation"] == []
-    assert together.returncode == 1
-    leaks = [f["problem"] for f in _json(together)["findings"] if f["check"] == "isolation"]
-    assert leaks
-    assert all("set SUPABASE_JWT_SECRET" in leak for leak in leaks)
+    assert unsigned.returncode == 2
+    assert "Neither SUPABASE_JWT_PRIVATE_KEY nor SUPABASE_JWT_SECRET is set" in unsigned.stderr
 
 
 async def test_check_memory_compares_what_is_stored_with_what_feishu_shows(

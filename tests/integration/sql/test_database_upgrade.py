@@ -23,8 +23,8 @@ CHANGES = {
     "grants on table": "grant select on public.people to anon",
     "policy": "alter policy agent_chats_select on public.agent_chats using (true)",
     "trigger": "alter table public.agent_messages disable trigger agent_messages_index_insert",
-    "function": "alter function public.card_block() volatile",
-    "grants on function": "grant execute on function public.card_block() to anon",
+    "function": "alter function bot_private.card_block() volatile",
+    "grants on function": "grant execute on function bot_private.card_block() to anon",
     "type": "alter type feishu_bot.procrastinate_job_status add value 'changed'",
     "schema": "grant usage on schema feishu_bot to anon",
 }

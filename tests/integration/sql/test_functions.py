@@ -23,7 +23,9 @@ NAME = migrations.read_functions().name
 CARD_BLOCK = "as $$ select 1000 $$"
 GRANTED = {
     "of_a_turn": {"authenticated", "service_role"},
+    "of_functions": {"authenticated", "service_role"},
     "of_the_service": {"service_role"},
+    "of_triggers": set(),
     "of_the_owner": set(),
 }
 
@@ -53,7 +55,7 @@ def functions_in(connection: psycopg.Connection) -> list[str]:
     """Functions of our schemas, but for those of extensions and of the queue's library."""
     rows = connection.execute("""
         select p.pronamespace::regnamespace || '.' || p.proname from pg_proc p
-        where p.pronamespace in ('public'::regnamespace, 'feishu_bot'::regnamespace)
+        where p.pronamespace::regnamespace::text in ('public', 'bot_private', 'feishu_bot')
           and p.proname !~ '^procrastinate_'
           and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
     """)
@@ -68,7 +70,7 @@ def callers(connection: psycopg.Connection) -> dict[str, set[str]]:
                      from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
                      where a.grantee <> p.proowner)
         from pg_proc p
-        where p.pronamespace in ('public'::regnamespace, 'feishu_bot'::regnamespace)
+        where p.pronamespace::regnamespace::text in ('public', 'bot_private', 'feishu_bot')
     """)
     may = {name: set(roles) for name, roles in rows}
     return {name: may[name] for name in functions_in(connection)}
@@ -80,7 +82,7 @@ def listed() -> dict[str, set[str]]:
 
 def card_block(url: str) -> int:
     with psycopg.connect(url) as connection:
-        row = connection.execute("select public.card_block()").fetchone()
+        row = connection.execute("select bot_private.card_block()").fetchone()
     assert row is not None
     return int(row[0])
 
@@ -151,8 +153,8 @@ def test_a_changed_function_is_applied_and_nothing_else(database_url: str, folde
 def test_unchanged_functions_are_not_applied_again(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute(
-            "create or replace function public.card_block() returns integer language sql immutable"
-            " set search_path = '' as 'select 1'"
+            "create or replace function bot_private.card_block() returns integer"
+            " language sql immutable set search_path = '' as 'select 1'"
         )
 
     assert migrations.apply(database_url) == []
@@ -261,7 +263,7 @@ def test_a_turn_that_is_being_written_and_the_functions_wait_for_each_other_in_o
 def test_backfills_call_functions_and_run_once(blank_database_url: str, folder: Path) -> None:
     (folder / "0999_later.sql").write_text("create table public.later (block integer);")
     (folder / "backfills" / "0999_later.sql").write_text(
-        "insert into public.later values (public.card_block());"
+        "insert into public.later values (bot_private.card_block());"
     )
 
     migrations.apply(blank_database_url, folder=folder)

@@ -1,4 +1,8 @@
-"""Row-level security, actor by actor and table by table: what each can do, and nothing else."""
+"""The attack matrix: every object of the catalogue × every kind of token × every verb.
+
+Tables and views are tried, in a database that grants as freely as hosted Supabase does by default;
+what should come of it is said by the rules in `tests/support/access_rules.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,134 +10,191 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from memory import migrations
-from tests.support.access import SENDER, Case
-from tests.support.access_rules import CASES
-from tests.support.actors import ACTORS, ALICE, BOB, THERE, succeeds
+from tests.support.access_rules import IDENTITY, TABLES, VIEWS
+from tests.support.actors import ACTORS
+from tests.support.attacks import HOSTED_DEFAULTS, VERBS, open_doors, seed
 from tests.support.postgres import Server
+from tests.support.sql_files import access
 
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+SCHEMAS = ("public", "bot_private", "feishu_bot")
+CALLED_BY_TOKENS = ("of_a_turn", "of_functions")
+
+# Every object of ours, but for those of extensions: kind, name with schema, and oid.
+_OBJECTS = """
+    select case c.relkind when 'S' then 'sequence' when 'r' then 'table' when 'p' then 'table'
+           else 'view' end, c.relnamespace::regnamespace || '.' || c.relname, c.oid
+    from pg_class c
+    where c.relnamespace::regnamespace::text = any (%(schemas)s)
+      and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+      and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')
+    union all
+    select 'function', p.pronamespace::regnamespace || '.' || p.proname, p.oid
+    from pg_proc p
+    where p.pronamespace::regnamespace::text = any (%(schemas)s)
+      and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+"""
+_PRIVILEGES = {
+    "function": ("execute",),
+    "sequence": ("select", "usage", "update"),
+    "table": ("select", "insert", "update", "delete", "truncate", "references", "trigger"),
+    "view": ("select", "insert", "update", "delete", "truncate"),
+}
 
 
 @pytest.fixture(scope="module")
-def world(postgres_server: Server) -> Iterator[psycopg.Connection]:
-    """Alice's rows, in a database that grants as freely as hosted Supabase does by default."""
+def world(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
+    """A row of every kind in every table. The template is there for the roles that it made."""
     with (
         postgres_server.fresh_database() as url,
         psycopg.connect(url, autocommit=True) as connection,
     ):
+        connection.execute(HOSTED_DEFAULTS)
         migrations.apply(url)
-        connection.execute(
-            "grant all on all tables in schema public to anon, authenticated, service_role"
-        )
-        for case in CASES:
-            if case.seeded:
-                connection.execute(*case.inserting(case.row, ALICE))
+        seed(connection)
         yield connection
 
 
-def test_every_table_has_cases(world: psycopg.Connection) -> None:
-    tables = world.execute(
-        "select relname from pg_class"
-        " where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')"
-    )
-
-    assert {name for (name,) in tables} == {case.table for case in CASES}, (
-        "append the missing table's Case to tests/support/access_rules.py"
-    )
+def objects(connection: psycopg.Connection) -> list[tuple[str, str, int]]:
+    return connection.execute(_OBJECTS, {"schemas": list(SCHEMAS)}).fetchall()
 
 
-@every_case
-def test_who_can_read(world: psycopg.Connection, case: Case) -> None:
-    able = {name for name, actor in ACTORS.items() if succeeds(world, actor, case.selecting)}
+def privileges(connection: psycopg.Connection, role: str) -> set[tuple[str, str, str]]:
+    """Objects that `role` holds a privilege on, and which, in schemas it may use."""
+    held = set()
+    for kind, name, oid in objects(connection):
+        for privilege in _PRIVILEGES[kind]:
+            asked = sql.SQL(
+                "select has_schema_privilege(%s, %s, 'usage') and {}(%s, %s::oid, %s)"
+            ).format(sql.Identifier(f"has_{'table' if kind == 'view' else kind}_privilege"))
+            schema = name.split(".")[0]
+            [answer] = connection.execute(asked, [role, schema, role, oid, privilege]).fetchone()
+            if answer:
+                held.add((kind, name, privilege))
+    return held
 
-    assert able == case.select
+
+def test_every_table_and_view_of_the_schema_has_rules(world: psycopg.Connection) -> None:
+    there = {name for kind, name, _ in objects(world) if kind in ("table", "view")}
+
+    assert {name for name in there if name.startswith("public.")} == {
+        f"public.{name}" for name in (*TABLES, *VIEWS)
+    }, "append the missing object to tests/support/access_rules.py"
 
 
-@every_case
-def test_who_can_insert(world: psycopg.Connection, case: Case) -> None:
-    able = {
-        name
-        for name, actor in ACTORS.items()
-        if succeeds(world, actor, *case.inserting(case.new, actor.sender))
+def test_rows_are_reached_by_whom_the_rules_say_and_no_door_is_open(
+    world: psycopg.Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [*TABLES, *VIEWS]
+    doors = [door for name in names for verb in VERBS for door in open_doors(world, name, verb)]
+    others = [kind for kind, name, _ in objects(world) if name.removeprefix("public.") not in names]
+    tried = len(names) * len(VERBS) + sum(len(_PRIVILEGES[kind]) for kind in others)
+    with capsys.disabled():
+        print(
+            f"\nattack matrix: {len(names) + len(others)} objects × {len(ACTORS)} tokens"
+            f" × their verbs = {tried * len(ACTORS)}, {len(doors)} open"
+        )
+
+    assert doors == []
+
+
+def test_anon_holds_nothing(world: psycopg.Connection) -> None:
+    assert privileges(world, "anon") == set()
+
+
+def test_a_signed_in_user_holds_what_tokens_need_and_nothing_else(
+    world: psycopg.Connection,
+) -> None:
+    functions = {name for who in CALLED_BY_TOKENS for name in access()[who]}
+    held = privileges(world, "authenticated")
+
+    assert {name for kind, name, _ in held if kind == "function"} == functions
+    assert {(kind, name) for kind, name, _ in held} - {("function", f) for f in functions} <= {
+        *(("table", f"public.{name}") for name in TABLES),
+        *(("view", f"public.{name}") for name in VIEWS),
     }
-
-    assert able == case.insert
-
-
-@every_case
-def test_who_can_update(world: psycopg.Connection, case: Case) -> None:
-    able = {
-        name
-        for name, actor in ACTORS.items()
-        if succeeds(world, actor, *case.updating(case.change))
-    }
-
-    assert able == case.update
+    assert {verb for kind, _, verb in held if kind != "function"} <= {"select", "insert", "delete"}
 
 
-@every_case
-def test_who_can_delete(world: psycopg.Connection, case: Case) -> None:
-    able = {name for name, actor in ACTORS.items() if succeeds(world, actor, case.deleting)}
+def test_what_a_token_may_change_or_not_read_is_said_column_by_column(
+    world: psycopg.Connection,
+) -> None:
+    columns = world.execute("""
+        select c.relname, a.attname,
+               has_column_privilege('authenticated', c.oid, a.attnum, 'update'),
+               has_column_privilege('authenticated', c.oid, a.attnum, 'select')
+        from pg_class c join pg_attribute a on a.attrelid = c.oid
+        where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+          and a.attnum > 0 and not a.attisdropped
+    """).fetchall()
 
-    assert able == case.delete
+    for name, table in TABLES.items():
+        mine = [column for column in columns if column[0] == name]
+        assert {column for _, column, may, _ in mine if may} == set(table.may_change), name
+        assert {column for _, column, _, may in mine if not may} == set(table.unread), name
+        assert not IDENTITY & set(table.may_change)
 
 
-@every_case
-def test_nobody_gives_a_row_away(world: psycopg.Connection, case: Case) -> None:
-    able = {
-        name
-        for name, actor in ACTORS.items()
-        for gift in case.gifts
-        if succeeds(world, actor, *case.updating(gift))
-    }
+def test_every_policy_that_is_opened_is_noticed(world: psycopg.Connection) -> None:
+    """The test of the test: each policy in turn lets everybody through."""
+    policies = world.execute("""
+        select c.relname, p.polname, p.polcmd,
+               case p.polcmd when 'a' then 'with check (true)'
+                             when 'w' then 'using (true) with check (true)'
+                             else 'using (true)' end
+        from pg_policy p join pg_class c on c.oid = p.polrelid
+        where c.relnamespace = 'public'::regnamespace order by 1, 2
+    """).fetchall()
+    verbs = {"r": "select", "a": "insert", "w": "update", "d": "delete"}
+    unnoticed = []
+    for table, policy, command, opened in policies:
+        with world.transaction(force_rollback=True):
+            world.execute(
+                sql.SQL("alter policy {} on public.{} " + opened).format(
+                    sql.Identifier(policy), sql.Identifier(table)
+                )
+            )
+            if next(open_doors(world, table, verbs[command]), None) is None:
+                unnoticed.append(policy)
 
-    assert able <= {"service"}
+    assert len(policies) > 50
+    assert unnoticed == []
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if SENDER in case.new.values()], ids=lambda case: case.name
+    "broken",
+    [
+        "create table public.stray (id int)",
+        "create view public.stray as select 1 as id",
+    ],
 )
-def test_nobody_writes_in_the_name_of_another_sender(world: psycopg.Connection, case: Case) -> None:
-    somebody_else = {ALICE: BOB, BOB: ALICE}
-    able = {
-        name
-        for name, actor in ACTORS.items()
-        if succeeds(world, actor, *case.inserting(case.new, somebody_else[actor.sender]))
-    }
-
-    assert able == {"service"}
+def test_an_object_without_rules_is_noticed(world: psycopg.Connection, broken: str) -> None:
+    with world.transaction(force_rollback=True):
+        world.execute(broken.encode())
+        with pytest.raises(AssertionError, match="append the missing object"):
+            test_every_table_and_view_of_the_schema_has_rules(world)
 
 
-@every_case
-def test_a_sender_moves_no_row_to_another_chat(world: psycopg.Connection, case: Case) -> None:
-    if "chat_id" not in case.row:
-        assert not succeeds(world, ACTORS["sender here"], *case.updating(case.change))
-        return
-
-    for name in ("sender here", "sender elsewhere"):
-        assert not succeeds(world, ACTORS[name], *case.updating({"chat_id": THERE}))
+def _every_privilege_is_wanted(world: psycopg.Connection) -> None:
+    test_anon_holds_nothing(world)
+    test_a_signed_in_user_holds_what_tokens_need_and_nothing_else(world)
+    test_what_a_token_may_change_or_not_read_is_said_column_by_column(world)
 
 
-def test_a_sender_makes_no_thread_memory_follow_the_person_everywhere(
-    world: psycopg.Connection,
-) -> None:
-    [case] = [case for case in CASES if case.name == "agent_working_memory, of a conversation"]
-    personal = {"scope": "user", "conversation_id": "", "chat_id": ""}
-
-    assert not succeeds(world, ACTORS["sender here"], *case.updating(personal))
-    assert succeeds(world, ACTORS["subject here"], *case.updating(personal))
-
-
-def test_no_token_reaches_the_queue(world: psycopg.Connection) -> None:
-    reachable = world.execute("""
-        select c.relname, r.role, p.privilege
-        from pg_class c,
-             unnest(array['anon', 'authenticated']) as r (role),
-             unnest(array['select', 'insert', 'update', 'delete', 'truncate']) as p (privilege)
-        where c.relnamespace = 'feishu_bot'::regnamespace and c.relkind in ('r', 'p')
-          and has_table_privilege(r.role, c.oid, p.privilege)
-    """)
-
-    assert reachable.fetchall() == []
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "create sequence public.stray",
+        "create function public.stray() returns int language sql return 1",
+        "grant update (user_id) on public.agent_messages to authenticated",
+        "grant truncate on public.people to anon",
+        "grant usage on schema feishu_bot to anon",
+    ],
+)
+def test_a_privilege_too_many_is_noticed(world: psycopg.Connection, broken: str) -> None:
+    with world.transaction(force_rollback=True):
+        world.execute(broken.encode())
+        with pytest.raises(AssertionError):
+            _every_privilege_is_wanted(world)

@@ -82,6 +82,11 @@ def test_a_missing_setting_that_was_misspelt_says_so_without_its_value(
     assert "the-key-itself" not in str(raised.value)
 
 
+KEYS = {
+    "supabase_url": "https://x.supabase.co",
+    "supabase_publishable_key": "k",
+    "supabase_secret_key": "k",
+}
 DATABASE = "DATABASE_URL is not a connection string such as postgresql://USER:PASSWORD@HOST:5432"
 
 
@@ -98,6 +103,15 @@ DATABASE = "DATABASE_URL is not a connection string such as postgresql://USER:PA
         (
             {"supabase_url": "https://x.supabase.co", "supabase_publishable_key": "k"},
             "SUPABASE_SECRET_KEY is not set: it is in the Supabase dashboard (Project Settings",
+        ),
+        (KEYS, "Neither SUPABASE_JWT_PRIVATE_KEY nor SUPABASE_JWT_SECRET is set: one of"),
+        (
+            {**KEYS, "supabase_jwt_private_key": "hush"},
+            "SUPABASE_JWT_PRIVATE_KEY is no JSON: it is the private key that `supabase gen",
+        ),
+        (
+            {**KEYS, "supabase_jwt_private_key": '{"kty":"hush"}', "supabase_jwt_secret": "s"},
+            "SUPABASE_JWT_PRIVATE_KEY is a key of another kind than ES256 and RS256",
         ),
         ({"supabase_secret_key": "hush…"}, "SUPABASE_SECRET_KEY holds a character that no key has"),
         ({"openai_api_key": "sk hush"}, "OPENAI_API_KEY holds a character that no key has"),

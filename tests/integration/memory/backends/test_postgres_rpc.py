@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
-from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.backends.postgres import _AS_ROLE, PostgresRpc, connection_pool
 from memory.errors import BadPatch, NotMigrated
 from memory.store import MemoryStore
 from tests.support import postgres
@@ -69,3 +70,29 @@ async def _must_be_migrated(url: str, *, says: str) -> None:
     with pytest.raises(NotMigrated, match=says):
         await memory.working_memory(Group().turn())
     await memory.close()
+
+
+async def test_the_server_ends_what_its_caller_can_no_longer_cancel(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute(
+            "create function public.limits() returns jsonb language sql stable as"
+            " 'select to_jsonb(current_setting(''statement_timeout''))';"
+            "grant execute on function public.limits to authenticated, service_role"
+        )
+        # as a worker that was killed: nobody sends a cancellation
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            owner.execute(
+                psycopg.ClientCursor(owner).mogrify(
+                    _AS_ROLE.decode() + "select pg_sleep(30)", ("authenticated", "", "200ms")
+                )
+            )
+    pool = connection_pool(database_url)
+    await pool.open()
+    rpc = PostgresRpc(pool, timeout_s=2.0)
+
+    assert await rpc.call("limits", {}, Group().turn()) == "2250ms"
+    assert await rpc.call("limits", {}, None) == "2250ms"
+    async with pool.connection() as connection:
+        cursor = await connection.execute("show statement_timeout")
+        assert await cursor.fetchone() == ("0",)
+    await rpc.close()

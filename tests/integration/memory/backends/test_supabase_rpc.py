@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
 from memory.errors import KeyRefused, NotMigrated, StoreUnavailable
 from memory.store import MemoryStore
@@ -30,7 +31,7 @@ def _memory(url: str, **keys: Any) -> MemoryStore:
     given = {
         "publishable_key": lite.PUBLISHABLE_KEY,
         "secret_key": lite.SECRET_KEY,
-        "jwt_secret": lite.JWT_SECRET,
+        "signing": of_secret(lite.JWT_SECRET),
     }
     return MemoryStore(SupabaseRpc(url, **{**given, **keys}, timeout_s=2.0))
 
@@ -66,11 +67,11 @@ async def test_an_answer_that_is_not_the_memorys_means_that_it_is_away(
     ("given", "named"),
     [
         ({"publishable_key": "sb_publishable_of_another_project"}, "SUPABASE_PUBLISHABLE_KEY"),
-        ({"jwt_secret": WRONG_SECRET}, "SUPABASE_JWT_SECRET"),
+        ({"signing": of_secret(WRONG_SECRET)}, "SUPABASE_JWT_SECRET"),
     ],
 )
 async def test_a_wrong_key_of_a_person_is_named(
-    supabase_lite: SupabaseLite, group: Group, given: dict[str, str], named: str
+    supabase_lite: SupabaseLite, group: Group, given: dict[str, Any], named: str
 ) -> None:
     memory = _memory(supabase_lite.url, **given)
     with pytest.raises(KeyRefused, match=named):

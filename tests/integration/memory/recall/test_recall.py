@@ -76,13 +76,12 @@ def _identity(who: AgentMemoryContext) -> dict[str, object]:
     }
 
 
-@pytest.fixture(params=["postgres", "supabase", "supabase service key"])
+@pytest.fixture(params=["postgres", "supabase"])
 def recall_backend(request: pytest.FixtureRequest) -> Backend:
     if request.param == "postgres":
         server = request.getfixturevalue("postgres_server")
         return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
-    lite = request.getfixturevalue("supabase_lite")
-    return SupabaseBackend(lite, user_tokens=request.param == "supabase")
+    return SupabaseBackend(request.getfixturevalue("supabase_lite"))
 
 
 @pytest.fixture
@@ -355,8 +354,8 @@ def test_what_was_stored_before_recall_came_is_indexed(
 )
 def test_text_is_cut_into_tokens(database_url: str, text: str, tokens: list[str]) -> None:
     with psycopg.connect(database_url) as connection:
-        cut = "select public.recall_tokens(%s), public.recall_terms(public.recall_tokens(%s))"
-        row = connection.execute(cut.encode(), (text, text)).fetchone()
+        cut = "select t, bot_private.recall_terms(t) from bot_private.recall_tokens(%s) t"
+        row = connection.execute(cut.encode(), [text]).fetchone()
 
     assert row is not None
     assert row[0] == tokens
@@ -367,7 +366,8 @@ def test_the_longest_texts_can_be_stored(database_url: str) -> None:
 
     with psycopg.connect(database_url) as connection:
         row = connection.execute(
-            b"select length(public.recall_terms(public.recall_tokens(%s)))", [every_character]
+            b"select length(bot_private.recall_terms(bot_private.recall_tokens(%s)))",
+            [every_character],
         ).fetchone()
 
     assert row is not None
@@ -378,7 +378,9 @@ def test_the_longest_texts_can_be_stored(database_url: str) -> None:
 def test_the_time_for_a_long_text_grows_with_its_length_only(database_url: str, text: str) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute("set statement_timeout = '1500ms'")  # by its square: some 3 s
-        row = connection.execute("select cardinality(recall_tokens(%s))", [text]).fetchone()
+        row = connection.execute(
+            "select cardinality(bot_private.recall_tokens(%s))", [text]
+        ).fetchone()
 
     assert row is not None
     assert row[0] > 0

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memory import errors
-from memory.backends.refusals import AS_PERSON, AS_SERVICE, Named, refusal
+from memory.backends.refusals import AS_SERVICE, Named, as_person, refusal
 from memory.errors import (
     AccessDenied,
     BadArgument,
@@ -89,6 +89,8 @@ def _json(code: str, message: str) -> str:
     return json.dumps({"code": code, "message": message, "details": None, "hint": None})
 
 
+AS_PERSON = as_person("SUPABASE_JWT_SECRET")
+WITH_KEY = as_person("SUPABASE_JWT_PRIVATE_KEY")
 GATEWAY = json.dumps({"message": "Invalid API key", "hint": "Double check your key"})
 
 
@@ -99,6 +101,7 @@ GATEWAY = json.dumps({"message": "Invalid API key", "hint": "Double check your k
         (401, GATEWAY, AS_PERSON, "refuses the key (401): check SUPABASE_PUBLISHABLE_KEY"),
         (401, "", AS_SERVICE, "refuses the key (401): check SUPABASE_SECRET_KEY"),
         (401, _json("PGRST301", "JWSError"), AS_PERSON, "(PGRST301): check SUPABASE_JWT_SECRET"),
+        (401, _json("PGRST301", "JWSError"), WITH_KEY, "check SUPABASE_JWT_PRIVATE_KEY (Project"),
         (401, _json("PGRST301", "JWSError"), AS_SERVICE, "(PGRST301): check SUPABASE_SECRET_KEY"),
         (401, _json("PGRST303", "JWT expired"), AS_PERSON, "JWT expired): check this machine's"),
         (401, _json("42501", "permission denied"), AS_SERVICE, "SUPABASE_SECRET_KEY gives the"),
