@@ -180,10 +180,21 @@ def _store_turn(cursor: psycopg.Cursor, who: AgentMemoryContext, turn: Turn) -> 
     )
     said = [("user", turn.question, turn.speaker), ("assistant", turn.answer, "")]
     cursor.executemany(
-        "insert into agent_messages (conversation_id, user_id, turn_id, chat_id, role, content,"
-        " actor_name, status, created_at) values (%s, %s, %s, %s, %s, %s, %s, 'sent', %s)",
+        "insert into agent_messages (conversation_id, user_id, actor_id, turn_id, chat_id, role,"
+        " content, actor_name, status, created_at)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, 'sent', %s)",
         [
-            (who.conversation_id, who.user_id, turn_id, who.chat_id, role, text, speaker, turn.at)
+            (
+                who.conversation_id,
+                who.user_id,
+                who.user_id,
+                turn_id,
+                who.chat_id,
+                role,
+                text,
+                speaker,
+                turn.at,
+            )
             for role, text, speaker in said
             if text
         ],

@@ -124,10 +124,10 @@ class Operations:
         tenant_key: str = "",
     ) -> Mapping[str, Any]:
         """Applies a merge patch (RFC 7396) to a conversation's scope, or to the person's lasting
-        facts, as told alone with the bot.
+        facts, as told alone with the bot, else where they told some last.
 
         Returns the whole scope. Raises `WorkingMemoryTooLarge`, and `BadArgument` for facts of
-        somebody who never wrote to the bot alone: they have no place.
+        somebody who did neither: they have no place.
         """
         content: Mapping[str, Any] = await self._call(
             "merge_working_memory",

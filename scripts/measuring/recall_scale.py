@@ -42,10 +42,10 @@ select 'om_' || i, 'feishu:oc_' || c || ':main', 'ou_' || c, 'ou_' || c, 'oc_' |
 from generate_series(%(first)s::integer, %(last)s::integer) i, mod(i, %(c)s::integer) c
 """
 _MESSAGES = """
-insert into agent_messages (conversation_id, user_id, turn_id, chat_id, role, content, status,
-                            created_at)
-select t.conversation_id, t.user_id, t.id, t.chat_id, said.role, pg_temp.words(said.words + 0 * i),
-       'sent', t.created_at
+insert into agent_messages (conversation_id, user_id, actor_id, turn_id, chat_id, role, content,
+                            status, created_at)
+select t.conversation_id, t.user_id, t.actor_id, t.id, t.chat_id, said.role,
+       pg_temp.words(said.words + 0 * i), 'sent', t.created_at
 from generate_series(%(first)s::integer, %(last)s::integer) i
 join agent_turns t on t.id = 'om_' || i, (values ('user', 10), ('assistant', 25)) said (role, words)
 """

@@ -15,7 +15,7 @@ as $$
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   join pg_catalog.pg_attribute a on a.attrelid = c.oid and not a.attisdropped
   where n.nspname = p_schema and c.relkind in ('r', 'p') and not c.relispartition
-    and a.attname = any ('{user_id,open_id,actor_id,author_id,sender_id,operator_id}')
+    and a.attname = any ('{user_id,open_id,actor_id,author_id,sender_id,operator_id,owner_id}')
   order by 1, 2
 $$;
 

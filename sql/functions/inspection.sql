@@ -257,14 +257,14 @@ as $$
       select coalesce(jsonb_agg(jsonb_build_array(w.user_id, w.content::text)
                                 order by w.updated_at desc), '[]')
       from public.agent_working_memory w
-      where w.content <> '{}' and (w.chat_id = p_chat_id or w.scope = 'user')),
+      where w.content <> '{}' and w.chat_id = p_chat_id),
     'notes', (
       select coalesce(jsonb_agg(jsonb_build_array(
                n.user_id, n.title || coalesce(' #' || nullif(array_to_string(n.tags, ' #'), ''), ''))
                order by n.updated_at desc), '[]')
       from (
         select * from public.agent_notes
-        where user_id in (select c.user_id from public.agent_chats c where c.chat_id = p_chat_id)
+        where p_chat_id in (chat_id, shared_chat_id)
         order by updated_at desc limit 20) n),
     'summaries', (
       select coalesce(jsonb_agg(jsonb_build_array(s.user_id, s.content)

@@ -85,12 +85,17 @@ begin
   end if;
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_scope = 'user' and p_chat_id = '' and current_user <> 'authenticated' then
-    -- an operator's: as if told alone with the bot
-    select c.chat_id into v_place from public.agent_chats c
-    where c.user_id = p_user_id and c.tenant_key = p_tenant_key and c.chat_type = 'p2p'
-    order by c.updated_at desc limit 1;
+    -- an operator's: as if told alone with the bot, else where facts were told last
+    v_place := coalesce((
+      select c.chat_id from public.agent_chats c
+      where c.user_id = p_user_id and c.tenant_key = p_tenant_key and c.chat_type = 'p2p'
+      order by c.updated_at desc limit 1), (
+      select w.chat_id from public.agent_working_memory w
+      where w.user_id = p_user_id and w.tenant_key = p_tenant_key and w.scope = 'user'
+        and w.actor_id = p_user_id
+      order by w.updated_at desc limit 1));
     if v_place is null then
-      raise exception 'this person never wrote to the bot alone: name a conversation'
+      raise exception 'nothing is known of a place where this person told facts: name a conversation'
         using errcode = 'PT400';
     end if;
   end if;

@@ -119,7 +119,8 @@ class World:
     def call(self, asked: Asked, function: str, params: Mapping[str, object]) -> Any:
         """The function's result with the turn's token; None where the database refuses."""
         given = ", ".join(f"{name} => %s" for name in params)
-        statement = f"{_AS}select public.{function}({given})"
+        name = function if "." in function else f"public.{function}"
+        statement = f"{_AS}select {name}({given})"
         try:
             cursor = self.database.execute(
                 statement.encode(), [self.claims(asked), *params.values()]
@@ -326,7 +327,8 @@ class World:
         for _, other in self.turns:
             said = self.call(asked, "said_message", {**who, **place, "p_message_id": other})
             self.check(asked, "said_message", said)
-            self.check(asked, "turn_reply", self.call(asked, "turn_reply", {"p_turn_id": other}))
+            reply = self.call(asked, "bot_private.turn_reply", {"p_turn_id": other})
+            self.check(asked, "turn_reply", reply)
         for table, columns in TABLES.items():
             self.check(asked, table, self.rows(asked, table, columns))
 

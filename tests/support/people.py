@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
+from typing import Literal
 
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
 
@@ -34,7 +35,7 @@ class Group:
         thread: str = "thread",
         chat: str = "here",
         tenant: str = "tenant",
-        chat_type: ChatType = "group",
+        chat_type: ChatType | Literal[""] = "",
     ) -> AgentMemoryContext:
         """The context of a turn in which `sender` (the subject unless named) asks."""
         return memory_context(

@@ -298,7 +298,7 @@ async def test_the_calls_of_a_turn_are_stored_with_the_reply(talk: OpenTalk) -> 
     assert rows[-1]["content"] == reply
 
 
-async def test_nobody_reaches_a_persons_notes_by_mentioning_them(talk: OpenTalk) -> None:
+async def test_who_mentions_somebody_works_on_notes_of_their_own(talk: OpenTalk) -> None:
     alice = talk()
     await alice.say("create a note about pasta with tags secret")
     bob_about_alice = talk(turns=1, subject="alice", sender="bob")
@@ -308,7 +308,9 @@ async def test_nobody_reaches_a_persons_notes_by_mentioning_them(talk: OpenTalk)
 
     assert await alice.tags("Pasta") == ("secret",)
     assert [n.title for n in await alice.notes.list(alice.context)] == ["Pasta"]
-    assert not any(call["ok"] for answer in bob_about_alice.answers for call in answer.tool_calls)
+    assert [n.title for n in await bob_about_alice.notes.list(bob_about_alice.context)] == [
+        "Trouble"
+    ]
 
 
 async def test_a_repeated_turn_creates_the_note_once(talk: OpenTalk) -> None:

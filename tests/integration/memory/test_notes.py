@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from memory.errors import AccessDenied, IdentityMissing, NoteInvalid, NoteNotFound
+from memory.errors import IdentityMissing, NoteInvalid, NoteNotFound
 from memory.kept.notes import Note, NoteStore, note_id
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
@@ -78,8 +78,9 @@ async def test_the_same_id_again_makes_no_second_note(notes: NoteStore, group: G
 
     assert await notes.create(alice, title="Pasta", id=id) == first
     assert _titles(await notes.list(alice)) == ["Pasta"]
-    with pytest.raises(AccessDenied):
-        await notes.create(group.turn("bob"), title="Mine", id=id)
+    bobs = await notes.create(group.turn("bob"), title="Mine", id=id)
+    assert (bobs.user_id, bobs.title) == (group.person("bob"), "Mine")
+    assert (await notes.get(alice, id)).title == "Pasta"
 
 
 async def test_removing_one_tag_keeps_the_rest_and_says_what_changed(
@@ -193,38 +194,49 @@ async def test_a_list_can_be_narrowed_by_tags_and_is_in_order_of_creation(
     assert _titles(await notes.list(alice, limit=2)) == ["B", "C"]
 
 
-async def test_notes_follow_the_person_into_other_chats_but_nobody_else(
+async def test_a_note_is_read_where_it_was_written_and_changed_by_its_author(
     notes: NoteStore, group: Group
 ) -> None:
-    made = await notes.create(group.turn("alice"), title="Secret")
+    alice, bob = group.turn("alice"), group.turn("bob")
+    made = await notes.create(alice, title="Agenda")
 
-    assert _titles(await notes.list(group.turn("alice", chat="elsewhere"))) == ["Secret"]
-    for other in (group.turn("bob"), group.turn("alice", tenant="other tenant")):
-        assert await notes.list(other) == ()
+    assert (await notes.get(bob, made.id)).user_id == group.person("alice")
+    assert _titles(await notes.search(bob, "agenda")) == ["Agenda"]
+    assert await notes.list(bob) == ()
+    for attempt in (notes.update(bob, made.id, title="Mine now"), notes.delete(bob, made.id)):
         with pytest.raises(NoteNotFound):
-            await notes.get(other, made.id)
-        with pytest.raises(NoteNotFound):
-            await notes.update(other, made.id, title="Mine now")
-
-
-async def test_mentioning_a_person_does_not_reach_their_notes(
-    notes: NoteStore, group: Group
-) -> None:
-    made = await notes.create(group.turn("alice"), title="Secret")
-    bob_about_alice = group.turn("alice", sender="bob")
-
-    for attempt in (
-        notes.list(bob_about_alice),
-        notes.search(bob_about_alice, "secret"),
-        notes.get(bob_about_alice, made.id),
-        notes.create(bob_about_alice, title="Planted"),
-        notes.update(bob_about_alice, made.id, title="Changed"),
-        notes.share(bob_about_alice, made.id),
-        notes.delete(bob_about_alice, made.id),
-    ):
-        with pytest.raises(AccessDenied):
             await attempt
-    assert await notes.registry(bob_about_alice) == ()
+
+
+@pytest.mark.parametrize("elsewhere", ["another chat", "p2p", "another tenant", "p2p of another"])
+async def test_a_note_follows_nobody_elsewhere(
+    notes: NoteStore, group: Group, elsewhere: str
+) -> None:
+    made = await notes.create(group.turn("alice"), title="Secret")
+    reader = {
+        "another chat": group.turn("alice", chat="elsewhere"),
+        "p2p": group.p2p("alice"),
+        "another tenant": group.turn("alice", tenant="other tenant"),
+        "p2p of another": group.p2p("bob"),
+    }[elsewhere]
+
+    assert await notes.list(reader) == ()
+    assert await notes.search(reader, "secret") == ()
+    for attempt in (notes.get(reader, made.id), notes.update(reader, made.id, title="Mine now")):
+        with pytest.raises(NoteNotFound):
+            await attempt
+
+
+async def test_a_note_belongs_to_who_asked_for_it_whomever_they_mentioned(
+    notes: NoteStore, group: Group
+) -> None:
+    bob_about_alice = group.turn("alice", sender="bob")
+    made = await notes.create(bob_about_alice, title="Agenda")
+
+    assert made.user_id == group.person("bob")
+    assert _titles(await notes.list(group.turn("bob"))) == ["Agenda"]
+    assert await notes.list(group.turn("alice")) == ()
+    assert [note.title for note in await notes.registry(bob_about_alice)] == ["Agenda"]
 
 
 async def test_a_shared_note_is_read_in_that_chat_and_changed_by_nobody_else(

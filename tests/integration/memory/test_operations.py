@@ -61,7 +61,12 @@ def group() -> Group:
 async def test_every_call_works_over_either_transport(any_rpc: Rpc, group: Group) -> None:
     operations, alice = Operations(any_rpc), group.turn("alice")
     await exchange(MemoryStore(any_rpc), alice, "Tea?", "Yes.")
-    await operations.merge_working_memory({"tea": True}, user_id=alice.user_id, tenant_key="tenant")
+    await operations.merge_working_memory(
+        {"tea": True},
+        user_id=alice.user_id,
+        conversation_id=alice.conversation_id,
+        tenant_key="tenant",
+    )
 
     [memory] = await operations.working_memory(user_id=alice.user_id)
     [change] = await operations.working_memory_changes(user_id=alice.user_id)
@@ -121,7 +126,8 @@ async def test_the_history_tells_who_changed_what(
 
     assert [(row["actor_id"], row["was"], row["became"]) for row in reversed(changes)] == [
         (group.person("john"), {}, {"a": 1, "b": 2}),
-        (group.person("alice"), {"a": 1, "b": 2}, {"a": "one"}),
+        (group.person("alice"), {}, {"a": "one"}),
+        ("service", {"a": 1, "b": 2}, {}),
         ("service", {"a": "one"}, {}),
     ]
 
@@ -142,7 +148,14 @@ async def test_the_history_of_a_memory_keeps_its_last_fifty_changes(
 
 async def test_operators_writes_have_the_limit_of_all_writes(operations: Operations) -> None:
     with pytest.raises(WorkingMemoryTooLarge):
-        await operations.merge_working_memory({"a": "x" * 20_000}, user_id="ou_x")
+        await operations.merge_working_memory(
+            {"a": "x" * 20_000}, user_id="ou_x", conversation_id="feishu:oc_x:main"
+        )
+
+
+async def test_facts_of_somebody_who_told_none_have_no_place(operations: Operations) -> None:
+    with pytest.raises(BadArgument, match="name a conversation"):
+        await operations.merge_working_memory({"a": 1}, user_id="ou_x")
 
 
 async def test_an_export_gives_every_row_of_a_person_page_by_page(
@@ -267,10 +280,11 @@ async def test_the_probe_finds_a_memory_whose_policies_are_off(
 
     leaks = await probe_isolation(rpc)
 
-    assert leaks == [
-        f"said_message gives {who} what was said in private"
-        for who in ("a stranger in another group", "a stranger in p2p", "the person in a group")
-    ]
+    assert (
+        "get_working_memory gives the owner in the group what was said alone with the bot" in leaks
+    )
+    assert "said_message gives the stranger in the group what was said alone with the bot" in leaks
+    assert "said_message gives the owner in the another group what was said in a group" in leaks
 
 
 async def test_the_probe_finds_tokens_that_speak_for_whom_they_like(
@@ -285,8 +299,8 @@ async def test_the_probe_finds_tokens_that_speak_for_whom_they_like(
 
     leaks = await probe_isolation(rpc)
 
-    assert "get_working_memory gives a stranger in p2p what was said in private" in leaks
-    assert "merge_working_memory lets a stranger in p2p change them" in leaks
+    assert any(leak.startswith("get_working_memory gives the stranger") for leak in leaks)
+    assert "merge_working_memory changes another person's rows" in leaks
 
 
 async def test_the_depth_of_the_queue(database_url: str, connection: psycopg.Connection) -> None:

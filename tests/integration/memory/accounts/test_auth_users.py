@@ -334,6 +334,8 @@ async def test_whoever_the_bot_meets_gets_a_user_behind_the_turn(
     event = SimpleNamespace(
         mentions=(),
         create_time_ms=0,
+        chat_id="oc_here",
+        chat_type="group",
         sender_open_id=ALICE.open_id,
         sender_type="user",
         tenant_key=ALICE.tenant_key,
