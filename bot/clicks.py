@@ -104,7 +104,7 @@ async def _as_message(
 
 def _words(press: Press) -> str:
     if press.kind == "follow_up":
-        return str(press.payload["text"])
+        return press.label  # what is asked is what is shown
     return f"{press.label}: {press.payload['description']}"
 
 

@@ -431,6 +431,19 @@ CASES: list[Case] = [
         gifts=({"open_id": BOB}, {"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
     ),
     Case(
+        name="p2p_chats",
+        table="p2p_chats",
+        row={"open_id": ALICE, "tenant_key": TENANT, "chat_id": "oc_alone"},
+        new={"open_id": ALICE, "tenant_key": TENANT, "chat_id": HERE},
+        # Alice about herself, wherever she asks; new ones only where she is alone with the bot.
+        select=SUBJECT,
+        insert=SERVICE,
+        update=SERVICE,
+        delete=SERVICE,
+        change={"chat_id": "oc_changed"},
+        gifts=({"open_id": BOB}, {"tenant_key": OTHER_TENANT}),
+    ),
+    Case(
         name="agent_working_memory_history",
         table="agent_working_memory_history",
         row={**_ALICE_HERE, "scope": "chat"},
