@@ -80,12 +80,15 @@ def add_person() -> Response:
 
 
 def add_chat() -> Response:
-    """`{name, members: [open_id], with_bot}`"""
+    """`{name, members: [open_id], with_bot, topics}`"""
     body = control_body()
-    members = [str(one) for one in body.get("members", [])]
-    with_bot = bool(body.get("with_bot", True))
-    add = current_platform().actors.add_chat
-    return json_response(chat_view(add(text_of(body, "name"), members, with_bot=with_bot)))
+    chat = current_platform().actors.add_chat(
+        text_of(body, "name"),
+        [str(one) for one in body.get("members", [])],
+        with_bot=bool(body.get("with_bot", True)),
+        topics=bool(body.get("topics")),
+    )
+    return json_response(chat_view(chat))
 
 
 def switch() -> Response:

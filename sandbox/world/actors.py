@@ -17,6 +17,7 @@ from sandbox.world.content import Outgoing
 from sandbox.world.entities import (
     BOT,
     GROUP,
+    TOPIC,
     USER,
     Chat,
     Mention,
@@ -147,14 +148,17 @@ class Actors:
                 self._world.p2p_chat(person.open_id)
         return person
 
-    def add_chat(self, name: str, members: list[str], *, with_bot: bool = True) -> Chat:
-        """A new group; the app hears that its bot was added."""
+    def add_chat(
+        self, name: str, members: list[str], *, with_bot: bool = True, topics: bool = False
+    ) -> Chat:
+        """A new group, or topic group; the app hears that its bot was added."""
         with self._world.lock:
             people = [self.person(one) for one in members]
             ids = [one.open_id for one in people if one != self._world.bot]
             if with_bot:
                 ids.append(self._world.bot.open_id)
-            chat = Chat(new_id("oc_"), name, GROUP, tuple(dict.fromkeys(ids)))
+            mode = TOPIC if topics else GROUP
+            chat = Chat(new_id("oc_"), name, mode, tuple(dict.fromkeys(ids)))
             self._world.put(chat)
             operator = people[0] if people else self._world.bot
             envelope = events.bot_membership(self._world, chat, operator, added=True)
