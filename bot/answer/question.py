@@ -27,6 +27,7 @@ class Turn:
 
     `reply_to` is the Feishu message the answer hangs under; the turn's id may be one of ours.
     `by_click`: the question stood on a button that somebody pressed, so they did not write it.
+    `private`: only the person who asked sees the answer, which draws on all they may read.
     `names` are those of its tenant.
     """
 
@@ -40,6 +41,7 @@ class Turn:
     names: Names
     on_progress: OnProgress | None = None
     by_click: bool = False
+    private: bool = False
 
     @property
     def id(self) -> str:

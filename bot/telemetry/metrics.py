@@ -52,6 +52,7 @@ SPOOL_OLDEST_SECONDS = Gauge(
 )
 SUMMARIES = Counter("bot_summaries_total", "Folds of long threads, by who wrote them.", ["by"])
 TENDING = Counter("bot_tending_total", "Background jobs of conversations.", ["outcome"])
+PRIVATE = Counter("bot_private_look_ups_total", "Look-ups for who asked in a group.", ["outcome"])
 EMBEDDING_SECONDS = Histogram(
     "bot_embedding_seconds",
     "Calls of the embedding model, for a question or for messages.",

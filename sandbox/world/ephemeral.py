@@ -1,9 +1,9 @@
 """Cards that one member of a group sees, with Feishu's rules. Raises ApiError.
 
-Sources: open.feishu.cn, im-v1/message-card/send-message-cards-that-are-only-visible-to-certain-people
-and delete-…: ordinary groups only, cards only, 40 a second for each group, no thread, no uuid. The
-pages name one code (18051); 18053 is what apps report of topic groups and p2p chats. What Feishu says
-of somebody who is not in the group is not documented: here it is a bad parameter.
+Source: open.feishu.cn, im-v1/message-card, "Send message cards that are only visible to certain
+people" and "Delete …": ordinary groups only, cards only, 40 a second for each group, no thread, no
+uuid. The pages name one code (18051); 18053 is what apps report of topic groups and p2p chats. What
+Feishu says of somebody who is not in the group is not documented: here it is a bad parameter.
 """
 
 import json

@@ -112,7 +112,7 @@ class World:
         return changed
 
     def shared(self, message_id: str) -> Message | None:
-        """The message, unless one person alone sees it: the message API does not know such cards."""
+        """The message, unless one person alone sees it: the message API knows no such cards."""
         message = self.messages.get(message_id)
         return None if message is None or message.visible_to else message
 

@@ -43,9 +43,7 @@ class People:
         return private_context(self.group.person(who), self.group.message("asked"), tenant)
 
     async def fits(self, question: str = ASKED, who: str = "alice") -> bool:
-        return await self.private.fits(
-            self.place(who), question, asked_in=self.group.chat("here")
-        )
+        return await self.private.fits(self.place(who), question, asked_in=self.group.chat("here"))
 
     async def joins(self, who: str, chat: str) -> None:
         """The service learns that somebody is in a group, since an hour ago."""
