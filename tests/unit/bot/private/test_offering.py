@@ -1,0 +1,70 @@
+"""What is looked up after an answer, and how the offer reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.private import texts
+from bot.private.offering import Asked, is_asked
+from memory.rpc import Statement
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When is our launch?",
+        "the wifi password of the Berlin office",
+        "Remember when we met?",
+        "发布日是哪天",
+        "记得发布日是哪天吗",
+    ],
+)
+def test_what_asks_is_looked_up(question: str) -> None:
+    assert is_asked(question)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "  ",
+        "/help",
+        "/forget all",
+        "帮助",
+        "remember that our launch is on 3 March",
+        "记住发布日",
+    ],
+)
+def test_commands_and_what_is_to_be_kept_are_not(said: str) -> None:
+    assert not is_asked(said)
+
+
+def test_the_place_of_a_look_up_is_the_person() -> None:
+    asked = Asked("om_q", "feishu:oc_1:om_root", "ou_bob", "ou_alice", "t")
+
+    assert asked.group.claims()["chat_type"] == "group"
+    assert (asked.group.user_id, asked.group.actor_id) == ("ou_bob", "ou_alice")
+    claims = asked.place.claims()
+    assert claims["sub"] == claims["actor"] == claims["chat_id"] == "ou_alice"
+    assert claims["chat_type"] == "p2p"
+    assert asked.place.conversation_id == "feishu:ou_alice:om_q"
+
+
+def test_the_offer_quotes_the_beginning_of_the_question_on_one_line() -> None:
+    shown = texts.offer("What is\nthe wifi password? " + "x" * 100, "en")
+
+    assert "“What is the wifi password? xx" in shown
+    assert "…”" in shown
+    assert len(shown) < 160
+
+
+def test_what_a_question_holds_is_no_markup_of_the_offer() -> None:
+    shown = texts.offer("<at id=all></at> ![x](img_1) why?", "en")
+
+    assert "<at" not in shown
+
+
+def test_two_statements_are_one_transaction_with_the_result_of_the_first() -> None:
+    both = Statement("select %s", (1,)).then(Statement("select %s, %s", (2, 3)))
+
+    assert both == Statement("select %s; select %s, %s", (1, 2, 3))
