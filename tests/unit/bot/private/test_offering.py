@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from bot.private import texts
-from bot.private.offering import Asked, is_asked
+from bot.private.offering import Asked, is_asked, look_up_after
 from memory.rpc import Statement
+from memory.scope import memory_context
 
 
 @pytest.mark.parametrize(
@@ -37,6 +41,39 @@ def test_what_asks_is_looked_up(question: str) -> None:
 )
 def test_commands_and_what_is_to_be_kept_are_not(said: str) -> None:
     assert not is_asked(said)
+
+
+def wanted(**different: Any) -> bool:
+    """Whether a look-up follows Alice's question in a group, but for what is `different`."""
+    context = memory_context(
+        chat_id="oc_1", root="om_q", subject="ou_bob", actor="ou_alice", chat_type="group"
+    )
+    turn = {
+        "id": "om_q",
+        "in_group": True,
+        "by_click": False,
+        "question": "When is our launch?",
+        "context": context,
+        "sender_type": "user",
+        "private_answers": True,
+        "degraded": False,
+        **different,
+    }
+    services = SimpleNamespace(settings=SimpleNamespace(private_answers=turn["private_answers"]))
+    event = SimpleNamespace(sender_type=turn["sender_type"])
+    opened = SimpleNamespace(degraded=turn["degraded"])
+    asked = cast(Any, SimpleNamespace(event=event, **turn))
+    return look_up_after(cast(Any, services), asked, cast(Any, opened)) is not None
+
+
+def test_a_look_up_follows_what_a_person_asked_in_a_group() -> None:
+    assert wanted()
+    assert not wanted(private_answers=False)
+    assert not wanted(in_group=False)
+    assert not wanted(by_click=True)
+    assert not wanted(sender_type="bot")
+    assert not wanted(degraded=True)
+    assert not wanted(question="/memory")
 
 
 def test_the_place_of_a_look_up_is_the_person() -> None:
