@@ -65,7 +65,7 @@ async def handle_job(services: Services, lease: Lease) -> None:
             context = own_context(args["conversation_id"], args["user_id"], args["tenant_key"])
             await handle_tending(services, context, job.attempt)
         elif job.task == PRIVATE_TASK:
-            await handle_look_up(services, Asked(**job.args), job.attempt)
+            await handle_look_up(services, Asked.of_job(job.args), job.attempt)
     except Later:
         raise
     except (StoreError, FeishuFailure) as exc:

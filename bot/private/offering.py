@@ -9,7 +9,9 @@ most once: Feishu would show a repeated one twice, and nobody waits for it.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import structlog
 
@@ -53,6 +55,11 @@ class Asked:
     user_id: str
     actor_id: str
     tenant_key: str
+
+    @classmethod
+    def of_job(cls, args: Mapping[str, Any]) -> Asked:
+        """From a job's arguments, among which the queue keeps notes of its own."""
+        return cls(**{field.name: args[field.name] for field in fields(cls)})
 
     @property
     def group(self) -> AgentMemoryContext:

@@ -38,6 +38,7 @@ language plpgsql stable security invoker set search_path = ''
 as $$
 declare
   v_asked constant text[] := public.asked_terms(p_query);
+  v_any constant tsquery := (select string_agg(quote_literal(t), ' | ') from unnest(v_asked) t);
   v_chats constant text[] := array(
     select c from jsonb_object_keys(public.readable_chats()) c
     where c not in (p_but_chat_id, p_actor_id));
@@ -47,6 +48,7 @@ begin
     exists (
       select from public.agent_turn_terms t
       where t.chat_id = any (v_chats) and t.tenant_key = p_tenant_key and t.actor_id = p_actor_id
+        and t.terms @@ v_any  -- of most turns nothing, which is quick to see
         and public.may_help(v_asked, t.terms))
     or exists (
       select from public.agent_working_memory w, jsonb_each_text(w.content) e

@@ -454,3 +454,22 @@ def test_a_card_for_one_person_is_for_ordinary_groups_only(tenant):
     assert code(show_to(tenant, "Alice", chat=alone[0]))[1] == 18053
     assert code(show_to(tenant, "Alice", chat=elsewhere))[1] == 230002
     assert code(show_to(tenant, "Alice"))[1] == 0
+
+
+def test_only_that_person_presses_the_button_of_a_card_for_one_person(tenant):
+    button = {"tag": "button", "text": {"tag": "plain_text", "content": "Show me"}}
+    behaviour = {"type": "callback", "value": {"b": "x"}}
+    body = {"elements": [{**button, "behaviors": [behaviour]}]}
+    shown = show_to(tenant, "Alice", card={"schema": "2.0", "body": body})
+    card = shown.json["data"]["message_id"]
+
+    def press(who):
+        pressed = {"as": tenant.people[who], "message_id": card, "index": 0}
+        return tenant.http.post("/sandbox/api/click", json=pressed)
+
+    assert press("Bob").status_code == 400
+    assert tenant.pushed("card.action.trigger") == []
+    assert press("Alice").status_code == 200
+    (event,) = tenant.pushed("card.action.trigger")
+    context = {"open_message_id": card, "open_chat_id": tenant.group}
+    assert event["event"]["context"] == context

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -85,6 +86,12 @@ def test_the_place_of_a_look_up_is_the_person() -> None:
     assert claims["sub"] == claims["actor"] == claims["chat_id"] == "ou_alice"
     assert claims["chat_type"] == "p2p"
     assert asked.place.conversation_id == "feishu:ou_alice:om_q"
+
+
+def test_a_job_that_failed_once_is_read_without_the_queues_note() -> None:
+    asked = Asked("om_q", "feishu:oc_1:om_root", "ou_bob", "ou_alice", "t")
+
+    assert Asked.of_job({**asdict(asked), "failed_once": True}) == asked
 
 
 def test_the_offer_quotes_the_beginning_of_the_question_on_one_line() -> None:
