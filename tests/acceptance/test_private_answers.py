@@ -28,6 +28,29 @@ def tell(world: World, who: str, text: str = TOLD) -> str:
     return str(chat)
 
 
+def keep(world: World, who: str, chat: str) -> None:
+    """A lasting fact and a note of `who`, kept in that chat."""
+    (turn,) = world.rows(
+        "select distinct on (user_id) user_id, tenant_key, conversation_id from agent_turns"
+        " where chat_id = %s and user_id = %s",
+        chat,
+        world.people[who],
+    )
+    place = (turn["user_id"], turn["tenant_key"], chat, turn["conversation_id"])
+    world.rows(
+        "insert into agent_working_memory"
+        " (user_id, actor_id, tenant_key, chat_id, conversation_id, scope, content)"
+        " values (%s, %s, %s, %s, '', 'user', '{\"wifi\": \"hunter2\"}') returning 1",
+        place[0],
+        *place[:3],
+    )
+    world.rows(
+        "insert into agent_notes (id, user_id, tenant_key, chat_id, conversation_id, title, body)"
+        " values ('note_wifi', %s, %s, %s, %s, 'Berlin wifi', 'hunter2') returning 1",
+        *place,
+    )
+
+
 def shown_to(world: World, who: str, *, chat: str | None = None) -> list[dict[str, Any]]:
     """The cards that only `who` sees in the chat, without those that were taken away."""
     return [
@@ -86,7 +109,7 @@ def test_the_groups_answer_is_the_same_with_and_without_private_knowledge(world:
     without = [_NOW.sub("", text) for _, text in prompt_of(world.model.requests()[-1])]
     assert shown_to(world, "陈晨") == []
 
-    tell(world, "陈晨")
+    keep(world, "陈晨", tell(world, "陈晨"))
     later = world.in_a_new_group()
     world.model.forget()
     second, _ = later.ask("陈晨", ASKED)
@@ -120,6 +143,9 @@ def test_offered_shown_and_shared(world: World) -> None:
     assert (stored["chat_id"], stored["user_id"]) == (person, person)
     assert stored["conversation_id"] == f"feishu:{person}:{question}"
     assert button_of(card)["text"]["content"] == "Share here"
+    again, _ = world.ask("Alice", "And what did I ask?", root_id=question)
+    assert "hunter2" not in json.dumps(world.model.requests()[-1]["body"]), "it is not the group's"
+    looked_up(world, again)
 
     assert "On it" in press(world, "Alice", card)["toast"]["content"]
     shared = answered(world, card)
@@ -131,7 +157,7 @@ def test_offered_shown_and_shared(world: World) -> None:
     assert published["content"] == markdown(card)
     assert (published["chat_id"], published["actor_id"]) == (world.group, person)
     assert "already been used" in press(world, "Alice", card)["toast"]["content"]
-    assert len(world.model.requests()) == 1, "sharing asks no model"
+    assert len(world.model.requests()) == 2, "sharing asks no model"
 
 
 def test_nothing_is_offered_to_others_or_for_what_does_not_fit(world: World) -> None:
