@@ -29,9 +29,9 @@ from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError
 from bot.feishu.events import CardAction
-from bot.languages import Language, language_of
+from bot.languages import Language
 from bot.mentions import Person
-from bot.private.answering import Shown, answer_privately, published, tell_that_it_is_gone
+from bot.private.answering import Shown, answer_privately, published
 from bot.reply.buttons import Reply, click_of
 from bot.reply.delivery import Target, Undeliverable, deliver
 from bot.services import Services
@@ -99,11 +99,8 @@ async def _show(
         chat_type="group",
     )
     asked = await services.store.said(group, where["turn_id"])
-    if asked is None:
-        id, language = turn_id(click.button_id), language_of([press.label])
-        await tell_that_it_is_gone(
-            services, click.operator_id, shown, turn_id=id, language=language
-        )
+    if asked is None:  # taken back just now
+        log.info("private.question_gone", button_id=click.button_id)
         return
     place = Place(click.operator_id, "p2p", where["turn_id"])
     event = await as_message(services, action, click, place, asked.content)

@@ -232,10 +232,6 @@ class MemoryStore:
         )
         return _message(row) if row else None
 
-    async def reply_of(self, context: AgentMemoryContext, turn_id: str) -> tuple[StoredCard, ...]:
-        """The cards of a turn's answer as they are stored; none where the token cannot read it."""
-        return _cards(await self._rpc.call("turn_reply", {"p_turn_id": turn_id}, context))
-
     async def take_back(self, message_id: str, chat_id: str) -> TurnState | None:
         """A Feishu message was taken back: its copy goes, an unanswered turn is cancelled.
 

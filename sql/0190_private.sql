@@ -56,13 +56,12 @@ begin
 end
 $$;
 
--- Two more kinds: `show` offers a private answer, once a turn; `share` publishes one.
+-- Two more kinds: `show` offers a private answer, `share` publishes one.
 alter table public.agent_buttons drop constraint agent_buttons_kind_check;
 alter table public.agent_buttons add constraint agent_buttons_kind_check
   check (kind in ('follow_up', 'confirm', 'show', 'share'));
 alter table public.agent_buttons add constraint agent_buttons_private
   check (kind not in ('show', 'share') or chat_id = actor_id);
-create unique index agent_buttons_offer_key on public.agent_buttons (turn_id) where kind = 'show';
 -- What is asked is what is shown. Rows from before are not checked again: they count as expired.
 alter table public.agent_buttons add constraint agent_buttons_asks_its_label
   check (kind <> 'follow_up' or (payload ->> 'text') is not distinct from label) not valid;

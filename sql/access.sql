@@ -26,7 +26,8 @@ declare
     remove_from_conversation, finish_conversation,
     set_chat_quiet, log_decision,
     record_reply_with_buttons, place_buttons, press_button,
-    may_help, asked_terms, private_fits, offer_private, keep_p2p_chat, drop_private_answers,
+    may_help, asked_terms, private_fits, offer_private, private_reply, keep_p2p_chat,
+    drop_private_answers,
     card_block, card_row, keep_card, resume_card, note_card, leave_card,
     open_fold, save_summary,
     feishu_person, drop_words_of_messages

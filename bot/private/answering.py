@@ -25,6 +25,7 @@ from bot.reply.delivery import Aside, Undeliverable, deliver
 from bot.services import Services
 from bot.telemetry import metrics, timing
 from memory.kept.buttons import NewButton
+from memory.kept.private import PrivateStore
 from memory.models import OpenTurn, StoredCard
 from memory.scope import private_context
 
@@ -70,32 +71,13 @@ async def answer_privately(
     log.info("turn", turn_id=turn.id, outcome=outcome, attempt=opened.attempts, private=True)
 
 
-async def tell_that_it_is_gone(
-    services: Services, person: str, shown: Shown, *, turn_id: str, language: Language
-) -> None:
-    """The question was taken back meanwhile."""
-    try:
-        await deliver(
-            services.feishu,
-            shown.target(person),
-            turn_id=turn_id,
-            chunk=0,
-            content=texts.GONE[language],
-            names={},
-        )
-    except Undeliverable as exc:
-        log.info("private.not_shown", turn_id=turn_id, reason=exc.reason)
-    await _take_offer_away(services, shown)
-
-
 async def published(
     services: Services, turn: Turn, opened: OpenTurn, *, asked_in: str, answer_id: str
 ) -> Reply:
     """The cards of the private answer `answer_id`, as they were shown to who shares them now.
     `asked_in` is the message they asked in the group."""
     place = private_context(turn.context.actor_id, asked_in, turn.context.tenant_key)
-    cards = await services.store.reply_of(place, answer_id)
-    shown = tuple(card.content for card in cards if card.status != "failed")
+    shown = await PrivateStore(services.rpc).shown(place, answer_id)
     return Reply("" if shown else texts.GONE[language(turn, opened)], cards=shown)
 
 

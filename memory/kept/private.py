@@ -1,6 +1,6 @@
-"""Private knowledge in public places: is there any, and was it offered? Never what it is.
+"""Private knowledge in public places: is there any, was it offered, and what was then shown?
 
-Both calls are made with the context of a person's own place (`memory.scope.private_context`), are
+All calls are made with the context of a person's own place (`memory.scope.private_context`), are
 one round trip and raise `StoreError`.
 """
 
@@ -33,8 +33,7 @@ class PrivateStore:
         return found
 
     async def offer(self, context: AgentMemoryContext, turn_id: str, button: NewButton) -> bool:
-        """Stores the button that offers to show it. False: that was done before for this turn, or
-        the turn is gone."""
+        """Stores the button that offers to show it. False: that was done before for this turn."""
         first: bool = await call_as(
             self._rpc,
             "offer_private",
@@ -44,3 +43,14 @@ class PrivateStore:
             p_button=json.dumps(button.row(), ensure_ascii=False),
         )
         return first
+
+    async def shown(self, context: AgentMemoryContext, turn_id: str) -> tuple[str, ...]:
+        """The cards of the private answer `turn_id`; none where it is gone."""
+        cards: list[str] = await call_as(
+            self._rpc,
+            "private_reply",
+            context,
+            p_tenant_key=context.tenant_key,
+            p_turn_id=turn_id,
+        )
+        return tuple(cards)

@@ -65,9 +65,9 @@ begin
 end
 $$;
 
--- Stores the button that offers a private answer to the question of turn p_turn_id, once. Returns whether
--- this was the first time; false also when the turn is gone. p_button: JSON as of
--- record_reply_with_buttons.
+-- Stores the button that offers a private answer to the question p_turn_id, once: as a turn of its own in
+-- the person's place, so that it goes with that. Returns whether this was the first time. p_button: JSON
+-- as of record_reply_with_buttons.
 create or replace function public.offer_private(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_turn_id text, p_button text
@@ -78,17 +78,42 @@ declare
   b constant jsonb := p_button;
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  -- it stands on no card of the turn's own
+  insert into public.agent_chats (id, user_id, tenant_key, chat_id, chat_type, root_id)
+  values (p_conversation_id, p_actor_id, p_tenant_key, p_actor_id, 'p2p',
+          split_part(p_conversation_id, ':', 3))
+  on conflict (tenant_key, id, user_id) do nothing;
+  insert into public.agent_turns
+    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state)
+  values ('offer:' || p_turn_id, p_conversation_id, p_actor_id, p_actor_id, p_tenant_key, p_actor_id,
+          'sent')
+  on conflict (id) do nothing;
+  if not found then
+    return false;
+  end if;
   insert into public.agent_buttons
     (id, group_id, turn_id, chunk, ordinal, conversation_id, user_id, actor_id, tenant_key, chat_id,
      chat_type, kind, label, payload, expires_at)
-  values (b ->> 'id', b ->> 'group_id', p_turn_id, -1, 1, p_conversation_id, p_actor_id, p_actor_id,
-          p_tenant_key, p_actor_id, b ->> 'chat_type', 'show', b ->> 'label', b -> 'payload',
-          now() + make_interval(secs => (b ->> 'lives_s')::integer))
-  on conflict (turn_id) where kind = 'show' do nothing;
-  return found;
-exception when foreign_key_violation then
-  return false;
+  values (b ->> 'id', b ->> 'group_id', 'offer:' || p_turn_id, 0, 1, p_conversation_id, p_actor_id,
+          p_actor_id, p_tenant_key, p_actor_id, b ->> 'chat_type', 'show', b ->> 'label',
+          b -> 'payload', now() + make_interval(secs => (b ->> 'lives_s')::integer));
+  return true;
+end
+$$;
+
+-- The cards of a private answer as they were shown, for whom they were shown to.
+create or replace function public.private_reply(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_turn_id text
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  return (
+    select coalesce(jsonb_agg(m.content order by m.chunk), '[]')
+    from public.agent_messages m
+    where m.turn_id = p_turn_id and m.conversation_id = p_conversation_id
+      and m.user_id = p_user_id and m.tenant_key = p_tenant_key
+      and m.role = 'assistant' and m.status <> 'failed');
 end
 $$;
 

@@ -151,7 +151,7 @@ async def test_a_turn_is_offered_once(people: People) -> None:
 
     assert await people.private.offer(people.place(), turn, button)
     assert not await people.private.offer(people.place(), turn, offered())
-    assert not await people.private.offer(people.place(), "om_no_such_turn", offered())
+    assert await people.private.offer(people.place(), people.group.message("another"), offered())
     again = await people.memory.open_turn(people.group.turn(), turn_id=turn, content=ASKED)
     assert [card.buttons for card in again.reply] == [()], "the group's card shows no offer"
 
@@ -197,11 +197,17 @@ async def test_what_was_shown_goes_with_its_question(people: People) -> None:
     question = await asked(people)
     place = private_context(people.group.person("alice"), question, "tenant")
     await exchange(people.memory, place, ASKED, "It is hunter2.")
-    assert await people.memory.said(place, f"om_{ASKED}_{place.chat_id}_card0")
+    turn_id, button = f"om_{ASKED}_{place.chat_id}", offered(question)
+    await people.private.offer(place, question, button)
+    click = Click(button.id, people.group.chat(), "om_card", place.actor_id, "tenant", "e")
+    assert (await ButtonStore(people.rpc).look(click)).verdict == "accepted"
+    assert await people.private.shown(place, turn_id) == ("It is hunter2.",)
+    assert await people.private.shown(people.place("bob"), turn_id) == ()
 
     await people.memory.take_back(question, people.group.chat())
 
-    assert await people.memory.said(place, f"om_{ASKED}_{place.chat_id}_card0") is None
+    assert await people.private.shown(place, turn_id) == ()
+    assert await ButtonStore(people.rpc).look(click) == Press("unknown")
     assert await people.memory.list_messages(place.conversation_id) == ()
 
 
