@@ -82,10 +82,10 @@ begin
   values (p_conversation_id, p_actor_id, p_tenant_key, p_actor_id, 'p2p',
           split_part(p_conversation_id, ':', 3))
   on conflict (tenant_key, id, user_id) do nothing;
-  insert into public.agent_turns
+  insert into public.agent_turns  -- which answers nothing
     (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state)
   values ('offer:' || p_turn_id, p_conversation_id, p_actor_id, p_actor_id, p_tenant_key, p_actor_id,
-          'sent')
+          'cancelled')
   on conflict (id) do nothing;
   if not found then
     return false;

@@ -152,6 +152,8 @@ async def test_a_turn_is_offered_once(people: People) -> None:
     assert await people.private.offer(people.place(), turn, button)
     assert not await people.private.offer(people.place(), turn, offered())
     assert await people.private.offer(people.place(), people.group.message("another"), offered())
+    orphans = await people.rpc.call("list_orphans", {"p_limit": 1000}, None)
+    assert f"offer:{turn}" not in {row["id"] for row in orphans}
     again = await people.memory.open_turn(people.group.turn(), turn_id=turn, content=ASKED)
     assert [card.buttons for card in again.reply] == [()], "the group's card shows no offer"
 
