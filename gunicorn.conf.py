@@ -43,7 +43,8 @@ def post_fork(server, worker):
 def post_worker_init(worker):
     """The application is loaded. The first web process says what it finds wrong."""
     if worker.age == 1:
-        checks = worker.wsgi.extensions["health"]
-        threading.Thread(target=checks.say_at_start, name="start", daemon=True).start()
+        checks = getattr(worker.wsgi, "extensions", {}).get("health")
+        if checks:  # what else is served has none
+            threading.Thread(target=checks.say_at_start, name="start", daemon=True).start()
     if plan.supervised():
         _plan.board.open_web()

@@ -4,6 +4,7 @@ is done once.
 The press is what counts (`memory.kept.buttons`): a click that was refused at the edge, forged or
 double, ends here. A follow-up then goes the way of every message, under the click's own turn id; a
 model wrote it, so what it would change waits for a confirmation (`bot.agents.tools.recording`).
+What is shown and shared privately is in `bot.private`.
 """
 
 from __future__ import annotations
@@ -21,25 +22,26 @@ from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.outcomes import told
 from bot.agents.prompt import PendingAction, Prompt
 from bot.agents.tools.confirming import SHARE_NOTE
+from bot.answer.pressed import Place, as_message, asked_there, turn_id, under_card
 from bot.answer.question import Turn
 from bot.commands import texts as texts
 from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
 from bot.feishu import cards
-from bot.feishu.content import Mention
-from bot.feishu.errors import FeishuError, FeishuFailure
-from bot.feishu.events import CardAction, MessageEvent
+from bot.feishu.errors import FeishuError
+from bot.feishu.events import CardAction
 from bot.languages import Language
 from bot.mentions import Person
+from bot.private.answering import Shown, answer_privately, published
 from bot.reply.buttons import Reply, click_of
 from bot.reply.delivery import Target, Undeliverable, deliver
 from bot.services import Services
-from bot.turn import handle_message
+from bot.turn import Answering, handle_message
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, Press
 from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
 from memory.models import OpenTurn, WorkingMemory
-from memory.scope import MAIN_ROOT
+from memory.scope import MAIN_ROOT, memory_context
 
 log = structlog.get_logger()
 
@@ -60,68 +62,55 @@ async def handle_click(services: Services, action: CardAction, received_ms: int)
     if press.kind == "confirm" and confirmed and press.payload["tool"] in _FORGETTING:
         await _forget(services, click, press)
         return
-    event = await _as_message(services, action, click, press)
-    answering = None if press.kind == "follow_up" else partial(_decided, press=press)
+    if press.kind == "show":
+        await _show(services, action, click, press, received_ms)
+        return
+    place = asked_there(press) if press.kind == "share" else under_card(services, click, press)
+    event = await as_message(services, action, click, place, _words(press))
     await handle_message(
-        services, event, received_ms, reply_to=click.message_id, answering=answering
+        services, event, received_ms, reply_to=place.message_id, answering=_answering(press)
     )
 
 
-def turn_id(button_id: str) -> str:
-    """The id of the turn a button leads to: however often it is pressed, there is one."""
-    return f"click:{button_id}"
+def _answering(press: Press) -> Answering | None:
+    """What takes the place of the model."""
+    match press.kind:
+        case "confirm":
+            return partial(_decided, press=press)
+        case "share":
+            where = press.payload
+            return partial(published, asked_in=where["turn_id"], answer_id=where["answer_id"])
+        case _:
+            return None
 
 
-async def _as_message(
-    services: Services, action: CardAction, click: Click, press: Press
-) -> MessageEvent:
-    """The click as a message to the bot by whoever clicked, in the conversation of the card."""
-    bot = await services.own_person.look_up()
-    root = "" if press.root_id == MAIN_ROOT else press.root_id
-    if not root and press.chat_type == "group" and services.settings.reply_in_thread:
-        root = click.message_id  # threads were switched on after the card was sent
-    text = _words(press)
-    return MessageEvent(
-        event_id=click.event_id,
-        message_id=turn_id(click.button_id),
-        root_id=root,
-        parent_id="",
-        thread_id=await _thread_of(services, click) if root else "",
-        chat_id=click.chat_id,
-        chat_type=press.chat_type,
-        message_type="text",
-        sender_open_id=click.operator_id,
-        sender_type="user",
+async def _show(
+    services: Services, action: CardAction, click: Click, press: Press, received_ms: int
+) -> None:
+    """Asks the question of the group again, in the presser's own place."""
+    where = press.payload
+    shown = Shown(where, beside=click.chat_id == where["chat_id"], card_id=click.message_id)
+    group = memory_context(
+        chat_id=where["chat_id"],
+        root=where["root_id"],
+        subject=click.operator_id,
+        actor=click.operator_id,
         tenant_key=click.tenant_key,
-        create_time_ms=action.create_time_ms,
-        mentions=(_mention(bot, click.tenant_key),),
-        mentions_all=False,
-        text=text,
-        template=text,
-        attachments=(),
+        chat_type="group",
     )
+    asked = await services.store.said(group, where["turn_id"])
+    if asked is None:  # taken back just now
+        log.info("private.question_gone", button_id=click.button_id)
+        return
+    place = Place(click.operator_id, "p2p", where["turn_id"])
+    event = await as_message(services, action, click, place, asked.content)
+    await answer_privately(services, event, received_ms, shown)
 
 
 def _words(press: Press) -> str:
-    if press.kind == "follow_up":
-        return str(press.payload["text"])
+    if press.kind in ("follow_up", "share"):
+        return press.label  # what is asked is what is shown
     return f"{press.label}: {press.payload['description']}"
-
-
-def _mention(bot: Person, tenant_key: str) -> Mention:
-    """The click is meant for the bot; no key, for it stands nowhere in the text."""
-    return Mention(key="", open_id=bot.open_id, name=bot.name, is_bot=True, tenant_key=tenant_key)
-
-
-async def _thread_of(services: Services, click: Click) -> str:
-    """Feishu's id of the thread the card stands in; "" where Feishu does not say."""
-    try:
-        async with asyncio.timeout(_LOOK_UP_S):
-            found = await services.feishu.get_message(click.message_id)
-    except (TimeoutError, FeishuFailure) as exc:
-        log.info("click.thread_unknown", error=type(exc).__name__)
-        return ""
-    return found[0].thread_id if found else ""
 
 
 async def _decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:

@@ -23,7 +23,7 @@ from bot.people.meeting import People
 from bot.people.membership import Membership
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
-from memory.rpc import Rpc
+from memory.rpc import Rpc, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
@@ -60,6 +60,9 @@ class Services:
     embedder: Embedder | None = None
     # puts the conversation's background job into the queue; raises `QueueUnavailable`
     defer_tending: Callable[[AgentMemoryContext], Awaitable[None]] | None = None
+    # queues what comes after a turn (`bot.queue.table.private_look_up`), where the memory cannot;
+    # raises `QueueUnavailable`
+    run_on_queue: Callable[[Statement], Awaitable[None]] | None = None
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
     queue: QueueOperations | None = None

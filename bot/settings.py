@@ -100,6 +100,7 @@ class Settings(BaseSettings):
     use_llm_judge: bool = False
     memory_sharing: Sharing = "chat"
     group_transcript: Literal["active", "off"] = "active"
+    private_answers: bool = True
     auto_mention: AutoMention = "sender"
     mention_template: str = "{at} "
     allow_mention_all: bool = False

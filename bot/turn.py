@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -25,6 +25,7 @@ from bot.feishu.events import MessageEvent, Recall
 from bot.group.store import conversation_of
 from bot.group.transcript import MessageRecord
 from bot.mentions import from_card
+from bot.private.offering import look_up_after, queue_look_up
 from bot.queue.consumer import Lease
 from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
@@ -38,10 +39,25 @@ from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from bot.upkeep.tending import tend_later
 from memory.models import OpenTurn, StoredCard
+from memory.rpc import Statement
 
 log = structlog.get_logger()
 
 _OVER = ("sent", "failed", "cancelled")
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What is written with the last card, where the memory is in the queue's database: the end of
+    the job, and the private look-up."""
+
+    lease: Lease | None
+    look_up: Statement | None
+
+    def statement(self) -> Statement | None:
+        ending = self.lease.ending() if self.lease else None
+        return ending.then(self.look_up) if ending and self.look_up else ending or self.look_up
+
 
 Answering = Callable[[Services, Turn, OpenTurn], Awaitable[Reply]]
 
@@ -84,6 +100,8 @@ async def handle_message(
             reply = await _store(services, turn, answer, NOTHING[language(turn, opened)])
         outcome = await _deliver(services, turn, opened, reply, stream, lease)
     _report(services, turn, opened, outcome)
+    if outcome in ("sent", "duplicate"):
+        await queue_look_up(services, look_up_after(services, turn, opened))
     await tend_later(services, turn.context, opened)
 
 
@@ -122,7 +140,8 @@ async def _store(
         _, stored = await services.store.record_reply(
             turn.context,
             turn_id=turn.id,
-            cards=compose(
+            cards=answer.cards
+            or compose(
                 services, turn, answer.text, nothing=nothing, auto_mention=answer.auto_mention
             ),
             tool_calls=with_shown(answer.tool_calls, answer.text),
@@ -159,10 +178,10 @@ async def _deliver(
             except Undeliverable as exc:
                 await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
                 return "failed"
-            is_last = card is pending[-1]
-            await _mark(
-                services, turn, card.chunk, sent, await before(), lease if is_last else None
-            )
+            after = None
+            if card is pending[-1]:
+                after = After(lease, look_up_after(services, turn, opened))
+            await _mark(services, turn, card.chunk, sent, await before(), after)
     return "sent"
 
 
@@ -232,10 +251,10 @@ async def _mark(
     chunk: int,
     sent: Delivered,
     before: Sequence[MessageRecord],
-    lease: Lease | None,
+    after: After | None,
 ) -> None:
-    """Stores what was delivered, tells the group's conversation of it and ends the job: all of it
-    or nothing."""
+    """Stores what was delivered, tells the group's conversation of it and, `after` the last card,
+    ends the job and queues the next: all of it or nothing."""
     spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
     quiet = quietens(turn.question)
     with stage("memory_save"):
@@ -246,10 +265,10 @@ async def _mark(
             content=sent.content,
             message_id=sent.message_id,
             told=None if quiet else told(services, turn, before, spoken, sent.message_id),
-            then=lease.ending() if lease else None,
+            then=after.statement() if after else None,
         )
-    if lease and services.store.joins:
-        lease.ended(result)
+    if after and after.lease and services.store.joins:
+        after.lease.ended(result)
 
 
 def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> None:

@@ -25,8 +25,9 @@ from bot.ending import ended
 from bot.feishu import chat_events, events
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.interruptions import Interruptions
+from bot.private.offering import Asked, handle_look_up
 from bot.queue.consumer import Consumer, Handlers, Lease
-from bot.queue.jobs import EVENT_TASK, TENDING_TASK, Hopeless, Later
+from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, TENDING_TASK, Hopeless, Later
 from bot.queue.table import TENDING_AT_ONCE, JobTable
 from bot.services import Services
 from bot.settings import Settings, load
@@ -65,6 +66,8 @@ async def handle_job(services: Services, lease: Lease) -> None:
             args = job.args
             context = own_context(args["conversation_id"], args["user_id"], args["tenant_key"])
             await handle_tending(services, context, job.attempt)
+        elif job.task == PRIVATE_TASK:
+            await handle_look_up(services, Asked.of_job(job.args), job.attempt)
     except (Later, Hopeless):
         raise
     except (StoreError, FeishuFailure) as exc:
@@ -155,7 +158,7 @@ async def _work(
     begins: Callable[[], None],
 ) -> None:
     table = JobTable(pool)
-    services = replace(services, defer_tending=table.defer_tending)
+    services = replace(services, defer_tending=table.defer_tending, run_on_queue=table.run)
     handlers = Handlers(
         handle=partial(handle_job, services),
         give_up=partial(give_up, services),

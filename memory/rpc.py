@@ -32,6 +32,10 @@ class Statement:
     sql: str
     params: tuple[object, ...] = ()
 
+    def then(self, other: Statement) -> Statement:
+        """Both, in one transaction; the result is this one's."""
+        return Statement(f"{self.sql}; {other.sql}", (*self.params, *other.params))
+
 
 @runtime_checkable
 class JoiningRpc(Protocol):

@@ -102,6 +102,20 @@ def memory_context(
     )
 
 
+def private_context(person: str, root: str, tenant_key: str = "") -> AgentMemoryContext:
+    """A place of the person's own, for what only they are shown of a question they asked elsewhere:
+    its `chat_id` is their open_id, so no token for it is anybody else's. `root` is the question's
+    message."""
+    return memory_context(
+        chat_id=person,
+        root=root,
+        subject=person,
+        actor=person,
+        tenant_key=tenant_key,
+        chat_type="p2p",
+    )
+
+
 def context_of_row(row: Mapping[str, str]) -> AgentMemoryContext:
     """The context of a stored row: its columns `chat_id`, `user_id`, `actor_id`, `tenant_key`, and
     `root_id` or `conversation_id`."""

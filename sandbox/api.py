@@ -53,6 +53,8 @@ def _routes(blueprint: Blueprint) -> None:
         message_views.delete_reaction,
     )
     route("GET", "/im/v1/messages/<message_id>/resources/<file_key>", message_views.get_resource)
+    route("POST", "/ephemeral/v1/send", message_views.send_ephemeral)
+    route("POST", "/ephemeral/v1/delete", message_views.delete_ephemeral)
     route("POST", "/im/v1/images", message_views.upload_image)
     route("GET", "/im/v1/chats/<chat_id>", directory_views.get_chat)
     route("GET", "/im/v1/chats/<chat_id>/members", directory_views.list_members)

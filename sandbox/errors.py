@@ -11,6 +11,8 @@ MESSAGES: dict[int, str] = {
     10002: "Your request contains an invalid request parameter.",
     10003: "invalid param",
     10014: "app secret invalid",
+    18051: "message has been deleted",
+    18053: "chat can not be thread",
     40001: "param is invalid",
     200220: "Failed to generate card content",
     200740: "The card entity does not exist",

@@ -95,12 +95,14 @@ def add_person() -> Response:
 
 
 def add_chat() -> Response:
-    """`{name, members: [open_id], with_bot}`"""
+    """`{name, members: [open_id], with_bot, topics}`"""
     body = control_body()
     members = [str(one) for one in body.get("members", [])]
-    with_bot = bool(body.get("with_bot", True))
+    with_bot, topics = bool(body.get("with_bot", True)), bool(body.get("topics"))
     add = current_platform().groups.add
-    return json_response(chat_view(add(text_of(body, "name"), members, with_bot=with_bot)))
+    return json_response(
+        chat_view(add(text_of(body, "name"), members, with_bot=with_bot, topics=topics))
+    )
 
 
 def switch() -> Response:

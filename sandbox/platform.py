@@ -6,6 +6,7 @@ from sandbox.faults import Switchboard
 from sandbox.push import Post, Pusher, http_post
 from sandbox.world.actors import Actors
 from sandbox.world.clicks import Clicks
+from sandbox.world.ephemeral import Ephemeral
 from sandbox.world.feed import Feed
 from sandbox.world.groups import Groups
 from sandbox.world.journal import Journal, read_journal, rewrite_journal
@@ -28,6 +29,7 @@ class Platform:
         self.tokens = Tokens(config)
         self.cardkit = CardKit(self.world, limiter)
         self.messenger = Messenger(self.world, limiter)
+        self.ephemeral = Ephemeral(self.world, self.messenger, limiter)
         self.limiter = limiter
         self.actors = Actors(self.world, self.pusher)
         self.groups = Groups(self.world, self.pusher, self.actors)

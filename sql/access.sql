@@ -19,7 +19,7 @@ declare
     recall, messages_to_embed, save_embeddings,
     load_conversation, chat_is_quiet, begin_conversation, append_to_conversation,
     continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
-    log_decision,
+    log_decision, private_fits, offer_private, private_reply,
     record_reply_with_buttons, press_button,
     keep_card, resume_card, note_card,
     open_fold, save_summary,
@@ -32,12 +32,12 @@ declare
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     recall_tokens, recall_terms, recall_alike,
     add_to_transcript, extend_conversation, tell_conversation,
-    card_block, card_row, leave_card
+    card_block, card_row, leave_card, may_help, asked_terms
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{
     keep_words, drop_working_memory_of_chat, record_working_memory_change, index_turn,
-    drop_embedding, place_buttons, drop_words_of_messages
+    drop_embedding, place_buttons, drop_words_of_messages, keep_p2p_chat, drop_private_answers
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{

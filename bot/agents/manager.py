@@ -155,6 +155,7 @@ class Manager:
             recall=self._stores.recall,
             outside=self._mcp.tools() if self._mcp else NO_TOOLS,
             words_of_model=prompt.words_of_model,
+            reads_only=prompt.reads_only,
             spent=spent,
             on_progress=on_progress,
         )

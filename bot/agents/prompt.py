@@ -102,7 +102,8 @@ class Prompt:
     (`tool_context.registry_table`), `transcript`, `recalled` and `summary` are rendered texts.
 
     `words_of_model`: a model wrote the question and a person only pressed its button; then every
-    tool that changes something waits for that person's confirmation.
+    tool that changes something waits for that person's confirmation. `reads_only`: no tool changes
+    anything.
     """
 
     bot_name: str
@@ -123,6 +124,7 @@ class Prompt:
     images: tuple[Image, ...] = ()
     owner: str = ""
     words_of_model: bool = False
+    reads_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,7 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
         images=came.images,
         quoted=came.quoted,
         words_of_model=turn.by_click,
+        reads_only=turn.private,
     )
 
 

@@ -61,6 +61,7 @@ def build_prompt(
     images: tuple[Image, ...] = (),
     quoted: Quoted | None = None,
     words_of_model: bool = False,
+    reads_only: bool = False,
 ) -> Prompt:
     """The prompt of a turn. The question is never cut; of the rest, the newest is kept.
 
@@ -104,6 +105,7 @@ def build_prompt(
         images=images,
         owner=scene.owner,
         words_of_model=words_of_model,
+        reads_only=reads_only,
     )
 
 

@@ -28,6 +28,7 @@ class Turn:
     `reply_to` is the Feishu message the answer hangs under; the turn's id may be one of ours.
     `by_click`: the question stood on a button that somebody pressed, so they did not write it.
     `anew`: how many times an operator wanted an answer beside the word that there is none.
+    `private`: only the person who asked sees the answer, which draws on all they may read.
     `names` are those of its tenant.
     """
 
@@ -42,6 +43,7 @@ class Turn:
     on_progress: OnProgress | None = None
     by_click: bool = False
     anew: int = 0
+    private: bool = False
 
     @property
     def id(self) -> str:

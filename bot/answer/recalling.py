@@ -38,6 +38,8 @@ def _scope(services: Services, turn: Turn, opened: OpenTurn) -> RecallScope | No
     """Where to search; None: nowhere."""
     window = [message.content for message in opened.told[:-1]]
     now = services.now()
+    if turn.private and not opened.degraded:
+        return "everywhere"
     if opened.degraded or not needs_recall(turn.question, window, now):
         return None
     if needs_recall(turn.question, [turn.question], now):  # it speaks of the past

@@ -36,6 +36,8 @@ from memory.identity import FeishuPerson
 
 _MESSAGES = "/open-apis/im/v1/messages"
 _CARDS = "/open-apis/cardkit/v1/cards"
+_EPHEMERAL = "/open-apis/ephemeral/v1"
+_EPHEMERAL_GONE = 18051
 _NAMES_PER_CALL = 10
 _NAMES_DENIED_S = 600
 _MEMBERS_PER_PAGE = 100
@@ -132,6 +134,25 @@ class FeishuClient:
         body = {"receive_id": receive_id, "msg_type": msg_type, "content": content, "uuid": uuid}
         request = Request("POST", _MESSAGES, query, body, api="send")
         return sent_message(_data(await self._caller.call(request, self._chats, receive_id)))
+
+    async def send_ephemeral(self, chat_id: str, open_id: str, card: Mapping[str, Any]) -> str:
+        """Show a card to one member of an ordinary group; gives its message_id.
+
+        Feishu takes no uuid here: a repeated call shows a second card, so it is not repeated when
+        the outcome is unknown.
+        """
+        body = {"chat_id": chat_id, "open_id": open_id, "msg_type": "interactive", "card": card}
+        request = Request("POST", f"{_EPHEMERAL}/send", body=body, api="ephemeral")
+        return required(_data(await self._caller.call(request, policy=ONCE)), "message_id")
+
+    async def delete_ephemeral(self, message_id: str) -> None:
+        """Take such a card away; one that is already gone is fine."""
+        request = Request("POST", f"{_EPHEMERAL}/delete", body={"message_id": message_id})
+        try:
+            await self._caller.call(request)
+        except FeishuError as error:
+            if error.code != _EPHEMERAL_GONE:
+                raise
 
     async def patch_card(self, message_id: str, card_json: str) -> None:
         """Replace the card of an own message, up to 14 days old; 5 a second per message."""

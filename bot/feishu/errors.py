@@ -79,7 +79,7 @@ ACTIONS: Mapping[int, Action] = {
     **dict.fromkeys((200740, 200750, 300311), Action.CARD_GONE),
     300317: Action.OUT_OF_SEQUENCE,
     200770: Action.DUPLICATE,
-    **dict.fromkeys((231203, 231204), Action.UNSUPPORTED),
+    **dict.fromkeys((231203, 231204, 18053), Action.UNSUPPORTED),
     **dict.fromkeys((234003, 234004, 234009, 234037, 234038), Action.UNSUPPORTED),
     **dict.fromkeys((234040, 234041, 234042, 234043), Action.UNSUPPORTED),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ import psycopg
 from psycopg_pool import PoolTimeout
 
 from bot.queue.inbox import QUEUE, QueueUnavailable
-from bot.queue.jobs import TENDING_TASK, Again, Dead, Job
+from bot.queue.jobs import PRIVATE_TASK, TENDING_TASK, Again, Dead, Job
 from memory.backends.postgres import Pool
 from memory.migrations import SCHEMA
 from memory.rpc import Statement
@@ -120,6 +120,11 @@ class JobTable:
             "defer_tending", QUEUE, TENDING_TASK, _TENDING_PRIORITY, TENDING_AT_ONCE, whose, args
         )
 
+    async def run(self, statement: Statement) -> None:
+        """Runs a statement such as `private_look_up`."""
+        async with self._connection() as connection:
+            await connection.execute(statement.sql.encode(), statement.params)
+
     async def _value(self, function: str, *args: object) -> Any:
         places = ", ".join(["%s"] * len(args))
         async with self._connection() as connection:
@@ -135,6 +140,16 @@ class JobTable:
                 yield connection
         except (psycopg.Error, PoolTimeout, TimeoutError) as exc:
             raise QueueUnavailable(type(exc).__name__) from exc
+
+
+def private_look_up(turn_id: str, args: Mapping[str, str]) -> Statement:
+    """What queues the look-up after a turn unless it waits; it shares the places of tending.
+    `args` are the job's."""
+    of_job = (f"private {turn_id}", json.dumps(dict(args)))
+    return Statement(
+        f"select {SCHEMA}.defer_tending(%s, %s, %s, %s, %s, %s)",
+        (QUEUE, PRIVATE_TASK, _TENDING_PRIORITY, TENDING_AT_ONCE, *of_job),
+    )
 
 
 def ending(job: Job, worker: int) -> Statement:

@@ -53,12 +53,14 @@ _TOASTS: Mapping[Toast, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a turn says: text before it is composed, buttons, and the tool calls that led to it."""
+    """What a turn says: text before it is composed, buttons, and the tool calls that led to it.
+    `cards` are shown as they are, in place of the text."""
 
     text: str
     buttons: tuple[NewButton, ...] = ()
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     auto_mention: AutoMention | None = None
+    cards: tuple[str, ...] = ()
 
 
 def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Reply:

@@ -14,7 +14,6 @@ import structlog
 from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
-from bot.feishu.models import SentMessage
 from bot.telemetry import metrics
 
 log = structlog.get_logger()
@@ -46,6 +45,15 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """One person: beside what is said in the group `chat_id`, where only they see it; where Feishu
+    does not do that, and without a group, in p2p."""
+
+    open_id: str
+    chat_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Delivered:
     """What was sent: its final text and Feishu's message_id."""
 
@@ -64,14 +72,15 @@ class Undeliverable(Exception):
 @dataclass(frozen=True, slots=True)
 class _Attempt:
     content: str
-    in_thread: bool
+    in_thread: bool = False
+    aside: bool = False
     version: int = 0
     msg_type: str = "interactive"
 
 
 async def deliver(
     feishu: FeishuClient,
-    target: Target,
+    target: Target | Aside,
     *,
     turn_id: str,
     chunk: int,
@@ -84,11 +93,12 @@ async def deliver(
 
     `names`: open_id → name of people in at-tags, for when a tag must become plain. A card that ends
     as plain text has no `buttons`. `version` is `REPLACING` when a card was sent and withdrawn.
+    Only a card beside a group has no uuid: repeated, it is there twice.
     """
-    attempt = _Attempt(content, in_thread=target.in_thread, version=version)
+    attempt = _first_attempt(target, content, version)
     for _ in range(_STEPS):
         try:
-            sent = await _send(feishu, target, attempt, buttons, turn_id, chunk)
+            message_id = await _send(feishu, target, attempt, buttons, turn_id, chunk)
         except FeishuError as error:
             metrics.FEISHU_ERRORS.labels(code=error.code).inc()
             log.warning(
@@ -102,32 +112,48 @@ async def deliver(
             )
             attempt = _next(attempt, error, names)
         else:
-            return Delivered(attempt.content, sent.message_id)
+            return Delivered(attempt.content, message_id)
     raise Undeliverable("no form of the reply was accepted")
+
+
+def _first_attempt(target: Target | Aside, content: str, version: int) -> _Attempt:
+    if isinstance(target, Aside):
+        return _Attempt(content, aside=bool(target.chat_id), version=version)
+    return _Attempt(content, in_thread=target.in_thread, version=version)
 
 
 async def _send(
     feishu: FeishuClient,
-    target: Target,
+    target: Target | Aside,
     attempt: _Attempt,
     buttons: Sequence[cards.Button],
     turn_id: str,
     chunk: int,
-) -> SentMessage:
+) -> str:
+    """The message_id of what was sent."""
+    uuid = cards.reply_uuid(turn_id, chunk, attempt.version)
+    element = cards.answer_id(turn_id, chunk)
+    card = cards.answer_card(attempt.content, element_id=element, buttons=buttons)
     if attempt.msg_type == "interactive":
-        element = cards.answer_id(turn_id, chunk)
-        card = cards.answer_card(attempt.content, element_id=element, buttons=buttons)
         content = cards.card_content(card)
     else:
         content = cards.text_content(attempt.content)
-    return await feishu.reply(
+    if isinstance(target, Aside):
+        if attempt.aside:
+            return await feishu.send_ephemeral(target.chat_id, target.open_id, card)
+        alone = await feishu.send(
+            target.open_id, "open_id", msg_type=attempt.msg_type, content=content, uuid=uuid
+        )
+        return alone.message_id
+    sent = await feishu.reply(
         target.message_id,
         chat_id=target.chat_id,
         msg_type=attempt.msg_type,
         content=content,
-        uuid=cards.reply_uuid(turn_id, chunk, attempt.version),
+        uuid=uuid,
         reply_in_thread=attempt.in_thread,
     )
+    return sent.message_id
 
 
 def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _Attempt:
@@ -137,6 +163,8 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
         return replace(attempt, content=content, msg_type=msg_type, version=attempt.version + 1)
 
     match error.action:
+        case _ if attempt.aside:  # whyever it is refused there, p2p is another way
+            return replace(attempt, aside=False)
         case Action.WITHOUT_THREAD if attempt.in_thread:
             return replace(attempt, in_thread=False)
         case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.msg_type == "interactive":

@@ -57,6 +57,7 @@ MEMBERS_REFRESHED = Counter(
     "Chats that Feishu was asked about, by what came of it.",
     ["outcome"],
 )
+PRIVATE = Counter("bot_private_look_ups_total", "Look-ups for who asked in a group.", ["outcome"])
 EMBEDDING_SECONDS = Histogram(
     "bot_embedding_seconds",
     "Calls of the embedding model, for a question or for messages.",

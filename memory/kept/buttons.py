@@ -14,7 +14,7 @@ from typing import Any, Literal
 from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, ChatType, memory_context
 
-ButtonKind = Literal["follow_up", "confirm"]
+ButtonKind = Literal["follow_up", "confirm", "show", "share"]
 Verdict = Literal["accepted", "used", "expired", "not_yours", "unknown"]
 
 ID_LENGTH = 22
@@ -29,8 +29,9 @@ def new_id() -> str:
 class NewButton:
     """A button to be stored. Of the buttons with one `group_id` only the first press counts.
 
-    A `follow_up` is for everyone in the chat, a `confirm` for the person who asked. `payload` is
-    JSON; `lives_s` in seconds.
+    A `follow_up` is for everyone in the chat and asks its label; all others are for the person who
+    asked: a `confirm` lets a tool act, a `show` asks for a private answer, a `share` publishes it.
+    `payload` is JSON; `lives_s` in seconds.
     """
 
     label: str

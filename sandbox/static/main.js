@@ -17,6 +17,8 @@ const world = {
 const name = (openId) => (openId === "all" ? say("everyone") : world.people.get(openId)?.name ?? openId);
 const isP2p = (chat) => chat.mode === "p2p";
 const currentChat = () => world.chats.get(world.chatId);
+// A card for one person is shown to that person, and is gone when it is taken away.
+const isShown = (view) => !view.visible_to || (view.visible_to === world.speaker && !view.deleted);
 
 const context = {
   names: name,
@@ -90,7 +92,7 @@ function drawChats() {
     const person = isP2p(chat)
       ? world.people.get(chat.members.find((id) => id !== world.bot))
       : { open_id: chat.chat_id, name: chat.name, kind: "user" };
-    const last = [...world.messages.values()].filter((one) => one.chat_id === chat.chat_id).at(-1);
+    const last = [...world.messages.values()].filter((one) => one.chat_id === chat.chat_id && isShown(one)).at(-1);
     const preview = last ? `${last.sender.name}: ${last.text || (last.card ? cardPreview(last.card) : `[${last.msg_type}]`)}` : "";
     const unread = world.unread.get(chat.chat_id);
     return el("button", {
@@ -122,7 +124,7 @@ function drawHeader() {
 function drawMessages(keepPlace) {
   const box = byId("messages");
   const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 80;
-  const all = [...world.messages.values()].filter((one) => one.chat_id === world.chatId).sort((a, b) => a.position - b.position);
+  const all = [...world.messages.values()].filter((one) => one.chat_id === world.chatId && isShown(one)).sort((a, b) => a.position - b.position);
   const replies = new Map();
   for (const one of all) if (one.thread_id && one.root_id) replies.set(one.root_id, [...(replies.get(one.root_id) ?? []), one]);
   const roots = all.filter((one) => !(one.thread_id && one.root_id));
@@ -184,7 +186,7 @@ function received(view) {
   const isNew = !world.messages.has(view.message_id);
   world.messages.set(view.message_id, view);
   if (view.chat_id === world.chatId) inspectSoon();
-  else if (isNew) world.unread.set(view.chat_id, (world.unread.get(view.chat_id) ?? 0) + 1);
+  else if (isNew && isShown(view)) world.unread.set(view.chat_id, (world.unread.get(view.chat_id) ?? 0) + 1);
   redrawSoon();
 }
 
@@ -213,7 +215,7 @@ function listen() {
   byId("show-chats").append(icon("menu"));
   byId("show-memory").append(icon("memory"));
   byId("language").addEventListener("click", () => { switchLanguage(); relabel(); openChat(world.chatId); drawPushes(); });
-  byId("speaker").addEventListener("change", (event) => { world.speaker = event.target.value; drawMessages(true); composer.focus(); });
+  byId("speaker").addEventListener("change", (event) => { world.speaker = event.target.value; drawMessages(true); drawChats(); composer.focus(); });
   byId("reply-cancel").addEventListener("click", () => setReply(null));
   byId("hears-all").addEventListener("change", (event) => attempt(() => post("switches", { all_group_messages: event.target.checked })));
   byId("show-chats").addEventListener("click", () => document.body.classList.toggle("chats-open"));

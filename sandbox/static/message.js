@@ -11,8 +11,8 @@ const EMOJI = { THUMBSUP: "👍", Typing: "⌨️", OK: "👌", SMILE: "😊", H
 // `context` is that of card(), plus actions: replyTo, react, recall; `speaker()` is an open id.
 export function message(view, context) {
   const node = el("div", { class: "message", "data-id": view.message_id });
-  node.append(avatar(view.sender), el("div", { class: "message-main" },
-    heading(view), content(view, context), reactions(view, context)), toolbar(view, context));
+  node.append(...[avatar(view.sender), el("div", { class: "message-main" },
+    heading(view), content(view, context), reactions(view, context)), view.visible_to ? null : toolbar(view, context)].filter(Boolean));
   return node;
 }
 
@@ -21,6 +21,7 @@ function heading(view) {
   return el("div", { class: "heading" },
     el("b", {}, view.sender.name),
     view.sender.kind === "bot" ? el("span", { class: "badge" }, say("bot")) : null,
+    view.visible_to ? el("span", { class: "badge only-you" }, say("onlyYou")) : null,
     el("time", {}, time),
     view.updated && !view.card && !view.deleted ? el("span", {}, say("edited")) : null);
 }

@@ -62,6 +62,8 @@ class Clicks:
         with self._world.lock:
             message = self._actors.message(message_id)
             person = self._actors.person(open_id)
+            if message.visible_to not in ("", open_id):
+                raise Refusal(f"{person.name} does not see that card")
             card = card_of(self._world, message)
             if card is None:
                 raise Refusal("that message is not a card")

@@ -7,6 +7,7 @@ from typing import Any
 BOT = "bot"
 USER = "user"
 GROUP = "group"
+TOPIC = "topic"
 P2P = "p2p"
 
 
@@ -61,6 +62,7 @@ class Message:
     """A message. `content` is the JSON string as sent; times are ms since the epoch.
 
     `position` counts messages, `version` counts changes of this one. `edits` counts PUTs.
+    `visible_to`: the one person who sees it; "": every member.
     """
 
     message_id: str
@@ -80,6 +82,7 @@ class Message:
     edits: int = 0
     uuid: str = ""
     card_id: str = ""
+    visible_to: str = ""
     position: int = 0
     version: int = 1
 

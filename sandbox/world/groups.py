@@ -8,7 +8,7 @@ from dataclasses import replace
 from sandbox.push import Pusher
 from sandbox.world import events
 from sandbox.world.actors import Actors, Refusal
-from sandbox.world.entities import GROUP, Chat, new_id
+from sandbox.world.entities import GROUP, TOPIC, Chat, new_id
 from sandbox.world.events import Envelope
 from sandbox.world.state import World
 
@@ -21,14 +21,17 @@ class Groups:
         self._pusher = pusher
         self._actors = actors
 
-    def add(self, name: str, members: list[str], *, with_bot: bool = True) -> Chat:
-        """A new group; the app hears that its bot was added."""
+    def add(
+        self, name: str, members: list[str], *, with_bot: bool = True, topics: bool = False
+    ) -> Chat:
+        """A new group, or topic group; the app hears that its bot was added."""
         with self._world.lock:
             people = [self._actors.person(one) for one in members]
             ids = [one.open_id for one in people if one != self._world.bot]
             if with_bot:
                 ids.append(self._world.bot.open_id)
-            chat = Chat(new_id("oc_"), name, GROUP, tuple(dict.fromkeys(ids)))
+            mode = TOPIC if topics else GROUP
+            chat = Chat(new_id("oc_"), name, mode, tuple(dict.fromkeys(ids)))
             self._world.put(chat)
             operator = people[0] if people else self._world.bot
             envelope = events.bot_membership(self._world, chat, operator, added=True)
@@ -80,7 +83,7 @@ class Groups:
 
     def _group(self, chat_id: str) -> Chat:
         chat = self._actors.chat(chat_id)
-        if chat.mode != GROUP:
+        if chat.mode not in (GROUP, TOPIC):
             raise Refusal("a p2p chat stays as it is")
         return chat
 

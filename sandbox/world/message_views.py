@@ -62,7 +62,7 @@ def get_message(message_id: str) -> Response:
     """GET /im/v1/messages/:id; a recalled message has `deleted` true."""
     platform = current_platform()
     with platform.world.lock:
-        message = platform.world.messages.get(message_id)
+        message = platform.world.shared(message_id)
         if message is None:
             raise ApiError(230001)
         platform.messenger.open_chat(message.chat_id)
@@ -79,6 +79,22 @@ def list_messages() -> Response:
         items = [rest_message(platform.world, one, original_card=original) for one in page]
     more = {"page_token": token} if token else {}
     return done({"has_more": bool(token), **more, "items": items})
+
+
+def send_ephemeral() -> Response:
+    """POST /ephemeral/v1/send"""
+    platform, body = current_platform(), json_body()
+    with platform.world.lock:
+        message = platform.ephemeral.send(body, len(request.get_data()))
+    return done({"message_id": message.message_id})
+
+
+def delete_ephemeral() -> Response:
+    """POST /ephemeral/v1/delete"""
+    platform, body = current_platform(), json_body()
+    with platform.world.lock:
+        platform.ephemeral.delete(body.get("message_id"))
+    return done({})
 
 
 def create_reaction(message_id: str) -> Response:

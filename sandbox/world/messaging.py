@@ -96,7 +96,7 @@ class Messenger:
         """Put the bot's emoji on a message. A second time returns the first reaction."""
         if not isinstance(emoji_type, str) or not _EMOJI.match(emoji_type):
             raise ApiError(231001)
-        message = self._world.messages.get(message_id)
+        message = self._world.shared(message_id)
         if message is None or message.deleted:
             raise ApiError(231003)
         return add_reaction(self._world, message, self._world.bot.open_id, emoji_type)
@@ -138,7 +138,7 @@ class Messenger:
 
     def living(self, message_id: str) -> Message:
         """The message, unless it is unknown or recalled."""
-        message = self._world.messages.get(message_id)
+        message = self._world.shared(message_id)
         if message is None:
             raise invalid("message_id is invalid")
         if message.deleted:
@@ -252,7 +252,7 @@ class Messenger:
             raise invalid("container_id_type must be chat or thread")
         self.open_chat(container_id)
         found = [world.messages[one] for one in world.by_chat.get(container_id, [])]
-        return [one for one in found if not one.thread_id or not one.parent_id]
+        return [one for one in found if not (one.visible_to or (one.thread_id and one.parent_id))]
 
 
 def compose(
@@ -264,6 +264,7 @@ def compose(
     parent: Message | None = None,
     in_thread: bool = False,
     uuid: str = "",
+    visible_to: str = "",
 ) -> Message:
     """Store a message of `body` (msg_type, content), placed under `parent`.
 
@@ -293,6 +294,7 @@ def compose(
         mentions=body[1].mentions,
         uuid=uuid,
         card_id=body[1].card_id,
+        visible_to=visible_to,
         position=len(world.messages) + 1,
     )
     world.put(message)

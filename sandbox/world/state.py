@@ -117,6 +117,11 @@ class World:
         self.put(changed)
         return changed
 
+    def shared(self, message_id: str) -> Message | None:
+        """The message, unless one person alone sees it: the message API knows no such cards."""
+        message = self.messages.get(message_id)
+        return None if message is None or message.visible_to else message
+
     def p2p_chat(self, open_id: str) -> Chat:
         """The chat of that person with the bot; made on first use."""
         for chat in self.chats.values():

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from sandbox.cards.card_check import notified_by
-from sandbox.world.entities import BOT, Card, Chat, Message, Person
+from sandbox.world.entities import BOT, GROUP, P2P, Card, Chat, Message, Person
 from sandbox.world.state import World, stable_id
 
 RECALLED = "This message was recalled"
@@ -55,7 +55,7 @@ def event_message(world: World, message: Message) -> dict[str, Any]:
         "create_time": str(message.create_ms),
         "update_time": str(message.update_ms),
         "chat_id": message.chat_id,
-        "chat_type": chat.mode,
+        "chat_type": P2P if chat.mode == P2P else GROUP,
         "message_type": message.msg_type,
         "content": message.content,
     }
@@ -129,6 +129,7 @@ def message_view(world: World, message: Message) -> dict[str, Any]:
         "deleted": message.deleted,
         "updated": message.updated,
         "uuid": message.uuid,
+        "visible_to": message.visible_to,
         "create_ms": message.create_ms,
         "update_ms": message.update_ms,
         "position": message.position,

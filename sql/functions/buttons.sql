@@ -52,7 +52,8 @@ create or replace trigger agent_messages_place_buttons
 -- Presses a button for the click p_event_id, or only looks what pressing it would give. Returns the
 -- verdict and, when it is accepted, what the button does. A click that is delivered again is the same
 -- press; of all others in the group the first won. A card that is sent but not yet marked as sent has
--- no message_id to compare.
+-- no message_id to compare. A button of the operator's own place is pressed wherever its card is shown;
+-- to others it is unknown.
 create or replace function public.press_button(
   p_button_id text, p_chat_id text, p_message_id text, p_operator_id text, p_tenant_key text,
   p_event_id text, p_only_look boolean
@@ -68,7 +69,8 @@ begin
       using errcode = 'PT428';
   end if;
   select * into v_button from public.agent_buttons b
-  where b.id = p_button_id and b.chat_id = p_chat_id and b.tenant_key = p_tenant_key
+  where b.id = p_button_id and b.chat_id in (p_chat_id, p_operator_id)
+    and b.tenant_key = p_tenant_key
     and coalesce(b.message_id, p_message_id) = p_message_id;
   if v_button.id is null then
     return jsonb_build_object('verdict', 'unknown');
@@ -77,7 +79,10 @@ begin
   end if;
 
   select * into v_press from public.agent_presses p where p.group_id = v_button.group_id;
-  if v_press.group_id is null and v_button.expires_at < now() then
+  if (v_press.group_id is null and v_button.expires_at < now())
+     -- one of before that asks something else than it shows
+     or (v_button.kind = 'follow_up' and (v_button.payload ->> 'text') is distinct from v_button.label)
+  then
     return jsonb_build_object('verdict', 'expired');
   elsif v_press.group_id is null and not p_only_look then
     insert into public.agent_presses

@@ -48,14 +48,16 @@ as $$
 $$;
 
 -- Chats that the memory knows and this table does not, from before there was one, become known
--- without a type. Returns how many.
+-- without a type. A person's own place (0190_private.sql) is none of Feishu's. Returns how many.
 create or replace function public.find_chats() returns integer
 language sql volatile security invoker set search_path = ''
 as $$
   with used as (
     select c.tenant_key, c.chat_id, c.updated_at as at from public.agent_chats c
+    where c.chat_id <> c.user_id
     union all
     select n.tenant_key, n.chat_id, n.created_at from public.agent_notes n
+    where n.chat_id <> n.user_id
   ),
   stored as (
     insert into public.chats (tenant_key, chat_id, active_at)

@@ -23,12 +23,13 @@ def button_on(world: World, question: str, text: str, *, kind: str = "follow_up"
         " user_id, actor_id, tenant_key, chat_id, chat_type, kind, label, payload, message_id,"
         " expires_at)"
         " select %s, %s, t.id, m.chunk, 1, t.conversation_id, t.user_id, t.actor_id, t.tenant_key,"
-        " t.chat_id, 'group', %s, 'a button', %s::jsonb, m.message_id, now() + interval '1 day'"
+        " t.chat_id, 'group', %s, %s, %s::jsonb, m.message_id, now() + interval '1 day'"
         " from agent_turns t join agent_messages m on m.turn_id = t.id and m.role = 'assistant'"
         " where t.id = %s returning 1",
         button,
         secrets.token_urlsafe(16),
         kind,
+        text,
         json.dumps({"text": text}),
         question,
     )

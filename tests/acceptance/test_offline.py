@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.acceptance.conftest import World
+from tests.acceptance.conftest import World, markdown
+from tests.acceptance.test_private_answers import (
+    answered,
+    button_of,
+    offered,
+    press,
+    shown_to,
+    tell,
+)
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +128,18 @@ def test_a_name_is_remembered(
 def test_it_says_what_it_can_do(world: World, question: str, says: str) -> None:
     _, shown = world.ask("Alice", question)
     assert says in shown
+
+
+def test_what_was_told_elsewhere_is_offered_shown_and_shared(world: World) -> None:
+    tell(world, "Alice", "记住，柏林办公室的无线密码是hunter2")
+    question, _ = world.ask("Alice", "柏林办公室的无线密码是什么？")
+    offer = offered(world, "Alice", question)
+    assert button_of(offer)["text"]["content"] == "给我看看"
+    press(world, "Alice", offer)
+    answered(world, offer)
+    (card,) = shown_to(world, "Alice")
+    assert "hunter2" in markdown(card)
+
+    press(world, "Alice", card)
+    (sent,) = world.answers(answered(world, card))
+    assert markdown(sent) == markdown(card)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.acceptance.conftest import World
+from tests.acceptance.conftest import World, markdown
+from tests.acceptance.test_private_answers import ASKED, answered, press, shown_to, tell
 from tests.support.lite import SupabaseLite
+from tests.support.processes import eventually
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +39,21 @@ def test_the_follow_up_knows_what_was_said(world: World) -> None:
     world.ask("Alice", "what was it?", root_id=first)
     (request,) = world.model.requests()
     assert "remember the oat milk" in str(request["body"])
+
+
+def test_what_was_told_elsewhere_is_offered_shown_and_shared(world: World) -> None:
+    tell(world, "Alice")
+    question, _ = world.ask("Alice", ASKED)
+    (offer,) = eventually(lambda: shown_to(world, "Alice"), what="an offer")
+    world.model.forget()
+
+    # the first click finds a web process that has not reached Supabase yet
+    eventually(lambda: "On it" in press(world, "Alice", offer)["toast"]["content"], what="a press")
+    shown = answered(world, offer)
+    assert "hunter2" in str(world.model.requests()[-1]["body"])
+    (card,) = shown_to(world, "Alice")
+    (row,) = world.stored(shown)
+    assert row["conversation_id"] == f"feishu:{world.people['Alice']}:{question}"
+    press(world, "Alice", card)
+    (sent,) = world.answers(answered(world, card))
+    assert markdown(sent) == markdown(card)

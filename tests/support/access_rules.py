@@ -128,6 +128,10 @@ def _member_themselves(a: Actor, r: Row) -> bool:
     return speaks_for_self(a) and authored(a, r)
 
 
+def _alone(a: Actor, r: Row) -> bool:
+    return a.claim("chat_type") == "p2p"
+
+
 def _same_chat(a: Actor, r: Row) -> bool:
     """Ids only, and Feishu's chat ids are unique across tenants."""
     return a.claim("chat_id") == r.chat
@@ -364,6 +368,15 @@ TABLES: Mapping[str, Table] = {
         changed=TAKEN,
         key="open_id",
         rows=tuple(Row(who, author=who) for who in (*MEMBERS, *ONCE_MEMBERS)),
+    ),
+    "p2p_chats": Table(
+        lambda r, k: {"tenant_key": TENANT, "open_id": r.author, "chat_id": r.chat},
+        Rules(_member_themselves, both(here, _member_themselves, _alone), nobody, nobody),
+        key="chat_id",
+        named=lambda r: r.chat,
+        rows=(OWN, PRIVATELY),
+        tried="chat_id",
+        changed=TAKEN,
     ),
 }  # fmt: skip
 

@@ -29,7 +29,8 @@ class ToolDeps:
 
     `calls`, `follow_ups`, `pending` and `consulted` are filled while the agents run. `prompt` is
     what a specialist is told besides its own instructions; it shares `spent` and `on_progress`.
-    `outside` are the tools of MCP servers as the turn found them. `words_of_model`: see `Prompt`.
+    `outside` are the tools of MCP servers as the turn found them. `words_of_model` and `reads_only`
+    are those of the `Prompt`.
     """
 
     context: AgentMemoryContext
@@ -39,6 +40,7 @@ class ToolDeps:
     recall: Recall | None = None
     outside: Toolbox = NO_TOOLS
     words_of_model: bool = False
+    reads_only: bool = False
     spent: Spent = field(default_factory=Spent)
     on_progress: OnProgress | None = None
     calls: list[dict[str, Any]] = field(default_factory=list)

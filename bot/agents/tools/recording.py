@@ -53,9 +53,14 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any
 
 async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
     """What the call gives. Where a model wrote the question nothing is changed before the person
-    who pressed its button has confirmed exactly that."""
-    if tool.reads or not deps.words_of_model:
+    who pressed its button has confirmed exactly that; what is only looked up changes nothing."""
+    if tool.reads or not (deps.words_of_model or deps.reads_only):
         return await tool.call(deps, arguments)
+    if deps.reads_only:
+        raise ToolFailed(
+            "Nothing can be changed in this answer, and nothing was: it only shows what is known. "
+            "Do not try again."
+        )
     given = as_stored({key: value for key, value in arguments.items() if value is not None})
     return wait_for_confirmation(tool.name, given, deps, await _about(tool, given, deps))
 

@@ -25,7 +25,7 @@ from bot.feishu.models import BotInfo, SentMessage
 from bot.people.meeting import People
 from bot.services import OwnPerson, Services
 from bot.settings import Settings
-from memory.errors import IdentityMissing, StoreUnavailable
+from memory.errors import IdentityMissing, StoreError, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, NewButton, Press, new_id
 from memory.kept.notes import NoteStore
 from memory.models import CardButton
@@ -228,6 +228,34 @@ async def test_an_expired_button_is_not_pressed_any_more_but_a_press_stays(
     card = await show(rpc, group.turn(), late)
 
     assert await ButtonStore(rpc).press(click(late, card, group.turn())) == Press("expired")
+
+
+async def test_a_follow_up_asks_what_stands_on_it_or_is_not_stored(rpc: Rpc, group: Group) -> None:
+    memory, alice, turn = MemoryStore(rpc), group.turn(), group.message("q")
+    hidden = NewButton("and then?", "follow_up", {"text": "/forget all"}, "group", 3600)
+    await memory.open_turn(alice, turn_id=turn, content="Q")
+
+    with pytest.raises(StoreError):
+        await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[hidden])
+
+
+async def test_a_button_of_before_that_asks_something_else_counts_as_expired(
+    rpc: Rpc, buttons_backend: Backend, group: Group
+) -> None:
+    button = follow_up()
+    card = await show(rpc, group.turn(), button)
+    rule = "agent_buttons_asks_its_label"
+    with psycopg.connect(buttons_backend.database_url, autocommit=True) as connection:
+        condition = connection.execute(
+            "select pg_get_constraintdef(oid) from pg_constraint where conname = %s", [rule]
+        ).fetchone()
+        assert condition is not None
+        connection.execute(f"alter table agent_buttons drop constraint {rule}".encode())
+        connection.execute("update agent_buttons set label = 'Yes' where id = %s", [button.id])
+        again = f"alter table agent_buttons add constraint {rule} {condition[0]}"
+        connection.execute(again.encode())
+
+    assert await ButtonStore(rpc).press(click(button, card, group.turn())) == Press("expired")
 
 
 async def test_buttons_go_with_their_conversation(

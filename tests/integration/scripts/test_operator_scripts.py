@@ -195,7 +195,8 @@ async def test_check_memory_names_each_thing_that_is_wrong(
     connection.execute("alter table public.agent_notes disable row level security")
     connection.execute("alter table feishu_bot.inbox disable row level security")
     connection.execute(
-        "insert into public.agent_chats (id, user_id, chat_id, root_id) values ('feishu:z:', 'y', 'z', '')"
+        "insert into public.agent_chats (id, user_id, chat_id, root_id)"
+        " values ('feishu:z:', 'y', 'z', '')"
     )
 
     done = _run(environment, "check_memory", "--json", "--no-probe")

@@ -25,7 +25,8 @@ async def test_the_panel_shows_what_is_kept_of_a_chat_newest_first(
     await NoteStore(rpc).create(alice, title="Shopping", tags=["food", "tea"])
 
     shown = {
-        part["title"]: part["rows"] for part in inspect(database_url, alice.chat_id)["sections"]
+        part["title"]["en"]: part["rows"]
+        for part in inspect(database_url, alice.chat_id)["sections"]
     }
 
     assert shown == {

@@ -438,3 +438,93 @@ def test_a_resource_belongs_to_its_message(tenant):
 
 def test_an_unknown_path_is_not_found(tenant):
     assert tenant.call("GET", "/im/v1/nope").status_code == 404
+
+
+def show_to(tenant, who, chat=None, **changed):
+    """Shows a card to one person of the group."""
+    card = {"schema": "2.0", "body": {"elements": [{"tag": "markdown", "content": "psst"}]}}
+    body = {
+        "chat_id": chat or tenant.group,
+        "open_id": tenant.people[who],
+        "msg_type": "interactive",
+        "card": card,
+        **changed,
+    }
+    return tenant.call("POST", "/ephemeral/v1/send", body)
+
+
+def test_a_card_for_one_person_is_unknown_to_the_message_api_and_to_others(tenant):
+    sent = show_to(tenant, "Alice")
+    assert sent.json["code"] == 0
+    assert list(sent.json["data"]) == ["message_id"]
+    card = sent.json["data"]["message_id"]
+    view = tenant.http.get(f"/sandbox/api/messages/{card}").json
+    assert view["visible_to"] == tenant.people["Alice"]
+
+    assert code(tenant.call("GET", f"/im/v1/messages/{card}")) == (400, 230001)
+    assert code(tenant.call("DELETE", f"/im/v1/messages/{card}")) == (400, 230001)
+    where = {"container_id_type": "chat", "container_id": tenant.group}
+    listed = tenant.call("GET", "/im/v1/messages", **where)
+    assert card not in {one["message_id"] for one in listed.json["data"]["items"]}
+
+
+def test_a_card_for_one_person_is_taken_away_once(tenant):
+    card = show_to(tenant, "Alice").json["data"]["message_id"]
+    shared = tenant.say("hello")
+
+    assert code(tenant.call("POST", "/ephemeral/v1/delete", {"message_id": shared}))[1] == 230001
+    assert code(tenant.call("POST", "/ephemeral/v1/delete", {"message_id": card})) == (200, 0)
+    assert code(tenant.call("POST", "/ephemeral/v1/delete", {"message_id": card}))[1] == 18051
+
+
+@pytest.mark.parametrize(
+    ("changed", "refusal"),
+    [
+        ({"msg_type": "text"}, 230001),
+        ({"card": "{}"}, 230001),
+        ({"card": {"schema": "2.0", "nonsense": 1}}, 230099),
+        ({"open_id": "ou_stranger"}, 230001),
+        ({"open_id": ""}, 230001),
+        ({"chat_id": "oc_nowhere"}, 230001),
+    ],
+    ids=str,
+)
+def test_what_feishu_refuses_to_show_to_one_person(tenant, changed, refusal):
+    assert code(show_to(tenant, "Alice", **changed)) == (400, refusal)
+
+
+def test_a_card_for_one_person_is_for_ordinary_groups_only(tenant):
+    people = list(tenant.people.values())
+    made = {"name": "Topics", "members": people, "topics": True}
+    topics = tenant.http.post("/sandbox/api/chats", json=made).json["chat_id"]
+    without = {"name": "Without", "members": people, "with_bot": False}
+    elsewhere = tenant.http.post("/sandbox/api/chats", json=without).json["chat_id"]
+    alone = [
+        chat["chat_id"]
+        for chat in tenant.http.get("/sandbox/api/state").json["chats"]
+        if chat["mode"] == "p2p" and tenant.people["Alice"] in chat["members"]
+    ]
+
+    assert code(show_to(tenant, "Alice", chat=topics))[1] == 18053
+    assert code(show_to(tenant, "Alice", chat=alone[0]))[1] == 18053
+    assert code(show_to(tenant, "Alice", chat=elsewhere))[1] == 230002
+    assert code(show_to(tenant, "Alice"))[1] == 0
+
+
+def test_only_that_person_presses_the_button_of_a_card_for_one_person(tenant):
+    button = {"tag": "button", "text": {"tag": "plain_text", "content": "Show me"}}
+    behaviour = {"type": "callback", "value": {"b": "x"}}
+    body = {"elements": [{**button, "behaviors": [behaviour]}]}
+    shown = show_to(tenant, "Alice", card={"schema": "2.0", "body": body})
+    card = shown.json["data"]["message_id"]
+
+    def press(who):
+        pressed = {"as": tenant.people[who], "message_id": card, "index": 0}
+        return tenant.http.post("/sandbox/api/click", json=pressed)
+
+    assert press("Bob").status_code == 400
+    assert tenant.pushed("card.action.trigger") == []
+    assert press("Alice").status_code == 200
+    (event,) = tenant.pushed("card.action.trigger")
+    context = {"open_message_id": card, "open_chat_id": tenant.group}
+    assert event["event"]["context"] == context

@@ -178,3 +178,27 @@ def test_the_page_says_once_that_no_language_model_answers(browser, offline, loc
     opened.close()
     server.shutdown()
     server.server_close()
+
+
+def test_a_card_for_one_person_is_shown_while_one_speaks_as_them_until_it_is_taken_away(
+    page, tenant
+):
+    card = {"schema": "2.0", "body": {"elements": [{"tag": "markdown", "content": "psst"}]}}
+    shown = {"chat_id": tenant.group, "open_id": tenant.people["Alice"]}
+    page.select_option("#speaker", label="Bob")
+    sent = tenant.call(
+        "POST", "/ephemeral/v1/send", {**shown, "msg_type": "interactive", "card": card}
+    )
+    tenant.say("hello", speaker="Bob")
+    page.wait_for_selector(".bubble")
+    assert "psst" not in page.inner_text("body")
+
+    page.select_option("#speaker", label="Alice")
+    page.wait_for_selector(".card")
+    assert page.inner_text(".only-you") == "Only visible to you"
+    message_id = sent.json["data"]["message_id"]
+    assert page.query_selector(f"[data-id={message_id}] .toolbar") is None
+
+    tenant.call("POST", "/ephemeral/v1/delete", {"message_id": message_id})
+    page.wait_for_selector(".card", state="detached")
+    assert "psst" not in page.inner_text("body")

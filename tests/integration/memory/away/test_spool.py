@@ -359,7 +359,7 @@ async def test_the_words_of_someone_else_are_written_under_their_own_identity(
     rows = await memory.list_messages(context.conversation_id)
     assert [(row["user_id"], row["actor_id"]) for row in rows] == [
         (group.person("john"), group.person("alice")),
-        (group.person("john"), None),
+        (group.person("john"), group.person("alice")),
     ]
 
 

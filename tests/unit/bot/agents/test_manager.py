@@ -371,6 +371,21 @@ async def test_words_of_a_model_change_nothing_before_a_confirmation(
         assert '"note": "Pasta"' in action.shown
 
 
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: str(change[0]))
+@pytest.mark.parametrize("by_specialist", [False, True])
+async def test_where_it_is_only_looked_up_nothing_changes_and_nothing_waits(
+    change: tuple[str, dict[str, Any]], by_specialist: bool
+) -> None:
+    rpc = ScriptedRpc(get_note=NOTE)
+    helper = Specialist("helper", "Helps.", "Help.", tools=(change[0],))
+    steps = [[ASK], [change], "No."] if by_specialist else [[change], "No."]
+    answer = await _ask(Scripted(*steps), rpc, _prompt(reads_only=True), specialists=[helper])
+
+    assert rpc.calls == []
+    assert answer.pending_actions == ()
+    assert answer.tool_calls[-1]["result"].startswith("Nothing can be changed")
+
+
 async def test_words_of_a_model_read_at_once() -> None:
     rpc = ScriptedRpc(list_notes=[NOTE])
     script = Scripted([("list_notes", {}), ("suggest_follow_ups", {"questions": ["And?"]})], "One.")

@@ -206,7 +206,7 @@ def test_what_is_unknown_is_looked_up_and_else_admitted() -> None:
     question = "when is our launch?"
     nothing = Returned("recall", "Nothing matches. Do not guess.")
 
-    assert _step(question) == Call("recall", {"query": question, "scope": "chat"})
+    assert _step(question) == Call("recall", {"query": question, "scope": "everywhere"})
     assert "not been told" in str(_step(question, returned=(nothing,)))
     assert "not been told" in str(next_step(Situation(question)))
 

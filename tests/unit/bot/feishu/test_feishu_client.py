@@ -23,6 +23,7 @@ from tests.support.feishu_api import Asked, FeishuApi, feishu_api
 DATA = Path(__file__).parents[3] / "data" / "feishu"
 TOKEN = "/open-apis/auth/v3/tenant_access_token/internal"
 MESSAGES = "/open-apis/im/v1/messages"
+EPHEMERAL = "/open-apis/ephemeral/v1/"
 CARDS = "/open-apis/cardkit/v1/cards"
 NAMES = "/open-apis/contact/v3/users/basic_batch"
 REPLY = f"{MESSAGES}/om_1/reply"
@@ -150,6 +151,29 @@ def test_a_message_is_sent_to_a_chat(feishu):
     )
     assert sent.message_id == "om_dc13264520392913993dd051dba21dcf"
     assert feishu.sent()[0].target.endswith("?receive_id_type=chat_id")
+
+
+def test_a_card_for_one_person_is_sent_as_an_object_and_once(feishu):
+    feishu.answers("POST", EPHEMERAL + "send", {"code": 0, "data": {"message_id": "om_9"}})
+    card = answer_card(TEXT)
+    sent = feishu.run(lambda client: client.send_ephemeral("oc_1", "ou_1", card))
+    assert sent == "om_9"
+    (request,) = feishu.sent(EPHEMERAL)
+    where = {"chat_id": "oc_1", "open_id": "ou_1"}
+    assert request.json == {**where, "msg_type": "interactive", "card": card}
+
+
+def test_a_card_for_one_person_is_not_repeated_when_the_outcome_is_unknown(feishu):
+    feishu.answers("POST", EPHEMERAL + "send", b"bad gateway", status=502)
+    with pytest.raises(Unreachable):
+        feishu.run(lambda client: client.send_ephemeral("oc_1", "ou_1", {}))
+    assert len(feishu.sent(EPHEMERAL)) == 1
+
+
+def test_taking_away_a_card_that_is_gone_is_fine(feishu):
+    feishu.answers("POST", EPHEMERAL + "delete", {"code": 18051, "msg": "deleted"}, status=400)
+    feishu.run(lambda client: client.delete_ephemeral("om_9"))
+    assert feishu.sent(EPHEMERAL)[0].json == {"message_id": "om_9"}
 
 
 def test_the_bot_knows_itself(feishu):

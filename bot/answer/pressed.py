@@ -1,0 +1,94 @@
+"""A pressed button as a message to the bot, by whoever pressed it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import structlog
+
+from bot.feishu.content import Mention
+from bot.feishu.errors import FeishuFailure
+from bot.feishu.events import CardAction, MessageEvent
+from bot.mentions import Person
+from bot.services import Services
+from memory.kept.buttons import Click, Press
+from memory.scope import MAIN_ROOT
+
+log = structlog.get_logger()
+
+_LOOK_UP_S = 2.0
+
+
+def turn_id(button_id: str) -> str:
+    """The id of the turn a button leads to: however often it is pressed, there is one."""
+    return f"click:{button_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a click is said: a conversation (`root` "" is the main one), and the message that the
+    answer hangs under, "" in a person's own place."""
+
+    chat_id: str
+    chat_type: str
+    root: str
+    message_id: str = ""
+
+
+def under_card(services: Services, click: Click, press: Press) -> Place:
+    """Under the card that was clicked."""
+    root = "" if press.root_id == MAIN_ROOT else press.root_id
+    if not root and press.chat_type == "group" and services.settings.reply_in_thread:
+        root = click.message_id  # threads were switched on after the card was sent
+    return Place(click.chat_id, press.chat_type, root, click.message_id)
+
+
+def asked_there(press: Press) -> Place:
+    """In the group, under the question that was answered privately."""
+    where = press.payload
+    root = "" if where["root_id"] == MAIN_ROOT else where["root_id"]
+    return Place(where["chat_id"], "group", root, where["turn_id"])
+
+
+async def as_message(
+    services: Services, action: CardAction, click: Click, place: Place, text: str
+) -> MessageEvent:
+    """The click as a message to the bot by whoever clicked."""
+    bot = await services.own_person.look_up()
+    in_thread = bool(place.root and place.message_id)
+    return MessageEvent(
+        event_id=click.event_id,
+        message_id=turn_id(click.button_id),
+        root_id=place.root,
+        parent_id="",
+        thread_id=await _thread_of(services, place.message_id) if in_thread else "",
+        chat_id=place.chat_id,
+        chat_type=place.chat_type,
+        message_type="text",
+        sender_open_id=click.operator_id,
+        sender_type="user",
+        tenant_key=click.tenant_key,
+        create_time_ms=action.create_time_ms,
+        mentions=(_mention(bot, click.tenant_key),),
+        mentions_all=False,
+        text=text,
+        template=text,
+        attachments=(),
+    )
+
+
+def _mention(bot: Person, tenant_key: str) -> Mention:
+    """The click is meant for the bot; no key, for it stands nowhere in the text."""
+    return Mention(key="", open_id=bot.open_id, name=bot.name, is_bot=True, tenant_key=tenant_key)
+
+
+async def _thread_of(services: Services, message_id: str) -> str:
+    """Feishu's id of the thread a message stands in; "" where Feishu does not say."""
+    try:
+        async with asyncio.timeout(_LOOK_UP_S):
+            found = await services.feishu.get_message(message_id)
+    except (TimeoutError, FeishuFailure) as exc:
+        log.info("click.thread_unknown", error=type(exc).__name__)
+        return ""
+    return found[0].thread_id if found else ""

@@ -1,0 +1,167 @@
+"""After an answer in a group: did the person who asked tell the bot elsewhere what may help?
+
+The group's answer knows nothing of it, and does not wait: a job of its own looks, under a token of
+that person, and learns yes or no and no words. If yes, they alone are offered to see it. The job is
+queued in the transaction that ends the turn. An offer is stored before it is shown and is shown at
+most once: Feishu would show a repeated one twice, and nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import structlog
+
+from bot.answer.question import Turn
+from bot.feishu.errors import FeishuFailure
+from bot.languages import Language, language_of
+from bot.private import texts
+from bot.queue.inbox import QueueUnavailable
+from bot.queue.jobs import Later
+from bot.queue.table import private_look_up
+from bot.reply.buttons import FOLLOW_UP_LIVES_S, card_buttons
+from bot.reply.delivery import Aside, Undeliverable, deliver
+from bot.services import Services
+from bot.slash import parse
+from bot.telemetry import metrics
+from bot.upkeep.tending import TRIES
+from memory.errors import StoreUnavailable
+from memory.kept.buttons import NewButton
+from memory.kept.private import PrivateStore
+from memory.models import CardButton, OpenTurn
+from memory.rpc import Statement
+from memory.scope import AgentMemoryContext, memory_context, private_context
+
+log = structlog.get_logger()
+
+# “Remember that …” asks for nothing that could be shown.
+_KEEPS = re.compile(
+    r"^\W*(?:please\s+)?(?:remember|note|keep in mind|forget)\b"
+    r"|^\W*(?:请|帮我)?(?:记[住着下一]|忘[记掉])",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(r"[?？吗呢]\W*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of `actor_id` that was answered in a group: the arguments of the job."""
+
+    turn_id: str
+    conversation_id: str
+    user_id: str
+    actor_id: str
+    tenant_key: str
+
+    @classmethod
+    def of_job(cls, args: Mapping[str, Any]) -> Asked:
+        """From a job's arguments, among which the queue keeps notes of its own."""
+        return cls(**{field.name: args[field.name] for field in fields(cls)})
+
+    @property
+    def group(self) -> AgentMemoryContext:
+        """The turn's own context."""
+        _, chat_id, root = self.conversation_id.split(":", 2)
+        return memory_context(
+            chat_id=chat_id,
+            root=root,
+            subject=self.user_id,
+            actor=self.actor_id,
+            tenant_key=self.tenant_key,
+            chat_type="group",
+        )
+
+    @property
+    def place(self) -> AgentMemoryContext:
+        """Where only the person reads."""
+        return private_context(self.actor_id, self.turn_id, self.tenant_key)
+
+
+def look_up_after(services: Services, turn: Turn, opened: OpenTurn) -> Statement | None:
+    """What queues the look-up after a turn; None where there is nothing to look for."""
+    if not services.settings.private_answers or not turn.in_group or opened.degraded:
+        return None
+    by_person = turn.event.sender_type == "user" and not turn.by_click
+    if not by_person or not is_asked(turn.question):
+        return None
+    context = turn.context
+    asked = Asked(
+        turn_id=turn.id,
+        conversation_id=context.conversation_id,
+        user_id=context.user_id,
+        actor_id=context.actor_id,
+        tenant_key=context.tenant_key,
+    )
+    return private_look_up(turn.id, asdict(asked))
+
+
+def is_asked(question: str) -> bool:
+    """Whether a message asks for something: no command, and nothing to be kept."""
+    if not question.strip() or parse(question):
+        return False
+    return bool(_ASKS.search(question)) or not _KEEPS.search(question)
+
+
+async def queue_look_up(services: Services, look_up: Statement | None) -> None:
+    """Queues it by itself, where the memory's transactions cannot. May be repeated."""
+    if look_up is None or services.store.joins or services.run_on_queue is None:
+        return
+    try:
+        await services.run_on_queue(look_up)
+    except QueueUnavailable as exc:
+        log.warning("private.not_queued", error=str(exc))
+
+
+async def handle_look_up(services: Services, asked: Asked, attempt: int) -> None:
+    """One job. Raises what is worth another attempt; an offer that comes late is not."""
+    structlog.contextvars.bind_contextvars(conversation_id=asked.conversation_id)
+    try:
+        outcome = await look_up(services, asked)
+    except StoreUnavailable as exc:
+        if attempt < TRIES:
+            raise Later(type(exc).__name__) from exc
+        outcome = "given_up"
+    metrics.PRIVATE.labels(outcome=outcome).inc()
+    log.info("private.looked_up", turn_id=asked.turn_id, outcome=outcome)
+
+
+async def look_up(services: Services, asked: Asked) -> str:
+    """Looks, and offers what there is, once. Returns what came of it, for metrics."""
+    said = await services.store.said(asked.group, asked.turn_id)
+    if said is None or said.role != "user":
+        return "gone"
+    private = PrivateStore(services.rpc)
+    chat_id = asked.group.chat_id
+    if not await private.fits(asked.place, said.content, asked_in=chat_id):
+        return "nothing"
+    language = language_of([said.content])
+    button = _show(asked, language)
+    if not await private.offer(asked.place, asked.turn_id, button):
+        return "again"
+    return await _offer(services, asked, texts.offer(said.content, language), button)
+
+
+def _show(asked: Asked, language: Language) -> NewButton:
+    context = asked.group
+    where = {"chat_id": context.chat_id, "root_id": context.root_id, "turn_id": asked.turn_id}
+    return NewButton(texts.SHOW[language], "show", where, "p2p", FOLLOW_UP_LIVES_S)
+
+
+async def _offer(services: Services, asked: Asked, text: str, button: NewButton) -> str:
+    try:
+        await deliver(
+            services.feishu,
+            Aside(asked.actor_id, asked.group.chat_id),
+            turn_id=f"offer:{asked.turn_id}",
+            chunk=0,
+            content=text,
+            names={},
+            buttons=card_buttons([CardButton(button.id, button.label)]),
+        )
+    except (Undeliverable, FeishuFailure) as exc:
+        log.info("private.not_offered", turn_id=asked.turn_id, error=type(exc).__name__)
+        return "refused"
+    return "offered"

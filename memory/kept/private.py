@@ -1,0 +1,56 @@
+"""Private knowledge in public places: is there any, was it offered, and what was then shown?
+
+All calls are made with the context of a person's own place (`memory.scope.private_context`), are
+one round trip and raise `StoreError`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from memory.kept.buttons import NewButton
+from memory.rpc import Rpc, call_as
+from memory.scope import AgentMemoryContext
+
+
+class PrivateStore:
+    """Private look-ups over the memory's transports."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+
+    async def fits(self, context: AgentMemoryContext, question: str, *, asked_in: str) -> bool:
+        """Whether the person told the bot anything that may help with `question` where the chat
+        `asked_in` cannot read it."""
+        found: bool = await call_as(
+            self._rpc,
+            "private_fits",
+            context,
+            p_tenant_key=context.tenant_key,
+            p_query=question,
+            p_but_chat_id=asked_in,
+        )
+        return found
+
+    async def offer(self, context: AgentMemoryContext, turn_id: str, button: NewButton) -> bool:
+        """Stores the button that offers to show it. False: that was done before for this turn."""
+        first: bool = await call_as(
+            self._rpc,
+            "offer_private",
+            context,
+            p_tenant_key=context.tenant_key,
+            p_turn_id=turn_id,
+            p_button=json.dumps(button.row(), ensure_ascii=False),
+        )
+        return first
+
+    async def shown(self, context: AgentMemoryContext, turn_id: str) -> tuple[str, ...]:
+        """The cards of the private answer `turn_id`; none where it is gone."""
+        cards: list[str] = await call_as(
+            self._rpc,
+            "private_reply",
+            context,
+            p_tenant_key=context.tenant_key,
+            p_turn_id=turn_id,
+        )
+        return tuple(cards)

@@ -1,0 +1,150 @@
+-- Purpose: private knowledge in public places: whether there is any, and the offer to show it.
+--
+-- These run under the token of a person's own place (0190_private.sql), after the group was answered.
+
+-- Whether a text has so much of what is asked that it may help: half of the terms, and two of them where
+-- there are as many; of a short text (a title) half of its own. p_terms as recall_terms makes them.
+create or replace function bot_private.may_help(p_asked text[], p_terms tsvector) returns boolean
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  -- setweight marks the question's lexemes, ts_filter drops the others
+  select hits > 0 and hits >= least(2, asked, terms) and 2 * hits >= least(asked, terms)
+  from (select cardinality(p_asked) as asked, length(p_terms) as terms,
+               length(ts_filter(setweight(p_terms, 'A', p_asked), '{a}')) as hits) n
+$$;
+
+-- What a question is about: its terms as recall cuts them, without the words of asking.
+create or replace function bot_private.asked_terms(p_query text) returns text[]
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select coalesce(array_agg(distinct t), '{}')
+  from unnest(bot_private.recall_tokens(left(p_query, 500))) t
+  where t <> all (bot_private.recall_tokens(
+    'i me my mine we us our you your he him his she her they them their can could would should will
+     may might must please tell say said told know remember remind again give show find need want
+     about there here any some so if or not no yes just also more much many now then today one ones
+     hi hello hey thanks thank ok anybody anyone somebody someone
+     请问 请告 告诉 知道 记得 可以 帮忙 一下 谢谢 现在 今天 是谁 谁知 如何'))
+$$;
+
+-- Whether the person told the bot anything that may help with p_query where the group p_but_chat_id
+-- cannot read it: in p2p, or in other groups. Nothing of it is returned. What they were shown of it
+-- before is no knowledge of its own.
+create or replace function public.private_fits(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
+  p_query text, p_but_chat_id text
+) returns boolean
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_asked constant text[] := bot_private.asked_terms(p_query);
+  v_any constant tsquery := (select string_agg(quote_literal(t), ' | ') from unnest(v_asked) t);
+  v_chats constant text[] := array(
+    select c from jsonb_object_keys(public.readable_chats()) c
+    where c not in (p_but_chat_id, p_actor_id));
+begin
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  return cardinality(v_asked) > 0 and cardinality(v_chats) > 0 and (
+    exists (
+      select from public.agent_turn_terms t
+      where t.chat_id = any (v_chats) and t.tenant_key = p_tenant_key and t.actor_id = p_actor_id
+        and t.terms @@ v_any  -- of most turns nothing, which is quick to see
+        and bot_private.may_help(v_asked, t.terms))
+    or exists (
+      select from public.agent_working_memory w, jsonb_each_text(w.content) e
+      where w.chat_id = any (v_chats) and w.tenant_key = p_tenant_key and w.scope = 'user'
+        and w.user_id = p_actor_id and w.actor_id = p_actor_id
+        and bot_private.may_help(v_asked, bot_private.recall_terms(
+              bot_private.recall_tokens(concat_ws(' ', e.key, e.value)))))
+    or exists (
+      select from public.agent_notes n
+      where n.chat_id = any (v_chats) and n.tenant_key = p_tenant_key and n.user_id = p_actor_id
+        and n.shared_chat_id is distinct from p_but_chat_id
+        and bot_private.may_help(v_asked, bot_private.recall_terms(
+              bot_private.recall_tokens(n.title || ' ' || array_to_string(n.tags, ' '))))));
+end
+$$;
+
+-- Stores the button that offers a private answer to the question p_turn_id, once: as a turn of its own in
+-- the person's place, so that it goes with that. Returns whether this was the first time. p_button: JSON
+-- as of record_reply_with_buttons.
+create or replace function public.offer_private(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
+  p_turn_id text, p_button text
+) returns boolean
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  b constant jsonb := p_button;
+begin
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  insert into public.agent_chats (id, user_id, tenant_key, chat_id, chat_type, root_id)
+  values (p_conversation_id, p_actor_id, p_tenant_key, p_actor_id, 'p2p',
+          split_part(p_conversation_id, ':', 3))
+  on conflict (tenant_key, id, user_id) do nothing;
+  insert into public.agent_turns  -- which answers nothing
+    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state)
+  values ('offer:' || p_turn_id, p_conversation_id, p_actor_id, p_actor_id, p_tenant_key, p_actor_id,
+          'cancelled')
+  on conflict (id) do nothing;
+  if not found then
+    return false;
+  end if;
+  insert into public.agent_buttons
+    (id, group_id, turn_id, chunk, ordinal, conversation_id, user_id, actor_id, tenant_key, chat_id,
+     chat_type, kind, label, payload, expires_at)
+  values (b ->> 'id', b ->> 'group_id', 'offer:' || p_turn_id, 0, 1, p_conversation_id, p_actor_id,
+          p_actor_id, p_tenant_key, p_actor_id, b ->> 'chat_type', 'show', b ->> 'label',
+          b -> 'payload', now() + make_interval(secs => (b ->> 'lives_s')::integer));
+  return true;
+end
+$$;
+
+-- The cards of a private answer as they were shown, for whom they were shown to.
+create or replace function public.private_reply(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_turn_id text
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  return (
+    select coalesce(jsonb_agg(m.content order by m.chunk), '[]')
+    from public.agent_messages m
+    where m.turn_id = p_turn_id and m.conversation_id = p_conversation_id
+      and m.user_id = p_user_id and m.tenant_key = p_tenant_key
+      and m.role = 'assistant' and m.status <> 'failed');
+end
+$$;
+
+-- A person's chats with the bot alone are known by the turns that were begun there.
+create or replace function public.keep_p2p_chat() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  insert into public.p2p_chats (tenant_key, open_id, chat_id)
+  values (new.tenant_key, new.user_id, new.chat_id)
+  on conflict do nothing;
+  return null;
+end
+$$;
+create or replace trigger agent_chats_keep_p2p_insert after insert on public.agent_chats
+  for each row when (new.chat_type = 'p2p') execute function public.keep_p2p_chat();
+create or replace trigger agent_chats_keep_p2p_update after update of chat_type on public.agent_chats
+  for each row when (new.chat_type = 'p2p' and old.chat_type is distinct from new.chat_type)
+  execute function public.keep_p2p_chat();
+
+-- What was shown privately goes with the question it was asked with.
+create or replace function public.drop_private_answers() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  delete from public.agent_chats
+  where id = 'feishu:' || old.actor_id || ':' || old.turn_id
+    and chat_id = old.actor_id and user_id = old.actor_id and tenant_key = old.tenant_key;
+  return null;
+end
+$$;
+create or replace trigger agent_messages_drop_private after delete on public.agent_messages
+  for each row when (old.role = 'user' and old.chunk = 0 and old.chat_id <> old.actor_id)
+  execute function public.drop_private_answers();

@@ -1,0 +1,255 @@
+"""Private knowledge in a group, through the real processes: offered to who asked, shown on their
+press, published on another, and never part of the group's answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from bot.answer.pressed import turn_id
+from tests.acceptance.conftest import World, markdown, prompt_of
+from tests.support.processes import eventually
+
+TOLD = "The wifi password of the Berlin office is hunter2"
+ASKED = "What is the wifi password of the Berlin office?"
+_NOW = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d .*$", re.MULTILINE)
+
+
+def tell(world: World, who: str, text: str = TOLD) -> str:
+    """Says something to the bot alone; returns that chat."""
+    chats = world.platform.state()["chats"]
+    person = world.people[who]
+    chat = next(c["chat_id"] for c in chats if c["mode"] == "p2p" and person in c["members"])
+    said = world.say(who, text, chat=chat)
+    world.settled(said)
+    return str(chat)
+
+
+def keep(world: World, who: str, chat: str) -> None:
+    """A lasting fact and a note of `who`, kept in that chat."""
+    (turn,) = world.rows(
+        "select distinct on (user_id) user_id, tenant_key, conversation_id from agent_turns"
+        " where chat_id = %s and user_id = %s",
+        chat,
+        world.people[who],
+    )
+    place = (turn["user_id"], turn["tenant_key"], chat, turn["conversation_id"])
+    world.rows(
+        "insert into agent_working_memory"
+        " (user_id, actor_id, tenant_key, chat_id, conversation_id, scope, content)"
+        " values (%s, %s, %s, %s, '', 'user', '{\"wifi\": \"hunter2\"}') returning 1",
+        place[0],
+        *place[:3],
+    )
+    world.rows(
+        "insert into agent_notes (id, user_id, tenant_key, chat_id, conversation_id, title, body)"
+        " values ('note_wifi', %s, %s, %s, %s, 'Berlin wifi', 'hunter2') returning 1",
+        *place,
+    )
+
+
+def shown_to(world: World, who: str, *, chat: str | None = None) -> list[dict[str, Any]]:
+    """The cards that only `who` sees in the chat, without those that were taken away."""
+    return [
+        message
+        for message in world.platform.messages(chat or world.group)
+        if message["visible_to"] == world.people[who] and not message["deleted"]
+    ]
+
+
+def looked_up(world: World, question: str) -> None:
+    """Waits until the look-up after a question is over."""
+
+    def over() -> bool:
+        jobs = world.rows(
+            "select from feishu_bot.procrastinate_jobs"
+            " where status in ('todo', 'doing') and args ->> 'turn_id' = %s",
+            question,
+        )
+        return not jobs
+
+    world.settled(question)
+    eventually(over, within_s=20, what="the look-up is over")
+
+
+def offered(world: World, who: str, question: str) -> dict[str, Any]:
+    looked_up(world, question)
+    (card,) = shown_to(world, who)
+    return card
+
+
+def press(world: World, who: str, card: dict[str, Any]) -> dict[str, Any]:
+    body = {"as": world.people[who], "message_id": card["message_id"], "index": 0}
+    return dict(world.platform.post("/click", **body))
+
+
+def button_of(card: dict[str, Any]) -> dict[str, Any]:
+    (button,) = [one for one in card["card"]["body"]["elements"] if one["tag"] == "button"]
+    return dict(button)
+
+
+def answered(world: World, card: dict[str, Any]) -> str:
+    """Waits for what the button of a card leads to; returns the id of that turn."""
+    asked = turn_id(button_of(card)["behaviors"][0]["value"]["b"])
+    world.settled(asked)
+    return asked
+
+
+def told(world: World) -> str:
+    """The whole request of the last question, without the time."""
+    return _NOW.sub("", json.dumps(world.model.requests()[-1]["body"], ensure_ascii=False))
+
+
+def test_the_groups_answer_is_the_same_with_and_without_private_knowledge(world: World) -> None:
+    first, _ = world.ask("陈晨", ASKED)
+    looked_up(world, first)
+    without = [_NOW.sub("", text) for _, text in prompt_of(world.model.requests()[-1])]
+    assert shown_to(world, "陈晨") == []
+
+    keep(world, "陈晨", tell(world, "陈晨"))
+    later = world.in_a_new_group()
+    world.model.forget()
+    second, _ = later.ask("陈晨", ASKED)
+    looked_up(later, second)
+
+    (request,) = world.model.requests()
+    assert [_NOW.sub("", text) for _, text in prompt_of(request)] == without
+    assert "hunter2" not in json.dumps(request)
+    assert len(shown_to(later, "陈晨")) == 1
+
+
+def test_offered_shown_and_shared(world: World) -> None:
+    tell(world, "Alice")
+    question, _ = world.ask("Alice", ASKED)
+    offer = offered(world, "Alice", question)
+    assert offer["chat_id"] == world.group
+    assert ASKED in markdown(offer)
+    assert "hunter2" not in json.dumps(offer)
+    assert button_of(offer)["text"]["content"] == "Show me"
+    world.model.forget()
+
+    assert "On it" in press(world, "Alice", offer)["toast"]["content"]
+    shown = answered(world, offer)
+    (request,) = world.model.requests()
+    assert "hunter2" in json.dumps(request["body"])
+    (card,) = eventually(lambda: shown_to(world, "Alice"), within_s=10, what="the private answer")
+    assert card["message_id"] != offer["message_id"], "the offer has done its work"
+    (stored,) = world.stored(shown)
+    assert stored["content"] == markdown(card)
+    person = world.people["Alice"]
+    assert (stored["chat_id"], stored["user_id"]) == (person, person)
+    assert stored["conversation_id"] == f"feishu:{person}:{question}"
+    assert button_of(card)["text"]["content"] == "Share here"
+    again, _ = world.ask("Alice", "And what did I ask?", root_id=question)
+    assert "hunter2" not in json.dumps(world.model.requests()[-1]["body"]), "it is not the group's"
+    looked_up(world, again)
+
+    assert "On it" in press(world, "Alice", card)["toast"]["content"]
+    shared = answered(world, card)
+    (sent,) = world.answers(shared)
+    assert markdown(sent) == markdown(card)
+    assert [one["tag"] for one in sent["card"]["body"]["elements"]] == ["markdown"]
+    assert (sent["visible_to"], sent["root_id"]) == ("", question)
+    (published,) = world.stored(shared)
+    assert published["content"] == markdown(card)
+    assert (published["chat_id"], published["actor_id"]) == (world.group, person)
+    assert "already been used" in press(world, "Alice", card)["toast"]["content"]
+    assert len(world.model.requests()) == 2, "sharing asks no model"
+
+
+def test_nothing_is_offered_to_others_or_for_what_does_not_fit(world: World) -> None:
+    tell(world, "Alice")
+    for who, text in (("Bob", ASKED), ("Alice", "Who brings the cake?"), ("Alice", "/help")):
+        question, _ = world.ask(who, text)
+        looked_up(world, question)
+        assert shown_to(world, who) == []
+
+
+def test_what_was_told_in_another_group_is_shown_while_one_is_in_it(world: World) -> None:
+    there = world.in_a_new_group()
+    told_there, _ = there.ask("Bob", "The door code of the archive is 4711")
+    world.settled(told_there)
+    world.rows(
+        "insert into chat_members (tenant_key, chat_id, open_id)"
+        " select tenant_key, chat_id, actor_id from agent_turns where id = %s returning 1",
+        told_there,
+    )
+    question, _ = world.ask("Bob", "What is the door code of the archive?")
+    offer = offered(world, "Bob", question)
+
+    press(world, "Bob", offer)
+    answered(world, offer)
+    assert "4711" in json.dumps(world.model.requests()[-1]["body"])
+
+
+def test_nobody_else_presses_it(world: World) -> None:
+    tell(world, "Alice")
+    question, _ = world.ask("Alice", ASKED)
+    offer = offered(world, "Alice", question)
+    value = button_of(offer)["behaviors"][0]["value"]
+    card = world.answers(question)[0]
+    world.model.forget()
+
+    body = {"as": world.people["Bob"], "message_id": card["message_id"], "value": value}
+    forged = world.platform.post("/click", **body)
+    assert "no longer valid" in forged["toast"]["content"]
+    assert world.model.requests() == []
+    assert "On it" in press(world, "Alice", offer)["toast"]["content"]
+    answered(world, offer)
+
+
+def test_where_feishu_shows_nothing_beside_it_goes_the_way_of_p2p(world: World) -> None:
+    alone = tell(world, "Alice")
+    people = list(world.people.values())
+    made = world.platform.post("/chats", name="Topics", members=people, topics=True)
+    topics = world.in_a_new_group()
+    topics.group = made["chat_id"]
+    before = len(world.platform.messages(alone))
+    question, _ = topics.ask("Alice", ASKED)
+    looked_up(topics, question)
+
+    assert shown_to(topics, "Alice") == []
+    (offer,) = world.platform.messages(alone)[before:]
+    assert ASKED in markdown(offer)
+    press(world, "Alice", offer)
+    answered(world, offer)
+    card = world.platform.messages(alone)[-1]
+    assert button_of(card)["text"]["content"] == "Share in the group"
+    press(world, "Alice", card)
+    (sent,) = topics.answers(answered(world, card))
+    assert markdown(sent) == markdown(card)
+    assert sent["chat_id"] == topics.group
+
+
+def test_a_question_that_was_taken_back_is_not_answered_privately(world: World) -> None:
+    tell(world, "Alice")
+    question, _ = world.ask("Alice", ASKED)
+    offer = offered(world, "Alice", question)
+    world.model.forget()
+    world.platform.post("/recall", message_id=question, **{"as": world.people["Alice"]})
+    gone = "select 1 from agent_messages where turn_id = %s and role = 'user'"
+    eventually(lambda: not world.rows(gone, question), within_s=10, what="the question is gone")
+
+    assert "no longer valid" in press(world, "Alice", offer)["toast"]["content"]
+    assert world.model.requests() == []
+
+
+@pytest.mark.parametrize("moment", ["before the look-up", "while it is offered"])
+def test_a_worker_that_is_killed_offers_once(world: World, moment: str) -> None:
+    tell(world, "Alice")
+    if moment == "while it is offered":
+        world.platform.post("/faults", path_prefix="/open-apis/ephemeral", delay_s=3)
+    question = world.say("Alice", f"@{world.bot_name} {ASKED}")
+    world.settled(question)
+    if moment == "while it is offered":
+        offering = "select 1 from agent_turns where id = 'offer:' || %s"
+        eventually(lambda: world.rows(offering, question), within_s=10, what="an offer")
+    world.bot.workers[-1].kill()
+    world.bot.start_worker()
+    looked_up(world, question)
+
+    offers = eventually(lambda: shown_to(world, "Alice"), within_s=20, what="an offer")
+    assert len(offers) == 1

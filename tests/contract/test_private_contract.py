@@ -1,0 +1,221 @@
+"""What a person is offered and shown privately: their own place, and who may look into it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from memory.errors import AccessDenied
+from memory.identity import FeishuPerson
+from memory.kept.buttons import ButtonStore, Click, NewButton, Press
+from memory.kept.chats import ChatStore
+from memory.kept.notes import NoteStore
+from memory.kept.private import PrivateStore
+from memory.rpc import Rpc
+from memory.scope import AgentMemoryContext, private_context
+from memory.store import MemoryStore
+from tests.support.backends import Backend
+from tests.support.exchanges import exchange
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+ASKED = "What is the wifi password of the Berlin office?"
+TOLD = "The wifi password of the Berlin office is hunter2"
+
+
+@dataclass
+class People:
+    """Alice in a group of hers, and what she and others told the bot elsewhere."""
+
+    rpc: Rpc
+    group: Group
+    memory: MemoryStore = field(init=False)
+    private: PrivateStore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.memory, self.private = MemoryStore(self.rpc), PrivateStore(self.rpc)
+
+    def place(self, who: str = "alice", *, tenant: str = "tenant") -> AgentMemoryContext:
+        return private_context(self.group.person(who), self.group.message("asked"), tenant)
+
+    async def fits(self, question: str = ASKED, who: str = "alice") -> bool:
+        return await self.private.fits(self.place(who), question, asked_in=self.group.chat("here"))
+
+    async def joins(self, who: str, chat: str) -> None:
+        """The service learns that somebody is in a group, since an hour ago."""
+        hour_ago = datetime.now(UTC) - timedelta(hours=1)
+        member = FeishuPerson("tenant", self.group.person(who))
+        at_ms = int(hour_ago.timestamp() * 1000)
+        await ChatStore(self.rpc).add("tenant", self.group.chat(chat), [member], at_ms=at_ms)
+
+
+@pytest.fixture
+async def people(backend: Backend, group: Group) -> AsyncIterator[People]:
+    async with backend.rpc() as rpc:
+        yield People(rpc, group)
+
+
+async def test_what_was_told_in_p2p_fits_the_question_of_that_person_only(people: People) -> None:
+    assert not await people.fits()
+    await exchange(people.memory, people.group.p2p(), TOLD, "Noted.")
+
+    assert await people.fits()
+    assert not await people.fits(who="bob")
+    assert not await people.fits("Who is in the kitchen?")
+
+
+async def test_what_was_told_in_another_group_fits_while_they_are_in_it(people: People) -> None:
+    there = people.group.turn("alice", chat="there")
+    await people.joins("alice", "there")
+    await people.joins("bob", "there")
+    await exchange(people.memory, there, TOLD, "Noted.")
+
+    assert await people.fits()
+    assert not await people.fits(who="bob"), "what Alice told is no knowledge of Bob's own"
+    await ChatStore(people.rpc).remove(
+        "tenant",
+        there.chat_id,
+        [FeishuPerson("tenant", people.group.person("alice"))],
+        at_ms=int(datetime.now(UTC).timestamp() * 1000),
+    )
+    assert not await people.fits()
+
+
+async def test_what_the_group_knows_itself_is_not_private(people: People) -> None:
+    await people.joins("alice", "here")
+    await exchange(people.memory, people.group.turn("alice", thread="earlier"), TOLD, "Noted.")
+
+    assert not await people.fits()
+
+
+async def test_facts_and_notes_fit_by_their_words(people: People) -> None:
+    fact, note = people.group.p2p("alice"), people.group.p2p("bob")
+    await exchange(people.memory, fact, "hello", "Hi.")
+    await exchange(people.memory, note, "hello", "Hi.")
+    assert not await people.fits()
+    await people.memory.merge_working_memory(
+        fact, scope="user", patch={"wifi_password_berlin": "hunter2"}
+    )
+    await NoteStore(people.rpc).create(note, title="Berlin wifi", body="hunter2")
+
+    assert await people.fits()
+    assert await people.fits(who="bob")
+    assert not await people.fits(who="carol")
+
+
+async def test_a_look_up_is_no_knowledge_of_its_own(people: People) -> None:
+    await exchange(people.memory, people.place(), ASKED, "I found nothing.")
+
+    assert not await people.fits()
+
+
+@pytest.mark.parametrize("question", ["", "?!", "can you tell me please", "请问你知道吗"])
+async def test_a_question_about_nothing_fits_nothing(people: People, question: str) -> None:
+    await exchange(people.memory, people.group.p2p(), "can you tell me please 请问你知道吗", "Yes.")
+
+    assert not await people.fits(question)
+
+
+async def test_chinese_fits_too(people: People) -> None:
+    await exchange(people.memory, people.group.p2p(), "柏林办公室的无线密码是hunter2", "好的。")
+
+    assert await people.fits("柏林办公室的无线密码是什么？")
+    assert not await people.fits("谁负责厨房的咖啡？")
+
+
+async def test_nobody_looks_up_for_somebody_else(people: People, backend: Backend) -> None:
+    await exchange(people.memory, people.group.p2p(), TOLD, "Noted.")
+    alice, bob = people.place(), people.place("bob")
+    params = {**alice.identity(), "p_tenant_key": "tenant", "p_query": ASKED, "p_but_chat_id": "x"}
+
+    with pytest.raises(AccessDenied):
+        await people.rpc.call("private_fits", params, bob)
+
+
+def offered(question: str = "om_q") -> NewButton:
+    return NewButton("Show me", "show", {"turn_id": question}, "p2p", 3600)
+
+
+async def asked(people: People, who: str = "alice") -> str:
+    """The turn of a question in the group."""
+    await exchange(people.memory, people.group.turn(who), ASKED, "I do not know.")
+    return f"om_{ASKED}_{people.group.chat()}"
+
+
+async def test_a_turn_is_offered_once(people: People) -> None:
+    turn, button = await asked(people), offered()
+
+    assert await people.private.offer(people.place(), turn, button)
+    assert not await people.private.offer(people.place(), turn, offered())
+    assert await people.private.offer(people.place(), people.group.message("another"), offered())
+    orphans = await people.rpc.call("list_orphans", {"p_limit": 1000}, None)
+    assert f"offer:{turn}" not in {row["id"] for row in orphans}
+    again = await people.memory.open_turn(people.group.turn(), turn_id=turn, content=ASKED)
+    assert [card.buttons for card in again.reply] == [()], "the group's card shows no offer"
+
+
+async def test_only_the_person_presses_wherever_the_card_is_shown(people: People) -> None:
+    turn, button, group = await asked(people), offered(), people.group
+    await people.private.offer(people.place(), turn, button)
+    buttons = ButtonStore(people.rpc)
+
+    def click(who: str, chat: str) -> Click:
+        person = group.person(who)
+        return Click(button.id, group.chat(chat), "om_card", person, "tenant", f"e{who}{chat}")
+
+    assert await buttons.press(click("bob", "here")) == Press("unknown")
+    assert (await buttons.look(click("alice", "p2palice"))).verdict == "accepted"
+    pressed = await buttons.press(click("alice", "here"))
+    assert (pressed.verdict, pressed.kind) == ("accepted", "show")
+    assert pressed.conversation_id == people.place().conversation_id
+    assert await buttons.press(click("alice", "p2palice")) == Press("used")
+    assert await buttons.press(click("bob", "here")) == Press("unknown")
+
+
+async def test_what_was_shown_privately_is_found_in_p2p_and_by_nobody_else(people: People) -> None:
+    group, now = people.group, datetime.now(UTC)
+    await exchange(people.memory, people.place(), ASKED, "It is hunter2.")
+    await exchange(people.memory, group.p2p("alice"), "hello", "Hi.")
+    for chat in ("here", "there"):
+        await people.joins("alice", chat)
+        await people.joins("bob", chat)
+
+    async def found(context: AgentMemoryContext) -> list[str]:
+        passages = await people.memory.find(context, ASKED, now=now, scope="everywhere")
+        return [one.answer for one in passages if "hunter2" in one.answer]
+
+    assert await found(group.p2p("alice")) == ["It is hunter2."]
+    assert await found(group.turn("alice")) == []
+    assert await found(group.p2p("bob")) == []
+    assert await found(people.place("bob")) == []
+    assert await found(people.place(tenant="another")) == []
+
+
+async def test_what_was_shown_goes_with_its_question(people: People) -> None:
+    question = await asked(people)
+    place = private_context(people.group.person("alice"), question, "tenant")
+    await exchange(people.memory, place, ASKED, "It is hunter2.")
+    turn_id, button = f"om_{ASKED}_{place.chat_id}", offered(question)
+    await people.private.offer(place, question, button)
+    click = Click(button.id, people.group.chat(), "om_card", place.actor_id, "tenant", "e")
+    assert (await ButtonStore(people.rpc).look(click)).verdict == "accepted"
+    assert await people.private.shown(place, turn_id) == ("It is hunter2.",)
+    assert await people.private.shown(people.place("bob"), turn_id) == ()
+
+    await people.memory.take_back(question, people.group.chat())
+
+    assert await people.private.shown(place, turn_id) == ()
+    assert await ButtonStore(people.rpc).look(click) == Press("unknown")
+    assert await people.memory.list_messages(place.conversation_id) == ()
+
+
+async def test_a_persons_own_place_is_no_chat_of_feishus(people: People) -> None:
+    await exchange(people.memory, people.place(), ASKED, "It is hunter2.")
+    await ChatStore(people.rpc).find()
+
+    taken = await ChatStore(people.rpc).take(a_minute=1000, infos=True, members=True)
+    assert people.place().chat_id not in {chat.chat_id for chat in taken}

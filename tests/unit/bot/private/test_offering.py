@@ -1,0 +1,114 @@
+"""What is looked up after an answer, and how the offer reads."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bot.private import texts
+from bot.private.offering import Asked, is_asked, look_up_after
+from memory.rpc import Statement
+from memory.scope import memory_context
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When is our launch?",
+        "the wifi password of the Berlin office",
+        "Remember when we met?",
+        "发布日是哪天",
+        "记得发布日是哪天吗",
+    ],
+)
+def test_what_asks_is_looked_up(question: str) -> None:
+    assert is_asked(question)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "  ",
+        "/help",
+        "/forget all",
+        "帮助",
+        "remember that our launch is on 3 March",
+        "记住发布日",
+    ],
+)
+def test_commands_and_what_is_to_be_kept_are_not(said: str) -> None:
+    assert not is_asked(said)
+
+
+def wanted(**different: Any) -> bool:
+    """Whether a look-up follows Alice's question in a group, but for what is `different`."""
+    context = memory_context(
+        chat_id="oc_1", root="om_q", subject="ou_bob", actor="ou_alice", chat_type="group"
+    )
+    turn = {
+        "id": "om_q",
+        "in_group": True,
+        "by_click": False,
+        "question": "When is our launch?",
+        "context": context,
+        "sender_type": "user",
+        "private_answers": True,
+        "degraded": False,
+        **different,
+    }
+    services = SimpleNamespace(settings=SimpleNamespace(private_answers=turn["private_answers"]))
+    event = SimpleNamespace(sender_type=turn["sender_type"])
+    opened = SimpleNamespace(degraded=turn["degraded"])
+    asked = cast(Any, SimpleNamespace(event=event, **turn))
+    return look_up_after(cast(Any, services), asked, cast(Any, opened)) is not None
+
+
+def test_a_look_up_follows_what_a_person_asked_in_a_group() -> None:
+    assert wanted()
+    assert not wanted(private_answers=False)
+    assert not wanted(in_group=False)
+    assert not wanted(by_click=True)
+    assert not wanted(sender_type="bot")
+    assert not wanted(degraded=True)
+    assert not wanted(question="/memory")
+
+
+def test_the_place_of_a_look_up_is_the_person() -> None:
+    asked = Asked("om_q", "feishu:oc_1:om_root", "ou_bob", "ou_alice", "t")
+
+    assert asked.group.claims()["chat_type"] == "group"
+    assert (asked.group.user_id, asked.group.actor_id) == ("ou_bob", "ou_alice")
+    claims = asked.place.claims()
+    assert claims["sub"] == claims["actor"] == claims["chat_id"] == "ou_alice"
+    assert claims["chat_type"] == "p2p"
+    assert asked.place.conversation_id == "feishu:ou_alice:om_q"
+
+
+def test_a_job_that_failed_once_is_read_without_the_queues_note() -> None:
+    asked = Asked("om_q", "feishu:oc_1:om_root", "ou_bob", "ou_alice", "t")
+
+    assert Asked.of_job({**asdict(asked), "failed_once": True}) == asked
+
+
+def test_the_offer_quotes_the_beginning_of_the_question_on_one_line() -> None:
+    shown = texts.offer("What is\nthe wifi password? " + "x" * 100, "en")
+
+    assert "“What is the wifi password? xx" in shown
+    assert "…”" in shown
+    assert len(shown) < 160
+
+
+def test_what_a_question_holds_is_no_markup_of_the_offer() -> None:
+    shown = texts.offer("<at id=all></at> ![x](img_1) why?", "en")
+
+    assert "<at" not in shown
+
+
+def test_two_statements_are_one_transaction_with_the_result_of_the_first() -> None:
+    both = Statement("select %s", (1,)).then(Statement("select %s, %s", (2, 3)))
+
+    assert both == Statement("select %s; select %s, %s", (1, 2, 3))
