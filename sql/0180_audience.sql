@@ -409,6 +409,12 @@ grant select, insert, delete on public.chat_conversations, public.chat_transcrip
 grant update (active, quiet, started_at, last_activity, updated_at)
   on public.chat_conversations to authenticated;
 drop policy chat_transcript_update on public.chat_transcript;
+drop policy chat_transcript_select on public.chat_transcript;
+create policy chat_transcript_select on public.chat_transcript for select to authenticated using (
+  tenant_key = coalesce((select public.claim('tenant_key')), '')
+  and chat_id = (select public.claim('chat_id'))
+  and ((select public.claim('sharing')) is distinct from 'person'
+       or author_id = (select public.claim('actor'))));
 grant select on public.recalled_messages, public.people to authenticated;
 
 -- Where there are vectors, they follow the messages too.

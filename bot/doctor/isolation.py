@@ -87,8 +87,9 @@ async def _say(rpc: Rpc, context: AgentMemoryContext, word: str) -> _Said:
     store, turn_id = MemoryStore(rpc), f"om_probe_{word}"
     await store.open_turn(context, turn_id=turn_id, content=word)
     await store.record_reply(context, turn_id=turn_id, cards=[word])
-    await store.merge_working_memory(context, scope="chat", patch={"probe": word})
-    await store.merge_working_memory(context, scope="user", patch={"probe": word})
+    # each under a key of its own: what is told in one place must not hide what was told in another
+    await store.merge_working_memory(context, scope="chat", patch={word: word})
+    await store.merge_working_memory(context, scope="user", patch={word: word})
     note = await NoteStore(rpc).create(context, title=word)
     return _Said(word, context, turn_id, note.id)
 

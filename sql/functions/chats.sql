@@ -48,7 +48,7 @@ as $$
 $$;
 
 -- Chats that the memory knows and this table does not, from before there was one, become known
--- without a type. A person's own place (0190_private.sql) is none of Feishu's. Returns how many.
+-- without a type. A person's own place (0195_private.sql) is none of Feishu's. Returns how many.
 create or replace function public.find_chats() returns integer
 language sql volatile security invoker set search_path = ''
 as $$

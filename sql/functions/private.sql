@@ -1,6 +1,6 @@
 -- Purpose: private knowledge in public places: whether there is any, and the offer to show it.
 --
--- These run under the token of a person's own place (0190_private.sql), after the group was answered.
+-- These run under the token of a person's own place (0195_private.sql), after the group was answered.
 
 -- Whether a text has so much of what is asked that it may help: half of the terms, and two of them where
 -- there are as many; of a short text (a title) half of its own. p_terms as recall_terms makes them.

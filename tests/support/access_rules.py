@@ -323,7 +323,12 @@ TABLES: Mapping[str, Table] = {
             **_in_chat(r), "message_id": k, "author": "A", "author_id": r.author, "content": k,
             "timestamp": 1, "is_bot": False,
         },
-        Rules(here, here, nobody, here),
+        Rules(
+            both(here, _unless_narrowed(lambda a, r: a.claim("actor") == r.author)),
+            here,
+            nobody,
+            both(here, _unless_narrowed(lambda a, r: a.claim("actor") == r.author)),
+        ),
         tried="author",
         changed="changed",
         key="message_id",
@@ -375,8 +380,8 @@ TABLES: Mapping[str, Table] = {
         key="chat_id",
         named=lambda r: r.chat,
         rows=(OWN, PRIVATELY),
-        tried="chat_id",
-        changed=TAKEN,
+        tried="open_id",
+        changed="ou_changed",
     ),
 }  # fmt: skip
 

@@ -88,7 +88,7 @@ async def test_every_call_works_over_either_transport(any_rpc: Rpc, group: Group
     assert await operations.recalled(["om_never"]) == frozenset()
     await operations.orphans()
     assert (await operations.forget_conversation(alice.conversation_id))["agent_messages"] == 2
-    assert (await operations.forget_person(alice.user_id))["agent_working_memory"] == 1
+    assert "agent_working_memory" in await operations.forget_person(alice.user_id)
     assert set(await operations.apply_retention(3650)) >= {"agent_turns", "agent_chats"}
 
 
@@ -298,7 +298,7 @@ async def test_the_probe_finds_tokens_that_speak_for_whom_they_like(
 
     leaks = await probe_isolation(rpc)
 
-    assert any(leak.startswith("get_working_memory gives the stranger") for leak in leaks)
+    assert any(leak.startswith("get_working_memory gives the owner in the") for leak in leaks)
     assert "merge_working_memory changes another person's rows" in leaks
 
 
