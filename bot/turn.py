@@ -35,7 +35,8 @@ from bot.slash import quietens
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from bot.upkeep.tending import tend_later
-from memory.models import OpenTurn, StoredCard
+from bot.upkeep.withdrawing import withdraw_cards
+from memory.models import OpenTurn, StoredCard, TurnState
 
 log = structlog.get_logger()
 
@@ -85,11 +86,13 @@ async def handle_message(
 
 
 async def handle_recall(services: Services, recall: Recall) -> None:
-    """A message was taken back: it leaves transcript and memory, and is not answered any more."""
+    """A message was taken back: it is gone with all that was made from it, and is not answered any
+    more. What shows it is withdrawn, at once or when Feishu lets us."""
     state = await services.store.take_back(recall.message_id, recall.chat_id)
     if services.queue:
         await asyncio.to_thread(services.queue.forget, message_id=recall.message_id)
     log.info("recalled", message_id=recall.message_id, turn_state=state)
+    await withdraw_cards(services)
 
 
 def _unreadable_in_group(event: MessageEvent) -> bool:
@@ -157,9 +160,12 @@ async def _deliver(
                 await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
                 return "failed"
             is_last = card is pending[-1]
-            await _mark(
+            state = await _mark(
                 services, turn, card.chunk, sent, await before(), lease if is_last else None
             )
+            if state == "cancelled":  # the question was taken back while the card was on its way
+                await withdraw_cards(services)
+                return "cancelled"
     return "sent"
 
 
@@ -193,13 +199,13 @@ async def _mark(
     sent: Delivered,
     before: Sequence[MessageRecord],
     lease: Lease | None,
-) -> None:
+) -> TurnState:
     """Stores what was delivered, tells the group's conversation of it and ends the job: all of it
     or nothing."""
     spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
     quiet = quietens(turn.question)
     with stage("memory_save"):
-        _, more = await services.store.mark_sent_and_tell(
+        state, more = await services.store.mark_sent_and_tell(
             turn.context,
             turn_id=turn.id,
             chunk=chunk,
@@ -210,6 +216,7 @@ async def _mark(
         )
     if lease and services.store.joins:
         lease.ended(more)
+    return state
 
 
 def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> None:

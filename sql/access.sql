@@ -11,7 +11,8 @@ declare
   of_a_turn constant text[] := '{
     claim, token_auth_user, membership_lasts, readable_chats, require_identity,
     open_turn, begin_turn, turn_reply, record_reply, mark_sent, mark_sent_and_tell, mark_failed,
-    restore_turn, keep_words,
+    restore_turn, keep_words, card_is_too_late, withdraw_later,
+    require_turn_stands, next_sources, note_fields, keep_note_change, list_items,
     messages_told, thread_messages, thread_message, conversation_history, recent_exchanges,
     said_message, start_afresh, memory_overview,
     get_working_memory, merged_facts, merge_patch, merge_working_memory, clear_working_memory,
@@ -32,7 +33,11 @@ declare
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{
-    recall_message, take_left_cards, conversations_to_embed,
+    recall_message, comes_from, without_turn, texts_in, take_back_facts, rewrite_memory,
+    take_back_notes, drop_turn, drop_message, telling_texts, repeats, drop_repetitions, drop_card,
+    drop_forgetting_turns, take_withdrawals, drop_withdrawal,
+    forget_item, forget_fact, forget_sources, correct_item,
+    take_left_cards, conversations_to_embed,
     people_named, remember_people, list_people, count_people, link_person,
     time_of_news, doubtful_time, remember_chats, find_chats, take_chats, describe_chat, postpone_chat,
     hold_group, save_chat_members, add_chat_members, remove_chat_members, enter_chat, leave_chat,

@@ -38,6 +38,12 @@ _ALICE_HERE = {
     "chat_id": HERE,
 }
 
+_NOTE_OF_ALICE = {
+    "note_id": "note_private",
+    "user_id": ALICE,
+    "tenant_key": TENANT,
+    "turn_id": TURN,
+}
 _SAID_HERE = {
     "chat_id": HERE,
     "tenant_key": TENANT,
@@ -297,6 +303,18 @@ CASES: list[Case] = [
         change={"body": "changed"},
     ),
     Case(
+        name="agent_note_changes",
+        table="agent_note_changes",
+        row={**_NOTE_OF_ALICE, "was": Jsonb({})},
+        new={**_NOTE_OF_ALICE, "was": Jsonb({"title": "old"})},
+        # The note's author, wherever and whomever they mention.
+        select=SUBJECT | {"other user mentioned by the subject"},
+        insert=SUBJECT | {"other user mentioned by the subject"},
+        update=SERVICE,
+        delete=SUBJECT | {"other user mentioned by the subject"},
+        change={"was": Jsonb({"title": "changed"})},
+    ),
+    Case(
         name="agent_note_uses",
         table="agent_note_uses",
         row={
@@ -429,6 +447,19 @@ CASES: list[Case] = [
         delete=SERVICE,
         change={"left_at": datetime(2026, 3, 3, tzinfo=UTC)},
         gifts=({"open_id": BOB}, {"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
+    ),
+    Case(
+        name="agent_withdrawals",
+        table="agent_withdrawals",
+        row={"chat_id": HERE, "tenant_key": TENANT, "message_id": "om_card"},
+        new={"chat_id": HERE, "tenant_key": TENANT, "message_id": "om_another_card"},
+        # Ids only; a turn adds the card that it sent too late.
+        select=EVERYONE_HERE,
+        insert=EVERYONE_HERE,
+        update=SERVICE,
+        delete=SERVICE,
+        change={"tries": 1},
+        gifts=({"chat_id": THERE}, {"tenant_key": OTHER_TENANT}),
     ),
     Case(
         name="agent_working_memory_history",

@@ -45,7 +45,9 @@ async def update_working_memory(
             "Lasting facts of a person are changed only when they ask themselves. "
             'Nothing was changed. Use scope "thread" if it belongs to this conversation.'
         )
-    held = await deps.store.merge_working_memory(deps.context, scope=_SCOPES[scope], patch=patch)
+    held = await deps.store.merge_working_memory(
+        deps.context, scope=_SCOPES[scope], patch=patch, turn_id=deps.prompt.turn_id
+    )
     return f"Successfully updated the working memory of the {scope}. It now holds: {_json(held)}"
 
 

@@ -41,7 +41,9 @@ async def create_note(
     context, turn_id = deps.context, deps.prompt.turn_id
     # The same note of the same message is made once, however often the turn is repeated.
     made = note_id(turn_id, title, body) if turn_id else None
-    note = await deps.notes.create(context, title=title, body=body, tags=tags or [], id=made)
+    note = await deps.notes.create(
+        context, title=title, body=body, tags=tags or [], id=made, turn_id=turn_id
+    )
     tagged = f" with tags: {', '.join(note.tags)}" if note.tags else ""
     return (
         f"Successfully created note {_named(note)}{tagged}. "
@@ -115,6 +117,7 @@ async def update_note(
         body=body,
         add_tags=add_tags or [],
         remove_tags=remove_tags or [],
+        turn_id=deps.prompt.turn_id,
     )
     changes = _changes(change)
     if not changes:
