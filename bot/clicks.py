@@ -22,6 +22,7 @@ from bot.agents.outcomes import told
 from bot.agents.prompt import PendingAction, Prompt
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.answer.question import Turn
+from bot.commands import items
 from bot.commands import texts as texts
 from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
 from bot.feishu import cards
@@ -62,6 +63,8 @@ async def handle_click(services: Services, action: CardAction, received_ms: int)
         return
     event = await _as_message(services, action, click, press)
     answering = None if press.kind == "follow_up" else partial(_decided, press=press)
+    if press.kind == "confirm" and confirmed and press.payload["tool"] in items.PRESSES:
+        answering = partial(_item_pressed, press=press)
     await handle_message(
         services, event, received_ms, reply_to=click.message_id, answering=answering
     )
@@ -105,7 +108,8 @@ async def _as_message(
 def _words(press: Press) -> str:
     if press.kind == "follow_up":
         return str(press.payload["text"])
-    return f"{press.label}: {press.payload['description']}"
+    description = press.payload["description"]
+    return f"{press.label}: {description}" if description else press.label
 
 
 def _mention(bot: Person, tenant_key: str) -> Mention:
@@ -192,6 +196,13 @@ async def _share_note(services: Services, turn: Turn, note_id: str) -> ActionRes
     except StoreError as exc:
         return ActionResult(False, str(exc))
     return ActionResult(True, f'everyone in this chat can read "{note.title}".')
+
+
+async def _item_pressed(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
+    """Deleting again after a crash finds nothing to delete, and says so."""
+    language = cast(Language, press.payload["language"])
+    looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
+    return await items.press_item(services, looking, press.payload)
 
 
 def _action(press: Press) -> PendingAction:

@@ -20,14 +20,18 @@ from bot.answer.composing import NOTHING, compose
 from bot.answer.hearing import before_answer, listen, opening_args
 from bot.answer.question import Turn, begin, knowing, told
 from bot.answer.showing import Showing
+from bot.commands import item_texts
 from bot.feishu import markup
+from bot.feishu.errors import FeishuError
 from bot.feishu.events import MessageEvent, Recall
 from bot.group.store import conversation_of
 from bot.group.transcript import MessageRecord
+from bot.languages import Language
 from bot.mentions import from_card
 from bot.queue.consumer import Lease
 from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
+from bot.reply.private import show_privately
 from bot.reply.streaming import CardStream, Opening, begin_stream
 from bot.reply.working import showing_work
 from bot.services import Services
@@ -70,7 +74,7 @@ async def handle_message(
     with metrics.IN_FLIGHT.track_inprogress():
         opened = await _open(services, turn)
         turn = knowing(turn, conversation_of(opened.conversation))
-        reply = opened.reply
+        reply, forgets = opened.reply, False
         stream = await _stream(services, turn, opened)
         if opened.state == "open":
             if stream:
@@ -79,10 +83,43 @@ async def handle_message(
                 at_work = showing_work(services.feishu, turn.reply_to)
             async with at_work:
                 answer = await (answering or answer_question)(services, turn, opened)
+                if answer.in_private:
+                    answer = await _again_in_private(services, turn, answer, language(turn, opened))
+            forgets = answer.forgets
             reply = await _store(services, turn, answer, NOTHING[language(turn, opened)])
         outcome = await _deliver(services, turn, opened, reply, stream, lease)
+    if forgets:
+        await withdraw_cards(services)
     _report(services, turn, opened, outcome)
     await tend_later(services, turn.context, opened)
+
+
+async def _again_in_private(
+    services: Services, turn: Turn, answer: Reply, language: Language
+) -> Reply:
+    """Answers the question of a group once more, in the p2p chat with whoever asked, where the
+    token is theirs. The turn has an id of its own, so that this can be repeated."""
+    try:
+        shown = await show_privately(
+            services.feishu,
+            turn.context.actor_id,
+            item_texts.IN_PRIVATE[language],
+            turn_id=turn.id,
+        )
+    except FeishuError as exc:
+        log.warning("private.refused", turn_id=turn.id, code=exc.code, log_id=exc.log_id)
+        return Reply(item_texts.NOT_SENT_PRIVATELY[language])
+    event = replace(
+        turn.event,
+        message_id=f"private:{turn.id}",
+        root_id="",
+        parent_id="",
+        thread_id="",
+        chat_id=shown.chat_id,
+        chat_type="p2p",
+    )
+    await handle_message(services, event, turn.received_ms, reply_to=shown.message_id)
+    return answer
 
 
 async def handle_recall(services: Services, recall: Recall) -> None:

@@ -51,6 +51,7 @@ grant select, insert, update, delete on public.agent_note_changes to service_rol
 
 -- A turn that forgot something keeps no words of its own, once its card is sent.
 alter table public.agent_turns add column forgets boolean not null default false;
+grant update (forgets) on public.agent_turns to authenticated;
 create index agent_turns_forgets_idx on public.agent_turns (id) where forgets;
 
 -- The name of a group is for whoever may read what was said there.

@@ -53,12 +53,18 @@ _TOASTS: Mapping[Toast, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a turn says: text before it is composed, buttons, and the tool calls that led to it."""
+    """What a turn says: text before it is composed, buttons, and the tool calls that led to it.
+
+    `in_private`: the question is answered again, to the person alone. `forgets`: something was
+    forgotten, or shown from what is kept; then the turn keeps no words once it is over.
+    """
 
     text: str
     buttons: tuple[NewButton, ...] = ()
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     auto_mention: AutoMention | None = None
+    in_private: bool = False
+    forgets: bool = False
 
 
 def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Reply:

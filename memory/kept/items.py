@@ -61,10 +61,18 @@ class ItemStore:
         self._rpc = rpc
 
     async def list(
-        self, context: AgentMemoryContext, *, offset: int = 0, limit: int = 50
+        self,
+        context: AgentMemoryContext,
+        *,
+        offset: int = 0,
+        limit: int = 50,
+        turn_id: str = "",
     ) -> tuple[int, tuple[Item, ...]]:
         """How many there are, and those from `offset` on, newest first, as far as they may be read
-        here. Raises `AccessDenied` unless the person asks themselves."""
+        here. Raises `AccessDenied` unless the person asks themselves.
+
+        The turn `turn_id` that shows them keeps no words, once it is over.
+        """
         found = await call_as(
             self._rpc,
             "list_items",
@@ -72,6 +80,7 @@ class ItemStore:
             p_tenant_key=context.tenant_key,
             p_offset=offset,
             p_limit=limit,
+            p_turn_id=turn_id or None,
         )
         return found["total"], tuple(Item(**row) for row in found["items"])
 

@@ -5,17 +5,19 @@
 
 -- What is kept of the sender, from them or about them, as far as it may be read here: `fact` (of a
 -- thread: scope chat, lasting: scope user), what another said about them among it, and `note`. Newest first.
+-- The turn p_turn_id that shows them keeps no words, once it is over: nothing is stored a second time.
 create or replace function public.list_items(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
-  p_offset integer, p_limit integer
+  p_offset integer, p_limit integer, p_turn_id text default null
 ) returns jsonb
-language plpgsql stable security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = ''
 as $$
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_user_id <> p_actor_id then
     raise exception 'only the person is told what is kept about them' using errcode = 'PT403';
   end if;
+  update public.agent_turns set forgets = true where id = p_turn_id;
   return (
     with items as materialized (
       select 'fact' as kind, w.id::text as id, e.key, e.value, w.scope, w.actor_id, w.user_id, w.chat_id,

@@ -250,7 +250,9 @@ begin
   end if;
   delete from public.chat_transcript t
   where t.chat_id = v_turn.chat_id and (t.message_id = p_turn_id or t.message_id = any (v_cards));
-  delete from public.agent_buttons where turn_id = p_turn_id;
+  -- a confirmation names its item only
+  delete from public.agent_buttons
+  where turn_id = p_turn_id and not (p_keep_cards and kind = 'confirm');
   delete from public.agent_cards where turn_id = p_turn_id and not streaming;
   delete from public.agent_messages where turn_id = p_turn_id;
   return v_texts;
