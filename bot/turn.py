@@ -119,6 +119,7 @@ async def _again_in_private(
         chat_type="p2p",
     )
     await handle_message(services, event, turn.received_ms, reply_to=shown.message_id)
+    structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
     return answer
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from memory.kept.buttons import NewButton
+from memory.kept.items import ItemStore
 from memory.models import (
     Conversation,
     OpenTurn,
@@ -188,6 +189,11 @@ class MemoryStore:
             row = await self._rpc.call("mark_sent_and_tell", params, context)
         state: TurnState = row["state"]
         return state, result
+
+    @property
+    def items(self) -> ItemStore:
+        """The facts and notes one by one."""
+        return ItemStore(self._rpc)
 
     @property
     def joins(self) -> bool:

@@ -12,7 +12,7 @@ declare
     claim, token_auth_user, membership_lasts, readable_chats, require_identity,
     open_turn, begin_turn, turn_reply, record_reply, mark_sent, mark_sent_and_tell, mark_failed,
     restore_turn, keep_words, card_is_too_late, withdraw_later,
-    require_turn_stands, next_sources, note_fields, keep_note_change, list_items,
+    require_turn_stands, next_sources, note_fields, keep_note_change, list_items, find_facts,
     messages_told, thread_messages, thread_message, conversation_history, recent_exchanges,
     said_message, start_afresh, memory_overview,
     get_working_memory, merged_facts, merge_patch, merge_working_memory, clear_working_memory,

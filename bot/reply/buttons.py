@@ -27,6 +27,7 @@ from memory.scope import ChatType
 FOLLOW_UP_LIVES_S = 14 * 86400
 CONFIRM_LIVES_S = 3600
 _LABEL_CHARS = 40
+_DELETING = frozenset({"forget_fact", "delete_note"})
 _ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
 
 Decision = Literal["confirm", "cancel"]
@@ -82,6 +83,14 @@ def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Repl
         buttons=(*confirming, *follow_ups(ending.questions, chat_type)),
         tool_calls=answer.tool_calls,
         auto_mention=answer.auto_mention,
+        forgets=any(map(_deletes, answer.tool_calls)),
+    )
+
+
+def _deletes(call: Mapping[str, Any]) -> bool:
+    patch = call["arguments"].get("patch")
+    return bool(call["ok"]) and (
+        call["name"] in _DELETING or (isinstance(patch, dict) and None in patch.values())
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from memory.models import Scope
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
 
@@ -83,6 +84,20 @@ class ItemStore:
             p_turn_id=turn_id or None,
         )
         return found["total"], tuple(Item(**row) for row in found["items"])
+
+    async def find(self, context: AgentMemoryContext, key: str, scope: Scope) -> tuple[str, ...]:
+        """The ids of the facts under `key` that the sender may have deleted and that may be read
+        here: of this thread, or (scope user) lasting ones."""
+        return tuple(
+            await call_as(
+                self._rpc,
+                "find_facts",
+                context,
+                p_tenant_key=context.tenant_key,
+                p_key=key,
+                p_scope=scope,
+            )
+        )
 
     async def forget(
         self, context: AgentMemoryContext, kind: Kind, id: str, key: str = "", *, turn_id: str = ""

@@ -50,6 +50,27 @@ begin
 end
 $$;
 
+-- The working memories, as far as they may be read here, in which p_key is a fact by the sender or
+-- about them: of this thread, or (p_scope user) lasting.
+create or replace function public.find_facts(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_key text, p_scope text
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if p_user_id <> p_actor_id then
+    raise exception 'only the person can have it deleted' using errcode = 'PT403';
+  end if;
+  return (
+    select coalesce(jsonb_agg(w.id::text order by w.id), '[]')
+    from public.agent_working_memory w
+    where w.tenant_key = p_tenant_key and p_actor_id in (w.user_id, w.actor_id)
+      and w.scope = p_scope and w.content ? p_key
+      and (p_scope = 'user' or w.conversation_id = p_conversation_id));
+end
+$$;
+
 -- Deletes one fact for good and returns it as it was; null: there is none that p_person may delete.
 create or replace function public.forget_fact(
   p_id bigint, p_key text, p_person text, p_tenant_key text, p_by_turn text
@@ -121,11 +142,13 @@ as $$
 declare
   v_note public.agent_notes;
   v_turns text[];
+  v_texts text[];
 begin
   if p_kind = 'fact' then
     return public.forget_fact(p_id::bigint, p_key, p_person, p_tenant_key, p_by_turn);
   end if;
-  select array_agg(c.turn_id) into v_turns from public.agent_note_changes c
+  select array_agg(c.turn_id), public.texts_in(jsonb_agg(c.was - 'tags')) into v_turns, v_texts
+  from public.agent_note_changes c
   where c.note_id = p_id and c.tenant_key = p_tenant_key and c.user_id = p_person;
   delete from public.agent_notes n
   where n.id = p_id and n.tenant_key = p_tenant_key and n.user_id = p_person
@@ -133,8 +156,9 @@ begin
   if v_note.id is null then
     return null;
   end if;
-  perform public.forget_sources(v_turns || v_note.turn_id, array[v_note.title, v_note.body],
-                                array[p_person], p_tenant_key, p_by_turn);
+  perform public.forget_sources(
+    v_turns || v_note.turn_id, array[v_note.title, v_note.body] || coalesce(v_texts, '{}'),
+    array[p_person], p_tenant_key, p_by_turn);
   return jsonb_build_object('kind', 'note', 'key', v_note.title, 'value', v_note.body);
 end
 $$;

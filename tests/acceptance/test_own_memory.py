@@ -99,25 +99,28 @@ def test_a_deletion_can_be_called_off(world: World, word: str) -> None:
 
 
 def test_in_a_group_only_who_asks_is_shown_it_and_in_p2p(world: World, word: str) -> None:
-    chat = private_chat(world, "Bob")
-    keep(world, "Bob", {"pet": word}, chat=chat)
-    keep(world, "Bob", {"team": "blue"})
+    chat = private_chat(world, "Alice")
+    keep(world, "Alice", {"pet": word}, chat=chat)
+    keep(world, "Alice", {"team": "blue"})
+    eventually(
+        lambda: world.rows("select 1 from chat_members where chat_id = %s", world.group),
+        what="it is known who is in the group",
+    )
     card: str = ""
 
     def ask() -> None:
         nonlocal card
-        _, card = world.ask("Bob", "/memory")
+        _, card = world.ask("Alice", "/memory")
 
-    listed = after(world, chat, ask)
+    after(world, chat, ask)
     assert "sent it to you in our private chat" in card
     eventually(
         lambda: f"pet: {word}" in json.dumps(world.platform.messages(chat)), what="it is shown"
     )
     assert word not in json.dumps(world.platform.messages(world.group))
-    told = json.dumps(world.platform.messages(chat), ensure_ascii=False)
+    told = markdown(world.platform.messages(chat)[-1])
     assert "team: blue" in told
     assert "members of Test can see it" in told
-    assert listed
 
 
 def test_a_long_list_has_pages(world: World) -> None:
@@ -130,3 +133,16 @@ def test_a_long_list_has_pages(world: World) -> None:
 
     second = press(world, "陈晨", chat, first, "Next page")
     assert "(6–7 of 7)" in markdown(second)
+
+
+def test_the_tool_forgets_and_the_request_stays_nowhere_either(world: World, word: str) -> None:
+    told = keep(world, "Alice", {"garden": word})
+    call = {"name": "forget_fact", "arguments": {"key": "garden"}}
+    rules = [{"reply": {"tool_calls": [call]}}, {"reply": {"text": f"Forgotten: {word}"}}]
+    world.model.control("script", {"rules": rules})
+    world.model.control("mode", {"mode": "rules"})
+    _, receipt = world.ask("Alice", f"forget that my garden is {word}")
+
+    assert f"Forgotten: {word}" in receipt
+    eventually(lambda: not where(world, word), within_s=40, what="it is gone everywhere")
+    assert not world.rows("select 1 from agent_messages where turn_id = %s", told)

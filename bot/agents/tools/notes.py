@@ -8,6 +8,7 @@ from typing import Any
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool
+from memory.errors import NoteNotFound
 from memory.kept.notes import Note, NoteChange, note_id
 
 _LISTED = 50
@@ -129,12 +130,16 @@ async def update_note(
 
 
 async def delete_note(deps: ToolDeps, note_id: str) -> str:
-    """Delete a note for good. Only when the person asked for exactly this.
+    """Delete a note for good, with the message it came from. Only when the person asked for
+    exactly this.
 
     Args:
         note_id: The note's ID.
     """
-    note = await deps.notes.delete(deps.context, note_id)
+    note = await deps.notes.get(deps.context, note_id)
+    gone = await deps.store.items.forget(deps.context, "note", note_id, turn_id=deps.prompt.turn_id)
+    if gone is None:
+        raise NoteNotFound("no note of this person has this id")
     return f"Successfully deleted note {_named(note)}. Its ID is no longer valid."
 
 
