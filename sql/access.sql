@@ -55,7 +55,7 @@ declare
     feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.claim_jobs, feishu_bot.end_job,
     feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.gone_workers, feishu_bot.take_over,
     feishu_bot.work_round, feishu_bot.defer_tending,
-    feishu_bot.free_queueing_lock, feishu_bot.is_job_of_person, feishu_bot.forget_in_queue,
+    feishu_bot.free_queueing_lock, feishu_bot.forget_old, feishu_bot.is_job_of_person, feishu_bot.forget_in_queue,
     feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,
     feishu_bot.spool_open_turn, feishu_bot.spool_record_reply, feishu_bot.spool_mark_sent,
     feishu_bot.spool_mark_failed, feishu_bot.spool_waiting, feishu_bot.spool_state,

@@ -25,14 +25,19 @@ async def keep_order(table: JobTable, services: Services) -> None:
             await table.prune(hours=_KEYS_KEPT_H)
         except QueueUnavailable as exc:
             log.warning("queue.not_pruned", error=str(exc))
-        await _apply_retention(services)
+        await _apply_retention(table, services)
         await asyncio.sleep(_EVERY_S)
 
 
-async def _apply_retention(services: Services) -> None:
+async def _apply_retention(table: JobTable, services: Services) -> None:
     days = services.settings.retention_days
     if not days:
         return
+    try:
+        if waited := await table.forget_old(days=days):
+            log.warning("queue.old_forgotten", days=days, deleted=waited)
+    except QueueUnavailable as exc:
+        log.warning("queue.not_pruned", error=str(exc))
     try:
         deleted = await Operations(services.rpc).apply_retention(days)
     except StoreError as exc:

@@ -136,11 +136,10 @@ async def delete_note(deps: ToolDeps, note_id: str) -> str:
     Args:
         note_id: The note's ID.
     """
-    note = await deps.notes.get(deps.context, note_id)
     gone = await deps.store.items.forget(deps.context, "note", note_id, turn_id=deps.prompt.turn_id)
     if gone is None:
         raise NoteNotFound("no note of this person has this id")
-    return f"Successfully deleted note {_named(note)}. Its ID is no longer valid."
+    return f'Successfully deleted note "{gone.key}" (ID: {note_id}). Its ID is no longer valid.'
 
 
 async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> str:
