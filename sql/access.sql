@@ -36,7 +36,7 @@ declare
     recall_message, comes_from, without_turn, texts_in, take_back_facts, rewrite_memory,
     take_back_notes, drop_turn, drop_message, telling_texts, repeats, drop_repetitions, drop_card,
     drop_forgetting_turns, take_withdrawals, drop_withdrawal,
-    forget_item, forget_fact, forget_sources, correct_item,
+    forget_item, forget_fact, withdraw_lists, forget_sources, correct_item,
     take_left_cards, conversations_to_embed,
     people_named, remember_people, list_people, count_people, link_person,
     time_of_news, doubtful_time, remember_chats, find_chats, take_chats, describe_chat, postpone_chat,

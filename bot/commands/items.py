@@ -7,7 +7,7 @@ a deletion: such a turn keeps no words once it is over.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.commands import item_texts as texts
@@ -83,8 +83,9 @@ async def press_item(services: Services, looking: Looking, payload: Mapping[str,
             gone = await ItemStore(services.rpc).forget(
                 looking.context, which["kind"], which["id"], which["key"], turn_id=looking.turn_id
             )
-            said = texts.deleted(gone, language) if gone else texts.GONE_ALREADY[language]
-            return Reply(said, forgets=True)
+            receipt = texts.deleted(gone, language) if gone else texts.GONE_ALREADY[language]
+            left = await show_items(services, looking)  # the list with the item is withdrawn
+            return replace(left, text=f"{receipt}\n\n{left.text}")
 
 
 def awaited(opened: OpenTurn, actor_id: str) -> Mapping[str, Any] | None:

@@ -131,6 +131,28 @@ begin
 end
 $$;
 
+-- The lists that show an item, which p_person may delete, will be withdrawn: its buttons under them know
+-- the cards.
+create or replace function public.withdraw_lists(
+  p_kind text, p_id text, p_key text, p_person text, p_tenant_key text
+) returns void
+language sql volatile security invoker set search_path = ''
+as $$
+  select public.withdraw_later(array_agg(b.message_id), b.chat_id, p_tenant_key)
+  from public.agent_buttons b
+  where b.tenant_key = p_tenant_key and b.kind = 'confirm' and b.message_id <> ''
+    and b.payload ->> 'tool' = 'memory.ask_delete'
+    and b.payload #> '{arguments}' @> jsonb_build_object('kind', p_kind, 'id', p_id)
+    and case p_kind when 'note' then exists (
+          select from public.agent_notes n
+          where n.id = p_id and n.tenant_key = p_tenant_key and n.user_id = p_person)
+        else b.payload #>> '{arguments,key}' = p_key and exists (
+          select from public.agent_working_memory w
+          where w.id = p_id::bigint and w.tenant_key = p_tenant_key
+            and p_person in (w.user_id, w.actor_id)) end
+  group by b.chat_id
+$$;
+
 -- Deletes one item for good and returns it as it was; null: there is none that p_person may delete.
 -- p_by_turn is the turn that asks for it, which keeps no words either. For the service only: an item
 -- may be of another chat than the one where its deletion is asked for.
@@ -144,6 +166,7 @@ declare
   v_turns text[];
   v_texts text[];
 begin
+  perform public.withdraw_lists(p_kind, p_id, p_key, p_person, p_tenant_key);
   if p_kind = 'fact' then
     return public.forget_fact(p_id::bigint, p_key, p_person, p_tenant_key, p_by_turn);
   end if;
