@@ -25,7 +25,7 @@ HELP: Texts = {
 命令（英文也可以）：
 
 - `/新对话`：在这个话题里重新开始，之前的内容不再读取
-- `/记忆`：看看我在这里记住了你的什么
+- `/记忆`：只给你看：我记住了你的什么，可以逐条更正或删除
 - `/笔记`：列出你的笔记
 - `/忘记`：忘记这个话题，或关于你的一切（`/忘记 全部`），会先请你确认
 - `/安静`、`/继续`：群里没有人 @我 时我不再插话；恢复""",
@@ -39,7 +39,7 @@ that person's memory of this thread.
 Commands (in Chinese too):
 
 - `/new`: start afresh in this thread; what was said before is no longer read
-- `/memory`: what I hold about you here
+- `/memory`: what I keep about you, shown to you alone; correct or delete any of it
 - `/notes`: your notes
 - `/forget`: forget this thread, or everything about you (`/forget all`); I ask before I do
 - `/quiet`, `/resume`: in this group, speak only when I am mentioned; follow along again""",
