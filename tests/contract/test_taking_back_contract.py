@@ -163,6 +163,32 @@ async def test_later_answers_that_repeat_it_go_too(scene: Scene, group: Group) -
     ]
 
 
+async def test_what_was_asked_by_its_buttons_goes_and_so_does_what_tools_told(
+    scene: Scene, group: Group
+) -> None:
+    alice, bob, turn_id = group.turn(), group.turn("bob"), group.message("said")
+    await scene.turn(alice, turn_id, scene.word, f"More about {scene.word}?")
+    [button] = scene.database.execute(
+        "select id from agent_buttons where turn_id = %s", [turn_id]
+    ).fetchall()
+    await scene.turn(bob, f"click:{button[0]}", f"More about {scene.word}?", "A lot")
+    later = group.message("later")
+    await scene.memory.open_turn(alice, turn_id=later, content="and my facts?")
+    call = {"name": "read_working_memory", "arguments": {}, "result": scene.word, "ok": True}
+    await scene.memory.record_reply(alice, turn_id=later, cards=["None."], tool_calls=[call])
+    await scene.memory.mark_sent(
+        alice, turn_id=later, chunk=0, content="None.", message_id=f"{later}_card"
+    )
+
+    await scene.memory.take_back(turn_id, alice.chat_id)
+
+    assert scene.found() == set()
+    assert f"click:{button[0]}_card" in scene.to_withdraw()
+    opened = await scene.memory.open_turn(alice, turn_id=group.message("next"), content="so?")
+    assert [m.content for m in opened.history] == ["and my facts?", "None.", "so?"]
+    assert opened.history[1].tool_calls[0]["result"] == "What this told was taken back."
+
+
 async def test_a_running_turn_stores_nothing_any_more(scene: Scene, group: Group) -> None:
     alice, turn_id = group.turn(), group.message("said")
     await scene.memory.open_turn(alice, turn_id=turn_id, content=scene.word)
