@@ -24,6 +24,7 @@ from bot.agents.prompt import PendingAction, Prompt
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.answer.pressed import Place, as_message, asked_there, turn_id, under_card
 from bot.answer.question import Turn
+from bot.commands import items
 from bot.commands import texts as texts
 from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
 from bot.feishu import cards
@@ -75,6 +76,10 @@ async def handle_click(services: Services, action: CardAction, received_ms: int)
 def _answering(press: Press) -> Answering | None:
     """What takes the place of the model."""
     match press.kind:
+        case "confirm" if press.payload["decision"] == "confirm" and (
+            press.payload["tool"] in items.PRESSES
+        ):
+            return partial(_item_pressed, press=press)
         case "confirm":
             return partial(_decided, press=press)
         case "share":
@@ -110,7 +115,8 @@ async def _show(
 def _words(press: Press) -> str:
     if press.kind in ("follow_up", "share"):
         return press.label  # what is asked is what is shown
-    return f"{press.label}: {press.payload['description']}"
+    description = press.payload["description"]
+    return f"{press.label}: {description}" if description else press.label
 
 
 async def _decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
@@ -181,6 +187,13 @@ async def _share_note(services: Services, turn: Turn, note_id: str) -> ActionRes
     except StoreError as exc:
         return ActionResult(False, str(exc))
     return ActionResult(True, f'everyone in this chat can read "{note.title}".')
+
+
+async def _item_pressed(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
+    """Deleting again after a crash finds nothing to delete, and says so."""
+    language = cast(Language, press.payload["language"])
+    looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
+    return await items.press_item(services, looking, press.payload)
 
 
 def _action(press: Press) -> PendingAction:

@@ -20,10 +20,13 @@ from bot.answer.composing import NOTHING, compose
 from bot.answer.hearing import before_answer, listen, opening_args
 from bot.answer.question import Turn, begin, knowing, told
 from bot.answer.showing import Showing
+from bot.commands import item_texts
 from bot.feishu import markup
+from bot.feishu.errors import FeishuError
 from bot.feishu.events import MessageEvent, Recall
 from bot.group.store import conversation_of
 from bot.group.transcript import MessageRecord
+from bot.languages import Language
 from bot.mentions import from_card
 from bot.private.offering import look_up_after, queue_look_up
 from bot.queue.consumer import Lease
@@ -31,6 +34,7 @@ from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
 from bot.reply.finding import doubt_of, find_sent, sending
 from bot.reply.late import late_note
+from bot.reply.private import show_privately
 from bot.reply.streaming import CardStream, Opening, begin_stream
 from bot.reply.working import showing_work
 from bot.services import Services
@@ -38,7 +42,8 @@ from bot.slash import quietens
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from bot.upkeep.tending import tend_later
-from memory.models import OpenTurn, StoredCard
+from bot.upkeep.withdrawing import withdraw_cards
+from memory.models import OpenTurn, StoredCard, TurnState
 from memory.rpc import Statement
 
 log = structlog.get_logger()
@@ -88,7 +93,7 @@ async def handle_message(
     with metrics.IN_FLIGHT.track_inprogress():
         opened = await _open(services, turn)
         turn = knowing(turn, conversation_of(opened.conversation))
-        reply = opened.reply
+        reply, forgets = opened.reply, False
         stream = await _stream(services, turn, opened)
         if opened.state == "open":
             if stream:
@@ -97,20 +102,56 @@ async def handle_message(
                 at_work = showing_work(services.feishu, turn.reply_to)
             async with at_work:
                 answer = await (answering or answer_question)(services, turn, opened)
+                if answer.in_private:
+                    answer = await _again_in_private(services, turn, answer, language(turn, opened))
+            forgets = answer.forgets
             reply = await _store(services, turn, answer, NOTHING[language(turn, opened)])
         outcome = await _deliver(services, turn, opened, reply, stream, lease)
+    if forgets:
+        await withdraw_cards(services)
     _report(services, turn, opened, outcome)
     if outcome in ("sent", "duplicate"):
         await queue_look_up(services, look_up_after(services, turn, opened))
     await tend_later(services, turn.context, opened)
 
 
+async def _again_in_private(
+    services: Services, turn: Turn, answer: Reply, language: Language
+) -> Reply:
+    """Answers the question of a group once more, in the p2p chat with whoever asked, where the
+    token is theirs. The turn has an id of its own, so that this can be repeated."""
+    try:
+        shown = await show_privately(
+            services.feishu,
+            turn.context.actor_id,
+            item_texts.IN_PRIVATE[language],
+            turn_id=turn.id,
+        )
+    except FeishuError as exc:
+        log.warning("private.refused", turn_id=turn.id, code=exc.code, log_id=exc.log_id)
+        return Reply(item_texts.NOT_SENT_PRIVATELY[language])
+    event = replace(
+        turn.event,
+        message_id=f"private:{turn.id}",
+        root_id="",
+        parent_id="",
+        thread_id="",
+        chat_id=shown.chat_id,
+        chat_type="p2p",
+    )
+    await handle_message(services, event, turn.received_ms, reply_to=shown.message_id)
+    structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
+    return answer
+
+
 async def handle_recall(services: Services, recall: Recall) -> None:
-    """A message was taken back: it leaves transcript and memory, and is not answered any more."""
+    """A message was taken back: it is gone with all that was made from it, and is not answered any
+    more. What shows it is withdrawn, at once or when Feishu lets us."""
     state = await services.store.take_back(recall.message_id, recall.chat_id)
     if services.queue:
         await asyncio.to_thread(services.queue.forget, message_id=recall.message_id)
     log.info("recalled", message_id=recall.message_id, turn_state=state)
+    await withdraw_cards(services)
 
 
 def _unreadable_in_group(event: MessageEvent) -> bool:
@@ -181,7 +222,10 @@ async def _deliver(
             after = None
             if card is pending[-1]:
                 after = After(lease, look_up_after(services, turn, opened))
-            await _mark(services, turn, card.chunk, sent, await before(), after)
+            state = await _mark(services, turn, card.chunk, sent, await before(), after)
+            if state == "cancelled":  # the question was taken back while the card was on its way
+                await withdraw_cards(services)
+                return "cancelled"
     return "sent"
 
 
@@ -252,13 +296,13 @@ async def _mark(
     sent: Delivered,
     before: Sequence[MessageRecord],
     after: After | None,
-) -> None:
+) -> TurnState:
     """Stores what was delivered, tells the group's conversation of it and, `after` the last card,
     ends the job and queues the next: all of it or nothing."""
     spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
     quiet = quietens(turn.question)
     with stage("memory_save"):
-        _, result = await services.store.mark_sent_and_tell(
+        state, result = await services.store.mark_sent_and_tell(
             turn.context,
             turn_id=turn.id,
             chunk=chunk,
@@ -269,6 +313,7 @@ async def _mark(
         )
     if after and after.lease and services.store.joins:
         after.lease.ended(result)
+    return state
 
 
 def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> None:

@@ -41,6 +41,7 @@ from bot.upkeep.members import learn_members
 from bot.upkeep.pending_replies import sweep_forever
 from bot.upkeep.standing import Standing
 from bot.upkeep.tending import handle_tending
+from bot.upkeep.withdrawing import tend_withdrawals
 from bot.wiring import open_services
 from memory.away.store import SpoolingStore
 from memory.backends.postgres import Pool, connection_pool
@@ -171,6 +172,7 @@ async def _work(
         asyncio.create_task(keep_order(table, services)),
         asyncio.create_task(tend_left_cards(services)),
         asyncio.create_task(sweep_forever(services, table)),
+        asyncio.create_task(tend_withdrawals(services)),
         asyncio.create_task(standing.keep()),
         asyncio.create_task(learn_members(services)),
     ]

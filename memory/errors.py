@@ -14,6 +14,7 @@ StoreError
 ├── WorkingMemoryTooLarge   the patch would exceed the size limit; remove keys first
 ├── NoteNotFound            no note with this id is visible to this person in this chat
 ├── NoteInvalid             title, body or tags cannot be stored; the message says what to change
+├── TakenBack               the question was taken back meanwhile: nothing is made from it any more
 └── ProbeFailed             the isolation probe of scripts/check_memory could not be made
 
 AuthUsersError
@@ -94,6 +95,10 @@ class NoteInvalid(StoreError):
     """The title, body or tags of a note cannot be stored."""
 
 
+class TakenBack(StoreError):
+    """The question was taken back; nothing was changed."""
+
+
 class ProbeFailed(StoreError):
     """The isolation probe could not be made; nothing is known."""
 
@@ -122,6 +127,7 @@ _OURS: dict[str, type[StoreError]] = {
     "PT400": BadArgument,
     "PT403": AccessDenied,
     "PT404": TurnUnknown,
+    "PT409": TakenBack,
     "PT410": NoteNotFound,
     "PT413": WorkingMemoryTooLarge,
     "PT415": BadPatch,

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from memory.kept.buttons import NewButton
+from memory.kept.items import ItemStore
 from memory.models import (
     Conversation,
     OpenTurn,
@@ -198,6 +199,11 @@ class MemoryStore:
         return state, result
 
     @property
+    def items(self) -> ItemStore:
+        """The facts and notes one by one."""
+        return ItemStore(self._rpc)
+
+    @property
     def joins(self) -> bool:
         """Whether a statement of the caller's can be part of a call's transaction."""
         return isinstance(self._rpc, JoiningRpc)
@@ -241,7 +247,8 @@ class MemoryStore:
         return _message(row) if row else None
 
     async def take_back(self, message_id: str, chat_id: str) -> TurnState | None:
-        """A Feishu message was taken back: its copy goes, an unanswered turn is cancelled.
+        """A Feishu message was taken back: it goes with all that was made from it, an unanswered
+        turn is cancelled, the cards that repeat it await withdrawal (`memory.kept.withdrawals`).
 
         For the service: the event names no sender. Returns the turn's state, None without a turn.
         """
@@ -255,12 +262,17 @@ class MemoryStore:
         return WorkingMemory.from_row(row)
 
     async def merge_working_memory(
-        self, context: AgentMemoryContext, *, scope: Scope, patch: Mapping[str, Any]
+        self,
+        context: AgentMemoryContext,
+        *,
+        scope: Scope,
+        patch: Mapping[str, Any],
+        turn_id: str = "",
     ) -> Mapping[str, Any]:
         """Applies a merge patch (RFC 7396) in the database; returns the whole scope.
 
-        Raises `WorkingMemoryTooLarge` above 16 KB and `AccessDenied` for another person's
-        `user` scope.
+        `turn_id` is the message it comes from: taken back, so is the change. Raises `TakenBack`,
+        `WorkingMemoryTooLarge` above 16 KB and `AccessDenied` for another person's `user` scope.
         """
         content: Mapping[str, Any] = await self._call(
             "merge_working_memory",
@@ -269,6 +281,7 @@ class MemoryStore:
             p_tenant_key=context.tenant_key,
             p_scope=scope,
             p_patch=json.dumps(patch),  # escaped: a lone surrogate is the database's to refuse
+            p_turn_id=turn_id or None,
         )
         return content
 

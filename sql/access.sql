@@ -11,7 +11,8 @@ declare
   of_a_turn constant text[] := '{
     claim, token_auth_user, membership_lasts, readable_chats,
     open_turn, begin_turn, record_reply, preface_reply, mark_sent, mark_sent_and_tell, mark_failed,
-    restore_turn,
+    restore_turn, card_is_too_late, withdraw_later,
+    require_turn_stands, next_sources, note_fields, keep_note_change, list_items, find_facts,
     said_message, start_afresh, memory_overview,
     get_working_memory, merge_working_memory, clear_working_memory,
     create_note, get_note, list_notes, search_notes, update_note, delete_note, share_note,
@@ -41,7 +42,11 @@ declare
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{
-    recall_message, take_left_cards, pending_replies, conversations_to_embed,
+    recall_message, comes_from, without_turn, texts_in, take_back_facts, rewrite_memory,
+    take_back_notes, drop_turn, drop_message, telling_texts, repeats, drop_repetitions, drop_card,
+    drop_forgetting_turns, take_withdrawals, drop_withdrawal,
+    forget_item, forget_fact, withdraw_lists, forget_sources, correct_item,
+    take_left_cards, pending_replies, conversations_to_embed,
     people_named, remember_people, list_people, count_people, link_person,
     time_of_news, doubtful_time, remember_chats, find_chats, take_chats, describe_chat, postpone_chat,
     hold_group, save_chat_members, add_chat_members, remove_chat_members, enter_chat, leave_chat,
@@ -65,7 +70,7 @@ declare
     feishu_bot.gone_workers, feishu_bot.take_over, feishu_bot.maybe_sent,
     feishu_bot.work_round, feishu_bot.defer_tending,
     feishu_bot.free_queueing_lock, feishu_bot.without_jobs, feishu_bot.is_job_of_person,
-    feishu_bot.forget_in_queue,
+    feishu_bot.forget_in_queue, feishu_bot.forget_old,
     feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,
     feishu_bot.spool_open_turn, feishu_bot.spool_record_reply, feishu_bot.spool_mark_sent,
     feishu_bot.spool_mark_failed, feishu_bot.spool_waiting, feishu_bot.spool_state,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from bot.agents.shown_notes import named_notes
-from bot.agents.tools.confirming import NOT_YET
+from bot.agents.tools.confirming import FORGOTTEN, NOT_YET
 from bot.languages import Language
 
 _IDS = re.compile(r" ?\(ID: [^()\s]*\)")
@@ -42,6 +42,7 @@ _REASONS_ZH = (
     ("can be used only by", "别人的笔记只有本人才能使用"),
     ("Only its owner", "只有笔记的主人才能分享它"),
     ("belongs to another person", "这份记忆属于别人，只有本人才能使用"),
+    ("No fact of the person", "没有记下这样的内容"),
     ("changed only when they ask themselves", "关于一个人的记忆，只有本人才能更改"),
     ("working memory is full", "工作记忆已经满了"),
     ("title is empty", "标题是空的"),
@@ -182,6 +183,15 @@ def _remembered(result: str, language: Language) -> str:
     return "工作记忆已更新。" if language == "zh" else "The working memory was updated."
 
 
+def _forgotten(result: str, language: Language) -> str:
+    if not result.startswith(FORGOTTEN):
+        return _IDS.sub("", result)
+    what = result.removeprefix(FORGOTTEN)
+    if language == "zh":
+        return f"已永久删除：{what}。它所出自的消息也从我的记忆里删除了。"
+    return f"I deleted for good: {what}. The message it came from is gone from my memory too."
+
+
 def _title(result: str) -> str:
     notes = named_notes(result)
     return notes[0][0] if notes else ""
@@ -202,4 +212,5 @@ _SAID: Mapping[str, Callable[[str, Language], str]] = {
     "list_notes": _listed,
     "search_notes": _listed,
     "update_working_memory": _remembered,
+    "forget_fact": _forgotten,
 }

@@ -60,6 +60,9 @@ Working with tools:
   never claim what no tool result confirms.
 - When somebody asks you to remember something, keep it with update_working_memory (scope "thread",
   or "person" for lasting facts about themselves). Use a note when they ask for a note.
+- When somebody takes something back (“forget that I …”, 忘掉……), delete it with forget_fact, or the
+  note with delete_note, and say what was deleted; when it has changed (“no, it is now …”), set the
+  same key anew.
 - Suggest follow-up questions only with suggest_follow_ups, at most three, when they help; never
   list them in the answer.
 """

@@ -14,6 +14,7 @@ from bot.answer.prompting import Scene, build_prompt
 from bot.answer.question import Turn
 from bot.answer.recalling import recalled
 from bot.commands.doing import Asked, answer_command
+from bot.commands.items import Looking, awaited, correct_item
 from bot.group.decisions import Reason
 from bot.group.transcript import MessageRecord, transcript
 from bot.languages import Language, language_of
@@ -48,9 +49,14 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     """A command to the bot is carried out; everything else is for the model."""
     command = parse(turn.question)
     if command and turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER:
-        asked = Asked(command, turn.context, turn.chat_type, opened, language(turn, opened))
+        asked = Asked(
+            command, turn.context, turn.chat_type, opened, language(turn, opened), turn.id
+        )
         if reply := await answer_command(services, asked):
             return reply
+    elif item := awaited(opened, turn.context.actor_id):
+        looking = Looking(turn.context, turn.chat_type, language(turn, opened), turn.id)
+        return await correct_item(services, looking, item, turn.question)
     found = await _answer(services, turn, opened)
     return reply_of(found, chat_type=turn.chat_type, language=language(turn, opened))
 

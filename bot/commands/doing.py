@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.agents.tools.notes import listed
+from bot.commands import item_texts
 from bot.commands import texts as texts
+from bot.commands.items import Looking, show_items
 from bot.conversation import ConversationManager
 from bot.feishu import markup
 from bot.group.store import ChatConversations
@@ -36,6 +38,11 @@ class Asked:
     chat_type: ChatType
     opened: OpenTurn
     language: Language
+    turn_id: str
+
+    @property
+    def looking(self) -> Looking:
+        return Looking(self.context, self.chat_type, self.language, self.turn_id)
 
 
 async def answer_command(services: Services, asked: Asked) -> Reply | None:
@@ -62,12 +69,14 @@ async def _new(services: Services, asked: Asked) -> Reply:
 
 
 async def _memory(services: Services, asked: Asked) -> Reply:
+    """In p2p; in a group nothing of it is shown, but to the person alone."""
+    if asked.chat_type != "p2p":
+        return Reply(item_texts.SENT_PRIVATELY[asked.language], in_private=True)
     overview = await services.store.overview(asked.context)
-    memory = asked.opened.working_memory
-    if asked.opened.degraded:
-        memory = await services.store.working_memory(asked.context)
     said = [(one.role, _spoken(services, asked, one)) for one in asked.opened.history[:-1]]
-    return Reply(texts.memory(overview, memory, said, asked.language))
+    shown = await show_items(services, asked.looking)
+    told = texts.memory(overview, said, asked.language)
+    return replace(shown, text=f"{told}\n\n{shown.text}")
 
 
 async def _notes(services: Services, asked: Asked) -> Reply:

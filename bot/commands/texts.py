@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from bot.languages import Language
 from memory.kept.notes import Note
-from memory.models import Overview, WorkingMemory
+from memory.models import Overview
 from memory.text import one_line
 
 _VALUE_CHARS = 200
 _MESSAGE_CHARS = 120
-_KEYS_SHOWN = 40
 _MESSAGES_SHOWN = 6
 
 Texts = Mapping[Language, str]
@@ -28,7 +25,7 @@ HELP: Texts = {
 命令（英文也可以）：
 
 - `/新对话`：在这个话题里重新开始，之前的内容不再读取
-- `/记忆`：看看我在这里记住了你的什么
+- `/记忆`：只给你看：我记住了你的什么，可以逐条更正或删除
 - `/笔记`：列出你的笔记
 - `/忘记`：忘记这个话题，或关于你的一切（`/忘记 全部`），会先请你确认
 - `/安静`、`/继续`：群里没有人 @我 时我不再插话；恢复""",
@@ -42,7 +39,7 @@ that person's memory of this thread.
 Commands (in Chinese too):
 
 - `/new`: start afresh in this thread; what was said before is no longer read
-- `/memory`: what I hold about you here
+- `/memory`: what I keep about you, shown to you alone; correct or delete any of it
 - `/notes`: your notes
 - `/forget`: forget this thread, or everything about you (`/forget all`); I ask before I do
 - `/quiet`, `/resume`: in this group, speak only when I am mentioned; follow along again""",
@@ -130,10 +127,6 @@ _MEMORY: Mapping[Language, Mapping[str, str]] = {
         "counts": "本话题 {here} 条消息；总共 {conversations} 个话题、{messages} 条消息、"
         "{notes} 条笔记{since}。",
         "since": "（自 {}）",
-        "chat": "**本话题的工作记忆**",
-        "user": "**关于你个人的工作记忆**（所有话题通用）",
-        "empty": "（空）",
-        "more": "……还有 {} 项",
         "last": "**本话题最近的消息**",
         "you": "你",
         "me": "我",
@@ -144,10 +137,6 @@ _MEMORY: Mapping[Language, Mapping[str, str]] = {
         "counts": "{here} messages in this thread; in all {conversations} threads, {messages} "
         "messages and {notes} notes{since}.",
         "since": ", since {}",
-        "chat": "**Working memory of this thread**",
-        "user": "**Working memory about you** (in every thread)",
-        "empty": "(empty)",
-        "more": "… and {} more",
         "last": "**The latest messages of this thread**",
         "you": "You",
         "me": "I",
@@ -171,11 +160,10 @@ def forget(choices: Iterable[str], language: Language) -> str:
 
 def memory(
     overview: Overview,
-    kept: WorkingMemory,
     said: Sequence[tuple[str, str]],
     language: Language,
 ) -> str:
-    """Counts, both scopes of working memory, and the latest messages as (role, text)."""
+    """Counts, and the latest messages as (role, text)."""
     words = _MEMORY[language]
     counts = words["counts"].format(
         here=overview.messages_here,
@@ -191,8 +179,6 @@ def memory(
     ]
     parts = [
         f"{words['intro']}\n{counts}",
-        f"{words['chat']}\n{_entries(kept.chat, words)}",
-        f"{words['user']}\n{_entries(kept.user, words)}",
         "\n".join((words["last"], *latest)) if latest else "",
     ]
     return "\n\n".join(part for part in parts if part)
@@ -212,22 +198,6 @@ def notes(found: Sequence[Note], language: Language) -> str:
 def result(text: str, *, done: bool, language: Language) -> str:
     """What a confirmed action answered."""
     return f"{(_DONE if done else _FAILED)[language]}{text}"
-
-
-def _entries(content: Mapping[str, Any], words: Mapping[str, str]) -> str:
-    if not content:
-        return words["empty"]
-    lines = [
-        f"- {_one_line(key, 60)}{words['colon']}{_one_line(_value(value), _VALUE_CHARS)}"
-        for key, value in list(content.items())[:_KEYS_SHOWN]
-    ]
-    if len(content) > _KEYS_SHOWN:
-        lines.append(f"- {words['more'].format(len(content) - _KEYS_SHOWN)}")
-    return "\n".join(lines)
-
-
-def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _one_line(text: str, limit: int) -> str:

@@ -106,6 +106,12 @@ class JobTable:
         """Forgets idempotency keys older than `hours` (at least 24), and workers that are gone."""
         await self._value("prune_inbox", hours)
 
+    async def forget_old(self, *, days: int) -> int:
+        """Deletes what has waited for longer than `days` (at least 1): jobs that no worker has in
+        hand, and what waits for the memory. Returns how many."""
+        gone: int = await self._value("forget_old", days)
+        return gone
+
     async def defer_tending(self, context: AgentMemoryContext) -> None:
         """Queues the tending of a person's conversation unless that waits already."""
         args = json.dumps(

@@ -27,6 +27,7 @@ from memory.scope import ChatType
 FOLLOW_UP_LIVES_S = 14 * 86400
 CONFIRM_LIVES_S = 3600
 _LABEL_CHARS = 40
+_DELETING = frozenset({"forget_fact", "delete_note"})
 _ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
 
 Decision = Literal["confirm", "cancel"]
@@ -54,13 +55,18 @@ _TOASTS: Mapping[Toast, tuple[str, str, str]] = {
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a turn says: text before it is composed, buttons, and the tool calls that led to it.
-    `cards` are shown as they are, in place of the text."""
+    `cards` are shown as they are, in place of the text. `in_private`: the question is answered
+    again, to the person alone. `forgets`: something was forgotten, or shown from what is kept;
+    then the turn keeps no words once it is over.
+    """
 
     text: str
     buttons: tuple[NewButton, ...] = ()
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     auto_mention: AutoMention | None = None
     cards: tuple[str, ...] = ()
+    in_private: bool = False
+    forgets: bool = False
 
 
 def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Reply:
@@ -78,6 +84,14 @@ def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Repl
         buttons=(*confirming, *follow_ups(ending.questions, chat_type)),
         tool_calls=answer.tool_calls,
         auto_mention=answer.auto_mention,
+        forgets=any(map(_deletes, answer.tool_calls)),
+    )
+
+
+def _deletes(call: Mapping[str, Any]) -> bool:
+    patch = call["arguments"].get("patch")
+    return bool(call["ok"]) and (
+        call["name"] in _DELETING or (isinstance(patch, dict) and None in patch.values())
     )
 
 

@@ -23,7 +23,7 @@ from memory.kept.cards import CardStore, OpenCard
 
 log = structlog.get_logger()
 
-TAKEN_BACK = "（提问已撤回） / (The question was taken back.)"
+TAKEN_BACK = "（所回答的消息已撤回） / (The message that this answered was taken back.)"
 _STEPS = 8
 _CLOSED = {"config": {"streaming_mode": False}}
 _LATER = frozenset({Action.RETRY, Action.IN_FLIGHT})

@@ -27,7 +27,7 @@ async def keep_order(table: JobTable, services: Services) -> None:
         except QueueUnavailable as exc:
             log.warning("queue.not_pruned", error=str(exc))
         await _forget_failed(table, services.settings.retention_days or _FAILED_KEPT_DAYS)
-        await _apply_retention(services)
+        await _apply_retention(table, services)
         await asyncio.sleep(_EVERY_S)
 
 
@@ -42,10 +42,15 @@ async def _forget_failed(table: JobTable, days: int) -> None:
             log.warning("queue.failed_forgotten", days=days, deleted=gone)
 
 
-async def _apply_retention(services: Services) -> None:
+async def _apply_retention(table: JobTable, services: Services) -> None:
     days = services.settings.retention_days
     if not days:
         return
+    try:
+        if waited := await table.forget_old(days=days):
+            log.warning("queue.old_forgotten", days=days, deleted=waited)
+    except QueueUnavailable as exc:
+        log.warning("queue.not_pruned", error=str(exc))
     try:
         deleted = await Operations(services.rpc).apply_retention(days)
     except StoreError as exc:

@@ -120,10 +120,20 @@ class NoteStore:
         body: str = "",
         tags: Sequence[str] = (),
         id: str | None = None,
+        turn_id: str = "",
     ) -> Note:
-        """Keeps a note. With the `id` of a note made before, that note is returned as it is."""
+        """Keeps a note. With the `id` of a note made before, that note is returned as it is.
+
+        `turn_id` is the message it is made from: taken back, the note goes. Raises `TakenBack`.
+        """
         made = id or note_id()
-        fields = {"p_note_id": made, "p_title": title, "p_body": body, "p_tags": _dump(tags)}
+        fields = {
+            "p_note_id": made,
+            "p_title": title,
+            "p_body": body,
+            "p_tags": _dump(tags),
+            "p_turn_id": turn_id or None,
+        }
         return _note(await self._call("create_note", context, fields))
 
     async def get(self, context: AgentMemoryContext, id: str) -> Note:
@@ -153,8 +163,10 @@ class NoteStore:
         body: str | None = None,
         add_tags: Sequence[str] = (),
         remove_tags: Sequence[str] = (),
+        turn_id: str = "",
     ) -> NoteChange:
-        """Changes what is given. Raises `NoteNotFound` and `NoteInvalid`."""
+        """Changes what is given, for the message `turn_id`: taken back, so is the change. Raises
+        `NoteNotFound`, `NoteInvalid` and `TakenBack`."""
         row = await self._call(
             "update_note",
             context,
@@ -164,6 +176,7 @@ class NoteStore:
                 "p_body": body,
                 "p_add_tags": _dump(add_tags),
                 "p_remove_tags": _dump(remove_tags),
+                "p_turn_id": turn_id or None,
             },
         )
         return NoteChange(

@@ -282,7 +282,17 @@ begin
       ('chat_conversations', format('updated_at < %L and not quiet and not exists (select
         from public.chat_transcript t where t.chat_id = r.chat_id
           and t.tenant_key = r.tenant_key)', v_before)),
-      ('recalled_messages', format('created_at < %L', v_before))
+      ('recalled_messages', format('created_at < %L', v_before)),
+      ('agent_withdrawals', format('created_at < %L', v_before)),
+      -- of a chat that the bot is no longer in, once nothing tells of it
+      ('chat_members', format('exists (select from public.chats c
+        where c.chat_id = r.chat_id and c.tenant_key = r.tenant_key and c.gone_at < %L)', v_before)),
+      ('chats', format('gone_at < %L and not exists (select from public.agent_chats a
+          where a.chat_id = r.chat_id and a.tenant_key = r.tenant_key)
+        and not exists (select from public.agent_notes n
+          where n.chat_id = r.chat_id and n.tenant_key = r.tenant_key)
+        and not exists (select from public.chat_members m
+          where m.chat_id = r.chat_id and m.tenant_key = r.tenant_key)', v_before))
     ) as old (table_name, condition)
   loop
     execute format('delete from public.%I where ctid = any (array(

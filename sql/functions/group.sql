@@ -26,7 +26,7 @@ as $$
                             where c.chat_id = p_chat_id), false))
 $$;
 
--- Adds transcript rows (JSON array) that are not there yet.
+-- Adds transcript rows (JSON array) that are not there yet, but for messages that were taken back.
 create or replace function bot_private.add_to_transcript(
   p_chat_id text, p_tenant_key text, p_records text
 ) returns void
@@ -39,6 +39,7 @@ as $$
   from jsonb_to_recordset(p_records::jsonb) as r(
     message_id text, root_id text, author text, author_id text, content text,
     "timestamp" bigint, is_bot boolean, ours boolean)
+  where not exists (select from public.recalled_messages t where t.message_id = r.message_id)
   on conflict do nothing
 $$;
 
@@ -187,26 +188,4 @@ as $$
   select jsonb_build_object('respond', d.respond, 'reason', d.reason)
   from public.agent_decisions d
   where d.message_id = p_message_id and d.tenant_key = p_tenant_key and d.chat_id = p_chat_id
-$$;
-
--- A Feishu message was recalled: its stored copy goes, and its turn is cancelled unless an answer
--- is stored already; a turn that has not begun never will. For the service only: the event names no
--- sender. Returns the state of the turn, null when it had not begun.
-create or replace function public.recall_message(p_message_id text, p_chat_id text) returns jsonb
-language plpgsql security invoker set search_path = ''
-as $$
-declare
-  v_state text;
-begin
-  insert into public.recalled_messages (message_id, chat_id) values (p_message_id, p_chat_id)
-  on conflict do nothing;
-  delete from public.chat_transcript where message_id = p_message_id;
-  update public.agent_turns
-  set state = case when state = 'open' then 'cancelled' else state end, updated_at = now()
-  where id = p_message_id
-  returning state into v_state;
-  delete from public.agent_messages
-  where message_id = p_message_id or (turn_id = p_message_id and role = 'user');
-  return to_jsonb(v_state);
-end
 $$;

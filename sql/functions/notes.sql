@@ -113,10 +113,12 @@ as $$
     where excluded.last_used_at is not null
 $$;
 
--- Creates a note. The same p_note_id again returns the note as it is: a repeated turn makes no copy.
+-- Creates a note, for message p_turn_id. The same p_note_id again returns the note as it is: a repeated
+-- turn makes no copy.
+drop function if exists public.create_note(text, text, text, text, text, text, text, text, text);
 create or replace function public.create_note(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_note_id text, p_title text, p_body text, p_tags text
+  p_note_id text, p_title text, p_body text, p_tags text, p_turn_id text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -124,10 +126,13 @@ declare
   v_note public.agent_notes;
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  insert into public.agent_notes (id, user_id, tenant_key, chat_id, conversation_id, title, body, tags)
+  perform public.require_turn_stands(p_turn_id);
+  insert into public.agent_notes
+    (id, user_id, tenant_key, chat_id, conversation_id, title, body, tags, turn_id, sources)
   values (p_note_id, p_actor_id, p_tenant_key, p_chat_id, p_conversation_id,
           bot_private.note_title(p_title), bot_private.note_body(p_body),
-          bot_private.require_tag_count(bot_private.note_tags(p_tags)))
+          bot_private.require_tag_count(bot_private.note_tags(p_tags)), p_turn_id,
+          public.next_sources('{}', '{}', '{"title": "", "body": "", "tags": []}', p_turn_id))
   on conflict (id, tenant_key, user_id) do nothing;
   select * into v_note from public.agent_notes n
   where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key;
@@ -228,10 +233,13 @@ begin
 end
 $$;
 
--- Changes what is given (null: unchanged) and says what has changed. Tags compare without case.
+-- Changes what is given (null: unchanged), for message p_turn_id, and says what has changed. Tags compare
+-- without case.
+drop function if exists public.update_note(text, text, text, text, text, text, text, text, text, text);
 create or replace function public.update_note(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_note_id text, p_title text, p_body text, p_add_tags text, p_remove_tags text
+  p_note_id text, p_title text, p_body text, p_add_tags text, p_remove_tags text,
+  p_turn_id text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -244,6 +252,7 @@ declare
   v_added text[];
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform public.require_turn_stands(p_turn_id);
   select * into v_old from public.agent_notes n
   where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
   for update;
@@ -265,6 +274,7 @@ begin
     updated_at = now()
   where n.id = v_old.id and n.user_id = v_old.user_id and n.tenant_key = v_old.tenant_key
   returning * into v_new;
+  perform public.keep_note_change(v_old, v_new, p_turn_id);
 
   perform bot_private.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_new], 'updated');
   return jsonb_build_object(
@@ -275,6 +285,38 @@ begin
               where lower(a) not in (select lower(o) from unnest(v_old.tags) o)),
     'removed', (select coalesce(jsonb_agg(o), '[]') from unnest(v_old.tags) o
                 where lower(o) not in (select lower(t) from unnest(v_new.tags) t)));
+end
+$$;
+
+-- Remembers what message p_turn_id changed in a note, so that it can be taken back.
+create or replace function public.keep_note_change(
+  p_old public.agent_notes, p_new public.agent_notes, p_turn_id text
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_old constant jsonb := public.note_fields(p_old);
+  v_new constant jsonb := public.note_fields(p_new);
+  v_was jsonb;
+begin
+  if p_turn_id is null or v_old = v_new then
+    return;
+  end if;
+  select jsonb_object_agg(o.key, o.value) into v_was
+  from jsonb_each(v_old) o where o.value <> v_new -> o.key;
+  insert into public.agent_note_changes (note_id, user_id, tenant_key, turn_id, was, was_sources)
+  values (p_old.id, p_old.user_id, p_old.tenant_key, p_turn_id, v_was, coalesce(
+    (select jsonb_object_agg(s.key, s.value) from jsonb_each(p_old.sources) s where v_was ? s.key),
+    '{}'));
+  delete from public.agent_note_changes c
+  where (c.note_id, c.tenant_key, c.user_id) = (p_old.id, p_old.tenant_key, p_old.user_id)
+    and c.id <= (select k.id from public.agent_note_changes k
+                 where (k.note_id, k.tenant_key, k.user_id)
+                       = (p_old.id, p_old.tenant_key, p_old.user_id)
+                 order by k.id desc offset 20 limit 1);
+  update public.agent_notes n
+  set sources = public.next_sources(p_old.sources, v_old, v_new, p_turn_id)
+  where n.id = p_old.id and n.tenant_key = p_old.tenant_key and n.user_id = p_old.user_id;
 end
 $$;
 

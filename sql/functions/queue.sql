@@ -154,6 +154,26 @@ begin
 end
 $$;
 
+-- Deletes what has waited here for longer than p_days, whatever it waits for, but for the jobs that a
+-- worker has in hand and for messages taken back. Returns how many jobs, turns and writes went.
+create or replace function feishu_bot.forget_old(p_days integer) returns bigint
+language sql volatile security invoker set search_path = feishu_bot
+as $$
+  with jobs as (
+    delete from procrastinate_jobs j
+    where j.status <> 'doing' and (j.args ->> 'received_ms')::bigint
+          < extract(epoch from now() - make_interval(days => greatest(p_days, 1))) * 1000
+    returning 1
+  ), turns as (
+    delete from spool where asked_at < now() - make_interval(days => greatest(p_days, 1)) returning 1
+  ), writes as (
+    delete from late_writes
+    where function <> 'recall_message'
+      and asked_at < now() - make_interval(days => greatest(p_days, 1)) returning 1
+  )
+  select (select count(*) from jobs) + (select count(*) from turns) + (select count(*) from writes)
+$$;
+
 -- What this schema holds of a person: the table of each row, and the row.
 create or replace function feishu_bot.export_from_queue(p_open_id text)
 returns table (table_name text, content jsonb)

@@ -211,15 +211,20 @@ create or replace function feishu_bot.spool_keep_recall(p_message_id text, p_cha
 returns void
 language sql volatile security invoker set search_path = ''
 as $$
+  -- the cards that only the spool knows are withdrawn when the memory hears of it
+  insert into feishu_bot.late_writes (function, params, message_ids)
+  select 'recall_message',
+         jsonb_build_object('p_message_id', p_message_id, 'p_chat_id', p_chat_id, 'p_cards', coalesce((
+           select jsonb_agg(c.value -> 'message_id')
+           from feishu_bot.spool s, jsonb_array_elements(s.cards) c
+           where s.turn_id = p_message_id and c.value ->> 'message_id' <> ''), '[]')::text),
+         array[p_message_id]
+  where not exists (
+    select from feishu_bot.late_writes
+    where function = 'recall_message' and message_ids = array[p_message_id]);
   delete from feishu_bot.spool where turn_id = p_message_id;
   delete from feishu_bot.late_writes
   where p_message_id = any (message_ids) and function <> 'recall_message';
-  insert into feishu_bot.late_writes (function, params, message_ids)
-  select 'recall_message',
-         jsonb_build_object('p_message_id', p_message_id, 'p_chat_id', p_chat_id), array[p_message_id]
-  where not exists (
-    select from feishu_bot.late_writes
-    where function = 'recall_message' and message_ids = array[p_message_id])
 $$;
 
 -- The oldest p_limit writes that wait, in order: messages taken back, or all the others.

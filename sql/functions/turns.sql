@@ -272,6 +272,7 @@ as $$
 $$;
 
 -- A card was delivered: its final text and its Feishu message_id. The turn is sent with its last card.
+-- Of a question that was taken back meanwhile nothing is stored, and the card will be withdrawn.
 create or replace function public.mark_sent(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_chunk integer, p_content text, p_message_id text
@@ -283,6 +284,9 @@ declare
 begin
   perform bot_private.require_size('p_content', p_content, 1048576);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if public.card_is_too_late(p_turn_id, p_message_id) then
+    return '{"state": "cancelled"}';
+  end if;
   update public.agent_messages
   set status = 'sent', content = p_content, message_id = p_message_id, error = null,
       updated_at = now()
@@ -303,6 +307,23 @@ begin
 end
 $$;
 
+-- Whether the turn was cancelled before its card was delivered, which is then to be withdrawn. Waits for
+-- a taking back that is under way.
+create or replace function public.card_is_too_late(p_turn_id text, p_message_id text) returns boolean
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_turn public.agent_turns;
+begin
+  select * into v_turn from public.agent_turns t where t.id = p_turn_id for update;
+  if v_turn.state is distinct from 'cancelled' then
+    return false;
+  end if;
+  perform public.withdraw_later(array[p_message_id], v_turn.chat_id, v_turn.tenant_key);
+  return true;
+end
+$$;
+
 -- The same, and the chat's conversation is told of the answer: p_told, JSON with the arguments of
 -- tell_conversation; null: it is not.
 create or replace function public.mark_sent_and_tell(
@@ -317,6 +338,9 @@ declare
 begin
   perform bot_private.require_size('p_told', p_told, 16777216);
   v_told := p_told;
+  if public.card_is_too_late(p_turn_id, p_message_id) then
+    return '{"state": "cancelled"}';
+  end if;
   if v_told is not null then
     perform bot_private.tell_conversation(
       p_chat_id, p_tenant_key, v_told ->> 'p_records', (v_told ->> 'p_now')::bigint,

@@ -66,11 +66,12 @@ as $$
 $$;
 
 -- Merges p_patch (a JSON object) into what the sender keeps in one scope at this place, and returns the
--- whole of it. At most 16 KB. In p2p, a key that is removed from a person's lasting facts is removed
+-- whole of it. p_turn_id is the message it comes from (null: an operator). At most 16 KB. In p2p, a key that is removed from a person's lasting facts is removed
 -- from those they told in groups, too.
+drop function if exists public.merge_working_memory(text, text, text, text, text, text, text);
 create or replace function public.merge_working_memory(
   p_conversation_id text, p_chat_id text, p_user_id text, p_actor_id text, p_tenant_key text,
-  p_scope text, p_patch text
+  p_scope text, p_patch text, p_turn_id text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -116,13 +117,18 @@ begin
     raise exception 'only the person can change what is kept about them everywhere'
       using errcode = 'PT403';
   end if;
+  perform public.require_turn_stands(p_turn_id);
 
+  v_content := bot_private.merge_patch('{}', v_patch);
   insert into public.agent_working_memory as w
-    (conversation_id, user_id, actor_id, tenant_key, chat_id, scope, content)
+    (conversation_id, user_id, actor_id, tenant_key, chat_id, scope, content, sources)
   values (case when p_scope = 'chat' then p_conversation_id else '' end, p_user_id, p_actor_id,
-          p_tenant_key, v_place, p_scope, bot_private.merge_patch('{}', v_patch))
+          p_tenant_key, v_place, p_scope, v_content,
+          public.next_sources('{}', '{}', v_content, p_turn_id))
   on conflict (tenant_key, user_id, actor_id, scope, chat_id, conversation_id) do update
-    set content = bot_private.merge_patch(w.content, v_patch), updated_at = now()
+    set content = bot_private.merge_patch(w.content, v_patch), updated_at = now(),
+        sources = public.next_sources(
+          w.sources, w.content, bot_private.merge_patch(w.content, v_patch), p_turn_id)
   returning content into v_content;
 
   if octet_length(v_content::text) > 16384 then
@@ -131,7 +137,7 @@ begin
   end if;
   if p_scope = 'user' then
     update public.agent_working_memory w
-    set content = w.content - removed.keys, updated_at = now()
+    set content = w.content - removed.keys, sources = w.sources - removed.keys, updated_at = now()
     from (select array_agg(e.key) as keys from jsonb_each(v_patch) e
           where jsonb_typeof(e.value) = 'null') removed
     where w.tenant_key = p_tenant_key and w.user_id = p_user_id and w.actor_id = p_actor_id
@@ -156,7 +162,7 @@ begin
     raise exception 'only the person can clear what is kept about them everywhere'
       using errcode = 'PT403';
   end if;
-  update public.agent_working_memory set content = '{}', updated_at = now()
+  update public.agent_working_memory set content = '{}', sources = '{}', updated_at = now()
   where user_id = p_user_id and tenant_key = p_tenant_key and scope = p_scope
     and (p_user_id = p_actor_id or actor_id = p_actor_id)
     and conversation_id = case when p_scope = 'chat' then p_conversation_id else '' end;
@@ -185,6 +191,7 @@ declare
   v_before constant jsonb := case when tg_op = 'UPDATE' then old.content else '{}' end;
   v_was jsonb;
   v_became jsonb;
+  v_sources jsonb;
 begin
   select coalesce(jsonb_object_agg(o.key, o.value) filter (where o.key is not null), '{}'),
          coalesce(jsonb_object_agg(n.key, n.value) filter (where n.key is not null), '{}')
@@ -192,10 +199,16 @@ begin
   from jsonb_each(v_before) o full join jsonb_each(new.content) n on o.key = n.key
   where o.value is distinct from n.value;
   if v_was <> '{}' or v_became <> '{}' then
+    if tg_op = 'UPDATE' then
+      select jsonb_object_agg(s.key, s.value) into v_sources
+      from jsonb_each(old.sources) s where v_was ? s.key;
+    end if;
     insert into public.agent_working_memory_history
-      (working_memory_id, user_id, tenant_key, actor_id, scope, conversation_id, chat_id, was, became)
+      (working_memory_id, user_id, tenant_key, actor_id, scope, conversation_id, chat_id, was, became,
+       was_sources, turn_id)
     values (new.id, new.user_id, new.tenant_key, coalesce(public.claim('actor'), 'service'),
-            new.scope, new.conversation_id, new.chat_id, v_was, v_became);
+            new.scope, new.conversation_id, new.chat_id, v_was, v_became, coalesce(v_sources, '{}'),
+            (select s.value ->> 'turn' from jsonb_each(new.sources) s where v_became ? s.key limit 1));
     delete from public.agent_working_memory_history
     where working_memory_id = new.id and id <= (
       select h.id from public.agent_working_memory_history h

@@ -187,7 +187,7 @@ def test_buttons_of_a_real_card_are_pressed_by_their_place(world: World) -> None
     assert "On it" in toast(shown)
     (row,) = world.settled(turn_id(values(card)[0]["b"]))
     assert row["user_id"] == world.people["Bob"]
-    assert "This is what I hold about you here." in row["content"]
+    assert "sent it to you in our private chat" in row["content"]
 
 
 def buttons(card: dict[str, Any]) -> list[dict[str, Any]]:

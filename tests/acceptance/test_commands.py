@@ -108,19 +108,6 @@ def test_new_starts_afresh_and_deletes_nothing(world: World) -> None:
     assert world.rows("select 1 from agent_messages where content like %s", "%apricot%")
 
 
-def test_memory_shows_both_scopes_counts_and_the_latest_messages(world: World) -> None:
-    first, _ = world.ask("Alice", "the launch is in March")
-    world.settled(first)
-    _remember(world, first, "chat", '{"launch": "3 March"}')
-    _remember(world, first, "user", '{"city": "Hangzhou"}')
-    _, card = world.ask("Alice", "/memory", root_id=first)
-
-    assert "launch: 3 March" in card
-    assert "city: Hangzhou" in card
-    assert "3 messages in this thread" in card
-    assert "- You: the launch is in March" in card
-
-
 def test_memory_of_another_person_is_not_shown(world: World) -> None:
     first, _ = world.ask("Bob", "my secret is plum")
     world.settled(first)
@@ -128,19 +115,6 @@ def test_memory_of_another_person_is_not_shown(world: World) -> None:
 
     assert "your own memory only" in card
     assert "plum" not in card
-
-
-def _remember(world: World, question: str, scope: str, content: str) -> None:
-    world.rows(
-        "insert into agent_working_memory"
-        " (scope, conversation_id, user_id, actor_id, tenant_key, chat_id, content)"
-        " select s.scope, case s.scope when 'chat' then t.conversation_id else '' end, t.user_id,"
-        " t.actor_id, t.tenant_key, t.chat_id, %s::jsonb"
-        " from agent_turns t, (values (%s)) s (scope) where t.id = %s returning 1",
-        content,
-        scope,
-        question,
-    )
 
 
 def test_notes_lists_the_persons_own(world: World) -> None:

@@ -15,6 +15,8 @@ from tests.acceptance.test_private_answers import (
     shown_to,
     tell,
 )
+from tests.acceptance.test_taking_back import where
+from tests.support.processes import eventually
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +37,8 @@ class Thread:
         more = {"root_id": self.root} if self.root else {}
         question, shown = self.world.ask(self.who, text, **more)
         self.root = self.root or question
-        [row] = self.world.settled(question)
-        assert row["content"] == shown
+        rows = self.world.settled(question)
+        assert [row["content"] for row in rows] in ([shown], [])  # none where something was deleted
         assert "OPENAI_API_KEY" not in shown, "the notice stands on the page"
         return shown.partition("</at>")[2].strip()
 
@@ -119,6 +121,43 @@ def test_a_name_is_remembered(
     )
     assert [list(row["content"]) for row in memory] == [["name"]]
     assert thread.ask(asked) == answer
+
+
+@pytest.mark.parametrize(
+    ("told", "changed", "receipt", "forget", "gone"),
+    [
+        (
+            "remember that the launch code is quincefruit",
+            "no, it is now medlarfruit",
+            "Got it, corrected: medlarfruit.",
+            "forget that the launch code is medlarfruit",
+            "I deleted for good: the_launch_code: the launch code is medlarfruit.",
+        ),
+        (
+            "记住启动密码是榅桲果子",
+            "不对，现在是枇杷果子",
+            "好的，已更正：枇杷果子。",
+            "忘掉启动密码",
+            "已永久删除：启动密码: 启动密码是枇杷果子。",
+        ),
+    ],
+)
+def test_a_fact_is_corrected_and_forgotten(
+    thread: Thread, told: str, changed: str, receipt: str, forget: str, gone: str
+) -> None:
+    thread.ask(told)
+    assert thread.ask(changed) == receipt
+    assert thread.ask(forget).startswith(gone)
+    eventually(
+        lambda: (
+            not any(
+                where(thread.world, word)
+                for word in ("quincefruit", "medlarfruit", "榅桲果子", "枇杷果子")
+            )
+        ),
+        within_s=30,
+        what="it is gone everywhere",
+    )
 
 
 @pytest.mark.parametrize(

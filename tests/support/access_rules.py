@@ -166,7 +166,7 @@ TABLES: Mapping[str, Table] = {
         lambda r, k: {"id": k, **_said(r, k), "created_at": SAID_AT},
         Rules(stored, of_turn, of_turn, both(here, own_words)),
         key="id",
-        may_change=("updated_at", "state", "attempts", "error"),
+        may_change=("updated_at", "state", "attempts", "error", "forgets"),
     ),
     "agent_messages": Table(
         lambda r, k: {
@@ -216,7 +216,7 @@ TABLES: Mapping[str, Table] = {
         ),
         key="content ->> 'k'",
         rows=(*_UNAUTHORED_TOO, LASTING),
-        may_change=("updated_at", "content"),
+        may_change=("updated_at", "content", "sources"),
     ),
     "agent_working_memory_history": Table(
         lambda r, k: {
@@ -252,7 +252,7 @@ TABLES: Mapping[str, Table] = {
         ),
         key="id",
         rows=(*_THREE, SHARED),
-        may_change=("updated_at", "title", "body", "tags", "shared_chat_id"),
+        may_change=("updated_at", "title", "body", "tags", "shared_chat_id", "sources"),
     ),
     "agent_note_uses": Table(
         lambda r, k: {
@@ -264,6 +264,21 @@ TABLES: Mapping[str, Table] = {
         key="note_id",
         may_change=("last_action", "last_used_at", "shown_place"),
         changed="updated",
+    ),
+    "agent_note_changes": Table(
+        lambda r, k: {
+            "note_id": k, "user_id": r.author, "tenant_key": TENANT, "turn_id": k, "was": "{}",
+        },
+        # inserted beside a note that is there, which the row tried here has none of
+        Rules(
+            both(either(reached, _shared_here), authored),
+            nobody,
+            nobody,
+            both(either(reached, _shared_here), authored),
+        ),
+        tried="turn_id",
+        changed="changed",
+        key="note_id",
     ),
     "agent_summaries": Table(
         lambda r, k: {
@@ -345,6 +360,12 @@ TABLES: Mapping[str, Table] = {
     "recalled_messages": Table(
         lambda r, k: {"message_id": k, "chat_id": r.chat},
         Rules(_same_chat, **_READ_ONLY),
+        tried="created_at",
+        key="message_id",
+    ),
+    "agent_withdrawals": Table(
+        lambda r, k: {"message_id": k, **_in_chat(r)},
+        Rules(here, here, nobody, nobody),
         tried="created_at",
         key="message_id",
     ),

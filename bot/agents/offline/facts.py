@@ -17,6 +17,16 @@ _REMEMBER = re.compile(
     r"|^\W*(?:请|麻烦|帮我|你|一定|要)*(?:记住|记一下|记着|记下来?)[，,：:\s]*(.+)",
     re.IGNORECASE | re.DOTALL,
 )
+_FORGET = re.compile(
+    r"^\W*(?:please\s+|can you\s+|could you\s+)*forget(?:\s+(?:that|about))?\b[\s:,]*(.+)"
+    r"|^\W*(?:请|麻烦|帮我|你|把)*(?:忘掉|忘了|忘记|别记|不要记住)[，,：:\s]*(.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_CORRECTION = re.compile(
+    r"^\W*no\b[\s,.:;]*(?:it|that)(?:'s| is)(?: now)?\s+(.+)"
+    r"|^\W*(?:不对|不是|不)[\s，,。：:]*(?:现在|应该)?是[，,：:\s]*(.+)",
+    re.IGNORECASE | re.DOTALL,
+)
 # “my name is Alice, remember that”; “我叫小明，记住”
 _REMEMBERED_AT_END = re.compile(
     r"^\W*(.+?)[\s,.;:]+(?:please\s+|and\s+)*remember(?:\s+(?:that|this|it))?"
@@ -75,6 +85,45 @@ def key(fact: str) -> str:
         topic = fact.lower()  # “I have a cat” says nothing about “I like tea”
     words = re.findall(r"[a-z0-9]+|[\u3400-\u9fff]+", topic)
     return "_".join(words)[:_LONGEST_KEY] or "fact"
+
+
+def to_forget(text: str) -> str:
+    """What is meant by “forget that I …”, or nothing."""
+    match = _FORGET.match(text)
+    return _stated(match) if match and not is_question(text) else ""
+
+
+def corrected(text: str) -> str:
+    """The new value in “no, it is now …”, or nothing."""
+    match = _CORRECTION.match(text)
+    return _stated(match) if match else ""
+
+
+def replaced(statement: str, value: str) -> str:
+    """“the launch is on 3 March” with another value after its verb."""
+    parts = _TOPIC_END.split(statement, maxsplit=1)
+    verb = statement[len(parts[0]) : len(statement) - len(parts[1])] if len(parts) > 1 else ""
+    return f"{parts[0]}{verb}{value}" if verb else value
+
+
+def key_of(about: str, instructions: str) -> str:
+    """The key of the working memory whose name and value share most words with `about`."""
+    wanted, best, best_score = _words(about), "", 0
+    for name, value in held(instructions).items():
+        score = len(wanted & _words(f"{name.replace('_', ' ')} {' '.join(_texts(value))}"))
+        if score and score >= best_score:
+            best, best_score = name, score
+    return best
+
+
+def held(instructions: str) -> dict[str, Any]:
+    """The working memory in the instructions, what is of the thread last."""
+    found: dict[str, Any] = {}
+    for heading in (PERSON_MEMORY, THREAD_MEMORY):
+        _, there, after = instructions.partition(f"{heading}\n")
+        if there:
+            found |= json.loads(after.partition("\n")[0])
+    return found
 
 
 def asks_name(text: str) -> bool:

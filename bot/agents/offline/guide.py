@@ -9,7 +9,8 @@ from bot.languages import Language
 HELP: Mapping[Language, str] = {
     "zh": """我是离线模型：没有设置模型密钥，所以按固定规则回答。我能听懂：
 
-- **事实**：“记住我们的发布日是 3 月 3 日”“我叫小明，记住”，之后问“发布日是哪天？”“我叫什么？”
+- **事实**：“记住我们的发布日是 3 月 3 日”“我叫小明，记住”，之后问“发布日是哪天？”“我叫什么？”；
+  `忘掉发布日` 会永久删除它，`不对，现在是 3 月 4 日` 会更正最后记下的一条
 - **新的笔记**：“建一条笔记，标题是意面，标签是意大利菜、晚餐”
 - **改笔记**：“给那条笔记加上标签快手”“把第一条笔记的晚餐标签去掉”“把标题改成番茄意面”“删除那条笔记”
 - **看笔记**：“列出我的笔记”“搜索笔记 意面”“第二条有什么标签？”
@@ -18,7 +19,8 @@ HELP: Mapping[Language, str] = {
     "en": """I am the offline model: no model key is set, so I follow fixed rules. I understand:
 
 - **Facts**: “remember that our launch is on 3 March”, “my name is Alice, remember that”; then
-  “when is our launch?”, “what is my name?”
+  “when is our launch?”, “what is my name?”; `forget our launch` deletes it for good, and
+  `no, it is now on 4 March` corrects what was kept last
 - **New notes**: “create a note about pasta with tags italian, dinner”
 - **Changes**: “add the tag quick to that note”, “remove the dinner tag from the first note”,
   “change the title to Pizza”, “delete that note”

@@ -140,6 +140,10 @@ def _with_facts(situation: Situation) -> Call | str:
         return not_done(last.text, _language(situation))
     if fact := facts.to_remember(situation.question):
         return _remembered(situation, fact)
+    if about := facts.to_forget(situation.question):
+        return _forgotten(situation, about)
+    if value := facts.corrected(situation.question):
+        return _corrected(situation, value)
     if facts.asks_name(situation.question) and (name := _name(situation)):
         return f"你叫{name}。" if chinese else f"Your name is {name}."
     if not facts.is_question(situation.question):
@@ -165,6 +169,27 @@ def _remembered(situation: Situation, fact: str) -> Call | str:
     if not last.text.startswith("Successfully updated"):
         return told(last.tool, last.text, ok=last.ok, language=_language(situation))
     return f"好的，记住了：{fact}。" if chinese else f"Got it. I will remember: {fact}."
+
+
+def _forgotten(situation: Situation, about: str) -> Call | str:
+    last, name = situation.last, facts.key_of(about, situation.instructions)
+    if last:
+        return told(last.tool, last.text, ok=last.ok, language=_language(situation))
+    if not name or "forget_fact" not in situation.tools:
+        return "我没有记下这样的内容。" if situation.chinese else "I keep nothing like that."
+    return Call("forget_fact", {"key": name})
+
+
+def _corrected(situation: Situation, value: str) -> Call | str:
+    """What was kept last has another value now."""
+    chinese, known = situation.chinese, facts.held(situation.instructions)
+    if situation.last:
+        return f"好的，已更正：{value}。" if chinese else f"Got it, corrected: {value}."
+    if not known or "update_working_memory" not in situation.tools:
+        return _small(chinese)
+    name, old = list(known.items())[-1]
+    patch = {name: facts.replaced(old, value) if isinstance(old, str) else value}
+    return Call("update_working_memory", {"scope": "thread", "patch": patch})
 
 
 def _name(situation: Situation) -> str:

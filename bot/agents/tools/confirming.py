@@ -13,6 +13,7 @@ from bot.agents.tools.tool import ToolFailed
 
 SHARE_NOTE = "share_note"
 NOT_YET = "Not done yet: "
+FORGOTTEN = "Successfully deleted for good: "
 
 # People read all of what they confirm, on one card.
 MOST_PENDING = 5

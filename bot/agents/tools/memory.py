@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, Literal
 
+from bot.agents.tools.confirming import FORGOTTEN
 from bot.agents.tools.deps import RecallScope, ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool
+from memory.kept.items import Changed
 from memory.models import Scope
 
 _SCOPES: dict[str, Scope] = {"thread": "chat", "person": "user"}
@@ -18,6 +21,7 @@ def memory_tools(*, with_recall: bool) -> list[Tool]:
     tools = [
         tool(read_working_memory, sequential=True, reads=True),
         tool(update_working_memory, sequential=True),
+        tool(forget_fact, sequential=True),
     ]
     return [*tools, tool(recall, sequential=True, reads=True)] if with_recall else tools
 
@@ -36,7 +40,7 @@ async def update_working_memory(
 
     Args:
         scope: "thread" for this conversation; "person" for lasting facts about the person.
-        patch: JSON merge patch (RFC 7396): keys to set; null removes a key.
+        patch: JSON merge patch (RFC 7396): keys to set; null deletes a key for good.
     """
     if not patch:
         raise ToolFailed("The patch is empty: give the keys to set, or null for keys to remove.")
@@ -45,8 +49,42 @@ async def update_working_memory(
             "Lasting facts of a person are changed only when they ask themselves. "
             'Nothing was changed. Use scope "thread" if it belongs to this conversation.'
         )
-    held = await deps.store.merge_working_memory(deps.context, scope=_SCOPES[scope], patch=patch)
+    for key in [key for key, value in patch.items() if value is None]:
+        await _forget(deps, key, _SCOPES[scope])
+    held = await deps.store.merge_working_memory(
+        deps.context, scope=_SCOPES[scope], patch=patch, turn_id=deps.prompt.turn_id
+    )
     return f"Successfully updated the working memory of the {scope}. It now holds: {_json(held)}"
+
+
+async def forget_fact(deps: ToolDeps, key: str) -> str:
+    """Delete one fact about the person who asks for good, wherever it is kept: when they say
+    “forget that I …”. The message it came from and answers that repeat it go too.
+
+    Args:
+        key: The key under which the working memory holds the fact.
+    """
+    gone = [one for scope in _SCOPES.values() for one in await _forget(deps, key, scope)]
+    if not gone:
+        raise ToolFailed(
+            "No fact of the person who asks is kept under this key. Nothing was deleted. Use "
+            "read_working_memory to find the right key."
+        )
+    named = "; ".join(dict.fromkeys(f"{one.key}: {_text(one.value)}" for one in gone))
+    return f"{FORGOTTEN}{named}"
+
+
+async def _forget(deps: ToolDeps, key: str, scope: Scope) -> list[Changed]:
+    """What the sender kept, or others kept of them, under `key`: in this thread, or everywhere that
+    can be read here."""
+    context = deps.context
+    own = replace(context, user_id=context.actor_id, user_scope_id=f"user:{context.actor_id}")
+    found = await deps.store.items.find(own, key, scope)
+    forgotten = [
+        await deps.store.items.forget(own, "fact", one, key, turn_id=deps.prompt.turn_id)
+        for one in found
+    ]
+    return [one for one in forgotten if one]
 
 
 async def recall(deps: ToolDeps, query: str, scope: RecallScope = "thread", k: int = 5) -> str:
@@ -62,6 +100,10 @@ async def recall(deps: ToolDeps, query: str, scope: RecallScope = "thread", k: i
     passages = min(max(k, 1), _MOST_PASSAGES)
     found = await deps.recall(deps.context, query, scope, passages, deps.prompt.turn_id)
     return found or "Nothing that was said earlier matches. Do not guess."
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else _json(value)
 
 
 def _json(value: object) -> str:

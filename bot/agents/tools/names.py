@@ -14,6 +14,7 @@ TOOL_NAMES = frozenset(
         "share_note",
         "read_working_memory",
         "update_working_memory",
+        "forget_fact",
         "recall",
         "suggest_follow_ups",
         "current_time",

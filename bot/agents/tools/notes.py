@@ -8,6 +8,7 @@ from typing import Any
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool
+from memory.errors import NoteNotFound
 from memory.kept.notes import Note, NoteChange, note_id
 
 _LISTED = 50
@@ -41,7 +42,9 @@ async def create_note(
     context, turn_id = deps.context, deps.prompt.turn_id
     # The same note of the same message is made once, however often the turn is repeated.
     made = note_id(turn_id, title, body) if turn_id else None
-    note = await deps.notes.create(context, title=title, body=body, tags=tags or [], id=made)
+    note = await deps.notes.create(
+        context, title=title, body=body, tags=tags or [], id=made, turn_id=turn_id
+    )
     tagged = f" with tags: {', '.join(note.tags)}" if note.tags else ""
     return (
         f"Successfully created note {_named(note)}{tagged}. "
@@ -115,6 +118,7 @@ async def update_note(
         body=body,
         add_tags=add_tags or [],
         remove_tags=remove_tags or [],
+        turn_id=deps.prompt.turn_id,
     )
     changes = _changes(change)
     if not changes:
@@ -126,13 +130,16 @@ async def update_note(
 
 
 async def delete_note(deps: ToolDeps, note_id: str) -> str:
-    """Delete a note for good. Only when the person asked for exactly this.
+    """Delete a note for good, with the message it came from. Only when the person asked for
+    exactly this.
 
     Args:
         note_id: The note's ID.
     """
-    note = await deps.notes.delete(deps.context, note_id)
-    return f"Successfully deleted note {_named(note)}. Its ID is no longer valid."
+    gone = await deps.store.items.forget(deps.context, "note", note_id, turn_id=deps.prompt.turn_id)
+    if gone is None:
+        raise NoteNotFound("no note of this person has this id")
+    return f'Successfully deleted note "{gone.key}" (ID: {note_id}). Its ID is no longer valid.'
 
 
 async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> str:

@@ -106,6 +106,9 @@ class Vault:
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
     ) -> Any:
         self.calls.append((function, params, context))
+        if function == "forget_item":  # the service's, which checks the person it is told
+            theirs = params["p_person"] == VICTIM and params["p_id"] == NOTE
+            return {"kind": "note", "key": "Safe code", "value": SECRET} if theirs else None
         the_victim = params["p_user_id"] == params["p_actor_id"] == VICTIM
         secrets = [_note(NOTE, "Safe code", SECRET)] if the_victim else []
         notes = {note["id"]: note for note in [_note(LURE, self.lure[:200], self.lure), *secrets]}
@@ -288,6 +291,10 @@ async def test_an_obeyed_attack_reaches_nobody_elses_memory_and_notifies_nobody_
     assert notified(pieces, shown, known=[scene.asker]) == {scene.asker}
     assert not [form for form in every_form(pieces, scene.names) if PING.search(form)]
     for function, params, context in vault.calls:
+        if function == "forget_item":
+            assert params["p_person"] == scene.context.actor_id, "deleted as somebody else"
+            assert context is None
+            continue
         assert function != "share_note", "a note was shared without its owner's press"
         assert context == scene.context, f"{function} was called as somebody else"
         assert {key: params[key] for key in _identity(context)} == _identity(context)

@@ -406,6 +406,21 @@ async def _recalled_rows(database_url: str) -> list[str]:
         return [name for (name,) in await rows.fetchall()]
 
 
+async def test_a_card_that_only_the_spool_knows_is_withdrawn_when_the_memory_is_back(
+    spool: Spool, drain: Drain, group: Group, database_url: str
+) -> None:
+    turn = await spool.open_turn(_turn(group))
+    await spool.record_reply(turn.turn_id, [StoredCard(0, "Answer", "pending")], [])
+    await spool.mark_sent(turn.turn_id, chunk=0, content="Answer", message_id="om_card")
+
+    await spool.keep_recall(turn.turn_id, turn.context.chat_id)
+    await drain.everything()
+
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        rows = await connection.execute("select message_id from public.agent_withdrawals")
+        assert await rows.fetchall() == [("om_card",)]
+
+
 async def test_a_question_taken_back_while_it_waits_is_gone_and_not_answered(
     spool: Spool, drain: Drain, memory: MemoryStore, group: Group, database_url: str
 ) -> None:

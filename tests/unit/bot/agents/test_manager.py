@@ -340,6 +340,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("delete_note", {"note_id": NOTE["id"]}),
     ("share_note", {"note_id": NOTE["id"], "shared": False}),
     ("update_working_memory", {"scope": "person", "patch": {"a": 1}}),
+    ("forget_fact", {"key": "city"}),
 ]
 READING = {"get_note", "list_notes", "search_notes", "read_working_memory", "recall"} | {
     "suggest_follow_ups",

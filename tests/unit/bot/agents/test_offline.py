@@ -25,7 +25,7 @@ from bot.agents.requesting import plain_messages
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Toolbox, tool
 
-TOOLS = frozenset({"create_note", "update_note", "update_working_memory", "recall"})
+TOOLS = frozenset({"create_note", "update_note", "update_working_memory", "forget_fact", "recall"})
 TABLE = f"""{REGISTRY}
 | no. | title | ID | tags | last action | recency (1 = used last) |
 |---|---|---|---|---|---|
@@ -363,6 +363,40 @@ def test_of_two_notes_that_fit_alike_it_asks_which(question: str) -> None:
     assert "not sure" in step
     assert "Pasta pesto" in step
     assert "Pasta sauce" in step
+
+
+KEPT = f'{THREAD_MEMORY}\n{{"our_launch": "our launch is on 3 March", "city": "Oslo"}}\n\nx'
+KEPT_ZH = f'{THREAD_MEMORY}\n{{"发布日": "发布日是3月3日", "城市": "杭州"}}\n\nx'
+
+
+@pytest.mark.parametrize(
+    ("question", "instructions", "call"),
+    [
+        ("forget that our launch is on 3 March", KEPT, ("forget_fact", {"key": "our_launch"})),
+        ("Please forget our launch.", KEPT, ("forget_fact", {"key": "our_launch"})),
+        ("忘掉发布日", KEPT_ZH, ("forget_fact", {"key": "发布日"})),
+        ("请忘记我们的发布日。", KEPT_ZH, ("forget_fact", {"key": "发布日"})),
+        (
+            "no, it is now Bergen",
+            KEPT,
+            ("update_working_memory", {"scope": "thread", "patch": {"city": "Bergen"}}),
+        ),
+        (
+            "不对，现在是宁波",
+            KEPT_ZH,
+            ("update_working_memory", {"scope": "thread", "patch": {"城市": "宁波"}}),
+        ),
+    ],
+)
+def test_a_fact_is_forgotten_and_corrected(
+    question: str, instructions: str, call: tuple[str, dict[str, object]]
+) -> None:
+    assert _step(question, instructions=instructions) == Call(*call)
+
+
+@pytest.mark.parametrize("question", ["forget about the weather", "忘掉天气"])
+def test_what_is_not_kept_cannot_be_forgotten(question: str) -> None:
+    assert isinstance(_step(question, instructions=KEPT), str)
 
 
 WAITS = "Not done yet: delete_note waits until the person who asked presses the button."

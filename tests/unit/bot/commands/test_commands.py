@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.commands import texts as texts
 from bot.slash import Command, CommandName, means_everything, means_thread, parse, quietens
 from memory.kept.notes import Note
-from memory.models import Overview, WorkingMemory
+from memory.models import Overview
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,9 @@ def test_every_text_exists_in_both_languages(language: str) -> None:
     assert texts.FORGETS["zh"].keys() == texts.FORGETS["en"].keys()
 
 
-def test_memory_is_told_with_counts_scopes_and_the_latest_messages() -> None:
+def test_memory_is_told_with_counts_and_the_latest_messages() -> None:
     told = texts.memory(
         Overview(messages_here=2, messages=5, conversations=3, notes=1, since="2026-03-03T10:00"),
-        WorkingMemory(chat={"launch": "3 March", "people": ["Ann", "Bo"]}, user={}),
         [("user", "one\ntwo"), ("assistant", "`code`")],
         "en",
     )
@@ -135,21 +134,7 @@ def test_memory_is_told_with_counts_scopes_and_the_latest_messages() -> None:
         "2 messages in this thread; in all 3 threads, 5 messages and 1 notes, since 2026-03-03."
         in told
     )
-    assert '- launch: 3 March\n- people: ["Ann", "Bo"]' in told
-    assert "(in every thread)\n(empty)" in told
     assert told.endswith("- You: one two\n- I: 'code'")
-
-
-def test_a_large_working_memory_is_cut_and_says_so() -> None:
-    told = texts.memory(
-        Overview(0, 0, 0, 0, None),
-        WorkingMemory(chat={f"key{n}": "v" * 1000 for n in range(60)}),
-        [],
-        "zh",
-    )
-
-    assert "还有 20 项" in told
-    assert len(told) < 12_000
 
 
 def test_notes_are_numbered_in_order_of_creation() -> None:

@@ -1,0 +1,144 @@
+"""One fact or note at a time: what is kept of a person, whence, who can see it; correct, delete.
+
+Listing is done with the person's own token. Correcting and deleting are the service's, because an
+item may be of another chat than the one where it is asked for; the SQL functions check the person:
+the author may do both, the subject may delete. All methods raise the errors of `memory.errors`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from memory.models import Scope
+from memory.rpc import Rpc, call_as
+from memory.scope import AgentMemoryContext
+
+Kind = Literal["fact", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A fact (a key of a working memory) or a note.
+
+    `id` and, of a fact, `key` name it; of a note `key` is its title and `value` its text. `scope`
+    "user" is lasting, "chat" of one thread. `actor_id` is its author, `user_id` whom it is about.
+    `chat_id` is where it was told, `chat_type` and `chat_name` as far as they are known; it was
+    also shared with `shared_chat_id`. `turn_id` is the message it comes from, None: not known.
+    `at`: since when, ISO 8601.
+    """
+
+    kind: Kind
+    id: str
+    key: str
+    value: Any
+    scope: str
+    actor_id: str
+    user_id: str
+    chat_id: str
+    shared_chat_id: str | None
+    turn_id: str | None
+    at: str
+    chat_type: str | None = None
+    chat_name: str | None = None
+    shared_chat_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An item as it was before it was corrected or deleted."""
+
+    kind: Kind
+    key: str
+    value: Any
+
+
+class ItemStore:
+    """Items over the memory's transports."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+
+    async def list(
+        self,
+        context: AgentMemoryContext,
+        *,
+        offset: int = 0,
+        limit: int = 50,
+        turn_id: str = "",
+    ) -> tuple[int, tuple[Item, ...]]:
+        """How many there are, and those from `offset` on, newest first, as far as they may be read
+        here. Raises `AccessDenied` unless the person asks themselves.
+
+        The turn `turn_id` that shows them keeps no words, once it is over.
+        """
+        found = await call_as(
+            self._rpc,
+            "list_items",
+            context,
+            p_tenant_key=context.tenant_key,
+            p_offset=offset,
+            p_limit=limit,
+            p_turn_id=turn_id or None,
+        )
+        return found["total"], tuple(Item(**row) for row in found["items"])
+
+    async def find(self, context: AgentMemoryContext, key: str, scope: Scope) -> tuple[str, ...]:
+        """The ids of the facts under `key` that the sender may have deleted and that may be read
+        here: of this thread, or (scope user) lasting ones."""
+        return tuple(
+            await call_as(
+                self._rpc,
+                "find_facts",
+                context,
+                p_tenant_key=context.tenant_key,
+                p_key=key,
+                p_scope=scope,
+            )
+        )
+
+    async def forget(
+        self, context: AgentMemoryContext, kind: Kind, id: str, key: str = "", *, turn_id: str = ""
+    ) -> Changed | None:
+        """Deletes one item for good: with what it was made from and what repeats it, as if that had
+        been taken back. None: the sender of `context` has no such item.
+
+        The turn `turn_id` that asks for it keeps no words either, once it is over.
+        """
+        params = {**_item(context, kind, id, key), "p_by_turn": turn_id or None}
+        return _changed(await self._rpc.call("forget_item", params, None))
+
+    async def correct(
+        self,
+        context: AgentMemoryContext,
+        kind: Kind,
+        id: str,
+        key: str = "",
+        *,
+        value: Any,
+        turn_id: str = "",
+    ) -> Changed | None:
+        """Gives an item of the sender's own another value, a note another text. None: they have no
+        such item. Raises `WorkingMemoryTooLarge`, `NoteInvalid` and `TakenBack`."""
+        params = {
+            **_item(context, kind, id, key),
+            "p_value": json.dumps(value, ensure_ascii=False),
+            "p_turn_id": turn_id or None,
+        }
+        return _changed(await self._rpc.call("correct_item", params, None))
+
+
+def _item(context: AgentMemoryContext, kind: Kind, id: str, key: str) -> dict[str, object]:
+    return {
+        "p_kind": kind,
+        "p_id": id,
+        "p_key": key,
+        "p_person": context.actor_id,
+        "p_tenant_key": context.tenant_key,
+    }
+
+
+def _changed(row: Mapping[str, Any] | None) -> Changed | None:
+    return Changed(**row) if row else None

@@ -1,0 +1,423 @@
+-- Purpose: taking back means gone: a message with all that was made from it, or one fact or note.
+--
+-- What a message set in an object (a working memory, a note) is known by its sources and its changes;
+-- taking it back restores what was there before. What was removed on purpose stays removed.
+
+-- A turn whose question was taken back changes nothing any more. Waits for a taking back that is under
+-- way, and makes the next one wait.
+create or replace function public.require_turn_stands(p_turn_id text) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  if p_turn_id is null then
+    return;
+  end if;
+  perform from public.agent_turns t where t.id = p_turn_id for share;
+  if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
+    raise exception 'the message was taken back' using errcode = 'PT409';
+  end if;
+end
+$$;
+
+-- The sources of p_after, which turn p_turn_id made of p_before (null: nobody that is remembered).
+create or replace function public.next_sources(
+  p_sources jsonb, p_before jsonb, p_after jsonb, p_turn_id text
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_object_agg(e.key, s.source) filter (where s.source is not null), '{}')
+  from jsonb_each(p_after) e
+  cross join lateral (select case
+    when p_before -> e.key = e.value then p_sources -> e.key
+    when p_turn_id is not null then jsonb_build_object('turn', p_turn_id, 'at', now()) end as source) s
+$$;
+
+-- Whether any key of p_sources comes from the turn.
+create or replace function public.comes_from(p_sources jsonb, p_turn_id text) returns boolean
+language sql immutable security invoker set search_path = ''
+as $$
+  select exists (select from jsonb_each(p_sources) s where s.value ->> 'turn' = p_turn_id)
+$$;
+
+-- An object without what turn p_turn_id set in it. p_changes: how it came to be what it is, oldest
+-- first, [{id, turn_id, was, became, was_sources}]. Returns its content and sources, and the changes
+-- by others, without those values.
+create or replace function public.without_turn(
+  p_content jsonb, p_sources jsonb, p_changes jsonb, p_turn_id text
+) returns jsonb
+language plpgsql immutable security invoker set search_path = ''
+as $$
+declare
+  v_change jsonb;
+  v_key text;
+  v_before jsonb := '{}';
+  v_from jsonb := '{}';
+  v_kept jsonb := '[]';
+begin
+  for v_change in
+    select c.value from jsonb_array_elements(p_changes) with ordinality c order by c.ordinality
+  loop
+    for v_key in select jsonb_object_keys(v_change -> 'was' || (v_change -> 'became')) loop
+      if v_change ->> 'turn_id' = p_turn_id then
+        if not v_change -> 'was' ? v_key then
+          v_before := v_before - v_key;
+        elsif (v_change #>> array['was_sources', v_key, 'turn']) is distinct from p_turn_id then
+          v_before := jsonb_set(v_before, array[v_key], v_change #> array['was', v_key]);
+          v_from := case when v_change -> 'was_sources' ? v_key
+            then jsonb_set(v_from, array[v_key], v_change #> array['was_sources', v_key])
+            else v_from - v_key end;
+        end if;
+      elsif v_change #>> array['was_sources', v_key, 'turn'] = p_turn_id then
+        v_change := v_change #- array['was', v_key] #- array['was_sources', v_key];
+        if v_before ? v_key then
+          v_change := jsonb_set(v_change, array['was', v_key], v_before -> v_key);
+          if v_from ? v_key then
+            v_change := jsonb_set(v_change, array['was_sources', v_key], v_from -> v_key);
+          end if;
+        end if;
+      end if;
+    end loop;
+    if v_change ->> 'turn_id' is distinct from p_turn_id then
+      v_kept := v_kept || v_change;
+    end if;
+  end loop;
+  for v_key in select s.key from jsonb_each(p_sources) s where s.value ->> 'turn' = p_turn_id loop
+    p_content := p_content - v_key;
+    p_sources := p_sources - v_key;
+    if v_before ? v_key then
+      p_content := jsonb_set(p_content, array[v_key], v_before -> v_key);
+      if v_from ? v_key then
+        p_sources := jsonb_set(p_sources, array[v_key], v_from -> v_key);
+      end if;
+    end if;
+  end loop;
+  return jsonb_build_object('content', p_content, 'sources', p_sources, 'changes', v_kept);
+end
+$$;
+
+-- The texts in a JSON value.
+create or replace function public.texts_in(p_value jsonb) returns text[]
+language sql immutable security invoker set search_path = ''
+as $$
+  select coalesce(array_agg(distinct t #>> '{}'), '{}')
+  from jsonb_path_query(p_value, 'strict $.** ? (@.type() == "string")') t
+$$;
+
+-- Working memory as it was before the turn; returns the texts that went.
+create or replace function public.take_back_facts(p_turn_id text, p_chat_id text) returns text[]
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_memory public.agent_working_memory;
+  v_changes jsonb;
+  v_left jsonb;
+  v_texts text[] := '{}';
+begin
+  for v_memory in
+    select w.* from public.agent_working_memory w
+    where w.chat_id = p_chat_id and (public.comes_from(w.sources, p_turn_id) or exists (
+      select from public.agent_working_memory_history h
+      where h.working_memory_id = w.id
+        and (h.turn_id = p_turn_id or public.comes_from(h.was_sources, p_turn_id))))
+    order by w.id for update
+  loop
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'id', h.id, 'turn_id', h.turn_id, 'was', h.was, 'became', h.became,
+      'was_sources', h.was_sources) order by h.id), '[]')
+    into v_changes from public.agent_working_memory_history h
+    where h.working_memory_id = v_memory.id;
+    v_texts := v_texts || public.texts_in(jsonb_build_object(
+      'now', (select jsonb_agg(e.value) from jsonb_each(v_memory.content) e
+              where v_memory.sources #>> array[e.key, 'turn'] = p_turn_id),
+      'then', (select jsonb_agg(c.value -> 'became') from jsonb_array_elements(v_changes) c
+               where c.value ->> 'turn_id' = p_turn_id)));
+    v_left := public.without_turn(v_memory.content, v_memory.sources, v_changes, p_turn_id);
+    perform public.rewrite_memory(v_memory.id, v_left);
+  end loop;
+  return v_texts;
+end
+$$;
+
+-- A working memory as p_left ({content, sources, changes}) says, with no other history than that.
+create or replace function public.rewrite_memory(p_id bigint, p_left jsonb) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  update public.agent_working_memory set content = p_left -> 'content', sources = p_left -> 'sources'
+  where id = p_id;
+  delete from public.agent_working_memory_history h
+  where h.working_memory_id = p_id
+    and h.id not in (select (c.value ->> 'id')::bigint from jsonb_array_elements(p_left -> 'changes') c);
+  update public.agent_working_memory_history h
+  set was = c.value -> 'was', was_sources = c.value -> 'was_sources', became = c.value -> 'became'
+  from jsonb_array_elements(p_left -> 'changes') c
+  where h.id = (c.value ->> 'id')::bigint;
+end
+$$;
+
+-- Notes as they were before the turn: those it created are gone. Returns the texts that went.
+create or replace function public.take_back_notes(p_turn_id text) returns text[]
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_note public.agent_notes;
+  v_changes jsonb;
+  v_left jsonb;
+  v_texts text[] := '{}';
+begin
+  for v_note in
+    select n.* from public.agent_notes n
+    where n.turn_id = p_turn_id or (n.id, n.tenant_key, n.user_id) in (
+      select c.note_id, c.tenant_key, c.user_id from public.agent_note_changes c
+      where c.turn_id = p_turn_id)
+    order by n.id for update
+  loop
+    v_texts := v_texts || public.texts_in((select jsonb_agg(v.value)
+      from jsonb_each(public.note_fields(v_note)) v
+      where v_note.sources #>> array[v.key, 'turn'] = p_turn_id));
+    if v_note.turn_id = p_turn_id then
+      delete from public.agent_notes n
+      where n.id = v_note.id and n.tenant_key = v_note.tenant_key and n.user_id = v_note.user_id;
+      continue;
+    end if;
+    select jsonb_agg(to_jsonb(c) || '{"became": {}}' order by c.id) into v_changes
+    from public.agent_note_changes c
+    where c.note_id = v_note.id and c.tenant_key = v_note.tenant_key and c.user_id = v_note.user_id;
+    v_left := public.without_turn(
+      public.note_fields(v_note), v_note.sources, v_changes, p_turn_id);
+    update public.agent_notes n
+    set title = coalesce(v_left #>> '{content,title}', n.title),
+        body = coalesce(v_left #>> '{content,body}', ''),
+        tags = array(select jsonb_array_elements_text(coalesce(v_left #> '{content,tags}', '[]'))),
+        sources = v_left -> 'sources'
+    where n.id = v_note.id and n.tenant_key = v_note.tenant_key and n.user_id = v_note.user_id;
+    delete from public.agent_note_changes c
+    where c.note_id = v_note.id and c.tenant_key = v_note.tenant_key and c.user_id = v_note.user_id
+      and c.turn_id = p_turn_id;
+    update public.agent_note_changes c
+    set was = k.value -> 'was', was_sources = k.value -> 'was_sources'
+    from jsonb_array_elements(v_left -> 'changes') k where c.id = (k.value ->> 'id')::bigint;
+  end loop;
+  return v_texts;
+end
+$$;
+
+-- What of a note can change.
+create or replace function public.note_fields(p_note public.agent_notes) returns jsonb
+language sql immutable security invoker set search_path = ''
+as $$
+  select jsonb_build_object(
+    'title', p_note.title, 'body', p_note.body, 'tags', to_jsonb(p_note.tags))
+$$;
+
+-- Cards of ours that are to be withdrawn.
+create or replace function public.withdraw_later(
+  p_message_ids text[], p_chat_id text, p_tenant_key text
+) returns void
+language sql volatile security invoker set search_path = ''
+as $$
+  insert into public.agent_withdrawals (message_id, chat_id, tenant_key)
+  select distinct m, p_chat_id, p_tenant_key from unnest(p_message_ids) m where m <> ''
+  on conflict do nothing
+$$;
+
+-- The words of a turn go: question and answer, its lines in the transcript, buttons, a card that is
+-- being written, and with them (triggers) title, summaries, terms and vectors. Its cards will be
+-- withdrawn unless p_keep_cards. What was asked by its buttons goes the same way.
+create or replace function public.drop_turn(p_turn_id text, p_keep_cards boolean) returns text[]
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_turn public.agent_turns;
+  v_cards text[];
+  v_click text;
+  v_texts text[];
+begin
+  select * into v_turn from public.agent_turns t where t.id = p_turn_id;
+  select coalesce(array_agg(m.message_id) filter (where m.role = 'assistant'), '{}')
+         || array(select c.message_id from public.agent_cards c where c.turn_id = p_turn_id),
+         coalesce(array_agg(btrim(m.content)) filter (where m.role = 'user'), '{}')
+  into v_cards, v_texts
+  from public.agent_messages m where m.turn_id = p_turn_id;
+  if not p_keep_cards then
+    perform public.withdraw_later(v_cards, v_turn.chat_id, v_turn.tenant_key);
+    for v_click in
+      select t.id from public.agent_buttons b join public.agent_turns t on t.id = 'click:' || b.id
+      where b.turn_id = p_turn_id
+    loop
+      v_texts := v_texts || public.drop_message(v_click, v_turn.chat_id);
+    end loop;
+  end if;
+  delete from public.chat_transcript t
+  where t.chat_id = v_turn.chat_id and (t.message_id = p_turn_id or t.message_id = any (v_cards));
+  -- a confirmation names its item only
+  delete from public.agent_buttons
+  where turn_id = p_turn_id and not (p_keep_cards and kind = 'confirm');
+  delete from public.agent_cards where turn_id = p_turn_id and not streaming;
+  delete from public.agent_messages where turn_id = p_turn_id;
+  return v_texts;
+end
+$$;
+
+-- A message with everything that was made from it; returns the texts that went.
+create or replace function public.drop_message(p_message_id text, p_chat_id text) returns text[]
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  insert into public.recalled_messages (message_id, chat_id) values (p_message_id, p_chat_id)
+  on conflict do nothing;
+  update public.agent_turns
+  set state = case when state in ('open', 'pending') then 'cancelled' else state end,
+      error = null, updated_at = now()
+  where id = p_message_id;
+  update public.agent_decisions set cue = null where message_id = p_message_id;
+  return public.drop_turn(p_message_id, false)
+         || public.take_back_facts(p_message_id, p_chat_id) || public.take_back_notes(p_message_id);
+end
+$$;
+
+-- Texts that are long enough to be told from everybody's everyday words.
+create or replace function public.telling_texts(p_texts text[]) returns text[]
+language sql immutable security invoker set search_path = ''
+as $$
+  select coalesce(array_agg(distinct lower(btrim(t))), '{}') from unnest(p_texts) t
+  where length(btrim(t)) >= 6 or (length(btrim(t)) >= 3 and t ~ '[\u3400-\u9fff]')
+$$;
+
+-- Whether p_text holds any of p_texts, which are lower case.
+create or replace function public.repeats(p_text text, p_texts text[]) returns boolean
+language sql immutable security invoker set search_path = ''
+as $$
+  select exists (select from unnest(p_texts) t where strpos(lower(p_text), t) > 0)
+$$;
+
+-- Later answers to a person, or about them, that repeat what went: the card goes, and what tools said.
+create or replace function public.drop_repetitions(
+  p_texts text[], p_people text[], p_tenant_key text, p_after bigint
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_texts constant text[] := public.telling_texts(p_texts);
+  v_card public.agent_messages;
+begin
+  if cardinality(v_texts) = 0 then
+    return;
+  end if;
+  for v_card in
+    select m.* from public.agent_messages m
+    where (m.user_id = any (p_people) or m.actor_id = any (p_people))
+      and m.tenant_key = p_tenant_key and m.role = 'assistant' and m.status = 'sent'
+      and m.id > p_after and public.repeats(m.content, v_texts)
+    order by m.id
+  loop
+    perform public.withdraw_later(array[v_card.message_id], v_card.chat_id, v_card.tenant_key);
+    perform public.drop_card(v_card.message_id);
+  end loop;
+  update public.agent_messages m
+  set tool_calls = (
+    select jsonb_agg(case when not public.repeats(c.value::text, v_texts) then c.value
+      else jsonb_build_object('name', c.value -> 'name', 'arguments', '{}'::jsonb, 'ok', c.value -> 'ok',
+                              'ms', 0, 'result', 'What this told was taken back.') end
+      order by c.ordinality)
+    from jsonb_array_elements(m.tool_calls) with ordinality c)
+  where (m.user_id = any (p_people) or m.actor_id = any (p_people))
+    and m.tenant_key = p_tenant_key and m.role = 'assistant'
+    and m.id > p_after and m.tool_calls <> '[]' and public.repeats(m.tool_calls::text, v_texts);
+  delete from public.agent_buttons b
+  where (b.user_id = any (p_people) or b.actor_id = any (p_people)) and b.tenant_key = p_tenant_key
+    and public.repeats(b.label || b.payload::text, v_texts);
+end
+$$;
+
+-- The stored copy of one card of ours.
+create or replace function public.drop_card(p_message_id text) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  delete from public.agent_buttons b using public.agent_messages m
+  where m.message_id = p_message_id and m.role = 'assistant'
+    and b.turn_id = m.turn_id and b.chunk = m.chunk;
+  delete from public.agent_cards where message_id = p_message_id and not streaming;
+  delete from public.agent_messages where message_id = p_message_id and role = 'assistant';
+  delete from public.chat_transcript where message_id = p_message_id;
+end
+$$;
+
+-- A Feishu message was recalled, a person's or one of ours: it goes with all that was made from it.
+-- A turn that has not begun never will. p_cards (JSON array of message_ids) are cards of ours that
+-- answered it and that only the caller knows. For the service only: the event names no sender. Returns
+-- the state of the turn, null when it had not begun.
+drop function if exists public.recall_message(text, text);
+create or replace function public.recall_message(
+  p_message_id text, p_chat_id text, p_cards text default '[]'
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_turn public.agent_turns;
+  v_first bigint;
+  v_texts text[];
+begin
+  -- in the order in which a turn that begins takes them
+  perform from public.agent_chats c join public.agent_turns t
+    on c.id = t.conversation_id and c.user_id = t.user_id and c.tenant_key = t.tenant_key
+  where t.id = p_message_id for update of c;
+  select * into v_turn from public.agent_turns t where t.id = p_message_id for update;
+  select min(m.id) into v_first from public.agent_messages m where m.turn_id = p_message_id;
+  perform public.withdraw_later(
+    array(select jsonb_array_elements_text(p_cards::jsonb)), p_chat_id, coalesce(v_turn.tenant_key, ''));
+  perform public.drop_card(p_message_id);
+  v_texts := public.drop_message(p_message_id, coalesce(v_turn.chat_id, p_chat_id));
+  delete from public.chat_transcript where message_id = p_message_id;
+  if v_first is not null then
+    perform public.drop_repetitions(
+      v_texts, array[v_turn.user_id, v_turn.actor_id], v_turn.tenant_key, v_first);
+  end if;
+  return (select to_jsonb(t.state) from public.agent_turns t where t.id = p_message_id);
+end
+$$;
+
+-- Turns that forgot something and are over: of them nothing stays but their cards in the chat. Returns
+-- how many.
+create or replace function public.drop_forgetting_turns() returns integer
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_id text;
+  v_count integer := 0;
+begin
+  for v_id in
+    select t.id from public.agent_turns t
+    where t.forgets and t.state not in ('open', 'pending') for update skip locked
+  loop
+    perform public.drop_turn(v_id, true);
+    update public.agent_turns set forgets = false where id = v_id;
+    v_count := v_count + 1;
+  end loop;
+  return v_count;
+end
+$$;
+
+-- The cards that are due to be withdrawn, each taken by one worker; after a failure they are due again
+-- after ever longer, at most an hour.
+create or replace function public.take_withdrawals(p_limit integer) returns jsonb
+language sql volatile security invoker set search_path = ''
+as $$
+  with taken as (
+    update public.agent_withdrawals w
+    set tries = w.tries + 1,
+        due_at = now() + make_interval(secs => least(3600, 5 * 2 ^ least(w.tries, 10)))
+    where w.message_id in (
+      select d.message_id from public.agent_withdrawals d where d.due_at <= now()
+      order by d.due_at limit p_limit for update skip locked)
+    returning w.*)
+  select coalesce(jsonb_agg(t.message_id), '[]') from taken t
+$$;
+
+create or replace function public.drop_withdrawal(p_message_id text) returns jsonb
+language sql volatile security invoker set search_path = ''
+as $$
+  delete from public.agent_withdrawals where message_id = p_message_id;
+  select 'null'::jsonb
+$$;

@@ -1,0 +1,151 @@
+"""People look at what is kept of them, correct and delete it, one item at a time."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import World, is_from_bot, markdown
+from tests.acceptance.test_commands import buttons, click
+from tests.acceptance.test_taking_back import where
+from tests.support.processes import eventually
+
+
+@pytest.fixture
+def word() -> str:
+    """A word nobody else uses."""
+    return f"q{uuid.uuid4().hex[:12]}"
+
+
+def private_chat(world: World, who: str) -> str:
+    """Where that person is alone with the bot."""
+    chats = world.platform.state()["chats"]
+    return str(
+        next(
+            c["chat_id"] for c in chats if c["mode"] == "p2p" and world.people[who] in c["members"]
+        )
+    )
+
+
+def keep(world: World, who: str, patch: dict[str, Any], *, chat: str | None = None) -> str:
+    """Has the model keep a lasting fact of somebody; returns the message it comes from."""
+    call = {"name": "update_working_memory", "arguments": {"scope": "person", "patch": patch}}
+    rules = [{"reply": {"tool_calls": [call]}}, {"reply": {"text": "Kept."}}]
+    world.model.control("script", {"rules": rules})
+    world.model.control("mode", {"mode": "rules"})
+    question, _ = world.ask(who, f"keep {json.dumps(patch)}", chat=chat)
+    world.settled(question)
+    world.model.control("mode", {"mode": "echo"})
+    return question
+
+
+def after(world: World, chat: str, action: Any) -> dict[str, Any]:
+    """The bot's newest message in the chat, once `action` has brought one."""
+    before = {m["message_id"] for m in world.platform.messages(chat)}
+    action()
+
+    def news() -> list[dict[str, Any]]:
+        found = world.platform.messages(chat)
+        return [m for m in found if is_from_bot(m) and m["message_id"] not in before]
+
+    return eventually(news, within_s=30, what="a card")[-1]
+
+
+def press(world: World, who: str, chat: str, card: dict[str, Any], label: str) -> dict[str, Any]:
+    """The card that pressing the button brings."""
+    index = buttons(card).index(label)
+    return after(world, chat, lambda: click(world, who, card, index=index))
+
+
+def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
+    world: World, word: str
+) -> None:
+    chat = private_chat(world, "Alice")
+    told = keep(world, "Alice", {"city": word}, chat=chat)
+    asked = world.say("Alice", "/memory", chat=chat)
+    world.answer(asked, chat=chat)
+    listed = world.answers(asked, chat=chat)[-1]
+    assert f"**1.** city: {word}" in markdown(listed)
+    assert "only you can see it" in markdown(listed)
+    assert f"client/chat/open?openChatId={chat}" in markdown(listed)
+
+    wanted = press(world, "Alice", chat, listed, "Correct 1")
+    assert "What should “city” be?" in markdown(wanted)
+    corrected = after(world, chat, lambda: world.say("Alice", f"{word}2", chat=chat))
+    assert f"Corrected: city: {word} → {word}2" in markdown(corrected)
+    [kept] = world.rows("select content from agent_working_memory where content ? 'city'")
+    assert kept["content"]["city"] == f"{word}2"
+
+    sure = press(world, "Alice", chat, listed, "Delete 1")
+    assert "Delete “city” for good?" in markdown(sure)
+    receipt = press(world, "Alice", chat, sure, "Delete")
+    assert f"Deleted for good: city: {word}2" in markdown(receipt)
+    assert "I keep no facts or notes about you." in markdown(receipt)
+    eventually(lambda: not where(world, word), within_s=30, what="it is gone everywhere")
+    assert not world.rows("select 1 from agent_messages where turn_id = %s", told)
+    left = [m for m in world.platform.messages(chat) if is_from_bot(m) and not m["deleted"]]
+    assert [m for m in left if word in json.dumps(m)] == [receipt], "only the receipt names it"
+
+
+def test_a_deletion_can_be_called_off(world: World, word: str) -> None:
+    chat = private_chat(world, "Bob")
+    keep(world, "Bob", {"hobby": word}, chat=chat)
+    asked = world.say("Bob", "/记忆", chat=chat)
+    world.answer(asked, chat=chat)
+    sure = press(world, "Bob", chat, world.answers(asked, chat=chat)[-1], "删除 1")
+    press(world, "Bob", chat, sure, "取消")
+
+    assert world.rows("select 1 from agent_working_memory where content ? 'hobby'")
+
+
+def test_in_a_group_only_who_asks_is_shown_it_and_in_p2p(world: World, word: str) -> None:
+    chat = private_chat(world, "Alice")
+    keep(world, "Alice", {"pet": word}, chat=chat)
+    keep(world, "Alice", {"team": "blue"})
+    eventually(
+        lambda: world.rows("select 1 from chat_members where chat_id = %s", world.group),
+        what="it is known who is in the group",
+    )
+    card: str = ""
+
+    def ask() -> None:
+        nonlocal card
+        _, card = world.ask("Alice", "/memory")
+
+    after(world, chat, ask)
+    assert "sent it to you in our private chat" in card
+    eventually(
+        lambda: f"pet: {word}" in json.dumps(world.platform.messages(chat)), what="it is shown"
+    )
+    assert word not in json.dumps(world.platform.messages(world.group))
+    told = markdown(world.platform.messages(chat)[-1])
+    assert "team: blue" in told
+    assert "members of Test can see it" in told
+
+
+def test_a_long_list_has_pages(world: World) -> None:
+    chat = private_chat(world, "陈晨")
+    keep(world, "陈晨", {f"key {n}": n for n in range(7)}, chat=chat)
+    asked = world.say("陈晨", "/memory", chat=chat)
+    world.answer(asked, chat=chat)
+    first = world.answers(asked, chat=chat)[-1]
+    assert "(1–5 of 7)" in markdown(first)
+
+    second = press(world, "陈晨", chat, first, "Next page")
+    assert "(6–7 of 7)" in markdown(second)
+
+
+def test_the_tool_forgets_and_the_request_stays_nowhere_either(world: World, word: str) -> None:
+    told = keep(world, "Alice", {"garden": word})
+    call = {"name": "forget_fact", "arguments": {"key": "garden"}}
+    rules = [{"reply": {"tool_calls": [call]}}, {"reply": {"text": f"Forgotten: {word}"}}]
+    world.model.control("script", {"rules": rules})
+    world.model.control("mode", {"mode": "rules"})
+    _, receipt = world.ask("Alice", f"forget that my garden is {word}")
+
+    assert f"Forgotten: {word}" in receipt
+    eventually(lambda: not where(world, word), within_s=40, what="it is gone everywhere")
+    assert not world.rows("select 1 from agent_messages where turn_id = %s", told)

@@ -1,0 +1,328 @@
+"""Taking back means gone: a message with all that was made from it, over every backend."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import psycopg
+import pytest
+
+from memory.errors import NoteNotFound, TakenBack
+from memory.kept.buttons import NewButton
+from memory.kept.items import ItemStore
+from memory.kept.notes import NoteStore
+from memory.kept.withdrawals import Withdrawals
+from memory.rpc import Rpc
+from memory.scope import AgentMemoryContext
+from memory.store import MemoryStore
+from tests.support.backends import Backend
+from tests.support.people import Group
+from tests.support.sentinel import tables_with
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Scene:
+    """A memory, and a database in which a word can be looked for."""
+
+    rpc: Rpc
+    database: psycopg.Connection
+    word: str = field(default_factory=lambda: f"q{uuid.uuid4().hex[:12]}")
+
+    def __post_init__(self) -> None:
+        self.memory = MemoryStore(self.rpc)
+        self.notes = NoteStore(self.rpc)
+        self.items = ItemStore(self.rpc)
+
+    async def turn(self, context: AgentMemoryContext, turn_id: str, said: str, answer: str) -> None:
+        """A whole turn; the card's message_id is `{turn_id}_card`."""
+        await self.memory.open_turn(context, turn_id=turn_id, content=said)
+        await self.answer(context, turn_id, answer)
+
+    async def answer(self, context: AgentMemoryContext, turn_id: str, answer: str) -> None:
+        call = {"name": "echo", "arguments": {}, "result": answer, "ok": True, "ms": 0}
+        button = NewButton(answer[:40], "follow_up", {"text": answer}, "group", 60)
+        await self.memory.record_reply(
+            context, turn_id=turn_id, cards=[answer], tool_calls=[call], buttons=[button]
+        )
+        card = f"{turn_id}_card"
+        await self.memory.mark_sent(
+            context, turn_id=turn_id, chunk=0, content=answer, message_id=card
+        )
+
+    def found(self) -> set[str]:
+        return tables_with(self.database, self.word)
+
+    def to_withdraw(self) -> set[str]:
+        rows = self.database.execute("select message_id from agent_withdrawals").fetchall()
+        return {message_id for (message_id,) in rows}
+
+
+@pytest.fixture
+async def scene(backend: Backend) -> AsyncIterator[Scene]:
+    async with backend.rpc() as rpc:
+        with psycopg.connect(backend.database_url, autocommit=True) as database:
+            yield Scene(rpc, database)
+
+
+async def test_a_message_goes_with_its_answer_facts_notes_and_buttons(
+    scene: Scene, group: Group
+) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    await scene.memory.open_turn(alice, turn_id=turn_id, content=f"My secret is {scene.word}")
+    await scene.memory.merge_working_memory(
+        alice, scope="user", patch={"secret": scene.word}, turn_id=turn_id
+    )
+    await scene.memory.merge_working_memory(
+        alice, scope="chat", patch={"told": [scene.word]}, turn_id=turn_id
+    )
+    await scene.notes.create(alice, title="A note", body=scene.word, turn_id=turn_id)
+    await scene.answer(alice, turn_id, f"Noted: {scene.word}")
+    assert {"agent_messages", "agent_notes", "agent_working_memory", "agent_buttons"} <= (
+        scene.found()
+    )
+
+    await scene.memory.take_back(turn_id, alice.chat_id)
+
+    assert scene.found() == set()
+    assert f"{turn_id}_card" in scene.to_withdraw()
+    assert (await scene.memory.working_memory(alice)).user == {}
+
+
+async def test_facts_and_notes_become_what_they_were(scene: Scene, group: Group) -> None:
+    alice, first, second = group.turn(), group.message("first"), group.message("second")
+    third = group.message("third")
+    for turn_id in (first, second, third):
+        await scene.memory.open_turn(alice, turn_id=turn_id, content="Hello")
+    await scene.memory.merge_working_memory(
+        alice, scope="user", patch={"city": "Hangzhou", "cat": "Tom"}, turn_id=first
+    )
+    note = await scene.notes.create(alice, title="List", body="milk", tags=["a"], turn_id=first)
+    await scene.memory.merge_working_memory(
+        alice, scope="user", patch={"city": scene.word, "dog": scene.word}, turn_id=second
+    )
+    await scene.notes.update(alice, note.id, body=scene.word, add_tags=["b"], turn_id=second)
+    await scene.memory.merge_working_memory(alice, scope="user", patch={"cat": "Jo"}, turn_id=third)
+    await scene.notes.update(alice, note.id, title="Shopping", turn_id=third)
+
+    await scene.memory.take_back(second, alice.chat_id)
+
+    assert scene.found() == set()
+    assert (await scene.memory.working_memory(alice)).user == {"city": "Hangzhou", "cat": "Jo"}
+    left = await scene.notes.get(alice, note.id)
+    assert (left.title, left.body, left.tags) == ("Shopping", "milk", ("a",))
+
+    await scene.memory.take_back(third, alice.chat_id)
+    assert (await scene.memory.working_memory(alice)).user == {"city": "Hangzhou", "cat": "Tom"}
+    assert (await scene.notes.get(alice, note.id)).title == "List"
+
+    await scene.memory.take_back(first, alice.chat_id)
+    assert (await scene.memory.working_memory(alice)).user == {}
+    with pytest.raises(NoteNotFound):
+        await scene.notes.get(alice, note.id)
+
+
+async def test_a_later_value_stays_when_the_one_before_it_is_taken_back(
+    scene: Scene, group: Group
+) -> None:
+    alice, first, second = group.turn(), group.message("first"), group.message("second")
+    for turn_id, city in ((first, scene.word), (second, "Hangzhou")):
+        await scene.memory.open_turn(alice, turn_id=turn_id, content="Hello")
+        await scene.memory.merge_working_memory(
+            alice, scope="user", patch={"city": city}, turn_id=turn_id
+        )
+
+    await scene.memory.take_back(first, alice.chat_id)
+    assert (await scene.memory.working_memory(alice)).user == {"city": "Hangzhou"}
+    assert scene.found() == set()
+
+    await scene.memory.take_back(second, alice.chat_id)
+    assert (await scene.memory.working_memory(alice)).user == {}
+
+
+async def test_later_answers_that_repeat_it_go_too(scene: Scene, group: Group) -> None:
+    alice, turn_id, later = group.turn(), group.message("said"), group.message("later")
+    await scene.turn(alice, turn_id, f"{scene.word}", "Fine")
+    await scene.turn(alice, later, "what was it?", f"You told me: {scene.word}.")
+    await scene.turn(alice, group.message("other"), "and else?", "Nothing else")
+
+    await scene.memory.take_back(turn_id, alice.chat_id)
+
+    assert scene.found() == set()
+    assert {f"{turn_id}_card", f"{later}_card"} <= scene.to_withdraw()
+    assert f"{group.message('other')}_card" not in scene.to_withdraw()
+    opened = await scene.memory.open_turn(alice, turn_id=group.message("next"), content="so?")
+    assert [m.content for m in opened.history] == [
+        "what was it?",
+        "and else?",
+        "Nothing else",
+        "so?",
+    ]
+
+
+async def test_what_was_asked_by_its_buttons_goes_and_so_does_what_tools_told(
+    scene: Scene, group: Group
+) -> None:
+    alice, bob, turn_id = group.turn(), group.turn("bob"), group.message("said")
+    await scene.turn(alice, turn_id, scene.word, f"More about {scene.word}?")
+    [button] = scene.database.execute(
+        "select id from agent_buttons where turn_id = %s", [turn_id]
+    ).fetchall()
+    await scene.turn(bob, f"click:{button[0]}", f"More about {scene.word}?", "A lot")
+    later = group.message("later")
+    await scene.memory.open_turn(alice, turn_id=later, content="and my facts?")
+    call = {"name": "read_working_memory", "arguments": {}, "result": scene.word, "ok": True}
+    await scene.memory.record_reply(alice, turn_id=later, cards=["None."], tool_calls=[call])
+    await scene.memory.mark_sent(
+        alice, turn_id=later, chunk=0, content="None.", message_id=f"{later}_card"
+    )
+
+    await scene.memory.take_back(turn_id, alice.chat_id)
+
+    assert scene.found() == set()
+    assert f"click:{button[0]}_card" in scene.to_withdraw()
+    opened = await scene.memory.open_turn(alice, turn_id=group.message("next"), content="so?")
+    assert [m.content for m in opened.history] == ["and my facts?", "None.", "so?"]
+    assert opened.history[1].tool_calls[0]["result"] == "What this told was taken back."
+
+
+async def test_a_running_turn_stores_nothing_any_more(scene: Scene, group: Group) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    await scene.memory.open_turn(alice, turn_id=turn_id, content=scene.word)
+    await scene.memory.record_reply(alice, turn_id=turn_id, cards=[f"Noted: {scene.word}"])
+
+    assert await scene.memory.take_back(turn_id, alice.chat_id) == "cancelled"
+
+    with pytest.raises(TakenBack):
+        await scene.memory.merge_working_memory(
+            alice, scope="user", patch={"word": scene.word}, turn_id=turn_id
+        )
+    with pytest.raises(TakenBack):
+        await scene.notes.create(alice, title=scene.word, turn_id=turn_id)
+    state, _ = await scene.memory.mark_sent_and_tell(
+        alice, turn_id=turn_id, chunk=0, content=scene.word, message_id=group.message("late")
+    )
+    assert state == "cancelled"
+    assert group.message("late") in scene.to_withdraw()
+    assert scene.found() == set()
+
+
+async def test_a_card_of_ours_that_somebody_withdraws_is_not_kept(
+    scene: Scene, group: Group
+) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    await scene.turn(alice, turn_id, "Hello", f"Here is {scene.word}")
+
+    await scene.memory.take_back(f"{turn_id}_card", alice.chat_id)
+
+    assert scene.found() == set()
+    opened = await scene.memory.open_turn(alice, turn_id=group.message("next"), content="so?")
+    assert [m.content for m in opened.history] == ["Hello", "so?"]
+
+
+async def test_a_withdrawal_is_taken_once_and_comes_again_later(scene: Scene, group: Group) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    await scene.turn(alice, turn_id, "Hello", "Hi")
+    await scene.memory.take_back(turn_id, alice.chat_id)
+    card, withdrawals = f"{turn_id}_card", Withdrawals(scene.rpc)
+
+    taken = [one for _ in range(50) for one in await withdrawals.take()]
+    assert taken.count(card) == 1
+    again = "update agent_withdrawals set due_at = now() - interval '1 s' where message_id = %s"
+    scene.database.execute(again, [card])
+    assert card in await withdrawals.take()
+    await withdrawals.done(card)
+    assert card not in scene.to_withdraw()
+
+
+async def test_one_fact_is_deleted_for_good_by_its_author_or_subject(
+    scene: Scene, group: Group
+) -> None:
+    alice, turn_id, asks = group.turn(), group.message("said"), group.message("asks")
+    await scene.memory.open_turn(alice, turn_id=turn_id, content=f"I live in {scene.word}")
+    for city in (scene.word, "Hangzhou", scene.word):
+        await scene.memory.merge_working_memory(
+            alice, scope="user", patch={"city": city, "cat": "Tom"}, turn_id=turn_id
+        )
+    await scene.answer(alice, turn_id, f"Noted: {scene.word}")
+    bob = group.turn("bob")
+    await scene.memory.open_turn(bob, turn_id=group.message("bobs"), content="Hello")
+    own = group.p2p()
+    await scene.memory.open_turn(own, turn_id=asks, content=f"forget {scene.word}")
+    _, items = await scene.items.list(alice)
+    [city] = [one for one in items if one.key == "city"]
+    assert (city.turn_id, city.actor_id, city.chat_id) == (turn_id, alice.actor_id, alice.chat_id)
+
+    assert await scene.items.forget(bob, "fact", city.id, "city") is None
+    gone = await scene.items.forget(own, "fact", city.id, "city", turn_id=asks)
+
+    assert gone
+    assert gone.value == scene.word
+    assert scene.found() <= {"agent_messages", "agent_turn_terms", "agent_chats"}, "but the request"
+    await scene.answer(own, asks, f"Forgotten: {scene.word}")
+    await Withdrawals(scene.rpc).forget_turns()
+    assert scene.found() == set()
+    assert f"{turn_id}_card" in scene.to_withdraw()
+    assert f"{asks}_card" not in scene.to_withdraw(), "the receipt stays"
+    assert (await scene.memory.working_memory(alice)).user == {"cat": "Tom"}
+    assert await scene.items.forget(own, "fact", city.id, "city") is None
+
+
+async def test_only_the_author_corrects_and_the_subject_may_delete(
+    scene: Scene, group: Group
+) -> None:
+    said = group.turn("alice", sender="bob")
+    turn_id = group.message("said")
+    await scene.memory.open_turn(said, turn_id=turn_id, content=f"@Alice {scene.word}")
+    await scene.memory.merge_working_memory(
+        said, scope="chat", patch={"about": scene.word}, turn_id=turn_id
+    )
+    alice, bob = group.turn("alice"), group.turn("bob")
+    total, [item] = await scene.items.list(alice)
+    assert (total, item.actor_id) == (1, group.person("bob"))
+    assert (await scene.items.list(group.turn("carol")))[0] == 0
+
+    assert await scene.items.correct(alice, "fact", item.id, "about", value="x") is None
+    corrected = await scene.items.correct(bob, "fact", item.id, "about", value="y")
+    assert corrected
+    assert corrected.value == scene.word
+    assert (await scene.items.list(alice))[1][0].value == "y"
+    assert await scene.items.forget(alice, "fact", item.id, "about")
+    assert (await scene.items.list(bob))[0] == 0
+    assert scene.found() == set()
+
+
+async def test_a_note_is_deleted_with_what_it_was_made_from(scene: Scene, group: Group) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    await scene.memory.open_turn(alice, turn_id=turn_id, content=f"Note that {scene.word}")
+    note = await scene.notes.create(alice, title="Plan", body=scene.word, turn_id=turn_id)
+    await scene.answer(alice, turn_id, f"Noted: {scene.word}")
+
+    assert await scene.items.forget(group.turn("bob"), "note", note.id) is None
+    gone = await scene.items.forget(alice, "note", note.id)
+
+    assert gone
+    assert (gone.key, gone.value) == ("Plan", scene.word)
+    assert scene.found() == set()
+
+
+async def test_in_p2p_everything_of_the_person_is_listed_and_pages_go_on(
+    scene: Scene, group: Group
+) -> None:
+    own = group.p2p()
+    for number in range(7):
+        turn_id = group.message(f"n{number}")
+        await scene.memory.open_turn(own, turn_id=turn_id, content="Hello")
+        await scene.memory.merge_working_memory(
+            own, scope="user", patch={f"fact {number}": number}, turn_id=turn_id
+        )
+
+    total, first = await scene.items.list(own, limit=5)
+    _, rest = await scene.items.list(own, offset=5, limit=5)
+
+    assert total == 7
+    assert [one.value for one in (*first, *rest)] == [6, 5, 4, 3, 2, 1, 0]
+    assert first[0].chat_type == "p2p"
