@@ -82,7 +82,7 @@ class Operations:
         return tuple(Orphan(**row) for row in rows)
 
     async def unplaced(self) -> tuple[Unplaced, ...]:
-        """Rows that break the audience rule, or that it keeps from everybody; reads whole tables."""
+        """Rows that break the audience rule, or that it keeps from all; reads whole tables."""
         return tuple(Unplaced(**row) for row in await self._call("list_unplaced"))
 
     async def recalled(self, message_ids: Sequence[str]) -> frozenset[str]:

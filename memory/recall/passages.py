@@ -55,6 +55,11 @@ class Likeness:
     weight: float
 
 
+def usual_scope(context: AgentMemoryContext) -> RecallScope:
+    """Where earlier messages are looked for, unless somebody says where."""
+    return "everywhere" if context.chat_type == "p2p" else "chat"
+
+
 def recall_params(
     context: AgentMemoryContext,
     query: str,
@@ -121,13 +126,15 @@ _CONTENT = re.compile(
 )
 _NO_CONTENT = re.compile(
     r"什么|怎么样?|[今明昨]天|现在|哪[些个里儿]|多少|为什么|是不是|有没有|可以|一下|请问?|帮我|谢谢|你好|我们?|你们?|他们?|她们?"
+    r"|早上好|早安|午安|晚安|[下上中]午好|晚上好|大家好|辛苦了?|再见|收到|没问题|好的"
     r"|这个?|那个?|就是|的|了|吗|呢|吧|啊|是|在|有|和|与|给|把|对|很|都|也|要|想|能|会|不"
 )
 _ENGLISH_NO_CONTENT = frozenset(
     """the and for from with are was were been does did has have had what when where who whose which
     why how that this its you your can could would should will please thanks thank hello about tell
     give make help any some not but just more there here they them she him her his our all get let
-    know want need like then than out one""".split()
+    know want need like then than out one hey good morning afternoon evening night okay yes
+    welcome bye goodbye""".split()
 )
 _LACKING = 0.5
 
