@@ -14,12 +14,14 @@ from typing import Any, Literal
 
 from memory.recall.dates import DateRange, date_range
 from memory.scope import AgentMemoryContext
-from memory.text import one_line
+from memory.text import has_han, one_line
 
 RecallScope = Literal["thread", "chat", "everywhere"]
 
-# In units of the best text score. A date puts its turns first, “lately” only tips the scales.
+# In units of the best text score. A date in Chinese puts its turns first; one in English, more
+# often the time of what is asked about than of the talk, moves them up; “lately” tips the scales.
 _DATE_BOOST = 1.0
+_ENGLISH_DATE_BOOST = 0.5
 _FUZZY_BOOST = 0.1
 _SNIPPET = 600
 
@@ -84,12 +86,18 @@ def recall_params(
         "p_scope": scope,
         "p_k": k,
         "p_spans": json.dumps(_spans(when)),
-        "p_boost": _FUZZY_BOOST if when and when.fuzzy else _DATE_BOOST,
+        "p_boost": _boost(query, when),
         "p_before_id": before_id,
         "p_model": likeness.model if likeness else None,
         "p_embedding": likeness.embedding if likeness else None,
         "p_weight": likeness.weight if likeness else 0.0,
     }
+
+
+def _boost(query: str, when: DateRange | None) -> float:
+    if when and when.fuzzy:
+        return _FUZZY_BOOST
+    return _DATE_BOOST if has_han(query) else _ENGLISH_DATE_BOOST
 
 
 def _spans(when: DateRange | None) -> list[tuple[str, str]]:

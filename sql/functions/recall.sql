@@ -71,7 +71,8 @@ begin
      terms)
   select t.turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, t.first_id,
          t.asked_at, cardinality(k.tokens), public.recall_terms(k.tokens)
-  from public.agent_turn_texts t, public.recall_tokens(t.content) k(tokens)
+  from public.agent_turn_texts t,
+    public.recall_tokens(concat_ws(e'\n', t.actor_name, t.content)) k(tokens)
   where t.turn_id = v_turn_id
   on conflict (turn_id) do update
     set first_id = excluded.first_id, asked_at = excluded.asked_at,
@@ -128,6 +129,10 @@ declare
   k1 constant double precision := 1.2;
   b constant double precision := 0.3;
   half constant double precision := 0.5;
+  -- what is worth less than this share of the best is not shown
+  floor constant double precision := 0.2;
+  -- the length up to which a neighbour counts whole, in tokens
+  around_tokens constant double precision := 25;
 begin
   perform public.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_scope not in ('thread', 'chat', 'everywhere') then
@@ -151,9 +156,11 @@ begin
         and (t.conversation_id <> p_conversation_id or t.first_id < v_before)
     ),
     -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
-    -- after. A gap in place keeps the neighbours of different conversations apart.
+    -- after, and less of a long one, which has enough words of its own to be found by. A gap in place
+    -- keeps the neighbours of different conversations apart.
     turns as materialized (
       select first_id, turn_id, asked_at, hits,
+        least(1, around_tokens / greatest(length, 1)) as share,
         1000000 * dense_rank() over (order by conversation_id) + row_number() over around as place,
         (sum(length) over around)::double precision as length
       from scoped
@@ -165,8 +172,8 @@ begin
     ),
     found as materialized (
       select place, array_position(v_terms, (hit).lexeme) as term,
-             cardinality((hit).positions)::double precision as tf
-      from (select place, unnest(hits) as hit from turns where hits <> '') h
+             cardinality((hit).positions)::double precision as tf, share
+      from (select place, share, unnest(hits) as hit from turns where hits <> '') h
     ),
     -- what stands in every third turn tells nothing, and would be most of the work
     telling as (
@@ -174,7 +181,8 @@ begin
       having count(*) <= greatest(10, (select n / 3 from whole))
     ),
     spread as (
-      select f.term, f.place + n.distance as place, sum(f.tf * n.weight) as tf
+      select f.term, f.place + n.distance as place,
+             sum(f.tf * case n.distance when 0 then 1 else n.weight * f.share end) as tf
       from found f
       join telling using (term)
       cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
@@ -226,7 +234,9 @@ begin
         from turns t join span d on t.asked_at >= d.since and t.asked_at < d.until
         where p_boost > 0
       ) s
-      group by place, first_id order by score desc, first_id desc limit p_k
+      group by place, first_id
+      having sum(score) >= floor * (select score from top) or v_weight > 0
+      order by score desc, first_id desc limit p_k
     ),
     near as materialized (
       select place, turn_id, first_id, asked_at from turns

@@ -52,6 +52,10 @@ def test_a_date_in_the_question_puts_its_turns_first() -> None:
     assert (params["p_chat_id"], params["p_tenant_key"]) == ("oc_1", "t")
 
 
+def test_a_date_in_english_moves_its_turns_up_by_half_as_much() -> None:
+    assert recall_params(HERE, "What did I say on 4 May?", now=NOW)["p_boost"] == 0.5
+
+
 def test_lately_only_tips_the_scales() -> None:
     assert recall_params(HERE, "最近我说了什么", now=NOW)["p_boost"] == 0.1
 
