@@ -15,6 +15,7 @@ from bot.telemetry.timing import stage
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn
 from memory.recall.passages import Passage, needs_recall, usual_scope
+from memory.recall.reading import Recalled
 
 log = structlog.get_logger()
 
@@ -23,7 +24,7 @@ _MOST = 5
 
 async def recalled(
     services: Services, turn: Turn, opened: OpenTurn, told: Collection[str | None]
-) -> str:
+) -> Recalled:
     """What was said earlier, where the thread as told does not hold the question's words: in this
     chat (in p2p, where nobody else reads the answer, everywhere).
 
@@ -32,7 +33,10 @@ async def recalled(
     is_wanted = _is_wanted(services, turn, opened)
     found = await _found(services, turn, opened, _MOST + len(told)) if is_wanted else ()
     earlier = [passage for passage in found if passage.turn_id not in told][:_MOST]
-    return told_passages(earlier, turn.context, services.now(), turn.names.known, turn.names.label)
+    names = turn.names
+    return told_passages(
+        earlier, turn.context, services.now(), names.known, names.label, turn.question
+    )
 
 
 def _is_wanted(services: Services, turn: Turn, opened: OpenTurn) -> bool:

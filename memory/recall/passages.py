@@ -1,4 +1,4 @@
-"""Recall: what to ask the memory for, when to ask, and how a hit reads. Pure.
+"""Recall: what to ask the memory for, and when to ask. Pure.
 
 The search itself is the SQL function `recall`; it knows words, this module knows time and people.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from memory.recall.dates import DateRange, date_range
 from memory.scope import AgentMemoryContext
-from memory.text import has_han, one_line
+from memory.text import has_han
 
 RecallScope = Literal["thread", "chat", "everywhere"]
 
@@ -23,11 +23,6 @@ RecallScope = Literal["thread", "chat", "everywhere"]
 _DATE_BOOST = 1.0
 _ENGLISH_DATE_BOOST = 0.5
 _FUZZY_BOOST = 0.1
-_SNIPPET = 600
-
-
-# What stands in front of the words of an open_id, who was known by a name when they were said.
-Label = Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,48 +172,3 @@ def _words(run: str) -> list[str]:
     if run[0] < "\u3040":
         return [run]
     return [run[i : i + 2] for i in range(len(run) - 1)]
-
-
-# How a hit reads
-
-
-def render(
-    found: Sequence[Passage],
-    *,
-    here: AgentMemoryContext,
-    now: datetime,
-    label: Label,
-    visible: Callable[[str], str],
-) -> str:
-    """The passages as a block for a prompt, oldest first; "" when there is none.
-
-    One line per message: each says when (in the zone of `now`), where, seen from `here`, and by
-    whom. What people wrote stays on its line, so that it cannot pass for another speaker's. `label`
-    gives what stands in front of an open_id's words, known by a name; `visible` what a card's
-    markdown shows.
-    """
-    ordered = sorted(found, key=lambda passage: (passage.asked_at, passage.message_id))
-    lines: list[str] = []
-    for passage in ordered:
-        head = f"[{_when(passage, now)} · {_where(passage, here)}]"
-        who = label(passage.actor_id or "", passage.actor_name)
-        lines.append(f"{head} {snippet(who, 60)}: {snippet(passage.question)}")
-        if passage.answer:
-            lines.append(f"{head} (you): {snippet(visible(passage.answer))}")
-    return "\n".join(lines)
-
-
-def _when(passage: Passage, now: datetime) -> str:
-    return f"{datetime.fromisoformat(passage.asked_at).astimezone(now.tzinfo):%Y-%m-%d %H:%M}"
-
-
-def _where(passage: Passage, here: AgentMemoryContext) -> str:
-    if passage.conversation_id == here.conversation_id:
-        return "this thread"
-    return "another thread of this chat" if passage.chat_id == here.chat_id else "another chat"
-
-
-def snippet(text: str, limit: int = _SNIPPET) -> str:
-    """`text` on a single line, cut to `limit` characters; no character in it ends a line."""
-    flat = one_line(text)
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
