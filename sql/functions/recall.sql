@@ -119,6 +119,8 @@ as $$
 declare
   v_terms constant text[] := array(
     select distinct unnest(public.recall_tokens(left(p_query, 500))));
+  v_any constant tsquery := coalesce(
+    (select string_agg(quote_literal(term), ' | ') from unnest(v_terms) term), '')::tsquery;
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
   -- the chats to search; which rows of them may be read is for the policies
   v_chats constant text[] := array[p_chat_id] || case when p_scope = 'everywhere'
@@ -143,13 +145,14 @@ begin
     with scoped as materialized (
       -- setweight marks the query's lexemes, ts_filter drops the others
       select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length,
-             ts_filter(setweight(t.terms, 'A', v_terms), '{a}') as hits
+             case when t.terms @@ v_any then ts_filter(setweight(t.terms, 'A', v_terms), '{a}')
+             end as hits
       from public.agent_turn_terms t
       where p_scope = 'thread' and t.conversation_id = p_conversation_id
         and t.tenant_key = p_tenant_key and t.first_id < v_before
       union all
       select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length,
-             ts_filter(setweight(t.terms, 'A', v_terms), '{a}')
+             case when t.terms @@ v_any then ts_filter(setweight(t.terms, 'A', v_terms), '{a}') end
       from public.agent_turn_terms t
       where p_scope <> 'thread' and t.tenant_key = p_tenant_key
         and t.chat_id = any (v_chats)
@@ -173,11 +176,13 @@ begin
     found as materialized (
       select place, array_position(v_terms, (hit).lexeme) as term,
              cardinality((hit).positions)::double precision as tf, share
-      from (select place, share, unnest(hits) as hit from turns where hits <> '') h
+      from (select place, share, unnest(hits) as hit from turns where hits is not null) h
     ),
     -- what stands in every third turn tells nothing, and would be most of the work
-    telling as (
-      select term from found group by term
+    telling as materialized (
+      select term,
+        (k1 + 1) * ln(1 + ((select n from whole) - count(*) + half) / (count(*) + half)) as idf
+      from found group by term
       having count(*) <= greatest(10, (select n / 3 from whole))
     ),
     spread as (
@@ -192,15 +197,10 @@ begin
     weighed as materialized (
       select t.place, t.first_id, t.length, s.term, s.tf from spread s join turns t using (place)
     ),
-    worth as (
-      select term, (k1 + 1)
-        * ln(1 + ((select n from whole) - count(*) + half) / (count(*) + half)) as idf
-      from weighed group by term
-    ),
     scores as materialized (
       select place, first_id, sum(
         idf * tf / (tf + k1 * (1 - b + b * length / (select length from whole)))) as score
-      from weighed join worth using (term) group by 1, 2
+      from weighed join telling using (term) group by 1, 2
     ),
     top as materialized (select coalesce(max(score), 1) as score from scores),
     -- likeness counts from the average up, 1 is the most alike: the scale of a model is its own
