@@ -177,6 +177,6 @@ def _recall(
         found = await find(store, embedder, context, query, now=now, scope=scope, k=k + 1)
         earlier = [passage for passage in found if passage.turn_id != asking]
         names = people.of(context.tenant_key)
-        return told_passages(earlier[:k], context, now, names.known, names.label)
+        return told_passages(earlier[:k], context, now, names.known, names.label, query).text
 
     return recall

@@ -2,17 +2,18 @@
 
 The question is never cut. The system text comes next. The other sections share what is left by
 weight, and what one does not need flows to the others. History loses whole messages, the oldest
-first; texts lose whole lines: the transcript its oldest, every other text its last ones.
+first; texts lose whole lines: the transcript its oldest, what was recalled those that are worth
+least, every other text its last ones.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import accumulate, takewhile
-from typing import Literal
+from typing import Any, Literal
 
 from memory.tokens import Calibration, estimate_tokens, token_cost
 
@@ -50,8 +51,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """The parts of one prompt. Transcript and history have their newest entry last; in the other
-    texts the most important lines come first."""
+    """The parts of one prompt. Transcript and history have their newest entry last; `recalled` has
+    lines worth `recalled_worth`; in the other texts the most important lines come first."""
 
     question: str
     system: str = ""
@@ -61,6 +62,7 @@ class Sections:
     transcript: str = ""
     recalled: str = ""
     history: tuple[Message, ...] = ()
+    recalled_worth: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +115,16 @@ def assemble(
     question_cost = estimate_tokens(sections.question) + MESSAGE_OVERHEAD + REPLY_OVERHEAD
     room = calibration.affordable(budget_tokens) - question_cost
     free = max(0, room)
-    texts: dict[str, str] = {}
+    texts: dict[str, Any] = {}
     texts["system"], cost = _shorten(sections.system, free, price=_rules_cost)
     free -= cost
     grants = _grants(sections, free, shares)
     for name in _SHARING_TEXTS:
         newest_last = name == "transcript"
-        texts[name], cost = _shorten(getattr(sections, name), grants[name], newest_last=newest_last)
+        worth = sections.recalled_worth if name == "recalled" else ()
+        texts[name], cost = _shorten(
+            getattr(sections, name), grants[name], newest_last=newest_last, worth=worth
+        )
         free -= cost
     history, cost = _newest(sections.history, free)
     free -= cost
@@ -203,6 +208,7 @@ def _shorten(
     room: int,
     *,
     newest_last: bool = False,
+    worth: Sequence[float] = (),
     price: Callable[[str], int] = _text_cost,
 ) -> tuple[str, int]:
     """The lines of `text` that fit into `room`, marked where some are missing, and their cost."""
@@ -210,7 +216,10 @@ def _shorten(
     if cost <= room:
         return text, cost
     limit = room - SECTION_OVERHEAD - _OMISSION_COST
-    kept = _lines_within(text, limit, newest_last=newest_last)
+    if worth:
+        kept = _worthiest(text, limit, worth)
+    else:
+        kept = _lines_within(text, limit, newest_last=newest_last)
     if not kept:
         return "", 0
     shortened = f"{OMISSION}\n{kept}" if newest_last else f"{kept}\n{OMISSION}"
@@ -225,6 +234,18 @@ def _lines_within(text: str, limit: int, *, newest_last: bool) -> str:
     fitting = sum(1 for _ in takewhile(lambda cost: cost <= limit, spent))
     kept = lines[len(lines) - fitting :] if newest_last else lines[:fitting]
     return "".join(kept).strip("\r\n") or _clip(order[0].strip("\r\n"), limit, newest_last)
+
+
+def _worthiest(text: str, limit: int, worth: Sequence[float]) -> str:
+    """The lines that are worth most and cost at most `limit`, in their order; a part of the best
+    one if it is too long. Of two of one worth the first is kept."""
+    lines = text.splitlines(keepends=True)
+    best = sorted(range(len(lines)), key=lambda place: (-worth[place], place))
+    spent = accumulate(token_cost(lines[place]) for place in best)
+    fitting = sum(1 for _ in takewhile(lambda cost: cost <= limit, spent))
+    if not fitting:
+        return _clip(lines[best[0]].strip("\r\n"), limit, keep_end=False)
+    return "".join(lines[place] for place in sorted(best[:fitting])).strip("\r\n")
 
 
 def _clip(line: str, limit: int, keep_end: bool) -> str:

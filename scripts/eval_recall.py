@@ -29,7 +29,14 @@ from memory.recall.passages import Likeness, passages, recall_params
 from memory.rpc import call_as
 from memory.scope import AgentMemoryContext, memory_context
 from scripts.measuring.processes import postmaster, stop_server
-from scripts.measuring.recall_corpora import Corpus, Turn, load_locomo, load_memory_bank
+from scripts.measuring.recall_corpora import (
+    Corpus,
+    Turn,
+    load_beam,
+    load_locomo,
+    load_memory_bank,
+    load_realtalk,
+)
 from scripts.measuring.recall_scale import Latency, Scale, latency, measure_scale
 from scripts.measuring.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
 
@@ -37,6 +44,7 @@ _DEFAULT_BANK = Path(__file__).parents[2] / "shared" / "eval"
 _EXAMPLES = """examples:
   python -m scripts.eval_recall                          the Chinese questions, where present
   python -m scripts.eval_recall --locomo locomo10.json   and the English ones
+  python -m scripts.eval_recall --realtalk data --beam chats/100K --half rest
   python -m scripts.eval_recall --embeddings             also with EMBEDDING_MODEL, weight by weight
   python -m scripts.eval_recall --scale                  ms at 1,000 and 1,000,000 messages
   python -m scripts.eval_recall --scale 100000 --json
@@ -95,6 +103,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--memory-bank", type=Path, default=_DEFAULT_BANK, metavar="DIR")
     parser.add_argument("--locomo", type=Path, metavar="FILE", help="LoCoMo's JSON file")
+    parser.add_argument("--realtalk", type=Path, metavar="DIR", help="REALTALK's folder data")
+    parser.add_argument("--beam", type=Path, metavar="DIR", help="BEAM's folder chats/100K")
+    parser.add_argument(
+        "--half",
+        choices=("tune", "rest"),
+        help="every second conversation: what to tune on, or what is then reported",
+    )
     parser.add_argument(
         "--embeddings", action="store_true", help="also with vectors, from EMBEDDING_MODEL"
     )
@@ -114,8 +129,16 @@ def _corpora(options: argparse.Namespace) -> list[Corpus]:
         _progress(
             f"no Chinese questions in {options.memory_bank}: name their folder, --memory-bank"
         )
-    if options.locomo:
-        corpora.append(load_locomo(options.locomo))
+    for load_corpus, path in (
+        (load_locomo, options.locomo),
+        (load_realtalk, options.realtalk),
+        (load_beam, options.beam),
+    ):
+        if path:
+            corpora.append(load_corpus(path))
+    if options.half:
+        kept_back = options.half == "rest"
+        return [one.half(f"{one.name}, {options.half}", kept_back=kept_back) for one in corpora]
     return corpora
 
 
@@ -178,23 +201,14 @@ def _store_turn(cursor: psycopg.Cursor, who: AgentMemoryContext, turn: Turn) -> 
         " values (%s, %s, %s, %s, %s, 'sent')",
         (turn_id, who.conversation_id, who.user_id, who.user_id, who.chat_id),
     )
+    place = (who.conversation_id, who.user_id, turn_id, who.chat_id)
     said = [("user", turn.question, turn.speaker), ("assistant", turn.answer, "")]
     cursor.executemany(
-        "insert into agent_messages (conversation_id, user_id, actor_id, turn_id, chat_id, role,"
-        " content, actor_name, status, created_at)"
+        "insert into agent_messages (conversation_id, user_id, turn_id, chat_id, role, content,"
+        " actor_id, actor_name, status, created_at)"
         " values (%s, %s, %s, %s, %s, %s, %s, %s, 'sent', %s)",
         [
-            (
-                who.conversation_id,
-                who.user_id,
-                who.user_id,
-                turn_id,
-                who.chat_id,
-                role,
-                text,
-                speaker,
-                turn.at,
-            )
+            (*place, role, text, who.user_id, speaker, turn.at)
             for role, text, speaker in said
             if text
         ],

@@ -67,6 +67,11 @@ Working with tools:
   list them in the answer.
 """
 
+RECALLED = (
+    "Earlier messages that may matter for the question, oldest first; where lines disagree, the "
+    "later one holds:"
+)
+
 SPECIALIST_RULES = """\
 You were handed a task by {bot_name}, who passes your answer on to {subject} as it is. Answer in the
 language of the person's message. The conversation below is the thread's history; working memory,
@@ -224,7 +229,7 @@ def knowledge(prompt: Prompt) -> str:
         ("Working memory is shortened:", shortened),
         (REGISTRY, prompt.registry),
         (SUMMARY, prompt.summary),
-        ("Earlier messages that may matter for the question:", prompt.recalled),
+        (RECALLED, prompt.recalled),
         ("What was said in this chat just now (author: text, oldest first):", prompt.transcript),
     )
 

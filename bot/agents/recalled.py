@@ -8,7 +8,8 @@ from functools import partial
 
 from bot.feishu import markup
 from bot.mentions import from_card
-from memory.recall.passages import Label, Passage, render
+from memory.recall.passages import Passage
+from memory.recall.reading import Label, Recalled, render
 from memory.scope import AgentMemoryContext
 
 
@@ -18,7 +19,8 @@ def told_passages(
     now: datetime,
     names: Mapping[str, str],
     label: Label,
-) -> str:
-    """`memory.recall.passages.render`, with the at-tags of cards as names."""
+    question: str = "",
+) -> Recalled:
+    """`memory.recall.reading.render`, with the at-tags of cards as names."""
     visible = partial(from_card, names=names, unescape=markup.unescape)
-    return render(found, here=here, now=now, label=label, visible=visible)
+    return render(found, here=here, now=now, label=label, visible=visible, question=question)

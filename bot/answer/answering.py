@@ -95,6 +95,7 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
     came = await material.gather(services, _source(turn, opened))
     talk = _talk(turn, opened, came.quoted)
     told = {message.message_id for message in opened.told} | {one.message_id for one in talk}
+    earlier = await recalled(services, turn, opened, told)
     return build_prompt(
         opened,
         turn.question,
@@ -102,7 +103,8 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
         context=turn.context,
         turn_id=turn.id,
         transcript=transcript(talk, budget_tokens=_TRANSCRIPT_TOKENS, estimate=estimate_tokens),
-        recalled=await recalled(services, turn, opened, told),
+        recalled=earlier.text,
+        recalled_worth=earlier.worth,
         budget_tokens=services.settings.history_token_budget,
         calibration=services.meter.calibration,
         material=came.text,

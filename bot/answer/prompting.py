@@ -19,7 +19,7 @@ from bot.mentions import from_card
 from memory.context import Message, Sections, assemble, exchange_cost
 from memory.kept.notes import registered_notes
 from memory.models import OpenTurn, Remark, StoredMessage, WorkingMemory
-from memory.recall.passages import Label
+from memory.recall.reading import Label
 from memory.scope import AgentMemoryContext
 from memory.text import one_line
 from memory.tokens import Calibration
@@ -57,6 +57,7 @@ def build_prompt(
     recalled: str,
     budget_tokens: int,
     calibration: Calibration,
+    recalled_worth: tuple[float, ...] = (),
     material: str = "",
     images: tuple[Image, ...] = (),
     quoted: Quoted | None = None,
@@ -81,6 +82,7 @@ def build_prompt(
         registry=registry_table(registered_notes(opened.registry)),
         summary=in_quotes(opened.summary.content) if opened.summary else "",
         recalled=recalled,
+        recalled_worth=recalled_worth,
         transcript=transcript,
         history=tuple(without_quoted(told[:-1], opened.told[:-1], quoted)),
     )

@@ -10,10 +10,12 @@ from bot.agents.embedder import find
 from bot.agents.recalled import told_passages
 from bot.answer.question import Turn
 from bot.services import Services
+from bot.slash import parse
 from bot.telemetry.timing import stage
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn
-from memory.recall.passages import Passage, RecallScope, needs_recall
+from memory.recall.passages import Passage, needs_recall, usual_scope
+from memory.recall.reading import Recalled
 
 log = structlog.get_logger()
 
@@ -22,35 +24,32 @@ _MOST = 5
 
 async def recalled(
     services: Services, turn: Turn, opened: OpenTurn, told: Collection[str | None]
-) -> str:
-    """What was said earlier, where the question needs it: in this thread, and when it speaks of the
-    past, in this chat (in p2p, where nobody else reads the answer, everywhere).
+) -> Recalled:
+    """What was said earlier, where the thread as told does not hold the question's words: in this
+    chat (in p2p, where nobody else reads the answer, everywhere).
 
     `told` are the ids of the messages that the prompt has already.
     """
-    scope = _scope(services, turn, opened)
-    found = await _found(services, turn, opened, scope, _MOST + len(told)) if scope else ()
+    is_wanted = _is_wanted(services, turn, opened)
+    found = await _found(services, turn, opened, _MOST + len(told)) if is_wanted else ()
     earlier = [passage for passage in found if passage.turn_id not in told][:_MOST]
-    return told_passages(earlier, turn.context, services.now(), turn.names.known, turn.names.label)
+    names = turn.names
+    return told_passages(
+        earlier, turn.context, services.now(), names.known, names.label, turn.question
+    )
 
 
-def _scope(services: Services, turn: Turn, opened: OpenTurn) -> RecallScope | None:
-    """Where to search; None: nowhere."""
+def _is_wanted(services: Services, turn: Turn, opened: OpenTurn) -> bool:
+    """Whether to search: that costs the memory a call, greetings are not worth it."""
+    if opened.degraded or parse(turn.question):
+        return False
     window = [message.content for message in opened.told[:-1]]
-    now = services.now()
-    if turn.private and not opened.degraded:
-        return "everywhere"
-    if opened.degraded or not needs_recall(turn.question, window, now):
-        return None
-    if needs_recall(turn.question, [turn.question], now):  # it speaks of the past
-        return "chat" if turn.in_group else "everywhere"
-    is_whole_thread = len(opened.history) < services.settings.history_messages
-    return None if is_whole_thread else "thread"
+    if turn.private:
+        return True
+    return needs_recall(turn.question, window, services.now())
 
 
-async def _found(
-    services: Services, turn: Turn, opened: OpenTurn, scope: RecallScope, k: int
-) -> tuple[Passage, ...]:
+async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tuple[Passage, ...]:
     try:
         with stage("recall"):
             return await find(
@@ -59,7 +58,7 @@ async def _found(
                 turn.context,
                 turn.question,
                 now=services.now(),
-                scope=scope,
+                scope=usual_scope(turn.context),
                 k=k,
                 before_id=opened.history[0].id if opened.history else None,
             )

@@ -1,4 +1,4 @@
-"""Recall: what to ask the memory for, when to ask, and how a hit reads. Pure.
+"""Recall: what to ask the memory for, and when to ask. Pure.
 
 The search itself is the SQL function `recall`; it knows words, this module knows time and people.
 """
@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from memory.recall.dates import DateRange, date_range
 from memory.scope import AgentMemoryContext
-from memory.text import one_line
+from memory.text import has_han
 
 RecallScope = Literal["thread", "chat", "everywhere"]
 
-# In units of the best text score. A date puts its turns first, “lately” only tips the scales.
+# In units of the best text score. A date in Chinese puts its turns first; one in English, more
+# often the time of what is asked about than of the talk, moves them up; “lately” tips the scales.
 _DATE_BOOST = 1.0
+_ENGLISH_DATE_BOOST = 0.5
 _FUZZY_BOOST = 0.1
-_SNIPPET = 600
-
-
-# What stands in front of the words of an open_id, who was known by a name when they were said.
-Label = Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +52,11 @@ class Likeness:
     weight: float
 
 
+def usual_scope(context: AgentMemoryContext) -> RecallScope:
+    """Where earlier messages are looked for, unless somebody says where."""
+    return "everywhere" if context.chat_type == "p2p" else "chat"
+
+
 def recall_params(
     context: AgentMemoryContext,
     query: str,
@@ -79,12 +81,18 @@ def recall_params(
         "p_scope": scope,
         "p_k": k,
         "p_spans": json.dumps(_spans(when)),
-        "p_boost": _FUZZY_BOOST if when and when.fuzzy else _DATE_BOOST,
+        "p_boost": _boost(query, when),
         "p_before_id": before_id,
         "p_model": likeness.model if likeness else None,
         "p_embedding": likeness.embedding if likeness else None,
         "p_weight": likeness.weight if likeness else 0.0,
     }
+
+
+def _boost(query: str, when: DateRange | None) -> float:
+    if when and when.fuzzy:
+        return _FUZZY_BOOST
+    return _DATE_BOOST if has_han(query) else _ENGLISH_DATE_BOOST
 
 
 def _spans(when: DateRange | None) -> list[tuple[str, str]]:
@@ -121,13 +129,15 @@ _CONTENT = re.compile(
 )
 _NO_CONTENT = re.compile(
     r"什么|怎么样?|[今明昨]天|现在|哪[些个里儿]|多少|为什么|是不是|有没有|可以|一下|请问?|帮我|谢谢|你好|我们?|你们?|他们?|她们?"
+    r"|早上好|早安|午安|晚安|[下上中]午好|晚上好|大家好|辛苦了?|再见|收到|没问题|好的"
     r"|这个?|那个?|就是|的|了|吗|呢|吧|啊|是|在|有|和|与|给|把|对|很|都|也|要|想|能|会|不"
 )
 _ENGLISH_NO_CONTENT = frozenset(
     """the and for from with are was were been does did has have had what when where who whose which
     why how that this its you your can could would should will please thanks thank hello about tell
     give make help any some not but just more there here they them she him her his our all get let
-    know want need like then than out one""".split()
+    know want need like then than out one hey good morning afternoon evening night okay yes
+    welcome bye goodbye""".split()
 )
 _LACKING = 0.5
 
@@ -162,48 +172,3 @@ def _words(run: str) -> list[str]:
     if run[0] < "\u3040":
         return [run]
     return [run[i : i + 2] for i in range(len(run) - 1)]
-
-
-# How a hit reads
-
-
-def render(
-    found: Sequence[Passage],
-    *,
-    here: AgentMemoryContext,
-    now: datetime,
-    label: Label,
-    visible: Callable[[str], str],
-) -> str:
-    """The passages as a block for a prompt, oldest first; "" when there is none.
-
-    One line per message: each says when (in the zone of `now`), where, seen from `here`, and by
-    whom. What people wrote stays on its line, so that it cannot pass for another speaker's. `label`
-    gives what stands in front of an open_id's words, known by a name; `visible` what a card's
-    markdown shows.
-    """
-    ordered = sorted(found, key=lambda passage: (passage.asked_at, passage.message_id))
-    lines: list[str] = []
-    for passage in ordered:
-        head = f"[{_when(passage, now)} · {_where(passage, here)}]"
-        who = label(passage.actor_id or "", passage.actor_name)
-        lines.append(f"{head} {snippet(who, 60)}: {snippet(passage.question)}")
-        if passage.answer:
-            lines.append(f"{head} (you): {snippet(visible(passage.answer))}")
-    return "\n".join(lines)
-
-
-def _when(passage: Passage, now: datetime) -> str:
-    return f"{datetime.fromisoformat(passage.asked_at).astimezone(now.tzinfo):%Y-%m-%d %H:%M}"
-
-
-def _where(passage: Passage, here: AgentMemoryContext) -> str:
-    if passage.conversation_id == here.conversation_id:
-        return "this thread"
-    return "another thread of this chat" if passage.chat_id == here.chat_id else "another chat"
-
-
-def snippet(text: str, limit: int = _SNIPPET) -> str:
-    """`text` on a single line, cut to `limit` characters; no character in it ends a line."""
-    flat = one_line(text)
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -13,6 +13,16 @@ from zoneinfo import ZoneInfo
 
 _ZONE = ZoneInfo("Asia/Shanghai")  # of the Chinese corpus
 _EVIDENCE = re.compile(r"D\d+:\d+")
+# BEAM's kinds of questions whose answer is a fact that was told, not the manner of an answer.
+_BEAM_KINDS = (
+    "contradiction_resolution",
+    "event_ordering",
+    "information_extraction",
+    "knowledge_update",
+    "multi_session_reasoning",
+    "temporal_reasoning",
+)
+_BEAM_MARK = re.compile(r"\s*->->[\d, ]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,15 @@ class Corpus:
     name: str
     conversations: Mapping[str, tuple[Turn, ...]]
     questions: tuple[Question, ...]
+
+    def half(self, name: str, *, kept_back: bool) -> Corpus:
+        """Every second conversation with its questions: one half to tune on, one to report."""
+        names = sorted(self.conversations)[1 if kept_back else 0 :: 2]
+        return Corpus(
+            name,
+            {one: self.conversations[one] for one in names},
+            tuple(question for question in self.questions if question.conversation in names),
+        )
 
     def asked_at(self, conversation: str) -> datetime:
         """When its questions are asked: the day after its last turn."""
@@ -100,3 +119,86 @@ def _sessions(conversation: Mapping[str, Any]) -> Iterator[Turn]:
 def _session_time(text: str) -> datetime:
     """`1:56 pm on 8 May, 2023`."""
     return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+
+
+def load_realtalk(folder: Path) -> Corpus:
+    """REALTALK's published `data` folder: `Chat_N_A_B.json` with dated utterances and `qa`."""
+    conversations: dict[str, tuple[Turn, ...]] = {}
+    questions: list[Question] = []
+    for file in sorted(folder.glob("Chat_*.json")):
+        chat = json.loads(file.read_text(encoding="utf-8"))
+        turns = tuple(_utterances(chat))
+        conversations[file.stem] = turns
+        known = {turn.id for turn in turns}
+        for qa in chat["qa"]:
+            evidence = frozenset(_EVIDENCE.findall(" ".join(qa.get("evidence") or ()))) & known
+            if evidence:
+                questions.append(Question(file.stem, qa["question"], evidence))
+    return Corpus("REALTALK", conversations, tuple(questions))
+
+
+def _utterances(chat: Mapping[str, Any]) -> Iterator[Turn]:
+    for key in sorted((key for key in chat if re.fullmatch(r"session_\d+", key)), key=_number):
+        for said in chat[key]:
+            at = datetime.strptime(said["date_time"], "%d.%m.%Y, %H:%M:%S").replace(tzinfo=UTC)
+            if text := said["clean_text"].strip():
+                yield Turn(said["dia_id"], text, "", said["speaker"], at)
+
+
+def _number(key: str) -> int:
+    return int(key.rpartition("_")[2])
+
+
+def load_beam(folder: Path) -> Corpus:
+    """BEAM's folder of one length, say `chats/100K`: `N/chat.json` and `N/probing_questions`.
+
+    A message of the user with the answer to it is a turn, known by the number of its first message.
+    """
+    conversations: dict[str, tuple[Turn, ...]] = {}
+    questions: list[Question] = []
+    for file in sorted(folder.glob("*/probing_questions/probing_questions.json")):
+        name = f"beam_{file.parents[1].name}"
+        exchanges = list(_exchanges(file.parents[1] / "chat.json"))
+        conversations[name] = tuple(turn for turn, _ in exchanges)
+        turn_of = {number: turn.id for turn, numbers in exchanges for number in numbers}
+        asked = json.loads(file.read_text(encoding="utf-8"))
+        for question in (one for kind in _BEAM_KINDS for one in asked.get(kind, ())):
+            sources = set(_numbers_in(question.get("source_chat_ids")))
+            evidence = frozenset(turn_of[number] for number in sources if number in turn_of)
+            if evidence:
+                questions.append(Question(name, question["question"], evidence))
+    return Corpus("BEAM", conversations, tuple(questions))
+
+
+def _exchanges(file: Path) -> Iterator[tuple[Turn, list[int]]]:
+    """Turns with the numbers of their messages; a batch begins on its anchor's day."""
+    at = datetime(2024, 1, 1, 12, tzinfo=UTC)
+    for batch in json.loads(file.read_text(encoding="utf-8")):
+        messages = [message for turn in batch["turns"] for message in turn]
+        anchor = next((one["time_anchor"] for one in messages if one.get("time_anchor")), None)
+        if anchor:
+            at = datetime.strptime(anchor, "%B-%d-%Y").replace(hour=12, tzinfo=UTC)
+        for said, told in _pairs(messages):
+            at += timedelta(minutes=1)
+            numbers = [one["id"] for one in (said, *told)]
+            question = _BEAM_MARK.sub("", said["content"])
+            answer = "\n\n".join(one["content"] for one in told)
+            yield Turn(str(said["id"]), question, answer, "User", at), numbers
+
+
+def _pairs(messages: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    starts = [place for place, one in enumerate(messages) if one["role"] == "user"]
+    for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
+        yield messages[start], messages[start + 1 : end]
+
+
+def _numbers_in(value: Any) -> Iterator[int]:
+    """The message numbers in a list, or in a mapping of lists."""
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _numbers_in(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _numbers_in(one)

@@ -71,7 +71,8 @@ begin
      terms)
   select t.turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, t.first_id,
          t.asked_at, cardinality(k.tokens), bot_private.recall_terms(k.tokens)
-  from public.agent_turn_texts t, bot_private.recall_tokens(t.content) k(tokens)
+  from public.agent_turn_texts t,
+    bot_private.recall_tokens(concat_ws(e'\n', t.actor_name, t.content)) k(tokens)
   where t.turn_id = v_turn_id
   on conflict (turn_id) do update
     set first_id = excluded.first_id, asked_at = excluded.asked_at,
@@ -118,6 +119,8 @@ as $$
 declare
   v_terms constant text[] := array(
     select distinct unnest(bot_private.recall_tokens(left(p_query, 500))));
+  v_any constant tsquery := coalesce(
+    (select string_agg(quote_literal(term), ' | ') from unnest(v_terms) term), '')::tsquery;
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
   -- the chats to search; which rows of them may be read is for the policies
   v_chats constant text[] := array[p_chat_id] || case when p_scope = 'everywhere'
@@ -128,6 +131,10 @@ declare
   k1 constant double precision := 1.2;
   b constant double precision := 0.3;
   half constant double precision := 0.5;
+  -- what is worth less than this share of the best is not shown
+  floor constant double precision := 0.2;
+  -- the length up to which a neighbour counts whole, in tokens
+  around_tokens constant double precision := 25;
 begin
   perform bot_private.require_size('p_query', p_query, 1048576);
   perform bot_private.require_size('p_spans', p_spans, 16384);
@@ -141,22 +148,25 @@ begin
     with scoped as materialized (
       -- setweight marks the query's lexemes, ts_filter drops the others
       select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length,
-             ts_filter(setweight(t.terms, 'A', v_terms), '{a}') as hits
+             case when t.terms @@ v_any then ts_filter(setweight(t.terms, 'A', v_terms), '{a}')
+             end as hits
       from public.agent_turn_terms t
       where p_scope = 'thread' and t.conversation_id = p_conversation_id
         and t.tenant_key = p_tenant_key and t.first_id < v_before
       union all
       select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length,
-             ts_filter(setweight(t.terms, 'A', v_terms), '{a}')
+             case when t.terms @@ v_any then ts_filter(setweight(t.terms, 'A', v_terms), '{a}') end
       from public.agent_turn_terms t
       where p_scope <> 'thread' and t.tenant_key = p_tenant_key
         and t.chat_id = any (v_chats)
         and (t.conversation_id <> p_conversation_id or t.first_id < v_before)
     ),
     -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
-    -- after. A gap in place keeps the neighbours of different conversations apart.
+    -- after, and less of a long one, which has enough words of its own to be found by. A gap in place
+    -- keeps the neighbours of different conversations apart.
     turns as materialized (
       select first_id, turn_id, asked_at, hits,
+        least(1, around_tokens / greatest(length, 1)) as share,
         1000000 * dense_rank() over (order by conversation_id) + row_number() over around as place,
         (sum(length) over around)::double precision as length
       from scoped
@@ -168,16 +178,19 @@ begin
     ),
     found as materialized (
       select place, array_position(v_terms, (hit).lexeme) as term,
-             cardinality((hit).positions)::double precision as tf
-      from (select place, unnest(hits) as hit from turns where hits <> '') h
+             cardinality((hit).positions)::double precision as tf, share
+      from (select place, share, unnest(hits) as hit from turns where hits is not null) h
     ),
     -- what stands in every third turn tells nothing, and would be most of the work
-    telling as (
-      select term from found group by term
+    telling as materialized (
+      select term,
+        (k1 + 1) * ln(1 + ((select n from whole) - count(*) + half) / (count(*) + half)) as idf
+      from found group by term
       having count(*) <= greatest(10, (select n / 3 from whole))
     ),
     spread as (
-      select f.term, f.place + n.distance as place, sum(f.tf * n.weight) as tf
+      select f.term, f.place + n.distance as place,
+             sum(f.tf * case n.distance when 0 then 1 else n.weight * f.share end) as tf
       from found f
       join telling using (term)
       cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
@@ -187,15 +200,10 @@ begin
     weighed as materialized (
       select t.place, t.first_id, t.length, s.term, s.tf from spread s join turns t using (place)
     ),
-    worth as (
-      select term, (k1 + 1)
-        * ln(1 + ((select n from whole) - count(*) + half) / (count(*) + half)) as idf
-      from weighed group by term
-    ),
     scores as materialized (
       select place, first_id, sum(
         idf * tf / (tf + k1 * (1 - b + b * length / (select length from whole)))) as score
-      from weighed join worth using (term) group by 1, 2
+      from weighed join telling using (term) group by 1, 2
     ),
     top as materialized (select coalesce(max(score), 1) as score from scores),
     -- likeness counts from the average up, 1 is the most alike: the scale of a model is its own
@@ -229,7 +237,9 @@ begin
         from turns t join span d on t.asked_at >= d.since and t.asked_at < d.until
         where p_boost > 0
       ) s
-      group by place, first_id order by score desc, first_id desc limit p_k
+      group by place, first_id
+      having sum(score) >= floor * (select score from top) or v_weight > 0
+      order by score desc, first_id desc limit p_k
     ),
     near as materialized (
       select place, turn_id, first_id, asked_at from turns

@@ -342,7 +342,7 @@ TABLES: Mapping[str, Table] = {
             both(here, _unless_narrowed(lambda a, r: a.claim("actor") == r.author)),
             here,
             nobody,
-            both(here, _unless_narrowed(lambda a, r: a.claim("actor") == r.author)),
+            here,
         ),
         tried="author",
         changed="changed",

@@ -11,6 +11,7 @@ from bot.agents.tools.deps import RecallScope, ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.kept.items import Changed
 from memory.models import Scope
+from memory.recall.passages import usual_scope
 
 _SCOPES: dict[str, Scope] = {"thread": "chat", "person": "user"}
 _MOST_PASSAGES = 10
@@ -87,18 +88,20 @@ async def _forget(deps: ToolDeps, key: str, scope: Scope) -> list[Changed]:
     return [one for one in forgotten if one]
 
 
-async def recall(deps: ToolDeps, query: str, scope: RecallScope = "thread", k: int = 5) -> str:
+async def recall(deps: ToolDeps, query: str, scope: RecallScope | None = None, k: int = 5) -> str:
     """Search what was said to you earlier when the conversation above does not hold it.
 
     Args:
         query: What to look for, with dates as the person said them.
-        scope: "thread", this "chat", or "everywhere" that can be read here.
+        scope: "thread", this "chat", or "everywhere" that can be read here. Left out: the chat,
+            where only the person reads along everywhere.
         k: How many passages, 1 to 10.
     """
     if deps.recall is None:
         raise ToolFailed("Earlier messages cannot be searched here. Say so.")
     passages = min(max(k, 1), _MOST_PASSAGES)
-    found = await deps.recall(deps.context, query, scope, passages, deps.prompt.turn_id)
+    where = scope or usual_scope(deps.context)
+    found = await deps.recall(deps.context, query, where, passages, deps.prompt.turn_id)
     return found or "Nothing that was said earlier matches. Do not guess."
 
 

@@ -212,7 +212,8 @@ def planted(prompt: Prompt, where: str, text: str) -> Prompt:
                               "Mallory", text, "")  # fmt: skip
             context = turn_of("ou_b", "ou_b")
             return replace(
-                prompt, recalled=told_passages([passage], context, NOW, {}, lambda _, name: name)
+                prompt,
+                recalled=told_passages([passage], context, NOW, {}, lambda _, name: name).text,
             )
         case "note":
             return replace(prompt, question=f"Bob: open {LURE}")

@@ -225,3 +225,20 @@ def test_no_prompt_exceeds_its_budget_in_ten_thousand_random_assemblies():
             if number % 10 == 0:
                 assert assemble(kept, 100_000, calibration).tokens == assembly.tokens
     assert 500 < over < 5000
+
+
+def test_what_was_recalled_loses_the_lines_worth_least_and_keeps_the_newest() -> None:
+    lines = [
+        f"[2026-05-0{day} 12:00] Ann: the deadline of the launch, told {day}" for day in range(1, 9)
+    ]
+    worth = (0.5, 3.0, 0.4, 2.5, 0.3, 0.2, 0.1, float("inf"))
+
+    fitted = assemble(
+        Sections(question="When is it?", recalled="\n".join(lines), recalled_worth=worth), 160
+    )
+
+    kept = [line for line in fitted.sections.recalled.splitlines() if line in lines]
+    assert lines[-1] in kept, "the newest"
+    assert {lines[1], lines[3]} <= set(kept), "the best"
+    assert lines[6] not in kept
+    assert kept == sorted(kept), "in the order of time"

@@ -137,6 +137,52 @@ async def test_a_turn_is_found_by_what_its_neighbour_says(memory: Memory, group:
     assert (await memory.questions(alice, "厦门的景点"))[:2] == ["厦门哪个景点好？", "鼓浪屿"]
 
 
+async def test_a_long_neighbour_does_not_drown_the_turn_that_says_it(
+    memory: Memory, group: Group
+) -> None:
+    alice = group.turn()
+    await memory.tell(alice, "1", "the sprint ends on 29 March", "ok")
+    for n in range(2, 12):
+        await memory.tell(alice, str(n), f"other matter {n}", "fine")
+    long = " ".join(f"filler{n} step{n}" for n in range(200))
+    await memory.tell(alice, "12", "how to plan a sprint", f"sprint sprint sprint {long}")
+    await memory.tell(alice, "13", "and then", "ok")
+    await memory.tell(alice, "14", "a sprint review", f"sprint sprint {long}")
+
+    found = await memory.questions(alice, "when does the sprint end")
+
+    assert found[0] == "the sprint ends on 29 March"
+
+
+async def test_a_turn_is_found_by_who_spoke(memory: Memory, group: Group) -> None:
+    for name in ("王小明", "Bob", "Carol", "Dan"):
+        who = group.turn(name, thread=name)
+        await MemoryStore(memory.rpc).open_turn(
+            who, turn_id=f"om-{who.user_id}", content="我订了票", actor_name=name
+        )
+        await MemoryStore(memory.rpc).record_reply(who, turn_id=f"om-{who.user_id}", cards=["好"])
+
+    here = group.turn(thread="asking")
+    assert (await memory.search(here, "王小明订了什么", scope="chat"))[0].actor_name == "王小明"
+    assert (await memory.search(here, "what did Bob book", scope="chat"))[0].actor_name == "Bob"
+
+
+async def test_what_is_worth_a_fraction_of_the_best_is_not_shown(
+    memory: Memory, group: Group
+) -> None:
+    alice = group.turn()
+    await memory.tell(alice, "1", "蓝色大门 餐厅 预订 周五 晚上 七点", "好")
+    for n in range(2, 7):
+        await memory.tell(alice, str(n), f"unrelated {n}", "ok")
+    long = " ".join(f"filler{n}" for n in range(400))
+    await memory.tell(alice, "7", f"{long} 晚上", "ok")
+
+    found = await memory.questions(alice, "蓝色大门餐厅预订周五晚上七点")
+
+    assert found[0].startswith("蓝色大门")
+    assert not any("filler" in question for question in found)
+
+
 async def test_all_cards_of_an_answer_are_searched(memory: Memory, group: Group) -> None:
     alice = await memory.tell(group.turn(), "1", "计划？", "第一部分", "第二部分谈到火星")
 
@@ -153,16 +199,21 @@ async def test_words_that_were_never_said_find_nothing(memory: Memory, group: Gr
     assert await memory.search(alice, "") == ()
 
 
-async def test_scopes_widen_from_thread_to_chat_to_everywhere(memory: Memory, group: Group) -> None:
+async def test_in_a_group_the_chat_is_all_there_is_and_it_is_everybodys(
+    memory: Memory, group: Group
+) -> None:
     here = await memory.tell(group.turn(), "1", "猕猴桃 here", "ok")
     await memory.tell(group.turn(thread="second"), "1", "猕猴桃 second thread", "ok")
     await memory.tell(group.turn(chat="there", thread="third"), "1", "猕猴桃 other chat", "ok")
     await memory.tell(group.turn("bob", thread="fourth"), "1", "猕猴桃 of bob", "ok")
 
     assert await memory.questions(here, "猕猴桃") == ["猕猴桃 here"]
-    in_the_group = {"猕猴桃 here", "猕猴桃 second thread", "猕猴桃 of bob"}
-    assert set(await memory.questions(here, "猕猴桃", scope="chat")) == in_the_group
-    assert set(await memory.questions(here, "猕猴桃", scope="everywhere")) == in_the_group
+    for scope in ("chat", "everywhere"):
+        assert set(await memory.questions(here, "猕猴桃", scope=scope)) == {
+            "猕猴桃 here",
+            "猕猴桃 second thread",
+            "猕猴桃 of bob",
+        }
 
 
 async def test_neighbours_of_another_conversation_do_not_count(
@@ -174,17 +225,19 @@ async def test_neighbours_of_another_conversation_do_not_count(
     assert await memory.questions(here, "猕猴桃", scope="chat") == ["猕猴桃"]
 
 
-async def test_who_asks_about_somebody_finds_what_was_said_in_this_chat_only(
+async def test_whoever_is_spoken_about_only_this_chat_is_searched(
     memory: Memory, group: Group
 ) -> None:
     await memory.tell(group.turn("john"), "1", "猕猴桃 in this chat", "ok")
     await memory.tell(group.turn("john", chat="there", thread="t"), "1", "猕猴桃 elsewhere", "ok")
     alice_about_john = group.turn("john", sender="alice")
 
-    for scope in ("chat", "everywhere"):
-        assert await memory.questions(alice_about_john, "猕猴桃", scope=scope) == [
-            "猕猴桃 in this chat"
-        ]
+    assert await memory.questions(alice_about_john, "猕猴桃", scope="chat") == [
+        "猕猴桃 in this chat"
+    ]
+    assert await memory.questions(alice_about_john, "猕猴桃", scope="everywhere") == [
+        "猕猴桃 in this chat"
+    ]
 
 
 async def test_another_tenants_turns_are_never_found(memory: Memory, group: Group) -> None:

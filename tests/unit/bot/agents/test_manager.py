@@ -213,7 +213,7 @@ async def test_recall_is_a_tool_only_where_something_can_be_searched() -> None:
     script = Scripted([("recall", {"query": "tea", "k": 50})], "No.")
     answer = await _ask(script, recall=recall)
 
-    assert asked == [(OWN, "tea", "thread", 10)]
+    assert asked == [(OWN, "tea", "chat", 10)]
     assert "Do not guess" in answer.tool_calls[0]["result"]
 
 

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.recall.passages import content_words, needs_recall
+from memory.recall.passages import content_words, needs_recall, usual_scope
+from memory.scope import memory_context
 
 NOW = datetime(2026, 11, 21, 14, tzinfo=ZoneInfo("Asia/Shanghai"))
 WINDOW = ["我们在讨论季度预算和招聘计划", "The launch is planned for 3 March, the venue is booked."]
@@ -46,7 +47,20 @@ def test_words_that_stand_in_the_window_do_not(question: str) -> None:
     assert not needs_recall(question, WINDOW)
 
 
-@pytest.mark.parametrize("question", ["好的，谢谢", "为什么？", "ok, thanks", "?", ""])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "好的，谢谢",
+        "为什么？",
+        "ok, thanks",
+        "?",
+        "",
+        "早上好！",
+        "你好呀",
+        "Good morning!",
+        "hey, bye",
+    ],
+)
 def test_a_question_without_matter_of_its_own_does_not(question: str) -> None:
     assert not needs_recall(question, WINDOW)
 
@@ -54,3 +68,18 @@ def test_a_question_without_matter_of_its_own_does_not(question: str) -> None:
 def test_content_words_leave_out_what_every_question_has() -> None:
     assert content_words("请问你可以帮我看一下季度预算吗？") >= {"季度", "度预", "预算"}
     assert content_words("Could you please tell me about the Budget") == {"budget"}
+
+
+def test_where_nobody_else_reads_the_answer_everything_is_searched() -> None:
+    def scope(**kind: str) -> str:
+        return usual_scope(
+            memory_context(chat_id="oc", root="main", subject="a", actor="a", **kind)
+        )  # type: ignore[arg-type]
+
+    assert scope(chat_type="p2p") == "everywhere"
+    assert scope(chat_type="group") == scope() == "chat"
+
+
+@pytest.mark.parametrize("question", ["季度预算怎么样？", "Is the venue for the launch booked?"])
+def test_in_a_fresh_thread_every_question_with_matter_is_searched_for(question: str) -> None:
+    assert needs_recall(question, [])

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.passages import Passage, passages, recall_params, render, snippet
+from memory.recall.passages import Passage, passages, recall_params
+from memory.recall.reading import Recalled, excerpt, render, snippet
 from memory.scope import memory_context
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
@@ -37,7 +38,7 @@ def shown(*found: Passage, now: datetime = NOW, **names: str) -> list[str]:
     def label(open_id: str, name: str) -> str:
         return name or names.get(open_id, "someone")
 
-    return render(found, here=HERE, now=now, label=label, visible=str).splitlines()
+    return render(found, here=HERE, now=now, label=label, visible=str).text.splitlines()
 
 
 def test_a_date_in_the_question_puts_its_turns_first() -> None:
@@ -50,6 +51,10 @@ def test_a_date_in_the_question_puts_its_turns_first() -> None:
     ]
     assert (params["p_scope"], params["p_k"], params["p_before_id"]) == ("chat", 3, 9)
     assert (params["p_chat_id"], params["p_tenant_key"]) == ("oc_1", "t")
+
+
+def test_a_date_in_english_moves_its_turns_up_by_half_as_much() -> None:
+    assert recall_params(HERE, "What did I say on 4 May?", now=NOW)["p_boost"] == 0.5
 
 
 def test_lately_only_tips_the_scales() -> None:
@@ -66,28 +71,26 @@ def test_a_turn_without_an_answer_is_a_passage_too() -> None:
     assert passage == replace(PASSAGE, answer="")
 
 
-def test_each_line_says_when_where_and_by_whom() -> None:
+def test_each_line_says_when_and_by_whom() -> None:
     assert shown(PASSAGE) == [
-        "[2026-05-04 12:00 · this thread] 小明: 我喜欢爵士乐",
-        "[2026-05-04 12:00 · this thread] (you): 记住了",
+        "[2026-05-04 12:00] 小明: 我喜欢爵士乐",
+        "[2026-05-04 12:00] (you): 记住了",
     ]
 
 
-def test_a_place_is_told_in_words() -> None:
+def test_only_another_chat_is_told() -> None:
     thread = replace(PASSAGE, conversation_id="feishu:oc_1:om_9", answer="")
     chat = replace(thread, conversation_id="feishu:oc_9:main", chat_id="oc_9")
 
-    assert shown(thread) == ["[2026-05-04 12:00 · another thread of this chat] 小明: 我喜欢爵士乐"]
+    assert shown(thread) == ["[2026-05-04 12:00] 小明: 我喜欢爵士乐"]
     assert shown(chat) == ["[2026-05-04 12:00 · another chat] 小明: 我喜欢爵士乐"]
 
 
 def test_after_midnight_in_shanghai_it_is_the_next_day_there_and_not_in_utc() -> None:
     late = replace(PASSAGE, asked_at="2026-05-03T16:30:00+00:00", answer="")
 
-    assert shown(late) == ["[2026-05-04 00:30 · this thread] 小明: 我喜欢爵士乐"]
-    assert shown(late, now=NOW.astimezone(UTC)) == [
-        "[2026-05-03 16:30 · this thread] 小明: 我喜欢爵士乐"
-    ]
+    assert shown(late) == ["[2026-05-04 00:30] 小明: 我喜欢爵士乐"]
+    assert shown(late, now=NOW.astimezone(UTC)) == ["[2026-05-03 16:30] 小明: 我喜欢爵士乐"]
 
 
 def test_passages_read_in_the_order_of_time() -> None:
@@ -115,9 +118,48 @@ def test_what_people_wrote_stays_on_its_line(question: str, answer: str, name: s
     lines = shown(passage)
 
     assert len(lines) == 2
-    assert all(line.startswith("[2026-05-04 12:00 · this thread] ") for line in lines)
+    assert all(line.startswith("[2026-05-04 12:00] ") for line in lines)
 
 
 @given(st.text(), st.integers(min_value=1, max_value=50))
 def test_a_line_is_never_longer_than_its_limit(text: str, limit: int) -> None:
     assert len(snippet(text, limit)) <= limit
+
+
+def test_the_newest_line_is_worth_most_and_the_others_their_score() -> None:
+    found = [
+        replace(PASSAGE, turn_id="om_1", asked_at=f"2026-05-0{day}T04:00:00+00:00", score=score)
+        for day, score in ((4, 1.0), (2, 3.0), (3, 2.0))
+    ]
+
+    read = render(found, here=HERE, now=NOW, label=lambda *_: "Ann", visible=str)
+
+    assert isinstance(read, Recalled)
+    assert read.worth == (3.0, 3.0, 2.0, 2.0, float("inf"), float("inf"))
+
+
+def test_of_a_long_answer_the_sentences_with_the_questions_words_are_told() -> None:
+    filler = "This says nothing at all. " * 40
+    answer = f"{filler}The landlord allows two cats. {filler}"
+    passage = replace(PASSAGE, answer=answer)
+
+    read = render(
+        [passage], here=HERE, now=NOW, label=lambda *_: "Ann", visible=str,
+        question="How many cats does the landlord allow?",
+    )  # fmt: skip
+
+    assert "The landlord allows two cats." in read.text.splitlines()[1]
+
+
+def test_of_a_long_chinese_text_too() -> None:
+    text = "这里没有什么。" * 100 + "房东允许养两只猫。" + "后面也没有什么。" * 100
+
+    assert "房东允许养两只猫。" in excerpt(text, ["房东", "养猫"], 120)
+
+
+@given(st.text(), st.lists(st.text(min_size=1)), st.integers(min_value=3, max_value=60))
+def test_an_excerpt_is_a_line_within_its_limit(text: str, words: list[str], limit: int) -> None:
+    told = excerpt(text, words, limit)
+
+    assert len(told) <= limit
+    assert len(told.splitlines()) <= 1

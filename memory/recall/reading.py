@@ -1,0 +1,113 @@
+"""How what was recalled reads in a prompt: lines, and what each is worth. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.recall.passages import Passage, content_words
+from memory.scope import AgentMemoryContext
+from memory.text import one_line
+
+_QUESTION_LENGTH, _ANSWER_LENGTH = 600, 300
+_NAME_LENGTH = 60
+_SENTENCE = re.compile(r"[^。！？!?；;\n.]*(?:[。！？!?；;\n]+|\.(?!\s)|\.\s+|$)")
+_ENDING = 2  # characters of a Latin word of six and more that its other forms may not share
+
+
+# What stands in front of the words of an open_id, who was known by a name when they were said.
+Label = Callable[[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """`text` has a line for each message, oldest first; `worth` of the lines says which goes first
+    where not all fit: the least, and what was said last of all never before another."""
+
+    text: str = ""
+    worth: tuple[float, ...] = ()
+
+
+def render(
+    found: Sequence[Passage],
+    *,
+    here: AgentMemoryContext,
+    now: datetime,
+    label: Label,
+    visible: Callable[[str], str],
+    question: str = "",
+) -> Recalled:
+    """The passages as a block for a prompt, oldest first.
+
+    One line per message: each says when (in the zone of `now`), by whom, and where if that is not
+    the chat of `here`. What people wrote stays on its line, so that it cannot pass for another
+    speaker's. `label` gives what stands in front of an open_id's words, known by a name; `visible`
+    what a card's markdown shows. Of a long text the part is told that has the words of `question`.
+    """
+    ordered = sorted(found, key=lambda passage: (passage.asked_at, passage.message_id))
+    words = _stems(question)
+    lines: list[tuple[str, float]] = []
+    for passage in ordered:
+        worth = math.inf if passage is ordered[-1] else passage.score
+        head = f"[{_when(passage, now)}{_where(passage, here)}]"
+        who = snippet(label(passage.actor_id or "", passage.actor_name), _NAME_LENGTH)
+        said = excerpt(passage.question, words, _QUESTION_LENGTH)
+        lines.append((f"{head} {who}: {said}", worth))
+        if passage.answer:
+            told = excerpt(visible(passage.answer), words, _ANSWER_LENGTH)
+            lines.append((f"{head} (you): {told}", worth))
+    return Recalled("\n".join(text for text, _ in lines), tuple(worth for _, worth in lines))
+
+
+def _when(passage: Passage, now: datetime) -> str:
+    return f"{datetime.fromisoformat(passage.asked_at).astimezone(now.tzinfo):%Y-%m-%d %H:%M}"
+
+
+def _where(passage: Passage, here: AgentMemoryContext) -> str:
+    return "" if passage.chat_id == here.chat_id else " · another chat"
+
+
+def excerpt(text: str, words: Sequence[str], limit: int) -> str:
+    """`text` on a single line of at most `limit` characters: of a longer one the run of sentences
+    that has the most of `words` (lower case), the earliest of several."""
+    if len(one_line(text)) <= limit:
+        return one_line(text)
+    sentences = [part for part in map(one_line, _SENTENCE.findall(text)) if part]
+    best, most = 0, -1
+    for start in range(len(sentences)):
+        run = " ".join(_fitting(sentences[start:], limit - 2)).lower()
+        held = sum(word in run for word in words)
+        if held > most and (start == 0 or any(w in sentences[start].lower() for w in words)):
+            best, most = start, held
+    run = " ".join(_fitting(sentences[best:], limit - 2))
+    before = "…" if best else ""
+    return snippet(before + run + ("" if run.endswith(sentences[-1]) else "…"), limit)
+
+
+def _fitting(sentences: Sequence[str], limit: int) -> list[str]:
+    """The first sentences that have at most `limit` characters; the first one in any case."""
+    run = [sentences[0][:limit]]
+    length = len(run[0])
+    for sentence in sentences[1:]:
+        length += len(sentence) + 1
+        if length > limit:
+            break
+        run.append(sentence)
+    return run
+
+
+def _stems(question: str) -> list[str]:
+    """The words of `question` that matter, without the endings of long Latin ones."""
+    return [
+        word[:-_ENDING] if len(word) > 5 and word.isascii() else word
+        for word in sorted(content_words(question))
+    ]
+
+
+def snippet(text: str, limit: int) -> str:
+    """`text` on a single line, cut to `limit` characters; no character in it ends a line."""
+    flat = one_line(text)
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -1,0 +1,109 @@
+"""An old fact is in the prompt of the question that needs it, through the real processes.
+
+Eighteen conversations: in each somebody says a fact, talk about other things follows until the
+window has lost it, and a question needs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from tests.acceptance.conftest import World, prompt_of
+
+FLOOR = 16
+Place = Literal["a fresh thread", "the same thread", "p2p"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`needle` is what of `fact` must reach the model with `question`."""
+
+    fact: str
+    question: str
+    needle: str
+
+
+CASES: dict[Place, tuple[Case, ...]] = {
+    "a fresh thread": (
+        Case(
+            "The venue for the offsite is Harbour House, room 12", "Which venue is it?", "Harbour"
+        ),
+        Case("Our courier is Swiftline, call 555-0142", "How do I call the courier?", "555-0142"),
+        Case("The staging password rotates every Thursday", "password rotation day?", "Thursday"),
+        Case("发布会定在十一月二十八日，地点是星海大厦", "发布会在哪里开？", "星海大厦"),
+        Case("新来的实习生叫陆晴，坐在四楼", "实习生坐几楼？", "四楼"),
+        Case("报销单要交给财务的周敏", "报销要找谁？", "周敏"),
+    ),
+    "the same thread": (
+        Case("I am allergic to shellfish and peanuts", "Which foods am I allergic to?", "peanuts"),
+        Case("The rehearsals begin at nine in hall B", "Where do we rehearse?", "hall B"),
+        Case("The budget for the stand is 4,300 euros", "How much may the stand cost?", "4,300"),
+        Case("我的护照尾号是7731", "我的护照尾号是多少？", "7731"),
+        Case("客户要求合同用蓝色封面", "合同封面用什么颜色？", "蓝色"),
+        Case("周会改到每周三上午十点", "上次说周会是几点？", "十点"),
+    ),
+    "p2p": (
+        Case("My dentist is Doctor Okafor in Mill Lane", "Who is my dentist?", "Okafor"),
+        Case("I parked the car on level P3", "Where did I park?", "P3"),
+        Case("My sister's birthday is on 9 June", "When is my sister's birthday?", "9 June"),
+        Case("我家的猫叫豆包，今年三岁", "我的猫叫什么名字？", "豆包"),
+        Case("我每天早上吃二甲双胍一片", "我早上要吃什么药？", "二甲双胍"),
+        Case("我的健身卡到明年二月到期", "健身卡什么时候到期？", "明年二月"),
+    ),
+}
+OTHER_TALK = ("tell a joke about penguins", "随便说一句鼓励大家")
+
+
+@pytest.fixture(scope="module")
+def bot_options() -> dict[str, str]:
+    return {"HISTORY_MESSAGES": "4", "SUMMARY_AFTER_MESSAGES": "0"}
+
+
+def test_an_old_fact_reaches_the_question_that_needs_it(world: World) -> None:
+    missed = [
+        (place, case.question)
+        for place, cases in CASES.items()
+        for case in cases
+        if not _is_told(world, place, case)
+    ]
+
+    assert len(missed) <= sum(map(len, CASES.values())) - FLOOR, missed
+
+
+def test_a_greeting_in_a_fresh_thread_searches_for_nothing(world: World) -> None:
+    world.ask("Alice", CASES["a fresh thread"][0].fact)
+    world.model.forget()
+
+    world.ask("Bob", "good morning!")
+
+    (request,) = world.model.requests()
+    assert "Earlier messages" not in str(request["body"])
+
+
+def _is_told(world: World, place: Place, case: Case) -> bool:
+    """Whether the fact was in what the model was given with the question, and not in the window."""
+    where = {"chat": _p2p(world)} if place == "p2p" else {}
+    root, _ = world.ask("Alice", case.fact, **where)
+    if place == "the same thread":
+        where["root_id"] = root
+    for talk in OTHER_TALK:
+        world.settled(world.ask("Alice", talk, **where)[0])
+    world.model.forget()
+
+    asker = "Bob" if place == "a fresh thread" else "Alice"
+    world.ask(asker, case.question, **where)
+
+    told = prompt_of(world.model.requests()[0])
+    assert all(case.needle not in text for role, text in told if role != "system"), "in the window"
+    return any(case.needle in text for _, text in told)
+
+
+def _p2p(world: World) -> str:
+    return next(
+        str(chat["chat_id"])
+        for chat in world.platform.state()["chats"]
+        if chat["mode"] == "p2p" and world.people["Alice"] in chat["members"]
+    )
