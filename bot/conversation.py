@@ -20,6 +20,7 @@ from bot.group.decisions import (
     decide_start,
 )
 from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord, transcript
+from bot.group.verdict import means_yes
 
 __all__ = [
     "ChannelConversation",
@@ -34,7 +35,7 @@ __all__ = [
     "transcript",
 ]
 
-JUDGE_SECONDS = 3.0
+JUDGE_SECONDS = 10.0  # a reasoning model thinks before it answers
 
 
 class ConversationStore(Protocol):
@@ -156,7 +157,7 @@ class ConversationManager:
 
 
 class Judge(Protocol):
-    """A model that reads the recent messages and the new one and answers `YES` or `NO`."""
+    """A model that reads the recent messages and the new one and answers YES or NO, 是 or 否."""
 
     def __call__(
         self, recent: Sequence[MessageRecord], message: IncomingMessage
@@ -231,7 +232,7 @@ class ResponseDecider:
         try:
             async with asyncio.timeout(self._judge_seconds):
                 answer = await judge(before(message, conversation.messages), message)
-            verdict = "yes" if answer.strip().rstrip(".!").upper() == "YES" else "no"
+            verdict = "yes" if means_yes(answer) else "no"
         except TimeoutError:
             verdict = "timeout"
         except Exception:  # noqa: BLE001  whatever a judge does wrong, the bot keeps silent
