@@ -7,7 +7,7 @@ once: the row is a message that names nobody, and whether that person answered i
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.group.decisions import IncomingMessage, decide
 from bot.group.transcript import ChannelConversation, MessageRecord
@@ -15,6 +15,7 @@ from bot.group.transcript import ChannelConversation, MessageRecord
 LOOK_BACK = 10
 CONTEXT = 30
 _LINE = re.compile(r"\[(\d\d):(\d\d)\] <([^>]+)> (.*)")
+_TOLD = re.compile(r"\s*(\S+?)[:,](?:\s+|$)(.*)")
 _DAY_MS = 24 * 3600 * 1000
 
 
@@ -43,7 +44,7 @@ class Score:
 
 def rows_of(log: Sequence[str], links: Iterable[str]) -> Iterator[LogRow]:
     """The rows of one log; only its annotated part, and no line that names somebody there."""
-    lines = _spoken(log)
+    lines = _addressed(_spoken(log))
     pairs = [tuple(int(n) for n in link.split()[:2]) for link in links if link.strip()]
     answers: dict[int, set[str]] = {}
     for one, other in pairs:
@@ -61,7 +62,9 @@ def rows_of(log: Sequence[str], links: Iterable[str]) -> Iterator[LogRow]:
 def score(said_yes: Sequence[bool], expected: Sequence[bool]) -> Score:
     """How often the rule was right; 0 where a figure is undefined."""
     kinds = list(zip(said_yes, expected, strict=True))
-    hits, false, missed = (kinds.count(kind) for kind in ((True, True), (True, False), (False, True)))
+    hits, false, missed = (
+        kinds.count(kind) for kind in ((True, True), (True, False), (False, True))
+    )
     silent = kinds.count((False, False))
     f_yes = 2 * hits / ((2 * hits + false + missed) or 1)
     f_no = 2 * silent / ((2 * silent + false + missed) or 1)
@@ -100,6 +103,18 @@ def _spoken(log: Sequence[str]) -> dict[int, MessageRecord]:
             time_ms = day * _DAY_MS + minutes * 60_000 + index
             found[index] = MessageRecord(match[3], match[3], match[4], time_ms, False, str(index))
     return found
+
+
+def _addressed(lines: dict[int, MessageRecord]) -> dict[int, MessageRecord]:
+    """`nick: text` as the bot's own words have it, `@nick text`."""
+    nicks = {record.author.casefold(): record.author for record in lines.values()}
+
+    def told(record: MessageRecord) -> MessageRecord:
+        match = _TOLD.match(record.content)
+        known = nicks.get(match[1].casefold()) if match else None
+        return replace(record, content=f"@{known} {match[2]}") if match and known else record
+
+    return {index: told(record) for index, record in lines.items() if record.content.strip()}
 
 
 def _names(text: str, nick: str) -> bool:
