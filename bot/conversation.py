@@ -19,6 +19,7 @@ from bot.group.decisions import (
     decide,
     decide_start,
 )
+from bot.group.rules import Mode
 from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord, transcript
 from bot.group.verdict import means_yes
 
@@ -210,13 +211,13 @@ class ResponseDecider:
         message: IncomingMessage,
         conversation: ChannelConversation | None,
         recent: Sequence[MessageRecord] = (),
+        mode: Mode = "follow",
     ) -> Decision:
         """Either of the two, with all that the decision log wants."""
+        limit = self._bot_turn_limit
         if conversation is None:
-            return decide_start(message, recent, self._bot_open_id, self._bot_turn_limit)
-        decision = decide(
-            message, conversation, self._bot_open_id, self._window_ms, self._bot_turn_limit
-        )
+            return decide_start(message, recent, self._bot_open_id, limit, mode)
+        decision = decide(message, conversation, self._bot_open_id, self._window_ms, limit, mode)
         if self._judge is None or not decision.is_open:
             return decision
         return await self._judged(self._judge, message, conversation, decision)

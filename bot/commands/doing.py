@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bot.agents.tools.notes import listed
 from bot.commands import texts as texts
+from bot.commands.chat_rules import answer_rule_command
 from bot.conversation import ConversationManager
 from bot.feishu import markup
 from bot.group.store import ChatConversations
@@ -127,6 +128,12 @@ async def _resume(services: Services, asked: Asked) -> Reply:
     return Reply(texts.RESUMED[asked.language])
 
 
+async def _rules(services: Services, asked: Asked) -> Reply:
+    return await answer_rule_command(
+        services, asked.command, asked.context, asked.chat_type, asked.language
+    )
+
+
 async def _is_quiet(services: Services, asked: Asked) -> bool:
     chat = {"p_chat_id": asked.context.chat_id}
     return bool(await services.rpc.call("chat_is_quiet", chat, asked.context))
@@ -152,4 +159,8 @@ _ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply]]] = 
     CommandName.QUIET: _quiet,
     CommandName.RESUME: _resume,
     CommandName.NOTES: _notes,
+    CommandName.MODE: _rules,
+    CommandName.LANGUAGE: _rules,
+    CommandName.INSTRUCTIONS: _rules,
+    CommandName.SETTINGS: _rules,
 }
