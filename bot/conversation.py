@@ -19,7 +19,9 @@ from bot.group.decisions import (
     decide,
     decide_start,
 )
+from bot.group.rules import Mode
 from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord, transcript
+from bot.group.verdict import means_yes
 
 __all__ = [
     "ChannelConversation",
@@ -34,7 +36,7 @@ __all__ = [
     "transcript",
 ]
 
-JUDGE_SECONDS = 3.0
+JUDGE_SECONDS = 10.0  # a reasoning model thinks before it answers
 
 
 class ConversationStore(Protocol):
@@ -156,7 +158,7 @@ class ConversationManager:
 
 
 class Judge(Protocol):
-    """A model that reads the recent messages and the new one and answers `YES` or `NO`."""
+    """A model that reads the recent messages and the new one and answers YES or NO, 是 or 否."""
 
     def __call__(
         self, recent: Sequence[MessageRecord], message: IncomingMessage
@@ -209,13 +211,13 @@ class ResponseDecider:
         message: IncomingMessage,
         conversation: ChannelConversation | None,
         recent: Sequence[MessageRecord] = (),
+        mode: Mode = "follow",
     ) -> Decision:
         """Either of the two, with all that the decision log wants."""
+        limit = self._bot_turn_limit
         if conversation is None:
-            return decide_start(message, recent, self._bot_open_id, self._bot_turn_limit)
-        decision = decide(
-            message, conversation, self._bot_open_id, self._window_ms, self._bot_turn_limit
-        )
+            return decide_start(message, recent, self._bot_open_id, limit, mode)
+        decision = decide(message, conversation, self._bot_open_id, self._window_ms, limit, mode)
         if self._judge is None or not decision.is_open:
             return decision
         return await self._judged(self._judge, message, conversation, decision)
@@ -231,7 +233,7 @@ class ResponseDecider:
         try:
             async with asyncio.timeout(self._judge_seconds):
                 answer = await judge(before(message, conversation.messages), message)
-            verdict = "yes" if answer.strip().rstrip(".!").upper() == "YES" else "no"
+            verdict = "yes" if means_yes(answer) else "no"
         except TimeoutError:
             verdict = "timeout"
         except Exception:  # noqa: BLE001  whatever a judge does wrong, the bot keeps silent

@@ -98,6 +98,10 @@ class Settings(BaseSettings):
     conversation_timeout_seconds: int = Field(120, ge=1)
     followup_window_seconds: int = Field(60, ge=0)
     use_llm_judge: bool = False
+    chat_mode: Literal["mention", "threads", "follow", "all"] = (
+        "follow"  # of chats that set none with /mode
+    )
+    chat_language: Literal["zh", "en", "auto"] = "auto"  # of chats that set none with /language
     memory_sharing: Sharing = "chat"
     group_transcript: Literal["active", "off"] = "active"
     private_answers: bool = True

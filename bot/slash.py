@@ -22,11 +22,16 @@ class CommandName(StrEnum):
     QUIET = "quiet"
     RESUME = "resume"
     NOTES = "notes"
+    MODE = "mode"
+    LANGUAGE = "language"
+    INSTRUCTIONS = "instructions"
+    SETTINGS = "settings"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as it was written. `argument` is the rest of the text, without case.
+    """A command as it was written. `argument` is the rest of the text, without case; `words` are
+    the rest as it stands there.
 
     `only_when_quiet`: the word means something else (“go on”) in a chat that is not quiet.
     """
@@ -35,6 +40,7 @@ class Command:
     argument: str = ""
     language: Language = "en"
     only_when_quiet: bool = False
+    words: str = ""
 
 
 _WORDS: Mapping[str, CommandName] = {
@@ -46,13 +52,18 @@ _WORDS: Mapping[str, CommandName] = {
     "安静": CommandName.QUIET,
     "继续": CommandName.RESUME,
     "笔记": CommandName.NOTES,
+    "模式": CommandName.MODE,
+    "语言": CommandName.LANGUAGE,
+    "要求": CommandName.INSTRUCTIONS,
+    "设置": CommandName.SETTINGS,
 }
 _PLAIN = frozenset({"help", "帮助", "quiet", "安静", "新对话"})
 _GO_ON = frozenset({"resume", "继续"})
 _EVERYTHING = frozenset({"all", "everything", "me", "全部", "所有", "一切"})
 _THREAD = frozenset({"this", "thread", "this thread", "这个话题", "本话题", "话题"})
 
-_SLASHED = re.compile(r"[/／](\w{1,12})(?!\w)[\s,，:：]*(.{0,200})", re.DOTALL)
+_SLASHED = re.compile(r"[/／](\w{1,12})(?!\w)[\s,，:：]*(.*)", re.DOTALL)
+_ARGUMENT_CHARS = 200
 _ENDING = ".!?。！？ \t\r\n"
 
 
@@ -61,8 +72,10 @@ def parse(text: str) -> Command | None:
     stripped = text.strip()
     if match := _SLASHED.match(stripped):
         name = _WORDS.get(match[1].lower())
-        argument = " ".join(match[2].lower().rstrip(_ENDING).split())
-        return Command(name, argument, language_of([stripped])) if name else None
+        argument = " ".join(match[2][:_ARGUMENT_CHARS].lower().rstrip(_ENDING).split())
+        if not name:
+            return None
+        return Command(name, argument, language_of([stripped]), words=match[2].strip())
     word = stripped.rstrip(_ENDING).lower()
     if word in _PLAIN or word in _GO_ON:
         return Command(_WORDS[word], "", language_of([word]), only_when_quiet=word in _GO_ON)

@@ -100,6 +100,8 @@ class OpenTurn:
 
     `conversation`: the chat's, as `begin_turn` found it, for `bot.group`; None when none is on.
 
+    `rules`: what the chat set of its own, for `bot.group.rules`.
+
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
     """
 
@@ -113,6 +115,7 @@ class OpenTurn:
     summary: Summary | None = None
     fold_due: bool = False
     conversation: Mapping[str, Any] | None = None
+    rules: Mapping[str, Any] = field(default_factory=dict)
     degraded: bool = False
 
     @property

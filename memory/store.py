@@ -350,6 +350,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         summary=Summary(**summary) if summary else None,
         fold_due=row.get("fold_due", False),
         conversation=row.get("conversation"),
+        rules=row.get("rules") or {},
     )
 
 

@@ -6,6 +6,8 @@ Examples:
   scripts/decisions --json --limit 1000 | jq .      for other programs
   scripts/decisions --evaluate tests/data/followups.jsonl
                                                     how well the rules do on labelled messages
+  scripts/decisions --chat-logs irc-disentanglement/data/test --window 120
+                                                    the same, on annotated logs of people
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any
 from bot.languages import Sentence
 from bot.settings import EXIT_STATUS, load
 from scripts.operating.arguments import add_language, language, parser
+from scripts.operating.chat_log_decisions import LogRow, rows_of, rule_answers, score
 from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import Desk, open_desk
 from scripts.operating.labelled_messages import Report, evaluate
@@ -28,6 +31,8 @@ from scripts.operating.labelled_messages import Report, evaluate
 
 def main() -> int:
     given = _arguments()
+    if given.chat_logs:
+        return _evaluate_logs(given)
     return _evaluate(given) if given.evaluate else run(_list, given)
 
 
@@ -37,6 +42,9 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--since", type=moment, metavar="TIME", help="30m, 2h, 7d, or a date")
     options.add_argument("--limit", type=int, default=50, help="at most so many (50)")
     options.add_argument("--evaluate", type=Path, metavar="FILE", help="a labelled JSON Lines file")
+    options.add_argument(
+        "--chat-logs", type=Path, metavar="FOLDER", help="*.ascii.txt and their *.annotation.txt"
+    )
     options.add_argument("--window", type=float, default=60, help="follow-up window in s (60)")
     options.add_argument("--json", action="store_true", help="one JSON document")
     add_language(options)
@@ -111,6 +119,39 @@ def _evaluate(given: argparse.Namespace) -> int:
         print_json(reports)
     else:
         _show(reports, {name: len(part) for name, part in parts.items()})
+    return 0
+
+
+def _evaluate_logs(given: argparse.Namespace) -> int:
+    rows: list[LogRow] = []
+    try:
+        for path in sorted(given.chat_logs.glob("*.ascii.txt")):
+            links = path.with_name(path.name.replace(".ascii.", ".annotation."))
+            log = path.read_text(encoding="utf-8", errors="replace").split("\n")
+            rows += rows_of(log, links.read_text(encoding="utf-8").splitlines())
+    except OSError as exc:
+        print(f"{given.chat_logs} cannot be read: {exc}", file=sys.stderr)
+        return EXIT_STATUS
+    if not rows:
+        print(f"{given.chat_logs} holds no annotated *.ascii.txt", file=sys.stderr)
+        return EXIT_STATUS
+    expected = [row.answered for row in rows]
+    window_ms = int(given.window * 1000)
+    rules = {
+        "the rules": [rule_answers(row, window_ms) for row in rows],
+        "who spoke last answers": [row.spoke_last for row in rows],
+        "nobody answers": [False for _ in rows],
+    }
+    scores = {name: score(said, expected) for name, said in rules.items()}
+    if given.json:
+        print_json({"rows": len(rows), "answered": sum(expected), "scores": scores})
+        return 0
+    cells = [
+        (name, f"{one.precision:.3f}", f"{one.recall:.3f}", f"{one.macro_f1:.3f}")
+        for name, one in scores.items()
+    ]
+    title = f"Would this person answer? {len(rows)} rows, {sum(expected)} answered"
+    Screen().table(title, ("rule", "precision", "recall", "macro F1"), cells)
     return 0
 
 

@@ -16,6 +16,7 @@ from bot.answer.recalling import recalled
 from bot.commands.doing import Asked, answer_command
 from bot.commands.items import Looking, awaited, correct_item
 from bot.group.decisions import Reason
+from bot.group.rules import ChatRules, rules_of, told_by_owner
 from bot.group.transcript import MessageRecord, transcript
 from bot.languages import Language, language_of
 from bot.reply.buttons import Reply, reply_of
@@ -62,7 +63,10 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
 
 
 def language(turn: Turn, opened: OpenTurn) -> Language:
-    """The language of the question; of a slash command, that of what the person said before."""
+    """The language that the chat set, else that of the question; of a slash command, that of what
+    the person said before."""
+    if (set_here := opened.rules.get("language")) in ("zh", "en"):
+        return "zh" if set_here == "zh" else "en"
     if not turn.question.startswith("/"):
         return language_of([turn.question])
     said = (message.content for message in opened.told if message.role == "user")
@@ -99,7 +103,7 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
     return build_prompt(
         opened,
         turn.question,
-        _scene(services, turn),
+        _scene(services, turn, opened),
         context=turn.context,
         turn_id=turn.id,
         transcript=transcript(talk, budget_tokens=_TRANSCRIPT_TOKENS, estimate=estimate_tokens),
@@ -139,7 +143,9 @@ def _sorry(turn: Turn, reason: str) -> Answer:
     return Answer(SORRY["zh" if has_han(turn.question) else "en"])
 
 
-def _scene(services: Services, turn: Turn) -> Scene:
+def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
+    settings = services.settings
+    usual = ChatRules(settings.chat_mode, settings.chat_language)
     return Scene(
         bot_name=turn.bot.name,
         subject=turn.names.name(turn.context.user_id),
@@ -147,7 +153,7 @@ def _scene(services: Services, turn: Turn) -> Scene:
         label=turn.names.label,
         labelled=turn.in_group,
         now=services.now(),
-        owner=services.settings.bot_instructions,
+        owner=told_by_owner(settings.bot_instructions, rules_of(opened.rules, usual)),
     )
 
 

@@ -21,6 +21,7 @@ from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
 from bot.group.decisions import Decision, IncomingMessage, decide_start
+from bot.group.rules import ChatRules
 from bot.group.store import ChatConversations, decision_args, heard_args, told_args
 from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
@@ -61,15 +62,53 @@ async def listen(services: Services, event: MessageEvent, bot: Person) -> Heard:
         decision = decide_start(message, (), bot.open_id)
         _say(event, message, decision)
         return Heard(message, decision, kept=False)
-    conversation = await _record(services, event, message, bot)
+    conversation, rules = await asyncio.gather(
+        _record(services, event, message, bot), chat_rules(services, _store(services, event))
+    )
+    conversation = await _in_own_thread(services, event, message, bot, conversation)
     decider = ResponseDecider(
         bot.open_id, services.settings.followup_window_seconds, services.judge
     )
     recent = conversation.messages if conversation else await _loop_memory(services, event, message)
-    decision = await decider.decide(message, conversation, recent)
+    decision = await decider.decide(message, conversation, recent, rules.mode)
     decision = await _store_decision(services, event, message, decision)
     _say(event, message, decision)
     return Heard(message, decision, conversation)
+
+
+async def chat_rules(services: Services, store: ChatConversations) -> ChatRules:
+    """The rules of the chat; without memory those of the environment."""
+    settings = services.settings
+    usual = ChatRules(settings.chat_mode, settings.chat_language)
+    try:
+        return await store.rules(usual)
+    except StoreUnavailable:
+        return usual
+
+
+async def _in_own_thread(
+    services: Services,
+    event: MessageEvent,
+    message: IncomingMessage,
+    bot: Person,
+    known: ChannelConversation | None,
+) -> ChannelConversation | None:
+    """What was said in a thread in which the bot has answered, however long ago: there listening
+    does not lapse. Elsewhere, and where the conversation knows it, the conversation as it is."""
+    root = message.root_id
+    if root is None or not _follows(services, event) or message.author_id == bot.open_id:
+        return known
+    if known and any(record.ours and record.is_in(root) for record in known.messages):
+        return known
+    store = _store(services, event)
+    try:
+        if not await store.has_answered_in(root):
+            return known
+        quiet = bool(known and known.quiet) or await store.is_quiet()
+    except StoreUnavailable:
+        return known
+    said = (*await recent_messages(services, event, bot), message.record())
+    return ChannelConversation(event.chat_id, said[0].timestamp, message.timestamp, said, quiet)
 
 
 def opening_args(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from bot.agents.tools.notes import listed
 from bot.commands import item_texts
 from bot.commands import texts as texts
+from bot.commands.chat_rules import answer_rule_command
 from bot.commands.items import Looking, show_items
 from bot.conversation import ConversationManager
 from bot.feishu import markup
@@ -136,6 +137,12 @@ async def _resume(services: Services, asked: Asked) -> Reply:
     return Reply(texts.RESUMED[asked.language])
 
 
+async def _rules(services: Services, asked: Asked) -> Reply:
+    return await answer_rule_command(
+        services, asked.command, asked.context, asked.chat_type, asked.language
+    )
+
+
 async def _is_quiet(services: Services, asked: Asked) -> bool:
     chat = {"p_chat_id": asked.context.chat_id}
     return bool(await services.rpc.call("chat_is_quiet", chat, asked.context))
@@ -161,4 +168,8 @@ _ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply]]] = 
     CommandName.QUIET: _quiet,
     CommandName.RESUME: _resume,
     CommandName.NOTES: _notes,
+    CommandName.MODE: _rules,
+    CommandName.LANGUAGE: _rules,
+    CommandName.INSTRUCTIONS: _rules,
+    CommandName.SETTINGS: _rules,
 }

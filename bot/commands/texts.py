@@ -28,7 +28,8 @@ HELP: Texts = {
 - `/记忆`：只给你看：我记住了你的什么，可以逐条更正或删除
 - `/笔记`：列出你的笔记
 - `/忘记`：忘记这个话题，或关于你的一切（`/忘记 全部`），会先请你确认
-- `/安静`、`/继续`：群里没有人 @我 时我不再插话；恢复""",
+- `/安静`、`/继续`：群里没有人 @我 时我不再插话；恢复
+- `/设置`：这个群的设置；群主、管理员和加我进群的人可以用 `/模式`、`/语言`、`/要求` 修改""",
     "en": """Here is what I can do:
 
 - **Ask**: just @ me. I remember what each person said in each thread; @ me and a person to use \
@@ -42,7 +43,9 @@ Commands (in Chinese too):
 - `/memory`: what I keep about you, shown to you alone; correct or delete any of it
 - `/notes`: your notes
 - `/forget`: forget this thread, or everything about you (`/forget all`); I ask before I do
-- `/quiet`, `/resume`: in this group, speak only when I am mentioned; follow along again""",
+- `/quiet`, `/resume`: in this group, speak only when I am mentioned; follow along again
+- `/settings`: the settings of this chat; its owner, its managers and who added me change them \
+with `/mode`, `/language`, `/instructions`""",
 }
 HELP_BUTTONS: Mapping[Language, Sequence[str]] = {
     "zh": ("/记忆", "/笔记", "/新对话"),

@@ -40,6 +40,7 @@ class ChatNews:
     at_ms: int
     people: tuple[FeishuPerson, ...] = ()
     name: str = ""
+    operator: str = ""  # open_id of who did it
 
 
 def parse_chat_news(envelope: Envelope, received_ms: int) -> ChatNews:
@@ -57,6 +58,7 @@ def parse_chat_news(envelope: Envelope, received_ms: int) -> ChatNews:
         envelope.create_time_ms or received_ms,
         people=_people(event, envelope.tenant_key),
         name=as_text(named.get("name")),
+        operator=as_text(as_dict(event.get("operator_id")).get("open_id")),
     )
 
 

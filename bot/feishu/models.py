@@ -51,13 +51,16 @@ class RawMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChatInfo:
-    """`chat_mode` is group, topic or p2p; `group_message_type` is chat or thread."""
+    """`chat_mode` is group, topic or p2p; `group_message_type` is chat or thread.
+
+    `managers` are the open ids of its owner and managers, as far as Feishu names them."""
 
     chat_id: str
     name: str
     chat_mode: str
     group_message_type: str
     external: bool
+    managers: tuple[str, ...] = ()
 
 
 def required(data: dict[str, Any], name: str) -> str:
@@ -105,6 +108,15 @@ def chat_info(chat_id: str, data: dict[str, Any]) -> ChatInfo:
         chat_mode=as_text(data.get("chat_mode")),
         group_message_type=as_text(data.get("group_message_type")),
         external=data.get("external") is True,
+        managers=_managers(data),
+    )
+
+
+def _managers(data: dict[str, Any]) -> tuple[str, ...]:
+    """Feishu names no owner where a bot is it, and may name one by another kind of id."""
+    named = (data.get("owner_id"), *as_list(data.get("user_manager_id_list")))
+    return tuple(
+        dict.fromkeys(open_id for open_id in map(as_text, named) if open_id.startswith("ou_"))
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from bot.group.cues import Cue, Exchange, cue_of
+from bot.group.rules import Mode
 from bot.group.transcript import ChannelConversation, MessageRecord
 
 BOT_TURN_LIMIT = 10
@@ -67,6 +68,9 @@ class Reason(StrEnum):
     RECENT_FOLLOWUP = "recent_followup"
     LLM_JUDGE = "llm_judge"
     NO_TRIGGER = "no_trigger"
+    MODE_ALL = "mode_all"
+    MODE_MENTION = "mode_mention"
+    MODE_THREADS = "mode_threads"
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,11 @@ def decide_start(
     recent: Sequence[MessageRecord],
     bot_open_id: str,
     bot_turn_limit: int = BOT_TURN_LIMIT,
+    mode: Mode = "follow",
 ) -> Decision:
-    """Without a conversation only an explicit trigger speaks to the bot."""
+    """Without a conversation only an explicit trigger speaks to the bot, unless it answers all."""
     plain = _plain_decision(message, recent, bot_open_id, bot_turn_limit)
-    return plain or Decision(False, Reason.NO_TRIGGER)
+    return plain or _decision_of_mode(mode, message) or Decision(False, Reason.NO_TRIGGER)
 
 
 def decide(
@@ -107,8 +112,12 @@ def decide(
     bot_open_id: str,
     window_ms: int,
     bot_turn_limit: int = BOT_TURN_LIMIT,
+    mode: Mode = "follow",
 ) -> Decision:
-    """The decision within a conversation, as far as rules go. `message` may be recorded already."""
+    """The decision within a conversation, as far as rules go. `message` may be recorded already.
+
+    In a thread in which the bot has spoken the window does not close.
+    """
     earlier = before(message, conversation.messages)
     exchange, spoken_at = _exchange(message, earlier, bot_open_id)
     since = None if spoken_at is None else message.timestamp - spoken_at
@@ -118,7 +127,10 @@ def decide(
     if conversation.quiet:
         return Decision(False, Reason.QUIET, since_bot_ms=since)
     cue = cue_of(message.text, message.author_id, exchange)
-    if cue is Cue.FOLLOW_UP and since is not None and since <= window_ms:
+    if cue is not Cue.SIDE_TALK and (of_mode := _decision_of_mode(mode, message)):
+        return replace(of_mode, since_bot_ms=since, cue=cue)
+    in_time = since is not None and (since <= window_ms or message.root_id is not None)
+    if cue is Cue.FOLLOW_UP and in_time:
         return Decision(True, Reason.RECENT_FOLLOWUP, "heuristic", since, cue)
     return Decision(False, Reason.NO_TRIGGER, since_bot_ms=since, cue=cue)
 
@@ -144,6 +156,17 @@ def _plain_decision(
         return Decision(True, Reason.EXPLICIT_TRIGGER, "explicit")
     if message.mentions_others or message.replies_to_other:
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
+    return None
+
+
+def _decision_of_mode(mode: Mode, message: IncomingMessage) -> Decision | None:
+    """What the chat's mode alone decides about a message that addresses nobody."""
+    if mode == "mention":
+        return Decision(False, Reason.MODE_MENTION)
+    if mode == "threads" and message.root_id is None:
+        return Decision(False, Reason.MODE_THREADS)
+    if mode == "all" and message.text.strip():
+        return Decision(True, Reason.MODE_ALL, "mode")
     return None
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bot.group.decisions import Decision, IncomingMessage, Reason
+from bot.group.rules import ChatRules, rules_of
 from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
@@ -89,6 +90,30 @@ class ChatConversations:
         if not row:
             return decision
         return replace(decision, respond=row["respond"], reason=Reason(row["reason"]))
+
+    async def rules(self, usual: ChatRules) -> ChatRules:
+        """The rules of the chat; what it does not set is as usual."""
+        tenant = self._context.tenant_key
+        row = await self._call("get_chat_rules", self._context.chat_id, p_tenant_key=tenant)
+        return rules_of(row, usual)
+
+    async def set_rule(self, name: str, value: str) -> None:
+        """Changes one rule; "" gives it back to the environment. Raises `AccessDenied`."""
+        await self._call(
+            "set_chat_rule",
+            self._context.chat_id,
+            p_tenant_key=self._context.tenant_key,
+            p_name=name,
+            p_value=value,
+        )
+
+    async def is_quiet(self) -> bool:
+        """Whether the chat keeps the bot to explicit triggers, with or without a conversation."""
+        return bool(await self._call("chat_is_quiet", self._context.chat_id))
+
+    async def has_answered_in(self, root_id: str) -> bool:
+        """Whether the bot has answered in that thread of the chat."""
+        return bool(await self._call("has_answered_in", self._context.chat_id, p_root_id=root_id))
 
     async def _call(self, function: str, channel_id: str, **params: object) -> Any:
         return await self._rpc.call(function, {"p_chat_id": channel_id, **params}, self._context)

@@ -98,6 +98,8 @@ class Membership:
             changed = await self._table.remove(*where, news.people, at_ms=news.at_ms)
         elif news.what == "entered":
             await self._table.enter(*where, name=news.name, at_ms=news.at_ms)
+            if news.operator:
+                await self._table.save_adder(*where, news.operator)
             self.news.set()
         elif news.what == "gone":
             changed = await self._left(*where, news.at_ms)

@@ -117,6 +117,20 @@ class ChatStore:
         }
         await self._rpc.call("enter_chat", params, None)
 
+    async def save_adder(self, tenant_key: str, chat_id: str, open_id: str) -> None:
+        """Who added the bot to a group may change its rules."""
+        params = {"p_tenant_key": tenant_key, "p_chat_id": chat_id, "p_open_id": open_id}
+        await self._rpc.call("save_chat_adder", params, None)
+
+    async def save_managers(self, tenant_key: str, chat_id: str, open_ids: Iterable[str]) -> None:
+        """Owner and managers of a chat as Feishu names them now; nobody else is one any more."""
+        params = {
+            "p_tenant_key": tenant_key,
+            "p_chat_id": chat_id,
+            "p_managers": json.dumps(list(open_ids)),
+        }
+        await self._rpc.call("save_chat_managers", params, None)
+
     async def leave(self, tenant_key: str, chat_id: str, *, at_ms: int) -> bool:
         """The bot is out, or the chat is no more. Returns False if later news says otherwise."""
         params = {"p_tenant_key": tenant_key, "p_chat_id": chat_id, "p_at_ms": at_ms}

@@ -62,6 +62,7 @@ def get_chat(chat_id: str) -> Response:
             "description": "",
             "owner_id_type": "open_id",
             "owner_id": next(iter(chat.members), ""),
+            "user_manager_id_list": [],
             "group_message_type": "chat",
             "chat_mode": chat.mode,
             "chat_type": "private",

@@ -190,7 +190,8 @@ begin
       (v_opened #>> '{history,-1,id}')::bigint, now() - make_interval(secs => p_recent_s),
       p_history_limit - 1));
   end if;
-  return v_opened || jsonb_build_object('conversation', v_conversation);
+  return v_opened || jsonb_build_object(
+    'conversation', v_conversation, 'rules', public.get_chat_rules(p_chat_id, p_tenant_key));
 end
 $$;
 

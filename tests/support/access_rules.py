@@ -395,6 +395,24 @@ TABLES: Mapping[str, Table] = {
         key="open_id",
         rows=tuple(Row(who, author=who) for who in (*MEMBERS, *ONCE_MEMBERS)),
     ),
+    # Everybody of the chat reads them; nobody of these manages it.
+    "chat_rules": Table(
+        lambda r, k: _in_chat(r),
+        Rules(here, **_READ_ONLY),
+        named=lambda r: r.chat,
+        key="chat_id",
+        rows=(OWN, PRIVATELY),
+        may_change=("updated_at", "mode", "language", "instructions"),
+    ),
+    "chat_managers": Table(
+        lambda r, k: {**_in_chat(r), "open_id": r.author, "role": "adder"},
+        Rules(both(here, _sender_is_author), **_READ_ONLY),
+        tried="seen_at",
+        changed=TAKEN,
+        key="open_id",
+        named=lambda r: str(r.author),
+        rows=(ABOUT,),
+    ),
     "p2p_chats": Table(
         lambda r, k: {"tenant_key": TENANT, "open_id": r.author, "chat_id": r.chat},
         Rules(_member_themselves, both(here, _member_themselves, _alone), nobody, nobody),

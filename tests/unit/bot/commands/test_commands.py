@@ -105,7 +105,7 @@ def test_forget_can_say_what(text: str, everything: bool, thread: bool) -> None:
 def test_the_language_is_that_of_the_command() -> None:
     assert parse("/help") == Command(CommandName.HELP, "", "en")
     assert parse("/帮助") == Command(CommandName.HELP, "", "zh")
-    assert parse("/forget 全部") == Command(CommandName.FORGET, "全部", "zh")
+    assert parse("/forget 全部") == Command(CommandName.FORGET, "全部", "zh", words="全部")
 
 
 @given(st.text(max_size=300))

@@ -40,7 +40,14 @@ def news(payload: Any) -> ChatNews:
     ],
 )
 def test_each_event_says_what_happened_when_and_to_whom(name, what, people):
-    assert news(pushed(name)) == ChatNews(what, CHAT, TENANT, AT_MS, people, "群名称测试")
+    found = news(pushed(name))
+    assert found == ChatNews(
+        what, CHAT, TENANT, AT_MS, people, "群名称测试", operator=found.operator
+    )
+
+
+def test_who_added_the_bot_is_told():
+    assert news(pushed("member_bot_added")).operator == "ou_84aad35d084aa403a838cf73ee18467"
 
 
 def test_every_kind_of_news_is_parsed_from_a_stored_payload():

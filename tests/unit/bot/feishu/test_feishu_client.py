@@ -251,7 +251,9 @@ def test_a_chat_says_what_kind_it_is(feishu):
     url = "/open-apis/im/v1/chats/oc_1"
     feishu.answers("GET", url, stored_answer("api_im_chat_get__resp"))
     info = feishu.run(lambda client: client.chat_info("oc_1"))
-    assert info == ChatInfo("oc_1", "测试群名称", "group", "chat", False)
+    assert info == ChatInfo(
+        "oc_1", "测试群名称", "group", "chat", False, ("ou_9204a37300b3700d61effaa439f34295",)
+    )
 
 
 MEMBERS = "/open-apis/im/v1/chats/oc_1/members"

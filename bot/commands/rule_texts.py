@@ -1,0 +1,114 @@
+"""The texts about a chat's rules, in both languages. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.group.rules import LANGUAGES, MAX_INSTRUCTIONS, MODES, ChatRules
+from bot.languages import Language
+
+Texts = Mapping[Language, str]
+
+MODE_MEANS: Mapping[Language, Mapping[str, str]] = {
+    "zh": {
+        "mention": "只在被 @ 或被回复时回答",
+        "threads": "还会在我自己的话题里接着回答",
+        "follow": "还会回答刚跟我说完话、接着往下说的人",
+        "all": "回答每一条不是对别人说的消息",
+    },
+    "en": {
+        "mention": "only when I am mentioned or replied to",
+        "threads": "also who goes on in my own threads",
+        "follow": "also who goes on in the chat just after I spoke",
+        "all": "every message that is not for somebody else",
+    },
+}
+LANGUAGE_MEANS: Mapping[Language, Mapping[str, str]] = {
+    "zh": {"zh": "中文", "en": "英文", "auto": "跟随提问的语言"},
+    "en": {"zh": "Chinese", "en": "English", "auto": "that of the question"},
+}
+REFUSED: Texts = {
+    "zh": "只有群主、群管理员，或把我加进群的人可以改设置。什么都没有改动；请找他们来改。",
+    "en": "Only the group's owner, its managers, or who added me can change the settings. Nothing "
+    "was changed; please ask one of them.",
+}
+UNREADABLE: Texts = {
+    "zh": "我读不到谁是群主和管理员（缺少权限 im:chat:readonly，或飞书没有应答），所以不能改设置。"
+    "什么都没有改动；请管理员开通该权限，或稍后再试。",
+    "en": "I cannot read who owns and manages this group (the scope im:chat:readonly is missing or "
+    "Feishu did not answer), so the settings stay as they are. Ask an administrator to grant the "
+    "scope, or try again later.",
+}
+TOO_LONG: Texts = {
+    "zh": f"要求最多 {MAX_INSTRUCTIONS} 个字符，什么都没有改动。请写短一些。",
+    "en": f"Instructions may have at most {MAX_INSTRUCTIONS} characters; nothing was changed. "
+    "Please shorten them.",
+}
+CHANGED: Texts = {"zh": "已保存。", "en": "Saved."}
+NO_SUCH: Mapping[Language, Mapping[str, str]] = {
+    "zh": {
+        "mode": f"请写 `/模式` 加上其中之一：{'、'.join(MODES)}，或 default。",
+        "language": f"请写 `/语言` 加上其中之一：{'、'.join(LANGUAGES)}，或 default。",
+    },
+    "en": {
+        "mode": f"Please write `/mode` and one of {', '.join(MODES)}, or default.",
+        "language": f"Please write `/language` and one of {', '.join(LANGUAGES)}, or default.",
+    },
+}
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "zh": {
+        "intro": "**这个群的设置**",
+        "mode": "我什么时候回答（`/模式`）",
+        "language": "用什么语言回答（`/语言`）",
+        "instructions": "对我的要求（`/要求 …`，`/要求 default` 取消）",
+        "own": "本群设置",
+        "usual": "默认",
+        "none": "（没有）",
+        "who": "群主、群管理员和把我加进群的人可以修改。",
+        "colon": "：",
+    },
+    "en": {
+        "intro": "**Settings of this chat**",
+        "mode": "When I answer (`/mode`)",
+        "language": "In which language (`/language`)",
+        "instructions": "Instructions to me (`/instructions …`, `/instructions default` takes them "
+        "back)",
+        "own": "set here",
+        "usual": "default",
+        "none": "(none)",
+        "who": "The owner, the managers and who added me can change them.",
+        "colon": ": ",
+    },
+}
+
+
+def shown_rules(rules: ChatRules, language: Language) -> str:
+    """What holds, where it comes from, and what could be chosen instead."""
+    words = _WORDS[language]
+
+    def line(name: str, value: str) -> str:
+        source = words["own" if name in rules.own else "usual"]
+        return f"**{words[name]}**{words['colon']}{value} ({source})"
+
+    def choices(means: Mapping[str, str], chosen: str) -> list[str]:
+        return [
+            f"- {'✅ ' if value == chosen else ''}`{value}`{words['colon']}{meaning}"
+            for value, meaning in means.items()
+        ]
+
+    instructions = " ".join(rules.instructions.replace("`", "'").split()) or words["none"]
+    return "\n".join(
+        (
+            words["intro"],
+            "",
+            line("mode", f"`{rules.mode}`"),
+            *choices(MODE_MEANS[language], rules.mode),
+            "",
+            line("language", f"`{rules.language}`"),
+            *choices(LANGUAGE_MEANS[language], rules.language),
+            "",
+            line("instructions", instructions),
+            "",
+            words["who"],
+        )
+    )

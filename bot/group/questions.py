@@ -1,0 +1,68 @@
+"""Whether a text asks, and what kind of answer it wants. Pure, English and Chinese."""
+
+import re
+
+from bot.group.wording import pattern
+
+MAX_QUESTION_WORDS = 30
+MAX_QUESTION_CHARACTERS = 200
+
+
+def is_question(text: str) -> bool:
+    """A short question: by its mark, a final 吗/呢/么, or a question word."""
+    if len(text) > MAX_QUESTION_CHARACTERS or len(text.split()) > MAX_QUESTION_WORDS:
+        return False
+    if _STATEMENT_END.search(text):
+        return bool(_ASKS_FIRST.match(text))
+    return any(asks.search(text) for asks in (_QUESTION_END, _QUESTION_START, _QUESTION_WORD))
+
+
+def last_question(text: str) -> str:
+    """The question that a text ends with, or nothing; “Anything else?” wants no answer."""
+    sentences = [part for part in _SENTENCE.findall(text.strip()) if part.strip()]
+    last = sentences[-1].strip() if sentences else ""
+    asks = _QUESTION_END.search(last) or _WANTS_TO_KNOW.search(last)
+    return last if asks and not _ANYTHING_ELSE.search(last) else ""
+
+
+def asks_for_a_name(question: str) -> bool:
+    """Whether it is about who, so that a person's name answers it."""
+    return bool(_WHO.search(question))
+
+
+def asks_for_consent(question: str) -> bool:
+    """Whether yes or no answers it."""
+    return bool(_YES_OR_NO.search(question)) and not _ALTERNATIVES.search(question)
+
+
+_QUESTION_END = re.compile(r"(?:[?？][\s!！~～)）]*|[吗呢么][\s。.!！~～…]*)$")
+_QUESTION_START = re.compile(
+    r"^(?:what|how|why|when|where|which|who|do|does|is|are|can|could|should|would|will"
+    r"|since (?:when|which|what))\b",
+    re.IGNORECASE,
+)
+_QUESTION_WORD = pattern(
+    "怎么|什么|为何|如何|怎样|多久|多少|哪[里儿个些天一]|几[点个天号次]",
+    "可不可以|是否|有没有|([\u4e00-\u9fff])不\\1|(?<!还)没[?？]?$",
+)
+_ASKS_FIRST = re.compile("(?:哪[些个里儿]|为什么|为何|什么时候|多少|几[个天点号])[^!！…]*了$")
+_STATEMENT_END = re.compile(r"(?:[了啦吧哈呀啊]|[还正]\S{0,12}呢)[\s。.!！~～…]*$|[…!！]$|\.\.\.$")
+
+_SENTENCE = re.compile(r"(?:[^.。!！?？\n]|\.(?=\S))+[.。!！?？]*[\s)）”\"]*")
+_WANTS_TO_KNOW = pattern(
+    r"\b(?:tell me (?:which|what|when|who|how|whether|if|your|the)|let me know (?:which|what|when"
+    r"|who|how|whether)|please (?:choose|pick|confirm|specify|give me|tell)|which one)\b",
+    "请(?:告诉|选择?|提供|确认|说明|补充|回复|问)|告诉我(?:哪|什|是|要|您|你)|需要您?(?:确认|提供|补充)",
+)
+_ANYTHING_ELSE = pattern(
+    r"\b(?:anything|something) else\b|\b(?:can|may) i (?:help|do)\b.*\b(?:else|more)\b",
+    r"\bmore (?:help|questions)\b|还有(?:什么|其他|别的)|还需要(?:什么|其他|别的|我)",
+)
+_YES_OR_NO = pattern(
+    r"(?:^|[,;:] )(?:so |and |then )?(?:should|shall|do|does|did|is|are|was|were|may|can|could|will"
+    r"|would|have|has|want|need|ok|okay|right)\b",
+    r"\b(?:want me to|would you like|do you want|correct|right|okay|ok)\b.*[?？]",
+    "吗[?？。\\s]*$|是否|([\u4e00-\u9fff])不\\1|可不可以|有没有|好[吗么]|对吧|是吧",
+)
+_ALTERNATIVES = pattern(r"\b(?:which|what|when|where|who|how|or)\b|哪|什么|还是|几[点个]")
+_WHO = pattern(r"\b(?:who|whom|whose)\b|谁|哪位")

@@ -1,0 +1,42 @@
+"""The building blocks of reading a message: patterns and the words of weight in it. Pure."""
+
+import re
+
+
+def any_of(*alternatives: str) -> str:
+    """One of these patterns."""
+    return f"(?:{'|'.join(alternatives)})"
+
+
+def pattern(*alternatives: str) -> re.Pattern[str]:
+    """One of these patterns, in any case."""
+    return re.compile(any_of(*alternatives), re.IGNORECASE)
+
+
+def has_han(text: str) -> bool:
+    """Whether there is a Chinese character in it."""
+    return bool(_HAN.search(text))
+
+
+def topics(text: str) -> frozenset[str]:
+    """The words of weight: beginnings of Latin words, pairs of Chinese characters."""
+    folded = text.casefold()
+    latin = (word for word in _LATIN_WORD.findall(folded) if word not in _STOP_WORDS)
+    han = (run[i : i + 2] for run in _HAN_RUN.findall(folded) for i in range(len(run) - 1))
+    return frozenset((*(word[:6].rstrip("s") for word in latin), *han))
+
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+_LATIN_WORD = re.compile(r"[a-z][a-z0-9_]{2,}|\d+(?:\.\d+)+")
+# Characters of grammar end a run, so that bigrams are made of words of weight.
+_GRAMMAR = "的了吗呢么是我你他她它们在有也都还就不这那哪什怎为谁几很再和与或要会能可以"
+_HAN_RUN = re.compile(rf"[^\W0-9a-z_{_GRAMMAR}]+")
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "the and for are but not you your our with that this have has had was were will would can "
+        "could should does did from they them what when where which who whom why how about into "
+        "any all some there here then than its get got let use just now out one two too also very "
+        "say said going want need make please still",
+    )
+)

@@ -1,0 +1,88 @@
+-- Purpose: the rules of a chat: read, changed by who may, and who that is.
+
+-- {mode, language, instructions} as far as the chat has them.
+create or replace function public.get_chat_rules(p_chat_id text, p_tenant_key text) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce((
+    select jsonb_build_object(
+      'mode', r.mode, 'language', r.language, 'instructions', r.instructions)
+    from public.chat_rules r
+    where r.chat_id = p_chat_id and r.tenant_key = p_tenant_key), '{}')
+$$;
+
+-- Changes one rule; an empty value gives it back to the environment. Returns the rules. Row-level
+-- security says who may.
+create or replace function public.set_chat_rule(
+  p_chat_id text, p_tenant_key text, p_name text, p_value text
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  if p_name not in ('mode', 'language', 'instructions') then
+    raise exception 'there is no rule %', p_name using errcode = 'PT400';
+  end if;
+  if not exists (
+    select from public.chat_managers m
+    where m.chat_id = p_chat_id and m.tenant_key = p_tenant_key
+      and m.open_id = public.claim('actor')
+      and (m.role = 'adder' or m.seen_at > now() - interval '10 minutes')) then
+    raise exception 'only who manages the chat may change its rules' using errcode = 'PT403';
+  end if;
+  insert into public.chat_rules as r (tenant_key, chat_id) values (p_tenant_key, p_chat_id)
+  on conflict do nothing;
+  update public.chat_rules r set
+    mode = case when p_name = 'mode' then nullif(p_value, '') else r.mode end,
+    language = case when p_name = 'language' then nullif(p_value, '') else r.language end,
+    instructions = case when p_name = 'instructions' then p_value else r.instructions end,
+    updated_at = now()
+  where r.chat_id = p_chat_id and r.tenant_key = p_tenant_key;
+  return public.get_chat_rules(p_chat_id, p_tenant_key);
+end
+$$;
+
+-- Who manages a chat, owner included, as Feishu says now: a JSON array of open ids. Whoever is not
+-- in it is a manager no more.
+create or replace function public.save_chat_managers(
+  p_chat_id text, p_tenant_key text, p_managers text
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  insert into public.chat_managers as m (tenant_key, chat_id, open_id, role)
+  select distinct p_tenant_key, p_chat_id, e.open_id, 'manager'
+  from jsonb_array_elements_text(p_managers::jsonb) as e (open_id)
+  where e.open_id <> ''
+  order by 3
+  on conflict (tenant_key, chat_id, open_id, role) do update set seen_at = now();
+  delete from public.chat_managers m
+  where m.chat_id = p_chat_id and m.tenant_key = p_tenant_key and m.role = 'manager'
+    and not p_managers::jsonb ? m.open_id;
+end
+$$;
+
+-- Who added the bot to a chat, in place of who did before.
+create or replace function public.save_chat_adder(
+  p_chat_id text, p_tenant_key text, p_open_id text
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  delete from public.chat_managers m
+  where m.chat_id = p_chat_id and m.tenant_key = p_tenant_key and m.role = 'adder'
+    and m.open_id <> p_open_id;
+  insert into public.chat_managers (tenant_key, chat_id, open_id, role)
+  values (p_tenant_key, p_chat_id, p_open_id, 'adder')
+  on conflict do nothing;
+end
+$$;
+
+-- Whether the bot has answered in a thread of a group, whoever asked.
+create or replace function public.has_answered_in(p_chat_id text, p_root_id text) returns boolean
+language sql stable security invoker set search_path = ''
+as $$
+  select exists (
+    select from public.agent_turns t
+    where t.conversation_id = 'feishu:' || p_chat_id || ':' || p_root_id
+      and t.chat_id = p_chat_id and t.state = 'sent')
+$$;
