@@ -128,6 +128,12 @@ def _member_themselves(a: Actor, r: Row) -> bool:
     return speaks_for_self(a) and authored(a, r)
 
 
+def _in_the_group(a: Actor, r: Row) -> bool:
+    """Whoever is in a group now reads its name in p2p, whenever they joined."""
+    alone = _alone(a, r) and speaks_for_self(a) and a.claim("tenant_key") == TENANT
+    return alone and r.chat == HERE and a.claim("actor") in MEMBERS
+
+
 def _alone(a: Actor, r: Row) -> bool:
     return a.claim("chat_type") == "p2p"
 
@@ -378,7 +384,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "chats": Table(
         lambda r, k: {**_in_chat(r), "chat_type": r.kind},
-        Rules(here, **_READ_ONLY),
+        Rules(either(here, _in_the_group), **_READ_ONLY),
         named=lambda r: r.chat,
         key="chat_id",
         rows=(OWN, PRIVATELY),
