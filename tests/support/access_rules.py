@@ -37,7 +37,7 @@ from tests.support.access import (
     speaks_for_self,
     stored,
 )
-from tests.support.actors import ALICE, TENANT, Actor
+from tests.support.actors import ALICE, HERE, TENANT, Actor
 
 Columns = dict[str, object]
 NOW = datetime.now(UTC)
