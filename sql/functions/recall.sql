@@ -122,6 +122,10 @@ declare
   v_any constant tsquery := coalesce(
     (select string_agg(quote_literal(term), ' | ') from unnest(v_terms) term), '')::tsquery;
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
+  -- a fresh start ends what came before it in this conversation
+  v_from constant bigint := coalesce((
+    select c.history_from from public.agent_chats c
+    where c.id = p_conversation_id and c.user_id = p_user_id and c.tenant_key = p_tenant_key), 0);
   -- the chats to search; which rows of them may be read is for the policies
   v_chats constant text[] := array[p_chat_id] || case when p_scope = 'everywhere'
     then array(select jsonb_object_keys(public.readable_chats())) else '{}' end;
@@ -152,14 +156,15 @@ begin
              end as hits
       from public.agent_turn_terms t
       where p_scope = 'thread' and t.conversation_id = p_conversation_id
-        and t.tenant_key = p_tenant_key and t.first_id < v_before
+        and t.tenant_key = p_tenant_key and t.first_id < v_before and t.first_id > v_from
       union all
       select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length,
              case when t.terms @@ v_any then ts_filter(setweight(t.terms, 'A', v_terms), '{a}') end
       from public.agent_turn_terms t
       where p_scope <> 'thread' and t.tenant_key = p_tenant_key
         and t.chat_id = any (v_chats)
-        and (t.conversation_id <> p_conversation_id or t.first_id < v_before)
+        and (t.conversation_id <> p_conversation_id
+             or (t.first_id < v_before and t.first_id > v_from))
     ),
     -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
     -- after, and less of a long one, which has enough words of its own to be found by. A gap in place

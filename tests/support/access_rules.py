@@ -37,7 +37,7 @@ from tests.support.access import (
     speaks_for_self,
     stored,
 )
-from tests.support.actors import ALICE, HERE, TENANT, Actor
+from tests.support.actors import ALICE, BOB, HERE, TENANT, Actor
 
 Columns = dict[str, object]
 NOW = datetime.now(UTC)
@@ -126,6 +126,10 @@ def _named(a: Actor, r: Row) -> bool:
 
 def _member_themselves(a: Actor, r: Row) -> bool:
     return speaks_for_self(a) and authored(a, r)
+
+
+def _bob_added_the_bot(a: Actor, r: Row) -> bool:
+    return a.claim("actor") == BOB and r.chat == HERE
 
 
 def _in_the_group(a: Actor, r: Row) -> bool:
@@ -401,10 +405,10 @@ TABLES: Mapping[str, Table] = {
         key="open_id",
         rows=tuple(Row(who, author=who) for who in (*MEMBERS, *ONCE_MEMBERS)),
     ),
-    # Everybody of the chat reads them; nobody of these manages it.
+    # Everybody of the chat reads them; who added the bot changes them.
     "chat_rules": Table(
         lambda r, k: _in_chat(r),
-        Rules(here, **_READ_ONLY),
+        Rules(here, both(here, _bob_added_the_bot), both(here, _bob_added_the_bot), nobody),
         named=lambda r: r.chat,
         key="chat_id",
         rows=(OWN, PRIVATELY),

@@ -11,13 +11,15 @@ import subprocess
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import yaml
 from flask import Flask
 
 from bot.edge import health
+from bot.edge.checks import Checks
 from bot.settings import Settings
 from bot.telemetry import metrics
 
@@ -78,7 +80,9 @@ def test_the_image_has_an_ordinary_user_and_settings_that_exist() -> None:
 
 def test_the_health_check_asks_a_path_that_is_served() -> None:
     served = Flask("served")
-    health.register(served, checks=None)  # type: ignore[arg-type]  # nobody asks
+    health.register(
+        served, cast(Checks, SimpleNamespace(run=None, settings=SimpleNamespace(metrics_token="")))
+    )  # nobody asks
     paths = {rule.rule for rule in served.url_map.iter_rules()}
     check = dict(instructions())["HEALTHCHECK"]
     assert set(re.findall(r"}(/\w+)'", check)) == {"/healthz"} <= paths

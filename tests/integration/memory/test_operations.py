@@ -282,8 +282,8 @@ async def test_the_probe_finds_a_memory_whose_policies_are_off(
 
     alone, in_a_group = "what was said alone with the bot", "what was said in a group"
     assert f"get_working_memory gives the owner in the group {alone}" in leaks
-    assert f"said_message gives the stranger in the group {alone}" in leaks
-    assert f"said_message gives the owner in the another group {in_a_group}" in leaks
+    assert f"get_working_memory gives the stranger in the group {alone}" in leaks
+    assert f"get_working_memory gives the owner in the another group {in_a_group}" in leaks
 
 
 async def test_the_probe_finds_tokens_that_speak_for_whom_they_like(

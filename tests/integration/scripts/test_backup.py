@@ -157,7 +157,11 @@ def test_a_file_that_is_no_backup_is_refused(blank_database_url: str, tmp_path: 
 
 
 def test_a_memory_in_supabase_needs_the_database_of_that_project(tmp_path: Path) -> None:
-    keys = {"SUPABASE_PUBLISHABLE_KEY": "p", "SUPABASE_SECRET_KEY": "s"}
+    keys = {
+        "SUPABASE_PUBLISHABLE_KEY": "p",
+        "SUPABASE_SECRET_KEY": "s",
+        "SUPABASE_JWT_SECRET": "j" * 32,
+    }
     where = {"SUPABASE_URL": "https://x.supabase.co", "DATA_DIR": str(tmp_path)}
     refused = run("backup", **keys, **where)
     assert refused.returncode == 2

@@ -219,7 +219,7 @@ def not_migrated(setup: Setup) -> None:
 
 
 def open_to_everybody(setup: Setup) -> None:
-    setup.sql("alter table public.agent_messages disable row level security")
+    setup.sql("alter table public.agent_working_memory disable row level security")
 
 
 def keys_exchanged(setup: Setup) -> None:
@@ -314,8 +314,9 @@ WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
      "SUPABASE_SECRET_KEY 里是 publishable 密钥"),
     (supabase_key_refused, "supabase", "fail", "Supabase refuses the key (401)",
      "Supabase 不接受 SUPABASE_"),
-    (without_jwt_secret, "supabase", "warn", "without SUPABASE_JWT_SECRET the database does not",
-     "没有 SUPABASE_JWT_SECRET"),
+    (without_jwt_secret, "settings", "fail",
+     "Neither SUPABASE_JWT_PRIVATE_KEY nor SUPABASE_JWT_SECRET is set",
+     "SUPABASE_JWT_PRIVATE_KEY 和 SUPABASE_JWT_SECRET 都没有设置"),
     (wrong_model_key, "model", "fail", "OPENAI_API_KEY is a wrong key (401)",
      "OPENAI_API_KEY 密钥错误（401）"),
     (unknown_model, "model", "fail", "The endpoint does not know test-model (404)",

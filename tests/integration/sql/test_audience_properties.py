@@ -44,16 +44,19 @@ BREAKS = {
           tenant_key = coalesce((select claim('tenant_key')), '')
           and user_id = (select claim('actor')))""",
     "whoever left": """
-        create or replace function readable_chats() returns jsonb language sql stable as $$
+        create or replace function readable_chats() returns jsonb
+        language sql stable set search_path = public as $$
           select coalesce(jsonb_object_agg(m.chat_id, coalesce(m.joined_at, '-infinity')), '{}')
           from chat_members m where claim('chat_type') = 'p2p' and m.open_id = claim('actor') $$""",
     "before they joined": """
-        create or replace function readable_chats() returns jsonb language sql stable as $$
+        create or replace function readable_chats() returns jsonb
+        language sql stable set search_path = public as $$
           select coalesce(jsonb_object_agg(m.chat_id, '-infinity'), '{}')
           from chat_members m where claim('chat_type') = 'p2p' and m.open_id = claim('actor')
             and m.left_at is null and m.seen_at > now() - membership_lasts() $$""",
     "other groups in a group": """
-        create or replace function readable_chats() returns jsonb language sql stable as $$
+        create or replace function readable_chats() returns jsonb
+        language sql stable set search_path = public as $$
           select coalesce(jsonb_object_agg(m.chat_id, coalesce(m.joined_at, '-infinity')), '{}')
           from chat_members m where m.open_id = claim('actor') and m.left_at is null
             and m.seen_at > now() - membership_lasts() $$;

@@ -82,7 +82,8 @@ def test_every_table_ties_what_is_of_a_turn_to_its_place(world: psycopg.Connecti
         where k.contype = 'f' and k.confrelid = 'public.agent_turns'::regclass
           and cardinality(k.conkey) = 4
     """)
-    derived = {"agent_embeddings"}  # of a message, which is
+    # of a message, which is; and those that name the turn as their source only
+    derived = {"agent_embeddings", "agent_notes", "agent_working_memory_history"}
 
     assert {name for (name,) in keys} >= tables_with(world, "turn_id", "conversation_id") - derived
 
@@ -179,7 +180,7 @@ def alices_rows(connection: psycopg.Connection) -> dict[str, object]:
         "insert into agent_buttons (id, group_id, turn_id, chunk, ordinal, conversation_id,"
         " user_id, actor_id, tenant_key, chat_id, chat_type, kind, label, expires_at, message_id)"
         " values ('button_a', 'g', 'om_here', 0, 1, %(thread)s, %(me)s, %(me)s, %(tenant)s,"
-        " %(chat)s, 'group', 'follow_up', 'x', now() + interval '1 day', 'om_card')",
+        " %(chat)s, 'group', 'confirm', 'x', now() + interval '1 day', 'om_card')",
         place,
     )
     connection.execute(

@@ -398,7 +398,7 @@ def test_the_web_process_listens_without_keys_and_leaves_in_time(
         url = f"http://127.0.0.1:{port}"
         wait_for_http(f"{url}/healthz", web)
         gateway.connected()
-        assert gateway.push(message_event()) == {"code": 200}
+        assert gateway.push(message_event(app_id=gateways.APP_ID)) == {"code": 200}
         assert len(queued()) == 1
         assert requests.get(f"{url}/readyz", timeout=5).json()["checks"]["connection"] == "ok"
         assert requests.post(f"{url}/webhook/event", json={}, timeout=5).status_code == 404
