@@ -19,8 +19,10 @@ _TIMEOUT_S = 5.0
 
 
 def supabase(settings: Settings) -> list[Check]:
-    """What the keys look like, then what Supabase says of them; nothing without SUPABASE_URL."""
-    if not settings.supabase_url:
+    """What the keys look like, then what Supabase says of them; nothing without SUPABASE_URL, or
+    without a key to sign with, which the settings miss already."""
+    signs = settings.supabase_jwt_private_key or settings.supabase_jwt_secret
+    if not settings.supabase_url or not signs:
         return []
     found = keys(settings)
     return found or [api(settings)]

@@ -53,7 +53,8 @@ def test_side_talk_is_left_alone_with_a_reason(world: World) -> None:
 
     assert decision(world, side)["respond"] is False
     assert decision(world, reply)["respond"] is False
-    assert len([m for m in world.platform.messages(world.group) if is_from_bot(m)]) == 1
+    shown_to_all = [m for m in world.platform.messages(world.group) if not m["visible_to"]]
+    assert len([m for m in shown_to_all if is_from_bot(m)]) == 1
 
 
 def test_a_message_to_a_colleague_is_left_alone(world: World) -> None:

@@ -435,6 +435,7 @@ class TestTheScript:
 
         done = _run(environment, "forget", *whom, "--auth-user", "--json")
 
+        assert done.stdout, done.stderr
         deleted = json.loads(done.stdout)["auth_users"]["deleted"]
         assert deleted == [str(ALICE.auth_user_id)]
         assert list(server.users) == [str(NAMESAKE.auth_user_id)]
