@@ -108,12 +108,18 @@ async def _work(given: argparse.Namespace) -> int:
         if given.command not in ("embed", "link-users"):
             _require_target(given)
         async with open_desk(load()) as desk:
-            if getattr(given, "person", None):
+            if getattr(given, "person", None) and not _may_be_forgotten_already(given):
                 given.person = await person_meant(desk, given.person, given.tenant)
             return await work[given.command](desk, given)
     except (NotClear, NothingToFold, NothingToEmbedWith, AuthUsersError) as exc:
         print(f"memory {given.command}: {exc}", file=sys.stderr)
         return EXIT_STATUS
+
+
+def _may_be_forgotten_already(given: argparse.Namespace) -> bool:
+    """Whose Auth user goes may have been forgotten by everything else before."""
+    forgets_user = given.command == "forget" and given.auth_user
+    return bool(forgets_user) and given.person.startswith("ou_")
 
 
 def _require_target(given: argparse.Namespace) -> None:
