@@ -37,7 +37,7 @@ def test_a_follow_up_sees_the_first_question_and_answer_in_order(world: World) -
 def test_people_in_one_thread_and_threads_of_one_person_stay_apart(world: World) -> None:
     first, _ = world.ask("Alice", "my secret word is apricot")
     world.ask("Bob", "what do you know?", root_id=first)
-    elsewhere = world.say("Bob", "another thread")
+    elsewhere = world.say("Bob", "see you all tomorrow")
     world.ask("Alice", "what do you know?", root_id=elsewhere)
 
     requests = world.model.requests()
