@@ -102,7 +102,7 @@ def _wording(text: str, author: str, exchange: Exchange) -> Cue:
     named = _names_a_person(rest, exchange.names)
     if answers and named and not _YOU.search(rest):
         return Cue.FOLLOW_UP if asks_for_a_name(last_question(exchange.said)) else Cue.SIDE_TALK
-    briefly = answers and is_ellipsis(rest) and not is_question(rest)
+    briefly = answers and is_ellipsis(rest) and not is_question(rest) and not _LEAVES.search(rest)
     if named or (_SIDE_TALK.search(rest) and not briefly):
         return Cue.SIDE_TALK
     if answers:
@@ -230,11 +230,20 @@ _POINTS_BACK = pattern(
     "[这那][个样些几三两]|它|也|有没有.{1,6}的",
 )
 
+# A farewell, or several people: never an answer to the bot.
+_LEAVES = pattern(
+    r"\b(?:see|catch|talk to) (?:you|ya|u)\b(?! (?:have|need|want|are|can|did|said|mention))",
+    r"\b(?:good ?night|bye(?: bye|-bye)?|so long|take care|ttyl|cya|have a (?:good|nice|great))\b",
+    r"\b(?:you (?:all|guys|two|both|three|lot|folks|people)|y['’]?all|(?:all|both) of you)\b",
+    "(?:[天头会儿早晚点下月年]|周[一二三四五六日末]|再)见[啦了哦~～。!！]*$",
+    "拜拜|晚安|早安|你们|[你您]俩|诸位",
+)
 _SIDE_TALK = pattern(
     # To the group
-    r"\b(?:anyone|anybody|everyone|everybody|guys|folks|y['’]?all)\b",
+    _LEAVES.pattern,
+    r"\b(?:anyone|anybody|everyone|everybody|guys|folks)\b",
     r"\bwho(?: wants|['’]s (?:in|up)(?: for\b|[?!.\s]*$))",
-    "大家|各位|你们|咱们|有人|有谁|谁[要来去想有]",
+    "大家|各位|咱们|有人|有谁|谁[要来去想有]",
     # To one colleague
     r"\b(?:did|have|were|will|are) you\b(?! sure| certain)",
     r"\byour (?:side|end|turn|weekend|day|team|place)\b",

@@ -240,13 +240,17 @@ def test_a_question_that_was_taken_back_is_not_answered_privately(world: World) 
 @pytest.mark.parametrize("moment", ["before the look-up", "while it is offered"])
 def test_a_worker_that_is_killed_offers_once(world: World, moment: str) -> None:
     tell(world, "Alice")
-    if moment == "while it is offered":
-        world.platform.post("/faults", path_prefix="/open-apis/ephemeral", delay_s=3)
+    before = moment == "before the look-up"
+    path = "/open-apis/im/v1/messages" if before else "/open-apis/ephemeral"
+    world.platform.post("/faults", path_prefix=path, method="POST", delay_s=3)
     question = world.say("Alice", f"@{world.bot_name} {ASKED}")
-    world.settled(question)
-    if moment == "while it is offered":
+    if before:
+        being_sent = "select 1 from agent_messages where turn_id = %s and role = 'assistant'"
+        eventually(lambda: world.rows(being_sent, question), within_s=20, what="a stored reply")
+    else:
+        world.settled(question)
         offering = "select 1 from agent_turns where id = 'offer:' || %s"
-        eventually(lambda: world.rows(offering, question), within_s=10, what="an offer")
+        eventually(lambda: world.rows(offering, question), within_s=20, what="an offer")
     world.bot.workers[-1].kill()
     world.bot.start_worker()
     looked_up(world, question)

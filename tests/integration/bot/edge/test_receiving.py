@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from bot.edge.receiving import MAX_REQUEST_BYTES, RECEIVE_S, has_room
-from tests.support.processes import eventually, free_port, start, stop, wait_for_http
+from tests.support.processes import free_port, start, stop, wait_for_http
 
 APP = """
 def app(environ, start_response):
@@ -84,11 +84,14 @@ def test_a_connection_serves_requests_one_after_the_other_and_in_one_go(port: in
 
 
 def test_who_asks_before_sending_a_body_is_told_to_go_ahead(port: int) -> None:
-    head = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+    head = (
+        b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n"
+        b"Expect: 100-continue\r\n\r\n"
+    )
     with connected(port, head) as one:
         assert one.recv(100).startswith(b"HTTP/1.1 100 ")
         one.sendall(b"hi")
-        assert b"/x 2" in eventually(lambda: one.recv(1000))
+        assert b"/x 2" in everything(one)
 
 
 @pytest.mark.parametrize(

@@ -308,6 +308,30 @@ def test_an_unrelated_question_of_somebody_else_is_left_alone():
     assert respond(heard("Bob", "when do the buses run?")) == (False, "no_trigger")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see you all tomorrow", "See you on Monday!", "bye, talk to you later", "have a good one",
+        "which one did you two pick?", "thanks, you guys", "明天见", "那下午两点见。",
+        "先这样，拜拜",
+        "你俩定了吗",
+        "周一见~",
+    ],
+)  # fmt: skip
+def test_a_farewell_or_a_word_to_several_people_is_no_answer_to_the_bot(text: str) -> None:
+    for said in ("Which day suits you?", "要定哪一天？", "It is on Friday."):
+        exchange = Exchange(said=said, asked="when is it?", asker="a")
+        assert cue_of(text, "a", exchange) in (Cue.SIDE_TALK, Cue.CLOSING)
+
+
+@pytest.mark.parametrize(
+    "text", ["见附件第二页", "Friday", "周五", "I can see you have two options"]
+)
+def test_what_only_looks_like_a_farewell_still_answers_the_bot(text: str) -> None:
+    exchange = Exchange(said="Which one is it? 哪一个？", asked="when?", asker="a")
+    assert cue_of(text, "a", exchange) is Cue.FOLLOW_UP
+
+
 def test_side_talk_between_two_people_is_left_alone():
     talk = after(ASKED, ANSWERED, said("Bob", "my laptop died this morning", 5))
     assert respond(heard("Alice", "oh no, why?"), talk) == (False, "no_trigger")
