@@ -28,7 +28,8 @@ from bot.group.store import conversation_of
 from bot.group.transcript import MessageRecord
 from bot.languages import Language
 from bot.mentions import from_card
-from bot.private.offering import look_up_after, queue_look_up
+from bot.private.looking import Looking
+from bot.private.offering import queue_look_up
 from bot.queue.consumer import Lease
 from bot.reply.buttons import Reply, card_buttons
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
@@ -90,9 +91,10 @@ async def handle_message(
 
     anew = lease.job.anew if lease else 0
     turn = begin(services, event, heard, bot, received_ms, reply_to, anew)
-    with metrics.IN_FLIGHT.track_inprogress():
+    with metrics.IN_FLIGHT.track_inprogress(), Looking(services) as looking:
         opened = await _open(services, turn)
         turn = knowing(turn, conversation_of(opened.conversation))
+        looking.begin(turn, opened)
         reply, forgets = opened.reply, False
         stream = await _stream(services, turn, opened)
         if opened.state == "open":
@@ -106,12 +108,13 @@ async def handle_message(
                     answer = await _again_in_private(services, turn, answer, language(turn, opened))
             forgets = answer.forgets
             reply = await _store(services, turn, answer, NOTHING[language(turn, opened)])
-        outcome = await _deliver(services, turn, opened, reply, stream, lease)
+        outcome = await _deliver(services, turn, opened, reply, stream, lease, looking)
+        look_up = looking.after()
     if forgets:
         await withdraw_cards(services)
     _report(services, turn, opened, outcome)
     if outcome in ("sent", "duplicate"):
-        await queue_look_up(services, look_up_after(services, turn, opened))
+        await queue_look_up(services, look_up)
     await tend_later(services, turn.context, opened)
 
 
@@ -205,6 +208,7 @@ async def _deliver(
     reply: tuple[StoredCard, ...],
     stream: CardStream | None,
     lease: Lease | None,
+    looking: Looking,
 ) -> str:
     """Sends what is pending, card by card; what was sent is what is marked sent."""
     if opened.state in _OVER or not reply:
@@ -219,9 +223,7 @@ async def _deliver(
             except Undeliverable as exc:
                 await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
                 return "failed"
-            after = None
-            if card is pending[-1]:
-                after = After(lease, look_up_after(services, turn, opened))
+            after = After(lease, looking.after()) if card is pending[-1] else None
             state = await _mark(services, turn, card.chunk, sent, await before(), after)
             if state == "cancelled":  # the question was taken back while the card was on its way
                 await withdraw_cards(services)

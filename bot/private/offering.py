@@ -1,9 +1,10 @@
-"""After an answer in a group: did the person who asked tell the bot elsewhere what may help?
+"""After an answer in a group: who asked told the bot elsewhere what may help, and is offered it.
 
-The group's answer knows nothing of it, and does not wait: a job of its own looks, under a token of
-that person, and learns yes or no and no words. If yes, they alone are offered to see it. The job is
-queued in the transaction that ends the turn. An offer is stored before it is shown and is shown at
-most once: Feishu would show a repeated one twice, and nobody waits for it.
+The group's answer knows nothing of it: a job of its own looks, under a token of that person, and
+learns yes or no and no words. If yes, they alone are offered to see it. The job is queued in the
+transaction that ends the turn, unless `bot.private.looking` saw that nothing fits. An offer is
+stored before it is shown and is shown at most once: Feishu would show a repeated one twice, and
+nobody waits for it.
 """
 
 from __future__ import annotations
@@ -80,22 +81,26 @@ class Asked:
         return private_context(self.actor_id, self.turn_id, self.tenant_key)
 
 
-def look_up_after(services: Services, turn: Turn, opened: OpenTurn) -> Statement | None:
-    """What queues the look-up after a turn; None where there is nothing to look for."""
+def asked_of(services: Services, turn: Turn, opened: OpenTurn) -> Asked | None:
+    """The question of a turn that an offer may follow; None where there is nothing to look for."""
     if not services.settings.private_answers or not turn.in_group or opened.degraded:
         return None
     by_person = turn.event.sender_type == "user" and not turn.by_click
     if not by_person or not is_asked(turn.question):
         return None
     context = turn.context
-    asked = Asked(
+    return Asked(
         turn_id=turn.id,
         conversation_id=context.conversation_id,
         user_id=context.user_id,
         actor_id=context.actor_id,
         tenant_key=context.tenant_key,
     )
-    return private_look_up(turn.id, asdict(asked))
+
+
+def queued(asked: Asked) -> Statement:
+    """What queues the job."""
+    return private_look_up(asked.turn_id, asdict(asked))
 
 
 def is_asked(question: str) -> bool:

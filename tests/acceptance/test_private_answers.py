@@ -166,6 +166,9 @@ def test_nothing_is_offered_to_others_or_for_what_does_not_fit(world: World) -> 
         question, _ = world.ask(who, text)
         looked_up(world, question)
         assert shown_to(world, who) == []
+    assert "private.looked_up" not in world.bot.workers[-1].output(), "what fits nothing is no job"
+    offered(world, "Alice", world.ask("Alice", ASKED)[0])
+    eventually(lambda: "private.looked_up" in world.bot.workers[-1].output(), what="a job")
 
 
 def test_what_was_told_in_another_group_is_shown_while_one_is_in_it(world: World) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from bot.private import texts
-from bot.private.offering import Asked, is_asked, look_up_after
+from bot.private.offering import Asked, asked_of, is_asked
 from memory.rpc import Statement
 from memory.scope import memory_context
 
@@ -64,7 +64,7 @@ def wanted(**different: Any) -> bool:
     event = SimpleNamespace(sender_type=turn["sender_type"])
     opened = SimpleNamespace(degraded=turn["degraded"])
     asked = cast(Any, SimpleNamespace(event=event, **turn))
-    return look_up_after(cast(Any, services), asked, cast(Any, opened)) is not None
+    return asked_of(cast(Any, services), asked, cast(Any, opened)) is not None
 
 
 def test_a_look_up_follows_what_a_person_asked_in_a_group() -> None:
