@@ -105,9 +105,11 @@ async def handle_message(
             async with at_work:
                 answer = await (answering or answer_question)(services, turn, opened)
                 if answer.in_private:
-                    answer = await _again_in_private(services, turn, answer, language(turn, opened))
+                    answer = await _again_in_private(
+                        services, turn, answer, language(services, turn, opened)
+                    )
             forgets = answer.forgets
-            reply = await _store(services, turn, answer, NOTHING[language(turn, opened)])
+            reply = await _store(services, turn, answer, NOTHING[language(services, turn, opened)])
         outcome = await _deliver(services, turn, opened, reply, stream, lease, looking)
         look_up = looking.after()
     if forgets:
@@ -197,7 +199,7 @@ async def _store(
 async def _stream(services: Services, turn: Turn, opened: OpenTurn) -> CardStream | None:
     """The card that shows the answer while it is written."""
     opening = Opening(turn.context, turn.id, turn.target)
-    showing = Showing(services, turn, language(turn, opened))
+    showing = Showing(services, turn, language(services, turn, opened))
     return await begin_stream(services, opening, opened, showing)
 
 

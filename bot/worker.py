@@ -23,7 +23,7 @@ from bot.clicks import handle_click
 from bot.connections import database_url, require_migrated
 from bot.ending import ended
 from bot.feishu import chat_events, events
-from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
+from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.interruptions import Interruptions
 from bot.private.offering import Asked, handle_look_up
 from bot.queue.consumer import Consumer, Handlers, Lease
@@ -42,6 +42,7 @@ from bot.upkeep.pending_replies import sweep_forever
 from bot.upkeep.standing import Standing
 from bot.upkeep.tending import handle_tending
 from bot.upkeep.withdrawing import tend_withdrawals
+from bot.welcome import WELCOMED, welcome
 from bot.wiring import open_services
 from memory.away.store import SpoolingStore
 from memory.backends.postgres import Pool, connection_pool
@@ -100,6 +101,8 @@ async def handle_event(services: Services, lease: Lease) -> None:
         elif envelope.event_type in chat_events.HAPPENINGS and services.membership:
             news = chat_events.parse_chat_news(envelope, received_ms)
             await services.membership.hear(news)
+            if news.what in WELCOMED:
+                await welcome(services, news, lease)
     except events.MalformedEvent as exc:
         log.warning("event.malformed", reason=str(exc))
 
@@ -117,12 +120,7 @@ async def _click(services: Services, action: events.CardAction, received_ms: int
 def passes_by_itself(failure: StoreError | FeishuFailure) -> bool:
     """Whether trying again later can help: nobody answered, or asked for patience."""
     if isinstance(failure, FeishuError):
-        return failure.action in (
-            Action.RETRY,
-            Action.IN_FLIGHT,
-            Action.ALERT,
-            Action.REFRESH_TOKEN,
-        )
+        return failure.action.may_pass
     return isinstance(failure, StoreUnavailable | Unreachable)
 
 

@@ -59,6 +59,8 @@ def control_api(inspector: Inspector | None) -> Blueprint:
         ("POST", "/rename", experiments.rename),
         ("POST", "/people", experiments.add_person),
         ("POST", "/chats", experiments.add_chat),
+        ("POST", "/enter", experiments.enter),
+        ("POST", "/tell-again", experiments.tell_again),
         ("POST", "/switches", experiments.switch),
         ("DELETE", "/tokens", experiments.revoke_tokens),
         ("POST", "/scan", registration.scan),

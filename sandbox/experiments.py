@@ -4,7 +4,7 @@ from dataclasses import asdict, fields
 
 from flask import Response, request
 
-from sandbox.control_body import control_body, number_asked, text_of
+from sandbox.control_body import control_body, count_of, number_asked, text_of
 from sandbox.faults import Fault
 from sandbox.http import current_platform, json_response
 from sandbox.world.actors import Refusal
@@ -95,14 +95,35 @@ def add_person() -> Response:
 
 
 def add_chat() -> Response:
-    """`{name, members: [open_id], with_bot, topics}`"""
+    """`{name, members: [open_id], with_bot, topics, silently}`; silently: without an event."""
     body = control_body()
     members = [str(one) for one in body.get("members", [])]
     with_bot, topics = bool(body.get("with_bot", True)), bool(body.get("topics"))
-    add = current_platform().groups.add
-    return json_response(
-        chat_view(add(text_of(body, "name"), members, with_bot=with_bot, topics=topics))
+    chat = current_platform().groups.add(
+        text_of(body, "name"),
+        members,
+        with_bot=with_bot,
+        topics=topics,
+        silently=bool(body.get("silently")),
     )
+    return json_response(chat_view(chat))
+
+
+def enter() -> Response:
+    """`{as}`; somebody opens their chat with the bot."""
+    return json_response(chat_view(current_platform().groups.enter(text_of(control_body(), "as"))))
+
+
+def tell_again() -> Response:
+    """`{chat_id, event_type, times, new_event_id}`; an event about a chat is delivered again."""
+    body = control_body()
+    current_platform().groups.tell_again(
+        text_of(body, "chat_id"),
+        text_of(body, "event_type"),
+        count_of(body, "times"),
+        new_event_id=bool(body.get("new_event_id")),
+    )
+    return json_response({})
 
 
 def switch() -> Response:

@@ -52,6 +52,7 @@ declare
     time_of_news, doubtful_time, remember_chats, find_chats, take_chats, describe_chat, postpone_chat,
     save_chat_managers, save_chat_adder,
     hold_group, save_chat_members, add_chat_members, remove_chat_members, enter_chat, leave_chat,
+    begin_welcome, end_welcome,
     person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
     forget_person, count_person, export_person, forget_conversation, forget_thread_transcript,
     apply_retention,

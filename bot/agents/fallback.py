@@ -6,7 +6,7 @@ import asyncio
 
 import structlog
 
-from bot.agents.model import Model, ModelFailed, OnText, Request, Response
+from bot.agents.model import NEXT_STEPS, Model, ModelFailed, OnText, Request, Response
 
 log = structlog.get_logger()
 
@@ -25,7 +25,9 @@ class Fallback:
                 return await self._first.respond(request, on_text and _begun(on_text, limit))
         except (ModelFailed, TimeoutError) as exc:
             reason = exc.reason if isinstance(exc, ModelFailed) else "timeout"
-            log.warning("model.fallback", reason=reason)
+            mended_by = NEXT_STEPS.get(reason)
+            say = log.error if mended_by else log.warning
+            say("model.fallback", reason=reason, next_step=mended_by)
         return await self._second.respond(request, on_text)
 
 

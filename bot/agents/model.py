@@ -21,6 +21,15 @@ OnText = Callable[[str], Awaitable[None]]
 """Is given the whole text of the response so far."""
 
 
+# Failures that do not pass until an operator does this.
+NEXT_STEPS: Mapping[str, str] = {
+    "wrong_key": "check OPENAI_API_KEY, and that it belongs to OPENAI_BASE_URL (scripts/doctor)",
+    "not_allowed": "allow the model for OPENAI_API_KEY, or set another OPENAI_MODEL",
+    "no_such_model": "check OPENAI_MODEL, and that OPENAI_BASE_URL ends as the provider says",
+    "quota_used_up": "top up the account of OPENAI_API_KEY",
+}
+
+
 class ModelFailed(Exception):
     """No usable response. `reason` is a kind for logs and metrics, without text of anybody."""
 

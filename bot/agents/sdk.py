@@ -7,6 +7,7 @@ requests and responses would cost three times as much as everything else of a re
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,6 +22,11 @@ from bot.agents.model import Declined, ModelFailed, StreamBroken, StreamOptionsR
 # People pause between questions; a new connection is a new TLS handshake.
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=30.0)
 _HEADERS = {"Content-Type": "application/json"}
+_PAYMENT_REQUIRED = 402
+_NO_MODEL = re.compile(
+    r"model.{0,80}(?:not (?:exist|found)|n't exist)|(?:unknown|no such|invalid) model",
+    re.IGNORECASE | re.DOTALL,
+)
 _FILTERED = ("content_filter", "content_policy_violation")
 
 
@@ -77,15 +83,29 @@ def failure(exc: openai.OpenAIError) -> ModelFailed | Declined:
             return ModelFailed("timeout" if _timed_out(exc) else "connection")
         case openai.AuthenticationError():
             return ModelFailed("wrong_key")
+        case openai.PermissionDeniedError() if exc.code not in _FILTERED:
+            return ModelFailed("not_allowed")
+        case openai.NotFoundError():
+            return ModelFailed("no_such_model")
+        case openai.BadRequestError() if exc.code not in _FILTERED and _names_no_model(exc):
+            return ModelFailed("no_such_model")
         case openai.RateLimitError():
             used_up = exc.code == "insufficient_quota"
             return ModelFailed("quota_used_up" if used_up else "rate_limited")
         case openai.APIStatusError() if exc.code in _FILTERED:
             return Declined("")
+        case openai.APIStatusError() if exc.status_code == _PAYMENT_REQUIRED:
+            return ModelFailed("quota_used_up")
         case openai.APIStatusError():
             kind = StreamOptionsRefused if "stream_options" in exc.message else ModelFailed
             return kind(f"status_{exc.status_code}")
     return ModelFailed("malformed")
+
+
+def _names_no_model(exc: openai.APIStatusError) -> bool:
+    """Whether it says that there is no such model; some endpoints do with a status 400."""
+    named = exc.code == "model_not_found" or exc.param == "model"
+    return named or bool(_NO_MODEL.search(exc.message[:2000]))
 
 
 def _timed_out(exc: BaseException | None) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import structlog
 
 from bot.agents.manager import Answer, ModelUnavailable
+from bot.agents.model import NEXT_STEPS
 from bot.agents.prompt import Prompt
 from bot.answer import material
 from bot.answer.once import Quoted, untold
@@ -18,14 +20,13 @@ from bot.commands.items import Looking, awaited, correct_item
 from bot.group.decisions import Reason
 from bot.group.rules import ChatRules, rules_of, told_by_owner
 from bot.group.transcript import MessageRecord, transcript
-from bot.languages import Language, language_of
+from bot.languages import Language, Sentence, language_of
 from bot.reply.buttons import Reply, reply_of
 from bot.services import Services
 from bot.slash import parse
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from memory.models import OpenTurn
-from memory.text import has_han
 from memory.tokens import estimate_tokens
 
 log = structlog.get_logger()
@@ -35,10 +36,23 @@ _ANSWER_WITHIN_S = 56.0
 _LEAST_MODEL_TIME_S = 8.0
 _TRANSCRIPT_TOKENS = 2000
 
-SORRY = {
+SORRY: Mapping[Language, str] = {
     "zh": "抱歉，我暂时无法得到模型的回答。你的问题已经记下，请稍后再问一次。",
     "en": "Sorry, I cannot get an answer from the model right now. Your question is kept; "
     "please ask again in a moment.",
+}
+# What passes only when an operator mends it; the keys are those of `NEXT_STEPS`.
+NOT_SET_UP: Mapping[str, Sentence] = {
+    "wrong_key": Sentence("its key is refused", "密钥无效"),
+    "not_allowed": Sentence("its key may not use the model", "密钥无权使用该模型"),
+    "no_such_model": Sentence("there is no model of the configured name", "没有所配置的模型"),
+    "quota_used_up": Sentence("its account is used up", "账户额度已用完"),
+}
+_TELL: Mapping[Language, str] = {
+    "zh": "抱歉，我无法得到模型的回答：{what}。这不会自己好，"
+    "请告诉你们的管理员。你的问题已经记下。",
+    "en": "Sorry, I cannot get an answer from the model: {what}. This does not pass by itself; "
+    "please tell your administrator. Your question is kept.",
 }
 UNSUPPORTED = (
     "这种消息我还读不了，请用文字发给我。 / "
@@ -51,21 +65,22 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     command = parse(turn.question)
     if command and turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER:
         asked = Asked(
-            command, turn.context, turn.chat_type, opened, language(turn, opened), turn.id
+            command, turn.context, turn.chat_type, opened, language(services, turn, opened), turn.id
         )
         if reply := await answer_command(services, asked):
             return reply
     elif item := awaited(opened, turn.context.actor_id):
-        looking = Looking(turn.context, turn.chat_type, language(turn, opened), turn.id)
+        looking = Looking(turn.context, turn.chat_type, language(services, turn, opened), turn.id)
         return await correct_item(services, looking, item, turn.question)
     found = await _answer(services, turn, opened)
-    return reply_of(found, chat_type=turn.chat_type, language=language(turn, opened))
+    return reply_of(found, chat_type=turn.chat_type, language=language(services, turn, opened))
 
 
-def language(turn: Turn, opened: OpenTurn) -> Language:
-    """The language that the chat set, else that of the question; of a slash command, that of what
-    the person said before."""
-    if (set_here := opened.rules.get("language")) in ("zh", "en"):
+def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
+    """The language that the chat or the environment set, else that of the question; of a slash
+    command, that of what the person said before."""
+    set_here = opened.rules.get("language") or services.settings.chat_language
+    if set_here in ("zh", "en"):
         return "zh" if set_here == "zh" else "en"
     if not turn.question.startswith("/"):
         return language_of([turn.question])
@@ -88,9 +103,9 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
                 on_progress=turn.on_progress,
             )
     except ModelUnavailable as exc:
-        return _sorry(turn, exc.reason)
+        return _sorry(turn, exc.reason, language(services, turn, opened))
     if not answer.text.strip():
-        return _sorry(turn, "empty")
+        return _sorry(turn, "empty", language(services, turn, opened))
     _count(answer)
     return answer
 
@@ -137,10 +152,13 @@ def _source(turn: Turn, opened: OpenTurn) -> material.Source:
     return material.Source(turn.event, turn.context, turn.bot, seen, talk)
 
 
-def _sorry(turn: Turn, reason: str) -> Answer:
+def _sorry(turn: Turn, reason: str, language: Language) -> Answer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
-    log.error("model.unavailable", turn_id=turn.id, reason=reason)
-    return Answer(SORRY["zh" if has_han(turn.question) else "en"])
+    next_step = NEXT_STEPS.get(reason)
+    log.error("model.unavailable", turn_id=turn.id, reason=reason, next_step=next_step)
+    if what := NOT_SET_UP.get(reason):
+        return Answer(_TELL[language].format(what=what.said(language)))
+    return Answer(SORRY[language])
 
 
 def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:

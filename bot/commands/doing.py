@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from bot.agents.tools.notes import listed
 from bot.commands import item_texts
 from bot.commands import texts as texts
+from bot.commands.capabilities import help_text, set_up
 from bot.commands.chat_rules import answer_rule_command
 from bot.commands.items import Looking, show_items
 from bot.conversation import ConversationManager
@@ -61,7 +62,8 @@ async def answer_command(services: Services, asked: Asked) -> Reply | None:
 
 async def _help(services: Services, asked: Asked) -> Reply:
     commands = offered(texts.HELP_BUTTONS[asked.language], asked.chat_type)
-    return Reply(texts.HELP[asked.language], commands)
+    here = set_up(services.settings, asked.chat_type, asked.opened.rules)
+    return Reply(help_text(here, asked.language), commands)
 
 
 async def _new(services: Services, asked: Asked) -> Reply:

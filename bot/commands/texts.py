@@ -15,38 +15,6 @@ _MESSAGES_SHOWN = 6
 
 Texts = Mapping[Language, str]
 
-HELP: Texts = {
-    "zh": """我能做这些：
-
-- **提问**：@我 就行。我记得每个人在每个话题里说过的话；@我 再 @某人，用的是那个人在本话题里的记忆。
-- **记住**：“记住……”，之后随时问我。
-- **笔记**：“建一条笔记……”，然后可以说“那条笔记”“第一条笔记”。
-
-命令（英文也可以）：
-
-- `/新对话`：在这个话题里重新开始，之前的内容不再读取
-- `/记忆`：只给你看：我记住了你的什么，可以逐条更正或删除
-- `/笔记`：列出你的笔记
-- `/忘记`：忘记这个话题，或关于你的一切（`/忘记 全部`），会先请你确认
-- `/安静`、`/继续`：群里没有人 @我 时我不再插话；恢复
-- `/设置`：这个群的设置；群主、管理员和加我进群的人可以用 `/模式`、`/语言`、`/要求` 修改""",
-    "en": """Here is what I can do:
-
-- **Ask**: just @ me. I remember what each person said in each thread; @ me and a person to use \
-that person's memory of this thread.
-- **Remember**: “remember that …”, and ask me about it later.
-- **Notes**: “create a note about …”, then “that note”, “the first note”.
-
-Commands (in Chinese too):
-
-- `/new`: start afresh in this thread; what was said before is no longer read
-- `/memory`: what I keep about you, shown to you alone; correct or delete any of it
-- `/notes`: your notes
-- `/forget`: forget this thread, or everything about you (`/forget all`); I ask before I do
-- `/quiet`, `/resume`: in this group, speak only when I am mentioned; follow along again
-- `/settings`: the settings of this chat; its owner, its managers and who added me change them \
-with `/mode`, `/language`, `/instructions`""",
-}
 HELP_BUTTONS: Mapping[Language, Sequence[str]] = {
     "zh": ("/记忆", "/笔记", "/新对话"),
     "en": ("/memory", "/notes", "/new"),
@@ -147,9 +115,9 @@ _MEMORY: Mapping[Language, Mapping[str, str]] = {
     },
 }
 _NOTES: Mapping[Language, tuple[str, str]] = {
-    "zh": ("你还没有笔记。可以说“建一条笔记……”。", "你的笔记，按创建顺序："),
+    "zh": ("你还没有笔记。可以说“建一条笔记：发布清单”。", "你的笔记，按创建顺序："),
     "en": (
-        "You have no notes yet. Try “create a note about …”.",
+        "You have no notes yet. Try “create a note: release checklist”.",
         "Your notes, in order of creation:",
     ),
 }

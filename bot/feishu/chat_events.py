@@ -1,8 +1,8 @@
 """What Feishu pushes about chats themselves: who joined or left, the bot among them. Pure.
 
 Source: Feishu, "Users added to / removed from a group", "Adding users is revoked", "Bot added to /
-removed from a group", "Group disbanded", "Group settings changed" (im.chat.*). The parser is total:
-it raises MalformedEvent or nothing.
+removed from a group", "User enters the chat with the bot", "Group disbanded", "Group settings
+changed" (im.chat.*). The parser is total: it raises MalformedEvent or nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from bot.feishu.content import as_dict, as_list, as_text
 from bot.feishu.events import Envelope, MalformedEvent
 from memory.identity import FeishuPerson
 
-Happening = Literal["joined", "left", "entered", "gone", "renamed"]
+Happening = Literal["joined", "left", "entered", "opened", "gone", "renamed"]
 
 HAPPENINGS: Mapping[str, Happening] = {
     "im.chat.member.user.added_v1": "joined",
     "im.chat.member.user.deleted_v1": "left",
     "im.chat.member.user.withdrawn_v1": "left",  # an invitation is taken back: they are out
     "im.chat.member.bot.added_v1": "entered",
+    "im.chat.access_event.bot_p2p_chat_entered_v1": "opened",
     "im.chat.member.bot.deleted_v1": "gone",
     "im.chat.disbanded_v1": "gone",
     "im.chat.updated_v1": "renamed",
@@ -31,8 +32,8 @@ HAPPENINGS: Mapping[str, Happening] = {
 @dataclass(frozen=True, slots=True)
 class ChatNews:
     """Something happened to a chat at `at_ms`, ms since epoch: `people` joined or left it, the bot
-    entered it, it is gone for the bot, or its settings changed. `tenant_key` is the bot's; `name`
-    is the chat's, "" where it is not told."""
+    entered it, somebody opened theirs with the bot, it is gone for the bot, or its settings
+    changed. `tenant_key` is the bot's; `name` is the chat's, "" where it is not told."""
 
     what: Happening
     chat_id: str

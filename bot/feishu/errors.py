@@ -36,6 +36,11 @@ class Action(StrEnum):
     REJECTED = "rejected"
     ALERT = "alert"
 
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same call can succeed later, without anything else being done here."""
+        return self in (Action.RETRY, Action.IN_FLIGHT, Action.ALERT, Action.REFRESH_TOKEN)
+
 
 NEXT_STEP: Mapping[Action, str] = {
     Action.RETRY: "wait and try again",

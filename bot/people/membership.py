@@ -103,7 +103,7 @@ class Membership:
             self.news.set()
         elif news.what == "gone":
             changed = await self._left(*where, news.at_ms)
-        else:
+        elif news.what == "renamed":
             await self._table.describe(
                 news.chat_id, chat_type=None, name=news.name, at_ms=news.at_ms
             )

@@ -78,7 +78,7 @@ async def published(
     `asked_in` is the message they asked in the group."""
     place = private_context(turn.context.actor_id, asked_in, turn.context.tenant_key)
     shown = await PrivateStore(services.rpc).shown(place, answer_id)
-    return Reply("" if shown else texts.GONE[language(turn, opened)], cards=shown)
+    return Reply("" if shown else texts.GONE[language(services, turn, opened)], cards=shown)
 
 
 async def _answered(
@@ -86,7 +86,7 @@ async def _answered(
 ) -> tuple[StoredCard, ...]:
     """Makes the answer and stores it as pending; of its buttons only the one that shares it."""
     answer = await answer_question(services, turn, opened)
-    tongue = language(turn, opened)
+    tongue = language(services, turn, opened)
     _, stored = await services.store.record_reply(
         turn.context,
         turn_id=turn.id,

@@ -137,6 +137,24 @@ class ChatStore:
         gone: bool = await self._rpc.call("leave_chat", params, None)
         return gone
 
+    async def begin_welcome(
+        self, tenant_key: str, chat_id: str, chat_type: ChatType, *, at_ms: int
+    ) -> int | None:
+        """The first words that a chat is owed after an event at `at_ms`: the time of the event that
+        they are for, the same for every event until the bot has left. None: none."""
+        params = {
+            "p_tenant_key": tenant_key,
+            "p_chat_id": chat_id,
+            "p_chat_type": chat_type,
+            "p_at_ms": at_ms,
+        }
+        owed: int | None = await self._rpc.call("begin_welcome", params, None)
+        return owed
+
+    async def end_welcome(self, chat_id: str, for_ms: int) -> None:
+        """The first words for that event were said, or cannot be."""
+        await self._rpc.call("end_welcome", {"p_chat_id": chat_id, "p_for_ms": for_ms}, None)
+
     async def _change(
         self,
         function: str,

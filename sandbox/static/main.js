@@ -96,7 +96,7 @@ function drawChats() {
     const preview = last ? `${last.sender.name}: ${last.text || (last.card ? cardPreview(last.card) : `[${last.msg_type}]`)}` : "";
     const unread = world.unread.get(chat.chat_id);
     return el("button", {
-      type: "button", class: chat.chat_id === world.chatId ? "chat current" : "chat", onclick: () => openChat(chat.chat_id),
+      type: "button", class: chat.chat_id === world.chatId ? "chat current" : "chat", onclick: () => { openChat(chat.chat_id); if (isP2p(chat)) attempt(() => post("enter", { as: person.open_id })); },
     }, avatar(person), el("span", { class: "chat-text" }, el("b", {}, chat.name), el("small", {}, preview)),
     unread ? el("span", { class: "unread" }, String(unread)) : null);
   };

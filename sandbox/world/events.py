@@ -81,6 +81,16 @@ def bot_membership(world: World, chat: Chat, operator: Person, *, added: bool) -
     return envelope(world, f"im.chat.member.bot.{what}_v1", event)
 
 
+def p2p_entered(world: World, chat: Chat, person: Person) -> Envelope:
+    """im.chat.access_event.bot_p2p_chat_entered_v1: somebody opens their chat with the bot."""
+    event: dict[str, Any] = {"chat_id": chat.chat_id, "operator_id": user_ids(person)}
+    if said := world.by_chat.get(chat.chat_id):
+        last = world.messages[said[-1]]
+        event["last_message_id"] = last.message_id
+        event["last_message_create_time"] = str(last.create_ms)
+    return envelope(world, "im.chat.access_event.bot_p2p_chat_entered_v1", event)
+
+
 def user_membership(world: World, chat: Chat, person: Person, what: str) -> Envelope:
     """im.chat.member.user.added_v1, deleted_v1 or withdrawn_v1, by `what`."""
     user = {

@@ -20,11 +20,19 @@ class Groups:
         self._world = world
         self._pusher = pusher
         self._actors = actors
+        self._told: dict[tuple[str, str], Envelope] = {}
 
     def add(
-        self, name: str, members: list[str], *, with_bot: bool = True, topics: bool = False
+        self,
+        name: str,
+        members: list[str],
+        *,
+        with_bot: bool = True,
+        topics: bool = False,
+        silently: bool = False,
     ) -> Chat:
-        """A new group, or topic group; the app hears that its bot was added."""
+        """A new group, or topic group; the app hears that its bot was added, unless `silently`: the
+        event is lost."""
         with self._world.lock:
             people = [self._actors.person(one) for one in members]
             ids = [one.open_id for one in people if one != self._world.bot]
@@ -35,9 +43,28 @@ class Groups:
             self._world.put(chat)
             operator = people[0] if people else self._world.bot
             envelope = events.bot_membership(self._world, chat, operator, added=True)
-        if with_bot:
-            self._pusher.push(envelope)
+        if with_bot and not silently:
+            self._tell(envelope)
         return chat
+
+    def enter(self, open_id: str) -> Chat:
+        """Somebody opens their chat with the bot; the app hears of it every time."""
+        with self._world.lock:
+            person = self._actors.person(open_id)
+            chat = self._world.p2p_chat(person.open_id)
+            envelope = events.p2p_entered(self._world, chat, person)
+        self._tell(envelope)
+        return chat
+
+    def tell_again(
+        self, chat_id: str, event_type: str, times: int, *, new_event_id: bool = False
+    ) -> None:
+        """The last event of that type about a chat is pushed again, as Feishu sometimes does."""
+        told = self._told.get((event_type, chat_id))
+        if told is None:
+            raise Refusal(f"nothing of the type {event_type!r} was told of that chat")
+        for _ in range(times):
+            self._pusher.push(events.with_new_event_id(told) if new_event_id else told)
 
     def set_membership(
         self, chat_id: str, open_id: str, *, member: bool, silently: bool = False
@@ -91,5 +118,9 @@ class Groups:
         """Stores the group, and tells the app if its bot is there, or just was."""
         self._world.put(chat)
         if envelope and self._world.bot.open_id in (*before.members, *chat.members):
-            self._pusher.push(envelope)
+            self._tell(envelope)
         return chat
+
+    def _tell(self, envelope: Envelope) -> None:
+        self._told[envelope["header"]["event_type"], envelope["event"]["chat_id"]] = envelope
+        self._pusher.push(envelope)

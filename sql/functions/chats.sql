@@ -248,7 +248,9 @@ begin
     joined_at = greatest(m.joined_at, excluded.joined_at),
     seen_at = greatest(m.seen_at, excluded.seen_at),
     left_at = null
-  where m.left_at is null or m.left_at < v_at;
+  where m.left_at is null
+     or (m.left_at < v_at and not exists (select from public.chats c where c.chat_id = p_chat_id
+                                          and c.members_read_at >= v_at));
   get diagnostics v_count = row_count;
   if v_count < jsonb_array_length(p_members::jsonb) then
     update public.chats c set due_at = least(c.due_at, now() + public.doubtful_time())
@@ -311,6 +313,8 @@ declare
   v_at constant timestamptz := public.time_of_news(p_at_ms);
 begin
   perform public.hold_group(p_tenant_key, p_chat_id);
+  update public.chats c set welcome_for_ms = null, welcomed_at = null
+  where c.chat_id = p_chat_id and c.welcome_for_ms < p_at_ms;
   if exists (select from public.chats c where c.chat_id = p_chat_id
              and (c.active_at > v_at
                   or c.members_read_at > v_at + public.doubtful_time())) then
@@ -330,4 +334,48 @@ begin
   where m.chat_id = p_chat_id and (m.left_at is null or m.left_at <= v_at);
   return true;
 end
+$$;
+
+-- The first words that a chat is owed after the event at p_at_ms: the time of the event that they are
+-- for, the same for every event until the bot has left; null when they were said, the bot is gone, or
+-- the person has talked with it before they opened the chat.
+create or replace function public.begin_welcome(
+  p_tenant_key text, p_chat_id text, p_chat_type text, p_at_ms bigint
+) returns bigint
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_at constant timestamptz := public.time_of_news(p_at_ms);
+  v_for bigint;
+begin
+  insert into public.chats (tenant_key, chat_id, chat_type)
+  select p_tenant_key, p_chat_id, p_chat_type
+  where not exists (select from public.chats c where c.chat_id = p_chat_id)
+  on conflict do nothing;
+  perform from public.chats c where c.chat_id = p_chat_id order by c.tenant_key for update;
+  if exists (select from public.chats c where c.chat_id = p_chat_id
+             and (c.welcomed_at is not null or c.gone_at >= v_at)) then
+    return null;
+  end if;
+  select min(c.welcome_for_ms) into v_for from public.chats c where c.chat_id = p_chat_id;
+  if v_for is null and p_chat_type = 'p2p'
+     and exists (select from public.agent_turns t
+                 where t.conversation_id = 'feishu:' || p_chat_id || ':main'
+                   and t.tenant_key = p_tenant_key and t.created_at < v_at) then
+    update public.chats c set welcome_for_ms = p_at_ms, welcomed_at = now()
+    where c.chat_id = p_chat_id;
+    return null;
+  end if;
+  v_for := coalesce(v_for, p_at_ms);
+  update public.chats c set welcome_for_ms = v_for where c.chat_id = p_chat_id;
+  return v_for;
+end
+$$;
+
+-- The first words for that event were said, or cannot be.
+create or replace function public.end_welcome(p_chat_id text, p_for_ms bigint) returns void
+language sql volatile security invoker set search_path = ''
+as $$
+  update public.chats c set welcomed_at = now()
+  where c.chat_id = p_chat_id and c.welcome_for_ms = p_for_ms and c.welcomed_at is null
 $$;

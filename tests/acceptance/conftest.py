@@ -43,11 +43,13 @@ class World:
         self.group = next(c["chat_id"] for c in state["chats"] if c["name"] == "Launch team")
         self.kitchen = next(c["chat_id"] for c in state["chats"] if c["name"] == "Kitchen")
 
-    def in_a_new_group(self) -> World:
-        """The same bot, seen from a new group of everybody."""
+    def in_a_new_group(self, *, name: str = "Test", told: bool = False) -> World:
+        """The same bot, seen from a new group of everybody; `told`: it hears that it was added, and
+        says its first words."""
         fresh = copy.copy(self)
         members = list(self.people.values())
-        fresh.group = self.platform.post("/chats", name="Test", members=members)["chat_id"]
+        chat = self.platform.post("/chats", name=name, members=members, silently=not told)
+        fresh.group = chat["chat_id"]
         return fresh
 
     def say(self, who: str, text: str, *, chat: str | None = None, **more: Any) -> str:

@@ -19,6 +19,11 @@ def bot_options(metrics_port: int) -> dict[str, str]:
     return {"METRICS_PORT": str(metrics_port)}
 
 
+@pytest.fixture
+def world(world: World) -> World:
+    return world.in_a_new_group(told=True)
+
+
 def members(world: World) -> set[str]:
     """The names of who is known to be in the world's group."""
     rows = world.rows(

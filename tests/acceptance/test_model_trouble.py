@@ -53,6 +53,38 @@ def test_an_honest_card_comes_and_the_question_is_kept(
     assert "what is the plan?" in str(request["body"])
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "english", "chinese"),
+    [
+        (401, {"error": {"message": "bad key"}}, "its key is refused", "密钥无效"),
+        (403, {"error": {"message": "no"}}, "may not use the model", "无权使用"),
+        (
+            404,
+            {"error": {"code": "model_not_found", "message": "m"}},
+            "no model",
+            "没有所配置的模型",
+        ),
+        (400, {"error": {"message": "Model Not Exist"}}, "no model", "没有所配置的模型"),
+        (402, {"error": {"message": "Insufficient Balance"}}, "used up", "额度已用完"),
+        (429, {"error": {"code": "insufficient_quota"}}, "used up", "额度已用完"),
+    ],
+)
+def test_what_only_an_operator_can_mend_is_called_that(
+    world: World, status: int, body: object, english: str, chinese: str
+) -> None:
+    tell(world, status=status, body=body)
+    _, card = world.ask("Alice", "what is the plan?")
+    assert english in card
+    assert "tell your administrator" in card
+    assert "again in a moment" not in card
+    _, card = world.ask("陈晨", "计划是什么？")
+    assert chinese in card
+    assert "请告诉你们的管理员" in card
+    log = world.bot.workers[-1].output()
+    assert '"event": "model.unavailable"' in log
+    assert "OPENAI_" in log
+
+
 def test_in_chinese_the_honest_card_is_chinese(world: World) -> None:
     tell(world, status=500, body="x")
     _, card = world.ask("陈晨", "计划是什么？")

@@ -220,7 +220,7 @@ async def test_questions_at_once_all_learn_that_usage_is_not_asked_for() -> None
 
 async def test_an_endpoint_that_refuses_streams_for_another_reason_is_not_asked_again() -> None:
     async with asking(as_json({"error": {"message": "no such model"}}, 400)) as asked:
-        with pytest.raises(ModelFailed, match="status_400"):
+        with pytest.raises(ModelFailed, match="no_such_model"):
             await asked.streamed()
 
 
@@ -231,8 +231,8 @@ async def test_an_endpoint_that_refuses_streams_for_another_reason_is_not_asked_
     ("answer", "reason"),
     [
         (as_json({"error": {"message": "SECRET"}}, 401), "wrong_key"),
-        (as_json({"error": {"message": "SECRET"}}, 403), "status_403"),
-        (as_json({"error": {"message": "SECRET"}}, 404), "status_404"),
+        (as_json({"error": {"message": "SECRET"}}, 403), "not_allowed"),
+        (as_json({"error": {"message": "SECRET"}}, 404), "no_such_model"),
         (as_json({"error": {"message": "SECRET"}}, 429), "rate_limited"),
         (as_json({"error": {"code": "insufficient_quota"}}, 429), "quota_used_up"),
         (Wire([b"<html>SECRET</html>"], "text/html", 502), "status_502"),

@@ -1,0 +1,51 @@
+"""What the help and the first words say depends on what is there."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.commands.capabilities import CAPABILITIES, SetUp, help_text
+from bot.commands.welcome_texts import languages_of, welcome_text
+from bot.group.rules import MODES
+from bot.languages import Language
+from bot.slash import parse
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_the_help_tells_only_what_works_here(language: Language) -> None:
+    def told(**more: object) -> str:
+        return help_text(SetUp(**{"chat_type": "group", **more}), language)  # type: ignore[arg-type]
+
+    quiet = "/安静" if language == "zh" else "/quiet"
+    assert quiet in told()
+    assert quiet not in told(mode="mention")
+    assert quiet not in told(chat_type="p2p")
+    assert quiet not in told(shares=False)
+    assert len({told(mode=mode) for mode in MODES}) == len(MODES)
+    assert told(offline=True) != told()
+
+
+def test_a_line_says_the_same_in_both_languages() -> None:
+    for one in CAPABILITIES:
+        en, zh = (one.line.said(language).count("“") for language in ("en", "zh"))
+        assert en == zh, one.line.en
+        commands = [word for word in one.line.en.split("`") if word.startswith("/")]
+        assert [parse(c) for c in commands].count(None) == 0
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("chat_type", ["group", "p2p"])
+@pytest.mark.parametrize("shares", [True, False])
+def test_first_words_are_whole_everywhere(language: Language, chat_type: str, shares: bool) -> None:
+    for mode in MODES:
+        here = SetUp(chat_type, mode, shares)  # type: ignore[arg-type]
+        shown = welcome_text("Memo", here, language)
+        assert "{" not in shown
+        assert ("/帮助" if language == "zh" else "/help") in shown
+
+
+def test_people_are_met_in_the_language_of_their_chat() -> None:
+    assert languages_of("en", "发布小组", lark=False) == ("en",)
+    assert languages_of("auto", "发布小组", lark=True) == ("zh",)
+    assert languages_of("auto", "Launch", lark=True) == ("en",)
+    assert languages_of("auto", "", lark=False) == ("zh", "en")
