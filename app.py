@@ -60,6 +60,10 @@ def create_app(settings: Settings | None = None) -> Flask:
             migrated=partial(require_migrated, url),
         ),
     )
+    if settings.admins:
+        from bot.console.door import install  # only where there is a console
+
+        install(app, settings, url)
     if settings.sandbox:
         from bot.edge.sandbox import mount  # only where there is no real Feishu
 

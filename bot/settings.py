@@ -58,6 +58,7 @@ class Settings(BaseSettings):
     worker_concurrency: int = Field(32, ge=1, le=256)
     metrics_port: int = Field(0, ge=0, le=65535)  # of a stand-alone worker; 0: none
     metrics_token: str = ""  # "": details of /readyz and /metrics are for this machine alone
+    console_admins: str = ""  # names of those who may sign in to /console, with commas between
 
     feishu_app_id: str = ""
     feishu_app_secret: str = ""
@@ -139,6 +140,12 @@ class Settings(BaseSettings):
     def sandbox(self) -> bool:
         """No Feishu app is configured: a simulated group in the browser takes its place."""
         return self.feishu_app_id.startswith(_SANDBOX_APP)
+
+    @property
+    def admins(self) -> tuple[str, ...]:
+        """Who may sign in to /console; nobody: there is none. The sandbox has an operator."""
+        named = tuple(name.strip() for name in self.console_admins.split(",") if name.strip())
+        return named or (("operator",) if self.sandbox else ())
 
     @property
     def long_connection(self) -> bool:
@@ -232,6 +239,7 @@ def _require_form(settings: Settings) -> None:
         rules.require_origin("FEISHU_DOMAIN", settings.domain, "https://open.feishu.cn")
     for name in ("supabase_publishable_key", "supabase_secret_key"):
         rules.require_header_value(name.upper(), getattr(settings, name))
+    rules.require_names("CONSOLE_ADMINS", settings.console_admins)
     for name in ("openai_api_key", "embedding_api_key", "metrics_token"):
         rules.require_header_value(name.upper(), getattr(settings, name))
 

@@ -112,6 +112,16 @@ def require_header_value(name: str, value: str) -> None:
         )
 
 
+def require_names(name: str, value: str) -> None:
+    """Raises unless `value` is empty or names of people with commas between, 64 characters each."""
+    names = [one.strip() for one in value.split(",")] if value else []
+    if any(not one or len(one) > 64 or not one.isprintable() for one in names):
+        raise SettingsError(
+            f"{name} is not a list of names such as ada, grace. See .env.example.",
+            f"{name} 不是名字列表，应形如 ada, grace。参见 .env.example。",
+        )
+
+
 def require_time_zone(name: str, value: str) -> None:
     """Raises unless `value` is empty or the IANA name of a time zone."""
     try:

@@ -79,7 +79,10 @@ declare
     feishu_bot.spool_mark_failed, feishu_bot.spool_waiting, feishu_bot.spool_state,
     feishu_bot.spool_drop, feishu_bot.spool_set_aside, feishu_bot.spool_take_back,
     feishu_bot.spool_forget, feishu_bot.spool_keep_write, feishu_bot.spool_keep_recall,
-    feishu_bot.spool_writes, feishu_bot.spool_drop_writes, feishu_bot.spool_refuse_write
+    feishu_bot.spool_writes, feishu_bot.spool_drop_writes, feishu_bot.spool_refuse_write,
+    feishu_bot.invite_to_console, feishu_bot.enter_console, feishu_bot.console_admin,
+    feishu_bot.leave_console, feishu_bot.unfinished_work, feishu_bot.cancel_waiting,
+    feishu_bot.forget_in_audit
   }';
   f text;
   gone regprocedure;

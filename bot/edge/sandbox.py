@@ -13,7 +13,7 @@ from memory.backends.postgres import prepare_threshold
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 
-_OWN = ("/webhook", "/healthz", "/readyz", "/metrics")
+_OWN = ("/webhook", "/healthz", "/readyz", "/metrics", "/console")
 
 
 def mount(app: Flask, settings: Settings, url: str) -> None:

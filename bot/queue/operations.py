@@ -24,6 +24,8 @@ _FAILED = sql.SQL("select {}.failed_work(%s, %s, %s)").format(_SCHEMA)
 _EVENTS = sql.SQL("select {}.job_events(%s)").format(_SCHEMA)
 _RETRY = sql.SQL("select {}.retry_failed(%s, %s, %s)").format(_SCHEMA)
 _DROP = sql.SQL("select {}.drop_failed(%s, %s)").format(_SCHEMA)
+_UNFINISHED = sql.SQL("select {}.unfinished_work(%s)").format(_SCHEMA)
+_CANCEL = sql.SQL("select {}.cancel_waiting(%s)").format(_SCHEMA)
 _UNPROTECTED = sql.SQL("select {}.unprotected_tables()").format(_SCHEMA)
 
 
@@ -96,6 +98,22 @@ class Failed:
         return Reference(self.kind, self.id)
 
 
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A job that waits, or that a worker has in hand, without what people wrote. Times are ISO
+    8601; `scheduled_at`: not before then."""
+
+    id: int
+    what: str
+    running: bool
+    attempts: int
+    conversation_id: str | None
+    scheduled_at: str | None
+    message_id: str | None
+    person: str | None
+    since: str | None
+
+
 class QueueOperations:
     """The operators' side of the queue. All methods raise `QueueUnavailable`."""
 
@@ -137,6 +155,16 @@ class QueueOperations:
         wanted = (one.kind if one else None, one.id if one else None, limit)
         with self._connection() as connection:
             return [Failed(**row) for row in _value(connection.execute(_FAILED, wanted))]
+
+    def unfinished(self, *, limit: int = 100) -> list[Unfinished]:
+        """What workers have in hand, then what waits, oldest first."""
+        with self._connection() as connection:
+            return [Unfinished(**row) for row in _value(connection.execute(_UNFINISHED, [limit]))]
+
+    def cancel(self, job: int) -> bool:
+        """Deletes a job that waits; whether it was there, and in no worker's hands."""
+        with self._connection() as connection:
+            return bool(_value(connection.execute(_CANCEL, [job])))
 
     def events(self, job: int) -> list[dict[str, str]]:
         """What happened to a job, oldest first: `type` and `at`."""

@@ -149,6 +149,7 @@ begin
                      public.person_condition('feishu_bot', v_table))
         using p_open_id, null::text;
     end loop;
+    perform forget_in_audit(p_open_id);
   end if;
   return jsonb_build_object('jobs', v_jobs, 'running', v_running, 'turns', v_turns);
 end
@@ -166,6 +167,8 @@ as $$
     returning 1
   ), turns as (
     delete from spool where asked_at < now() - make_interval(days => greatest(p_days, 1)) returning 1
+  ), looks as (
+    delete from console_audit where at < now() - make_interval(days => greatest(p_days, 1))
   ), writes as (
     delete from late_writes
     where function <> 'recall_message'

@@ -434,6 +434,15 @@ TABLES: Mapping[str, Table] = {
     ),
 }  # fmt: skip
 
+# What the console's role reads of everybody; and what only in a transaction that has kept the look.
+AT_THE_CONSOLE = frozenset(
+    "agent_chats agent_turns agent_decisions people chats chat_members".split()
+)
+AT_THE_CONSOLE_LOOKING = frozenset(
+    "agent_messages agent_working_memory agent_working_memory_history agent_notes agent_summaries "
+    "chat_transcript agent_buttons".split()
+)
+
 # Views: whose rows they show, by the table they are made of and the key they have.
 VIEWS: Mapping[str, tuple[str, str]] = {"agent_turn_texts": ("agent_messages", "turn_id")}
 

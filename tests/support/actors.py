@@ -18,10 +18,12 @@ TENANT, OTHER_TENANT = "tenant", "other tenant"
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A database role and the claims of its token; no claims, no token."""
+    """A database role and the claims of its token; no claims, no token. `looks`: an operator at the
+    console, of whom it is kept that they look."""
 
     role: str
     claims: Mapping[str, str] | None = None
+    looks: bool = False
 
     def claim(self, name: str) -> str | None:
         """As the policies read it."""
@@ -88,6 +90,9 @@ ACTORS: dict[str, Actor] = {
     "another tenant's subject in p2p": _private(ALICE, tenant_key=OTHER_TENANT),
     "no tenant": _turn(ALICE, tenant_key=""),
     "service": Actor("service_role"),
+    "console": Actor("bot_console"),
+    "console with the subject's claims": Actor("bot_console", _turn(ALICE).claims),
+    "console, looking": Actor("bot_console", looks=True),
 }
 
 
@@ -96,6 +101,10 @@ def become(connection: psycopg.Connection, actor: Actor) -> None:
     claims = json.dumps(actor.claims) if actor.claims is not None else ""
     connection.execute("select set_config('request.jwt.claims', %s, true)", [claims])
     connection.execute(sql.SQL("set local role {}").format(sql.Identifier(actor.role)))
+    if actor.looks:
+        connection.execute(
+            "insert into feishu_bot.console_audit (admin, action, about) values ('a', 'look', 'x')"
+        )
 
 
 def succeeds(

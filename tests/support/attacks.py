@@ -8,7 +8,13 @@ import psycopg
 from psycopg import sql
 
 from tests.support.access import Row
-from tests.support.access_rules import TABLES, VIEWS, Table
+from tests.support.access_rules import (
+    AT_THE_CONSOLE,
+    AT_THE_CONSOLE_LOOKING,
+    TABLES,
+    VIEWS,
+    Table,
+)
 from tests.support.actors import ACTORS, Actor, become
 
 VERBS = ("select", "insert", "update", "delete", "truncate")
@@ -54,6 +60,9 @@ def expected(name: str, actor: Actor, verb: str) -> set[str]:
     names = {table.named(row) for row in table.rows}
     if actor.role == "service_role":
         return names
+    if actor.role == "bot_console":
+        shown = AT_THE_CONSOLE | AT_THE_CONSOLE_LOOKING if actor.looks else AT_THE_CONSOLE
+        return names if name in shown and verb == "select" else set()
     if actor.role == "anon" or verb == "truncate" or (name in VIEWS and verb != "select"):
         return set()
     rule = getattr(table.rules, verb)

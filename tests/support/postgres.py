@@ -16,6 +16,7 @@ import psutil  # type: ignore[import-untyped]
 import psycopg
 from psycopg import sql
 
+from memory import migrations
 from memory.backends import embedded
 
 # A test database is thrown away, so nothing needs to survive a power cut.
@@ -84,6 +85,21 @@ def start_server() -> Server:
         server.execute(f"alter system set {setting}")
     server.execute("select pg_reload_conf()")
     return server
+
+
+def statements_for_a_superuser(server: Server, url: str) -> list[str]:
+    """What the migrations say that a superuser has to run; runs each, until they are through."""
+    told: list[str] = []
+    while True:
+        try:
+            migrations.apply(url)
+        except migrations.MigrationFailed as exc:
+            advice = str(exc).split("a superuser has to run once, leaving out what is there: ")[1]
+            told.append(advice.split("CONTEXT")[0].strip())
+            assert told.count(told[-1]) == 1, told[-1]
+            server.execute(told[-1])
+        else:
+            return told
 
 
 def database_name(url: str) -> str:

@@ -99,7 +99,7 @@ def stop(process: Process) -> None:
 def clean_environment() -> dict[str, str]:
     ours = (
         "FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR", "INLINE_",
-        "MCP_CONFIG", "SPECIALISTS_DIR", "BOT_INSTRUCTIONS",
+        "CONSOLE_", "MCP_CONFIG", "SPECIALISTS_DIR", "BOT_INSTRUCTIONS",
     )  # fmt: skip
     kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
     return {**kept, "PYTHONUNBUFFERED": "1"}

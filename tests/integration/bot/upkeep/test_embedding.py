@@ -298,7 +298,7 @@ def test_an_owner_who_may_not_install_it_is_told_what_to_run(postgres_server: Se
     owner = f"owner_{uuid.uuid4().hex[:8]}"
     create = "create role {} login nosuperuser createrole createdb bypassrls"
     postgres_server.execute(sql.SQL(create).format(sql.Identifier(owner)))
-    for role in ("authenticated", "service_role"):
+    for role in ("authenticated", "service_role", "bot_console"):
         grant = sql.SQL("grant {} to {} with admin option, set true")
         postgres_server.execute(grant.format(*map(sql.Identifier, (role, owner))))
     with postgres_server.fresh_database(owner=owner) as url:

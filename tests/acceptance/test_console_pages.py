@@ -1,0 +1,179 @@
+"""The console beside a running sandbox, in a real browser: every page, both languages and looks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+import requests
+
+from memory.backends import embedded
+from tests.support.pages import browser, findings, is_wider_than_its_window
+from tests.support.processes import (
+    ROOT,
+    Platform,
+    clean_environment,
+    eventually,
+    free_port,
+    start,
+    stop,
+    wait_for_http,
+)
+
+pytestmark = pytest.mark.slow
+
+PAGES = ("", "queue", "setup", "audit")
+VIEWS = [("en", "light", 1280), ("zh", "dark", 1280), ("en", "dark", 390), ("zh", "light", 390)]
+
+
+class Sandbox:
+    """The one command without an app, and people who have asked it something."""
+
+    def __init__(self, folder: Any) -> None:
+        self.port = free_port()
+        self.folder = folder / "data"
+        self.environment = {"DATA_DIR": str(self.folder), "PORT": str(self.port)}
+        command = [sys.executable, "-m", "bot.supervision"]
+        self.process = start("sandbox", command, folder, self.environment)
+        self.url = f"http://127.0.0.1:{self.port}"
+        wait_for_http(f"{self.url}/healthz", self.process)
+        self.platform = Platform(self.url, self.process)
+        state = self.platform.state()
+        self.people = {one["name"]: one["open_id"] for one in state["people"]}
+        self.bot = state["bot"]["name"]
+        self.group = next(one["chat_id"] for one in state["chats"] if one["name"] == "Launch team")
+
+    @property
+    def database_url(self) -> str:
+        return embedded.find(self.folder)
+
+    def ask(self, who: str, text: str) -> str:
+        """Mentions the bot and waits until the answer is stored; the turn."""
+        turn = self.platform.say(self.people[who], self.group, f"@{self.bot} {text}")
+        eventually(lambda: self._state(turn) == "sent", within_s=60, what="the answer")
+        return turn
+
+    def link(self, *more: str) -> str:
+        """What `scripts/console` prints."""
+        return subprocess.run(
+            [sys.executable, "-m", "scripts.console", *more],
+            cwd=ROOT,
+            env={**clean_environment(), **self.environment},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    def _state(self, turn: str) -> str:
+        with psycopg.connect(self.database_url) as connection:
+            row = connection.execute(
+                "select state from agent_turns where id = %s", [turn]
+            ).fetchone()
+        return row[0] if row else ""
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    running = Sandbox(tmp_path_factory.mktemp("console"))
+    try:
+        running.ask("Alice", "remember that our launch is on 3 March")
+        running.ask("Alice", "when is our launch?")
+        yield running
+    finally:
+        stop(running.process)
+
+
+@pytest.fixture(scope="module")
+def signed_in(sandbox: Sandbox) -> Iterator[Any]:
+    with browser() as launched:
+        context = launched.new_context()
+        page = context.new_page()
+        page.goto(sandbox.link())
+        assert page.url == f"{sandbox.url}/console/"
+        yield page
+
+
+@pytest.mark.parametrize(("language", "look", "width"), VIEWS)
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_sound_in_every_language_look_and_width(
+    sandbox: Sandbox, signed_in: Any, path: str, language: str, look: str, width: int
+) -> None:
+    page = signed_in
+    chosen = {"console_lang": language, "console_theme": look}
+    page.context.add_cookies(
+        [
+            {"name": name, "value": value, "domain": "127.0.0.1", "path": "/console"}
+            for name, value in chosen.items()
+        ]
+    )
+    said: list[str] = []
+    listen = lambda message: said.append(message.text) if message.type == "error" else None  # noqa: E731
+    page.on("console", listen)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{sandbox.url}/console/{path}")
+    if path == "setup":
+        page.wait_for_selector(".checks li", timeout=60_000)
+
+    assert findings(page) == []
+    assert not is_wider_than_its_window(page)
+    assert page.get_attribute("html", "lang") == ("zh-CN" if language == "zh" else "en")
+    page.remove_listener("console", listen)
+    assert said == []
+
+
+def test_all_of_it_is_reached_with_the_keyboard(sandbox: Sandbox, signed_in: Any) -> None:
+    page = signed_in
+    page.goto(f"{sandbox.url}/console/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    reached = set()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.getAttribute('href')"))
+    assert {f"/console/{path}" for path in PAGES} <= reached
+
+
+def test_the_sandbox_asks_for_a_link_too(sandbox: Sandbox) -> None:
+    answer = requests.get(f"{sandbox.url}/console", timeout=10)
+
+    assert answer.status_code == 401
+    assert "scripts/console" in answer.text
+    other = requests.get(f"{sandbox.url}/console", headers={"Host": "evil.example"}, timeout=10)
+    assert other.status_code == 403
+
+
+def test_who_is_not_named_gets_no_link(sandbox: Sandbox) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        sandbox.link("--as", "mallory")
+
+    assert refused.value.returncode == 2
+    assert "CONSOLE_ADMINS" in refused.value.stderr
+
+
+def test_without_admins_there_is_no_console_and_nothing_of_it_is_loaded() -> None:
+    code = (
+        "import sys; from app import create_app; from bot.settings import load\n"
+        "app = create_app(load())\n"
+        "answer = app.test_client().get('/console')\n"
+        "print(answer.status_code, [m for m in sys.modules if m.startswith('bot.console')])"
+    )
+    environment = {
+        **clean_environment(),
+        "FEISHU_APP_ID": "cli_a1",
+        "FEISHU_APP_SECRET": "s",
+        "FEISHU_ENCRYPT_KEY": "k",
+        "FEISHU_VERIFICATION_TOKEN": "v",
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none",
+        "PATH": os.environ["PATH"],
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+
+    assert ran.stdout.splitlines()[-1] == "404 []"

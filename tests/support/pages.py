@@ -1,0 +1,52 @@
+"""A browser for pages of ours, and what axe-core finds wrong on them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.support.processes import ROOT
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+_LOOK = """;axe.run().then(found => found.violations.map(
+  one => one.id + ": " + one.nodes.map(node => node.html.slice(0, 120)).join(" | ")))"""
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Chromium; where there is none the test is skipped."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium; apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        options = ["--no-sandbox"] if os.geteuid() == 0 else []
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        try:
+            yield launched
+        finally:
+            launched.close()
+
+
+def findings(page: Any) -> list[str]:
+    """What axe-core finds on the page, whatever its policy says about scripts."""
+    session = page.context.new_cdp_session(page)
+    answer = session.send(
+        "Runtime.evaluate",
+        {
+            "expression": AXE.read_text(encoding="utf-8") + _LOOK,
+            "awaitPromise": True,
+            "returnByValue": True,
+        },
+    )
+    found: list[str] = answer["result"]["value"]
+    return found
+
+
+def is_wider_than_its_window(page: Any) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > window.innerWidth"))
