@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
 
@@ -23,8 +22,8 @@ from bot.agents.outcomes import told
 from bot.agents.prompt import PendingAction, Prompt
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.answer.pressed import Place, as_message, asked_there, turn_id, under_card
-from bot.answer.question import Turn
-from bot.commands import items
+from bot.answer.question import Turn, people_of
+from bot.commands import items, reminders
 from bot.commands import texts as texts
 from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
 from bot.feishu import cards
@@ -80,6 +79,10 @@ def _answering(press: Press) -> Answering | None:
             press.payload["tool"] in items.PRESSES
         ):
             return partial(_item_pressed, press=press)
+        case "confirm" if press.payload["decision"] == "confirm" and (
+            press.payload["tool"] in reminders.PRESSES
+        ):
+            return partial(_reminder_pressed, press=press)
         case "confirm":
             return partial(_decided, press=press)
         case "share":
@@ -158,7 +161,8 @@ async def _performed_here(
         history=(),
         subject=turn.names.name(turn.context.user_id),
         working_memory=WorkingMemory(),
-        now=datetime.now(UTC),
+        now=services.now(),
+        people=turn.names.roster(people_of(turn)),
         context=turn.context,
         turn_id=turn.id,
     )
@@ -194,6 +198,15 @@ async def _item_pressed(services: Services, turn: Turn, opened: OpenTurn, *, pre
     language = cast(Language, press.payload["language"])
     looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
     return await items.press_item(services, looking, press.payload)
+
+
+async def _reminder_pressed(
+    services: Services, turn: Turn, opened: OpenTurn, *, press: Press
+) -> Reply:
+    """Cancelling again after a crash finds nothing to cancel, and says so."""
+    language = cast(Language, press.payload["language"])
+    looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
+    return await reminders.press_reminder(services, looking, press.payload)
 
 
 def _action(press: Press) -> PendingAction:

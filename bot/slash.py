@@ -26,6 +26,7 @@ class CommandName(StrEnum):
     LANGUAGE = "language"
     INSTRUCTIONS = "instructions"
     SETTINGS = "settings"
+    REMINDERS = "reminders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ _WORDS: Mapping[str, CommandName] = {
     "语言": CommandName.LANGUAGE,
     "要求": CommandName.INSTRUCTIONS,
     "设置": CommandName.SETTINGS,
+    "提醒": CommandName.REMINDERS,
 }
 _PLAIN = frozenset({"help", "帮助", "quiet", "安静", "新对话"})
 _GO_ON = frozenset({"resume", "继续"})

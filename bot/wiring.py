@@ -40,6 +40,7 @@ from memory.backends.postgres import Pool, PostgresRpc
 from memory.kept.chats import ChatStore
 from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
+from memory.kept.timers import TimerStore
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -85,7 +86,12 @@ async def open_services(
             people=people,
             manager=_manager(
                 settings,
-                Stores(store, NoteStore(rpc), _recall(settings, store, people, embedder)),
+                Stores(
+                    store,
+                    NoteStore(rpc),
+                    _recall(settings, store, people, embedder),
+                    TimerStore(rpc),
+                ),
                 servers,
                 mcp,
                 models,

@@ -27,13 +27,15 @@ from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.interruptions import Interruptions
 from bot.private.offering import Asked, handle_look_up
 from bot.queue.consumer import Consumer, Handlers, Lease
-from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, TENDING_TASK, Hopeless, Later
+from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Hopeless, Later
 from bot.queue.table import TENDING_AT_ONCE, JobTable
 from bot.services import Services
 from bot.settings import Settings, load
 from bot.starting import look_at_database, look_at_names, one_sentence, require_port, say
 from bot.supervision import plan
 from bot.telemetry import logs, metrics
+from bot.timed.due import tend_timers
+from bot.timed.firing import handle_timer
 from bot.turn import handle_message, handle_recall
 from bot.upkeep.janitor import keep_order
 from bot.upkeep.left_cards import tend_left_cards
@@ -70,6 +72,8 @@ async def handle_job(services: Services, lease: Lease) -> None:
             await handle_tending(services, context, job.attempt)
         elif job.task == PRIVATE_TASK:
             await handle_look_up(services, Asked.of_job(job.args), job.attempt)
+        elif job.task == TIMER_TASK:
+            await handle_timer(services, lease)
     except (Later, Hopeless):
         raise
     except (StoreError, FeishuFailure) as exc:
@@ -171,6 +175,7 @@ async def _work(
         asyncio.create_task(tend_left_cards(services)),
         asyncio.create_task(sweep_forever(services, table)),
         asyncio.create_task(tend_withdrawals(services)),
+        asyncio.create_task(tend_timers(services, table)),
         asyncio.create_task(standing.keep()),
         asyncio.create_task(learn_members(services)),
     ]

@@ -25,6 +25,7 @@ declare
     record_reply_with_buttons, press_button,
     keep_card, resume_card, note_card,
     open_fold, save_summary,
+    set_timer, list_timers, change_timer,
     feishu_person
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
@@ -34,7 +35,7 @@ declare
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     recall_tokens, recall_terms, recall_alike,
     add_to_transcript, extend_conversation, tell_conversation,
-    card_block, card_row, leave_card, may_help, asked_terms
+    card_block, card_row, leave_card, may_help, asked_terms, timer_json
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{
@@ -56,6 +57,8 @@ declare
     person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
     forget_person, count_person, export_person, forget_conversation, forget_thread_transcript,
     apply_retention,
+    cancel_timer, stop_timers_for, stop_timers_of_chat, take_due_timers, due_timer, timer_fired,
+    take_back_timers, inspect_timers,
     list_conversations, list_messages, list_working_memory, list_working_memory_changes,
     list_decisions, list_orphans, list_unplaced, recalled_among, list_tables, born_within, recent_activity,
     inspect_chat
@@ -71,7 +74,7 @@ declare
     feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.failed_work, feishu_bot.job_events,
     feishu_bot.retry_failed, feishu_bot.drop_failed, feishu_bot.forget_failed,
     feishu_bot.gone_workers, feishu_bot.take_over, feishu_bot.maybe_sent,
-    feishu_bot.work_round, feishu_bot.defer_tending,
+    feishu_bot.work_round, feishu_bot.defer_tending, feishu_bot.defer_timer,
     feishu_bot.free_queueing_lock, feishu_bot.without_jobs, feishu_bot.is_job_of_person,
     feishu_bot.forget_in_queue, feishu_bot.forget_old,
     feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,

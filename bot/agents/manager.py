@@ -28,8 +28,10 @@ from bot.agents.tools.deps import Recall, ToolDeps
 from bot.agents.tools.memory import memory_tools
 from bot.agents.tools.notes import note_tools
 from bot.agents.tools.recording import recorded
+from bot.agents.tools.reminders import reminder_tools
 from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox, ToolFailed
 from memory.kept.notes import NoteStore
+from memory.kept.timers import TimerStore
 from memory.store import MemoryStore
 
 __all__ = ["Answer", "Manager", "ModelUnavailable", "Prompt", "Stores", "tool_names"]
@@ -44,6 +46,7 @@ class Stores:
     memory: MemoryStore
     notes: NoteStore
     recall: Recall | None = None
+    timers: TimerStore | None = None
 
 
 class Outside(Protocol):
@@ -153,6 +156,7 @@ class Manager:
             store=self._stores.memory,
             prompt=prompt,
             recall=self._stores.recall,
+            timers=self._stores.timers,
             outside=self._mcp.tools() if self._mcp else NO_TOOLS,
             words_of_model=prompt.words_of_model,
             reads_only=prompt.reads_only,
@@ -182,4 +186,9 @@ class Manager:
 
 
 def _tools(*, with_recall: bool) -> list[Tool]:
-    return [*note_tools(), *memory_tools(with_recall=with_recall), *conversation_tools()]
+    return [
+        *note_tools(),
+        *memory_tools(with_recall=with_recall),
+        *reminder_tools(),
+        *conversation_tools(),
+    ]

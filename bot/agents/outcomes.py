@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from bot.agents import reminder_outcomes as reminders
 from bot.agents.shown_notes import named_notes
 from bot.agents.tools.confirming import FORGOTTEN, NOT_YET
 from bot.languages import Language
@@ -51,6 +52,16 @@ _REASONS_ZH = (
     ("a tag has more", "标签太长（最多 40 个字符）"),
     ("at most 20 are kept", "标签太多（一条笔记最多 20 个）"),
     ("already wait", "等待确认的操作太多了"),
+    ("is in the past", "这个时间已经过去了"),
+    ("no date and time that exists", "没有这样的日期或时间"),
+    ("has no time of day", "还不知道是几点"),
+    ("more than ten years away", "这个时间太远了（最多十年）"),
+    ("Nobody called", "我不知道这是谁，请在消息里 @ 这个人"),
+    ("Several people here", "有几个人叫这个名字，请在消息里 @ 你指的那一位"),
+    ("as many as may be", "提醒已经太多了，请先取消一条"),
+    ("only the person themselves can be reminded", "单聊里我只能提醒你自己"),
+    ("Only who set a reminder", "只有设置提醒的人才能改它，被提醒的人和群管理员也可以取消"),
+    ("No reminder", "没有找到这条提醒"),
     ("too long to be shown", "需要确认的内容太长，卡片上放不下"),
 )
 
@@ -213,4 +224,8 @@ _SAID: Mapping[str, Callable[[str, Language], str]] = {
     "search_notes": _listed,
     "update_working_memory": _remembered,
     "forget_fact": _forgotten,
+    "set_reminder": reminders.done,
+    "change_reminder": reminders.done,
+    "cancel_reminder": reminders.done,
+    "list_reminders": reminders.listed,
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from bot.mentions import AutoMention
+from bot.mentions import NOBODY, AutoMention, Roster
 from memory.context import Message
 from memory.models import WorkingMemory
 from memory.scope import AgentMemoryContext
@@ -63,6 +63,9 @@ Working with tools:
 - When somebody takes something back (“forget that I …”, 忘掉……), delete it with forget_fact, or the
   note with delete_note, and say what was deleted; when it has changed (“no, it is now …”), set the
   same key anew.
+- When somebody asks to be reminded (“remind us on Thursday at 3”, 提醒我……), use set_reminder:
+  count relative times from "Now", and ask back when day or time is missing or cannot be. You cannot
+  remind in any other way, so never promise it without the tool's success.
 - Suggest follow-up questions only with suggest_follow_ups, at most three, when they help; never
   list them in the answer.
 """
@@ -109,6 +112,8 @@ class Prompt:
     `context` is whose memory the tools work on; without it the model gets no tools. `registry`
     (`tool_context.registry_table`), `transcript`, `recalled` and `summary` are rendered texts.
 
+    `people` are those whom a name can mean.
+
     `words_of_model`: a model wrote the question and a person only pressed its button; then every
     tool that changes something waits for that person's confirmation. `reads_only`: no tool changes
     anything.
@@ -133,6 +138,7 @@ class Prompt:
     owner: str = ""
     words_of_model: bool = False
     reads_only: bool = False
+    people: Roster = NOBODY
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from bot.agents.prompt import Prompt
 from bot.answer import material
 from bot.answer.once import Quoted, untold
 from bot.answer.prompting import Scene, build_prompt
-from bot.answer.question import Turn
+from bot.answer.question import Turn, people_of
 from bot.answer.recalling import recalled
 from bot.commands.doing import Asked, answer_command
 from bot.commands.items import Looking, awaited, correct_item
@@ -171,6 +171,7 @@ def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
         label=turn.names.label,
         labelled=turn.in_group,
         now=services.now(),
+        people=turn.names.roster(people_of(turn)),
         owner=told_by_owner(settings.bot_instructions, rules_of(opened.rules, usual)),
     )
 

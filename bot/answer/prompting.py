@@ -15,7 +15,7 @@ from bot.agents.quotation import with_material
 from bot.agents.tool_context import enrich, exchanges, registry_table
 from bot.answer.once import Quoted, without_quoted
 from bot.feishu import markup
-from bot.mentions import from_card
+from bot.mentions import NOBODY, Roster, from_card
 from memory.context import Message, Sections, assemble, exchange_cost
 from memory.kept.notes import registered_notes
 from memory.models import OpenTurn, Remark, StoredMessage, WorkingMemory
@@ -34,7 +34,7 @@ class Scene:
     """Who speaks where: `names` is open_id → name; `label` gives what stands in front of the words
     of an open_id, known by a name; `labelled` says whether it does.
 
-    `owner` are the owner's own instructions.
+    `owner` are the owner's own instructions; `people` those whom a name can mean.
     """
 
     bot_name: str
@@ -43,6 +43,7 @@ class Scene:
     labelled: bool
     now: datetime
     owner: str = ""
+    people: Roster = NOBODY
     label: Label = lambda open_id, name: one_line(name) or open_id
 
 
@@ -108,6 +109,7 @@ def build_prompt(
         owner=scene.owner,
         words_of_model=words_of_model,
         reads_only=reads_only,
+        people=scene.people,
     )
 
 

@@ -116,6 +116,15 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability(
         "saying",
         Sentence(
+            en="**Reminders**: “remind us tomorrow at 3 pm to meet”, “every day at 18:00 remind me "
+            "to log off”, “cancel the reminder to meet”.",
+            zh="**提醒**：“明天下午 3 点提醒我们开会”、“每天 18:00 提醒我写日报”、"
+            "“取消开会的提醒”。",
+        ),
+    ),
+    Capability(
+        "saying",
+        Sentence(
             en="**Going on without a mention**: who goes on with what I just answered need not "
             "mention me again.",
             zh="**接着说**：接着我刚才的回答往下说，不用再 @我。",
@@ -163,6 +172,13 @@ CAPABILITIES: tuple[Capability, ...] = (
         ),
     ),
     Capability("command", Sentence(en="`/notes`: your notes", zh="`/笔记`：列出你的笔记")),
+    Capability(
+        "command",
+        Sentence(
+            en="`/reminders`: what I will remind of here, with a button to cancel each",
+            zh="`/提醒`：这里还没到时间的提醒，可以逐条取消",
+        ),
+    ),
     Capability(
         "command",
         Sentence(

@@ -72,7 +72,7 @@ async def _change(
     """Changes a rule if the sender may; returns what to say about it."""
     if not context.speaks_for_self:
         return texts.REFUSED[language]
-    readable = await _learn_managers(services, context, chat_type)
+    readable = await learn_managers(services, context, chat_type)
     try:
         await ChatConversations(services.rpc, context).set_rule(name.value, value)
     except AccessDenied:
@@ -80,7 +80,7 @@ async def _change(
     return texts.CHANGED[language]
 
 
-async def _learn_managers(
+async def learn_managers(
     services: Services, context: AgentMemoryContext, chat_type: ChatType
 ) -> bool:
     """Stores who manages the chat as Feishu says now; False where it does not say. In p2p that is

@@ -11,6 +11,7 @@ from bot.commands import texts as texts
 from bot.commands.capabilities import help_text, set_up
 from bot.commands.chat_rules import answer_rule_command
 from bot.commands.items import Looking, show_items
+from bot.commands.reminders import show_reminders
 from bot.conversation import ConversationManager
 from bot.feishu import markup
 from bot.group.store import ChatConversations
@@ -145,6 +146,10 @@ async def _rules(services: Services, asked: Asked) -> Reply:
     )
 
 
+async def _reminders(services: Services, asked: Asked) -> Reply:
+    return await show_reminders(services, asked.looking)
+
+
 async def _is_quiet(services: Services, asked: Asked) -> bool:
     chat = {"p_chat_id": asked.context.chat_id}
     return bool(await services.rpc.call("chat_is_quiet", chat, asked.context))
@@ -174,4 +179,5 @@ _ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply]]] = 
     CommandName.LANGUAGE: _rules,
     CommandName.INSTRUCTIONS: _rules,
     CommandName.SETTINGS: _rules,
+    CommandName.REMINDERS: _reminders,
 }

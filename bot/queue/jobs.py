@@ -1,9 +1,9 @@
 """What a job is, and what becomes of one that did not succeed. Pure.
 
-A job is one event of Feishu, or what comes after its turns: a conversation to tend, a private
-look-up. Its `lock` names the conversation: jobs of one lock run in order. No attempt is the last
-while an answer is owed: what may get better by itself is tried for a day, with growing pauses. What
-does not is tried twice.
+A job is one event of Feishu, what comes after its turns (a conversation to tend, a private
+look-up), or the time of a timer. Its `lock` names the conversation: jobs of one lock run in order.
+No attempt is the last while an answer is owed: what may get better by itself is tried for a day,
+with growing pauses. What does not is tried twice.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 EVENT_TASK = "feishu.event"
 TENDING_TASK = "feishu.tending"
 PRIVATE_TASK = "feishu.private"
+TIMER_TASK = "feishu.timer"
 
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 2.0, 120.0
 _PAUSE_BEHIND_S = 10.0

@@ -17,8 +17,9 @@ import psycopg
 from psycopg_pool import PoolTimeout
 
 from bot.queue.inbox import QUEUE, QueueUnavailable
-from bot.queue.jobs import PRIVATE_TASK, TENDING_TASK, Again, Dead, Job
+from bot.queue.jobs import PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Again, Dead, Job
 from memory.backends.postgres import Pool
+from memory.kept.timers import Taken
 from memory.migrations import SCHEMA
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext
@@ -125,6 +126,11 @@ class JobTable:
         await self._value(
             "defer_tending", QUEUE, TENDING_TASK, _TENDING_PRIORITY, TENDING_AT_ONCE, whose, args
         )
+
+    async def defer_timer(self, timer: Taken, now_ms: int) -> None:
+        """Queues the job of a timer's time unless it waits already; `now_ms` is ms since epoch."""
+        args = json.dumps({"timer_id": timer.id, "due_ms": timer.due_ms, "received_ms": now_ms})
+        await self._value("defer_timer", QUEUE, TIMER_TASK, timer.id, args)
 
     async def run(self, statement: Statement) -> None:
         """Runs a statement such as `private_look_up`."""

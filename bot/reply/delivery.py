@@ -37,7 +37,7 @@ _FINAL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The message to reply to."""
+    """The message to reply to; "" where the card stands in the chat by itself."""
 
     message_id: str
     chat_id: str
@@ -143,6 +143,11 @@ async def _send(
             return await feishu.send_ephemeral(target.chat_id, target.open_id, card)
         alone = await feishu.send(
             target.open_id, "open_id", msg_type=attempt.msg_type, content=content, uuid=uuid
+        )
+        return alone.message_id
+    if not target.message_id:
+        alone = await feishu.send(
+            target.chat_id, "chat_id", msg_type=attempt.msg_type, content=content, uuid=uuid
         )
         return alone.message_id
     sent = await feishu.reply(

@@ -118,7 +118,7 @@ async def find_sent(
 async def _listed(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[RawMessage]:
     """What was said since then where the card would be: in the thread, and in the chat."""
     since_s = doubt.since_ms // 1000 - _SKEW_S
-    asked = await feishu.get_message(target.message_id)
+    asked = await feishu.get_message(target.message_id) if target.message_id else []
     thread_id = asked[0].thread_id if asked else ""
     listed: list[RawMessage] = []
     for kind, container, start_s in (

@@ -57,6 +57,12 @@ MEMBERS_REFRESHED = Counter(
     "Chats that Feishu was asked about, by what came of it.",
     ["outcome"],
 )
+TIMERS = Counter("bot_timers_total", "Times of timers, by what came of them.", ["kind", "outcome"])
+TIMER_LATE_SECONDS = Histogram(
+    "bot_timer_late_seconds",
+    "From the time of a timer to its card.",
+    buckets=(1, 2, 5, 10, 30, 60, 300, 3600, 86400),
+)
 PRIVATE = Counter("bot_private_look_ups_total", "Look-ups for who asked in a group.", ["outcome"])
 EMBEDDING_SECONDS = Histogram(
     "bot_embedding_seconds",

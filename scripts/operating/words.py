@@ -10,6 +10,7 @@ WORDS: Mapping[str, str] = {
     "isolation": "隔离",
     "decisions": "决定",
     "monitor": "监控",
+    "timers": "定时事项",
     # titles
     "Conversations (Q question, A card, … pending, x failed)": (
         "会话（Q 问题，A 卡片，… 待发送，x 失败）"
@@ -22,6 +23,7 @@ WORDS: Mapping[str, str] = {
     "Rows stored": "已存储的行数",
     "Deleted": "已删除",
     "Decisions": "决定",
+    "Timers": "定时事项",
     "By reason": "按原因",
     "People": "成员",
     # columns
@@ -59,6 +61,12 @@ WORDS: Mapping[str, str] = {
     "judge": "裁判模型",
     "count": "次数",
     "id": "编号",
+    "due": "时间",
+    "repeats": "重复",
+    "state": "状态",
+    "author": "设置人",
+    "for": "提醒谁",
+    "timer": "编号",
     "role": "角色",
     "status": "状态",
     "turn": "轮次",

@@ -177,6 +177,7 @@ declare
   v_members integer;
   v_joined integer;
   v_left integer;
+  v_gone text[];
 begin
   perform from public.chats c where c.chat_id = p_chat_id order by c.tenant_key for update;
   if not found or exists (select from public.chats c where c.chat_id = p_chat_id
@@ -196,7 +197,7 @@ begin
       and (m.left_at is null or m.left_at <= v_asked)
       and not exists (select from listed l
                       where l.tenant_key = m.tenant_key and l.open_id = m.open_id)
-    returning m.left_at
+    returning m.open_id, m.left_at
   ),
   stored as (
     insert into public.chat_members as m (tenant_key, chat_id, open_id, joined_at, seen_at)
@@ -210,8 +211,10 @@ begin
     returning m.joined_at is not distinct from now() as is_new
   )
   select count(*), count(*) filter (where s.is_new),
-         (select count(*) from gone g where g.left_at is null)
-  into v_members, v_joined, v_left from stored s;
+         (select count(*) from gone g where g.left_at is null),
+         (select coalesce(array_agg(g.open_id), '{}') from gone g)
+  into v_members, v_joined, v_left, v_gone from stored s;
+  perform public.stop_timers_for(p_chat_id, v_gone);
 
   update public.chats c
   set members_read_at = v_asked, gone_at = null, failures = 0, due_at = v_due, updated_at = now()
@@ -281,6 +284,10 @@ begin
   where not coalesce(m.joined_at > v_at and m.joined_at <= m.seen_at, false)
     and (m.left_at is not null or m.seen_at <= v_at + public.doubtful_time());
   get diagnostics v_count = row_count;
+  perform public.stop_timers_for(p_chat_id, array(
+    select l.open_id from jsonb_to_recordset(p_members::jsonb) as l (tenant_key text, open_id text)
+    join public.chat_members m on m.tenant_key = l.tenant_key and m.chat_id = p_chat_id
+      and m.open_id = l.open_id and m.left_at is not null));
   return v_count;
 end
 $$;
@@ -332,6 +339,7 @@ begin
   where c.chat_id = p_chat_id;
   delete from public.chat_members m
   where m.chat_id = p_chat_id and (m.left_at is null or m.left_at <= v_at);
+  perform public.stop_timers_of_chat(p_chat_id);
   return true;
 end
 $$;

@@ -103,6 +103,13 @@ begin
                         to_jsonb((v_counts ->> 'chat_transcript')::bigint + v_count));
   perform public.forget_in_others(p_user_id, p_tenant_key);
 
+  perform public.stop_timers_for(c.chat_id, array[p_user_id])
+  from (select distinct t.chat_id from public.agent_timers t
+        where p_user_id = any (t.for_people) and t.state = 'active'
+          and (p_tenant_key is null or t.tenant_key = p_tenant_key)) c;
+  update public.agent_timers t set for_people = array_remove(t.for_people, p_user_id)
+  where p_user_id = any (t.for_people) and (p_tenant_key is null or t.tenant_key = p_tenant_key);
+
   update public.agent_decisions set actor_id = '', message_id = 'forgotten:' || id
   where actor_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
 
@@ -284,6 +291,7 @@ begin
           and t.tenant_key = r.tenant_key)', v_before)),
       ('recalled_messages', format('created_at < %L', v_before)),
       ('agent_withdrawals', format('created_at < %L', v_before)),
+      ('agent_timers', format('updated_at < %L and state <> ''active''', v_before)),
       -- of a chat that the bot is no longer in, once nothing tells of it
       ('chat_members', format('exists (select from public.chats c
         where c.chat_id = r.chat_id and c.tenant_key = r.tenant_key and c.gone_at < %L)', v_before)),

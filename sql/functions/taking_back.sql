@@ -272,7 +272,8 @@ begin
   where id = p_message_id;
   update public.agent_decisions set cue = null where message_id = p_message_id;
   return public.drop_turn(p_message_id, false)
-         || public.take_back_facts(p_message_id, p_chat_id) || public.take_back_notes(p_message_id);
+         || public.take_back_facts(p_message_id, p_chat_id) || public.take_back_notes(p_message_id)
+         || public.take_back_timers(p_message_id);
 end
 $$;
 

@@ -268,6 +268,7 @@ as $$
     left join public.agent_buttons b on t.id = 'click:' || b.id
     where t.state = 'pending' and t.updated_at < now() - make_interval(secs => p_older_s)
       and not exists (select from public.agent_cards k where k.turn_id = t.id and k.streaming)
+      and not starts_with(t.id, 'timer:')  -- its timer is due until it is sent
     order by t.updated_at
     limit p_limit) p
 $$;

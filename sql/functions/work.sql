@@ -299,3 +299,19 @@ exception when unique_violation then
   return false;
 end
 $$;
+
+-- Queues the job of a timer's time unless it waits already; those of one timer run one after the other.
+create or replace function feishu_bot.defer_timer(p_queue text, p_task text, p_timer_id text, p_args text)
+returns boolean
+language plpgsql security invoker set search_path = feishu_bot
+as $$
+begin
+  perform procrastinate_defer_jobs_v1(array[row(
+    p_queue, p_task, 0, 'timer ' || p_timer_id, 'timer ' || p_timer_id, p_args::jsonb, null
+  )::procrastinate_job_to_defer_v1]);
+  perform tell_workers(p_queue);
+  return true;
+exception when unique_violation then
+  return false;
+end
+$$;

@@ -423,6 +423,23 @@ TABLES: Mapping[str, Table] = {
         named=lambda r: str(r.author),
         rows=(ABOUT,),
     ),
+    "agent_timers": Table(
+        lambda r, k: {
+            "id": k, **_said(r, k), "root_id": k, "chat_type": r.kind, "turn_id": k,
+            "local_at": "2026-03-03T09:00", "zone": "UTC", "due_at": NOW,
+        },
+        Rules(
+            select=both(here, _unless_narrowed(involved)),
+            insert=of_turn,
+            update=both(here, _sender_is_author),
+            delete=nobody,
+        ),
+        key="id",
+        may_change=(
+            "updated_at", "content", "for_all", "for_people", "local_at", "zone", "repeats",
+            "due_at",
+        ),
+    ),
     "p2p_chats": Table(
         lambda r, k: {"tenant_key": TENANT, "open_id": r.author, "chat_id": r.chat},
         Rules(_member_themselves, both(here, _member_themselves, _alone), nobody, nobody),

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from bot.agents.model import Message, OnText, Request, Response, ToolCall
-from bot.agents.offline import facts, notes
+from bot.agents.offline import facts, notes, reminders
 from bot.agents.offline.commands import Command, command
 from bot.agents.offline.guide import HELP
 from bot.agents.offline.notes import Call, Returned
@@ -78,6 +78,10 @@ def next_step(situation: Situation) -> Call | str:
     asked = command(situation.question)
     if asked and asked.kind == "help":
         return HELP[_language(situation)]
+    wish = reminders.wish(situation.question) if "set_reminder" in situation.tools else None
+    if wish:
+        returned, told_of = situation.returned, situation.instructions
+        return reminders.next_step(wish, returned, told_of, _language(situation))
     if asked and "create_note" in situation.tools:
         return _with_notes(situation, asked)
     return _with_facts(situation)

@@ -11,6 +11,7 @@ from bot.agents.progress import OnProgress
 from bot.agents.prompt import PendingAction, Prompt
 from bot.agents.tools.tool import NO_TOOLS, Toolbox
 from memory.kept.notes import NoteStore
+from memory.kept.timers import TimerStore
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
@@ -38,6 +39,7 @@ class ToolDeps:
     store: MemoryStore
     prompt: Prompt
     recall: Recall | None = None
+    timers: TimerStore | None = None
     outside: Toolbox = NO_TOOLS
     words_of_model: bool = False
     reads_only: bool = False

@@ -16,6 +16,10 @@ TOOL_NAMES = frozenset(
         "update_working_memory",
         "forget_fact",
         "recall",
+        "set_reminder",
+        "list_reminders",
+        "change_reminder",
+        "cancel_reminder",
         "suggest_follow_ups",
         "current_time",
     }

@@ -66,8 +66,14 @@ async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
 
 
 async def _about(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> dict[str, str]:
-    """The title of the note that the arguments of a tool of ours name by its id."""
-    if "note_id" not in arguments or "__" in tool.name:
+    """What the note or reminder says that the arguments of a tool of ours name by its id."""
+    if "__" in tool.name:
+        return {}
+    if "reminder_id" in arguments and deps.timers:
+        set_here = await deps.timers.list(deps.context)
+        said = {one.id: one.plan.content for one in set_here}.get(arguments["reminder_id"])
+        return {"reminder": said} if said else {}
+    if "note_id" not in arguments:
         return {}
     try:
         note = await deps.notes.get(deps.context, str(arguments["note_id"]))

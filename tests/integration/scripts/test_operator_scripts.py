@@ -111,6 +111,7 @@ def _log_line(event: str, **fields: Any) -> str:
         "monitor",
         "queue",
         "setup",
+        "timers",
     ],
 )
 def test_help_has_examples_fits_80_columns_and_the_script_is_a_link(

@@ -83,7 +83,7 @@ def test_every_table_ties_what_is_of_a_turn_to_its_place(world: psycopg.Connecti
           and cardinality(k.conkey) = 4
     """)
     # of a message, which is; and those that name the turn as their source only
-    derived = {"agent_embeddings", "agent_notes", "agent_working_memory_history"}
+    derived = {"agent_embeddings", "agent_notes", "agent_working_memory_history", "agent_timers"}
 
     assert {name for (name,) in keys} >= tables_with(world, "turn_id", "conversation_id") - derived
 

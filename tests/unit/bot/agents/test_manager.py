@@ -341,9 +341,13 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("share_note", {"note_id": NOTE["id"], "shared": False}),
     ("update_working_memory", {"scope": "person", "patch": {"a": 1}}),
     ("forget_fact", {"key": "city"}),
+    ("set_reminder", {"text": "Eat", "at": "2026-03-04T09:00", "repeats": "once"}),
+    ("change_reminder", {"reminder_id": "tm_1", "text": "Drink"}),
+    ("cancel_reminder", {"reminder_id": "tm_1"}),
 ]
 READING = {"get_note", "list_notes", "search_notes", "read_working_memory", "recall"} | {
     "suggest_follow_ups",
+    "list_reminders",
     "current_time",
 }
 

@@ -25,7 +25,9 @@ from bot.agents.requesting import plain_messages
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Toolbox, tool
 
-TOOLS = frozenset({"create_note", "update_note", "update_working_memory", "forget_fact", "recall"})
+TOOLS = frozenset(
+    {"create_note", "update_note", "update_working_memory", "forget_fact", "recall", "set_reminder"}
+)
 TABLE = f"""{REGISTRY}
 | no. | title | ID | tags | last action | recency (1 = used last) |
 |---|---|---|---|---|---|

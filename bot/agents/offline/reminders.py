@@ -1,0 +1,160 @@
+"""How the offline model sets, lists, changes and cancels reminders. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.agents.offline.notes import Call, Returned
+from bot.agents.offline.when import when
+from bot.agents.outcomes import told
+from bot.agents.reminder_outcomes import LISTED
+from bot.languages import Language
+
+_NOW = re.compile(r"^Now:\n(\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
+_SET = re.compile(
+    r"\b(?:remind|set (?:an? )?reminders? for)\s+(?P<en>me|us|everyone|everybody|all(?: of us)?"
+    r"|the (?:team|group)|(?:@\S+(?:(?:,| and|,? and)? ?@\S+)*))"
+    r"|\bset (?:an? )?(?P<bare>reminder)\b"
+    r"|提醒(?:一下)?(?P<zh>我们|咱们|我|大家|所有人|全体|@\S+(?:[、和,，\s]*@\S+)*)?",
+    re.IGNORECASE,
+)
+_LIST = re.compile(
+    r"\b(?:list|show|what|which)\b.{0,30}\breminders\b|(?:列出|看看|查看|显示|有哪些|有什么).{0,6}提醒"
+    r"|提醒.{0,4}(?:列表|有哪些)",
+    re.IGNORECASE,
+)
+_CANCEL = re.compile(
+    r"\b(?:cancel|delete|remove|stop|drop)\b.{0,40}?\breminders?\b(?P<en>.*)"
+    r"|(?:取消|删除|删掉|去掉)(?P<zh>.*?)的?提醒",
+    re.IGNORECASE | re.DOTALL,
+)
+_CHANGE = re.compile(
+    r"\b(?:move|change|postpone|reschedule|shift)\b.{0,10}?\breminder\b(?P<en>.*?)\bto (?P<to>.+)"
+    r"|把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_EDGES = re.compile(
+    r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b|请|麻烦|帮我?|要|去|在(?=\s))+"
+    r"|(?:[\s,，。:：;；、.!！?？-]|\b(?:please|at|on|by|and)\b|吧|谢谢|一下)+$",
+    re.IGNORECASE,
+)
+_POLITE = re.compile(r"^\W*(?:(?:please|can you|could you|would you)\s+)*", re.IGNORECASE)
+_PRONOUNS = {
+    "all of us": "us", "the team": "us", "the group": "us", "咱们": "us", "我们": "us",
+    "大家": "us", "所有人": "us", "全体": "us", "我": "me",
+}  # fmt: skip
+_ASK: Mapping[Language, Mapping[str, str]] = {
+    "zh": {
+        "when": "要在哪一天、几点提醒？比如“明天下午 3 点提醒我们开会”。",
+        "what": "要提醒什么？",
+        "which": "我不确定是哪一条提醒，什么都没有改动。",
+    },
+    "en": {
+        "when": "On which day and at what time? For example “remind us tomorrow at 3 pm to meet”.",
+        "what": "What should I remind of?",
+        "which": "I am not sure which reminder you mean; nothing was changed.",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody wants done with reminders: set, list, change or cancel. `about` are words that
+    name one; `text` is what is said besides."""
+
+    kind: str
+    text: str = ""
+    whom: tuple[str, ...] = ()
+    about: str = ""
+
+
+def wish(question: str) -> Wish | None:
+    """The wish in `question`, if it is about reminders."""
+    if found := _CHANGE.search(question):
+        return Wish("change", found["to"] or found["zto"], about=_bare(found["en"] or found["zh"]))
+    if _LIST.search(question):
+        return Wish("list")
+    if found := _CANCEL.search(question):
+        return Wish("cancel", about=_bare(found["en"] or found["zh"] or ""))
+    found = _SET.search(question)
+    if not found or _is_about(question, found):
+        return None
+    whom = (found["en"] or found["zh"] or "").lower()
+    names = tuple(re.findall(r"@[^\s@,，、]+", found[0])) or ((_PRONOUNS.get(whom, whom or "me")),)
+    said = f"{question[: found.start()]} {question[found.end() :]}"
+    return Wish("set", _POLITE.sub("", said), names)
+
+
+def next_step(
+    wanted: Wish, returned: Sequence[Returned], instructions: str, language: Language
+) -> Call | str:
+    """The next tool to call, or the answer."""
+    last = returned[-1] if returned else None
+    if last and (not last.ok or last.tool != "list_reminders" or wanted.kind == "list"):
+        return _said(last, language)
+    if wanted.kind == "set":
+        return _set(wanted, _now(instructions), language)
+    if not last:
+        return Call("list_reminders", {})
+    return _on_one(wanted, last.text, _now(instructions), language)
+
+
+def _set(wanted: Wish, now: datetime, language: Language) -> Call | str:
+    time = when(wanted.text, now)
+    text = _bare(time.rest)
+    if not time.at:
+        return _ASK[language]["when"]
+    if not text:
+        return _ASK[language]["what"]
+    arguments = {"text": text, "at": time.at, "repeats": time.repeats}
+    return Call("set_reminder", {**arguments, "for_whom": list(wanted.whom)})
+
+
+def _on_one(wanted: Wish, listed: str, now: datetime, language: Language) -> Call | str:
+    """The one reminder there is, or the one whose text holds the words."""
+    found = [(match["id"], match["text"]) for match in LISTED.finditer(listed)]
+    words = wanted.about.lower()
+    fitting = [id for id, text in found if words and words in text.lower()]
+    ids = fitting if words else [id for id, _ in found]
+    if not found or len(ids) != 1:
+        choice = told("list_reminders", listed, ok=True, language=language)
+        return f"{_ASK[language]['which']}\n\n{choice}"
+    if wanted.kind == "cancel":
+        return Call("cancel_reminder", {"reminder_id": ids[0]})
+    time = when(wanted.text, now)
+    if not time.at:
+        return _ASK[language]["when"]
+    often = {"repeats": time.repeats} if time.repeats != "once" else {}
+    return Call("change_reminder", {"reminder_id": ids[0], "at": time.at, **often})
+
+
+def _said(returned: Returned, language: Language) -> str:
+    said = told(returned.tool, returned.text, ok=returned.ok, language=language)
+    if not returned.ok and "Ask the person" in returned.text:
+        return f"{said}\n\n{_ASK[language]['when']}" if "called" not in returned.text else said
+    return said
+
+
+def _is_about(question: str, found: re.Match[str]) -> bool:
+    """“What did you remind us of?”, 你提醒了谁: a question about reminding."""
+    before = _POLITE.sub("", question[: found.start()]).lower()
+    asks: Callable[[str], object] = re.compile(
+        r"\b(?:did|does|have|has|was|were|who|why|didn't|don't)\b|谁|为什么|刚才|别$|不要$|不用$"
+    ).search
+    return bool(asks(before)) or question[found.end() :].startswith(("了", "过"))
+
+
+def _bare(text: str) -> str:
+    """Without the words and marks that only join."""
+    joined = " ".join(text.split())
+    while (shorter := _EDGES.sub("", joined)) != joined:
+        joined = shorter
+    return joined
+
+
+def _now(instructions: str) -> datetime:
+    match = _NOW.search(instructions)
+    return datetime.fromisoformat(match[1]) if match else datetime.min  # noqa: DTZ901

@@ -1,0 +1,102 @@
+"""What of a model's arguments can be kept as a reminder, and what is asked back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from bot.agents.tools.planning import addressees, content_of, moment, skipped_remark
+from bot.agents.tools.tool import ToolFailed
+from bot.mentions import Person, Roster
+
+NOW = datetime(2026, 11, 25, 10, 0, tzinfo=ZoneInfo("Asia/Shanghai"))
+HERE = Roster(
+    (
+        Person("ou_a", "Alice"),
+        Person("ou_b", "Bob"),
+        Person("ou_c", "Lee"),
+        Person("ou_d", "Lee"),
+        Person("ou_bot", "Memo", is_bot=True),
+    )
+)
+
+
+def utc(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%dT%H:%M}"
+
+
+def test_a_local_time_is_the_zones_and_an_offset_is_heeded() -> None:
+    assert utc(moment("2026-11-26T15:00", "once", NOW)[1]) == "2026-11-26T07:00"
+    assert utc(moment("2026-11-26T15:00Z", "once", NOW)[1]) == "2026-11-26T15:00"
+    assert moment("2026-11-26T15:00Z", "once", NOW)[0].hour == 23
+
+
+def test_what_repeats_may_begin_in_the_past() -> None:
+    assert utc(moment("2026-11-25T09:00", "daily", NOW)[1]) == "2026-11-26T01:00"
+
+
+@pytest.mark.parametrize(
+    ("at", "why"),
+    [
+        ("2026-02-30T09:00", "no date and time that exists"),
+        ("2026-11-26T25:00", "no date and time that exists"),
+        ("Thursday", "no date and time that exists"),
+        ("", "no date and time that exists"),
+        ("2026-11-26", "no time of day"),
+        ("2026-11-25T09:59", "in the past"),
+        ("2026-11-25T10:00", "in the past"),
+        ("2099-01-01T09:00", "ten years"),
+        ("9999-12-31T23:59", "ten years"),
+    ],
+)
+def test_what_cannot_be_is_refused(at: str, why: str) -> None:
+    with pytest.raises(ToolFailed, match=why):
+        moment(at, "once", NOW)
+
+
+def test_a_skipped_hour_is_said() -> None:
+    berlin = datetime(2026, 3, 28, 10, 0, tzinfo=ZoneInfo("Europe/Berlin"))
+    local, due = moment("2026-03-29T02:30", "once", berlin)
+    assert utc(due) == "2026-03-29T01:30"
+    assert "02:30" in skipped_remark(local, berlin)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "people", "for_all"),
+    [
+        (None, ("ou_a",), False),
+        ([], ("ou_a",), False),
+        (["me"], ("ou_a",), False),
+        (["us"], (), True),
+        (["大家"], (), True),
+        (["@all"], (), True),
+        (["@Bob", "me", "bob"], ("ou_b", "ou_a"), False),
+    ],
+)
+def test_who_is_meant(wanted: list[str] | None, people: tuple[str, ...], for_all: bool) -> None:
+    assert addressees(wanted, HERE, "ou_a", in_p2p=False) == (people, for_all)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "in_p2p", "why"),
+    [
+        (["Carol"], False, "Nobody called 'Carol'"),
+        (["Memo"], False, "Nobody called 'Memo'"),
+        (["Lee"], False, "Several people"),
+        (["Bob"], True, "private chat"),
+    ],
+)
+def test_who_cannot_be_told_is_asked_for(wanted: list[str], in_p2p: bool, why: str) -> None:
+    with pytest.raises(ToolFailed, match=why):
+        addressees(wanted, HERE, "ou_a", in_p2p=in_p2p)
+    assert addressees(["us"], HERE, "ou_a", in_p2p=True) == (("ou_a",), False)
+
+
+def test_a_text_is_needed_and_not_too_long() -> None:
+    with pytest.raises(ToolFailed, match="what to remind of"):
+        content_of(" \n ")
+    with pytest.raises(ToolFailed, match="at most 1000"):
+        content_of("x" * 1001)
+    assert content_of(" a\n\x00b ") == "a b"
