@@ -56,9 +56,11 @@ end
 $$;
 
 -- What belongs to a turn lies where the turn does. Somebody else's turn is refused as one that is not
--- there: a foreign key looks past the policies.
+-- there: a foreign key looks past the policies. The key begins with the thread and takes the place of
+-- its index: with both, the check of a foreign key would read the whole thread.
 create unique index agent_turns_place_key
-  on public.agent_turns (id, tenant_key, conversation_id, user_id);
+  on public.agent_turns (conversation_id, user_id, tenant_key, id);
+drop index public.agent_turns_chat_idx;
 alter table public.agent_messages
   drop constraint agent_messages_turn_id_fkey,
   add constraint agent_messages_turn_fkey foreign key (turn_id, tenant_key, conversation_id, user_id)

@@ -21,23 +21,30 @@ as $$
 $$;
 
 -- The newest p_limit messages of a person's thread up to p_until, newest first: what they asked, what
--- was asked about them, and the answers.
+-- was asked about them, and the answers. The planner must take the indexes of that thread: it would
+-- rather walk back through the newest messages of everybody, all of them where nobody wrote about the
+-- person. So rows are compared, which only the thread's index has in this order; the limit is one that is
+-- known, for of one that is not it expects a tenth of a long thread, and sorts that; and the few
+-- questions about others are sorted by what no index has.
 create or replace function bot_private.thread_messages(
   p_conversation_id text, p_user_id text, p_until bigint, p_limit integer
 ) returns setof bigint
 language sql stable security invoker set search_path = ''
 as $$
   select id from (
-    (select m.id from public.agent_messages m
-     where m.conversation_id = p_conversation_id and m.user_id = p_user_id
-       and m.id <= p_until and m.chunk = 0 and m.status <> 'failed'
-     order by m.id desc limit p_limit)
+    (select id from (
+       select m.id from public.agent_messages m
+       where (m.conversation_id, m.user_id) >= (p_conversation_id, p_user_id)
+         and (m.conversation_id, m.user_id) <= (p_conversation_id, p_user_id)
+         and m.id <= p_until and m.chunk = 0 and m.status <> 'failed'
+       order by m.conversation_id, m.user_id, m.id desc limit 1500) of_thread
+     limit p_limit)
     union all
     (select m.id from public.agent_messages m
      where m.conversation_id = p_conversation_id and m.actor_id = p_user_id
        and m.actor_id <> m.user_id
        and m.id <= p_until and m.chunk = 0 and m.status <> 'failed'
-     order by m.id desc limit p_limit)
+     order by -m.id limit p_limit)
   ) of_either
   order by id desc limit p_limit
 $$;
