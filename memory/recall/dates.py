@@ -86,7 +86,7 @@ _EN_N = r"(?P<n>\d{1,3}|an?|" + "|".join(_SMALL) + r"|a\s+couple\s+of)"
 
 
 def _number(text: str) -> int:
-    """`4`, `四`, `十二`, `廿三`, `two`, `a couple of`."""
+    """`4`, `四`, `十二`, `廿三`, `two`, `a couple of`; `ValueError` for what is none (`十二三`)."""
     text = text.strip().lower()
     if text.isdecimal():
         return int(text)
@@ -99,7 +99,9 @@ def _number(text: str) -> int:
     tens, ten, ones = text.replace("廿", "二十").partition("十")
     if not ten:
         return int("".join(str(_DIGITS[c]) for c in text))
-    return (_DIGITS[tens] if tens else 1) * 10 + (_DIGITS[ones] if ones else 0)
+    if not {tens, ones} <= {"", *_DIGITS}:
+        raise ValueError(text)
+    return _DIGITS.get(tens, 1) * 10 + _DIGITS.get(ones, 0)
 
 
 def _year(text: str | None, today: date) -> int | None:
