@@ -13,6 +13,7 @@ from bot.agents.manager import Manager
 from bot.agents.mcp.servers import ActionResult
 from bot.agents.metering import Meter
 from bot.agents.prompt import PendingAction
+from bot.agents.stopping import Stops
 from bot.agents.summariser import Summarise, extractive
 from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
@@ -66,6 +67,9 @@ class Services:
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
     queue: QueueOperations | None = None
+    stops: Stops = field(default_factory=Stops)  # the turns that run in this worker
+    # whether a turn was asked to stop before this worker had it; raises `QueueUnavailable`
+    is_stopped: Callable[[str], Awaitable[bool]] | None = None
     membership: Membership | None = None  # who is in which chat; learned in the background
     denials: Denials = field(default_factory=Denials)
     clock: Callable[[], float] = field(default=time.time)

@@ -27,6 +27,7 @@ class CommandName(StrEnum):
     INSTRUCTIONS = "instructions"
     SETTINGS = "settings"
     REMINDERS = "reminders"
+    STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ _WORDS: Mapping[str, CommandName] = {
     "要求": CommandName.INSTRUCTIONS,
     "设置": CommandName.SETTINGS,
     "提醒": CommandName.REMINDERS,
+    "停止": CommandName.STOP,
+    "停": CommandName.STOP,
 }
 _PLAIN = frozenset({"help", "帮助", "quiet", "安静", "新对话"})
 _GO_ON = frozenset({"resume", "继续"})
@@ -92,6 +95,12 @@ def means_everything(command: Command) -> bool:
 def means_thread(command: Command) -> bool:
     """`/forget this thread`."""
     return command.argument in _THREAD
+
+
+def stops(text: str) -> bool:
+    """Whether the text asks the bot to end what it is answering."""
+    command = parse(text)
+    return command is not None and command.name is CommandName.STOP
 
 
 def quietens(text: str) -> bool:

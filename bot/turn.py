@@ -7,12 +7,14 @@ a stored reply is never made again, and Feishu recognises a repeated send by its
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
 from bot.agents.shown_notes import with_shown
+from bot.agents.stopping import Stop
 from bot.answer import material
 from bot.answer.answering import answer as answer_question
 from bot.answer.answering import language
@@ -31,12 +33,12 @@ from bot.mentions import from_card
 from bot.private.looking import Looking
 from bot.private.offering import queue_look_up
 from bot.queue.consumer import Lease
-from bot.reply.buttons import Reply, card_buttons
+from bot.reply.buttons import Reply, card_buttons, stop_button
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
 from bot.reply.finding import doubt_of, find_sent, sending
 from bot.reply.late import late_note
 from bot.reply.private import show_privately
-from bot.reply.streaming import CardStream, Opening, begin_stream
+from bot.reply.streaming import CardStream, Opening, Working, begin_stream
 from bot.reply.working import showing_work
 from bot.services import Services
 from bot.slash import quietens
@@ -44,6 +46,7 @@ from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from bot.upkeep.tending import tend_later
 from bot.upkeep.withdrawing import withdraw_cards
+from memory.kept.buttons import new_id
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.rpc import Statement
 
@@ -96,13 +99,16 @@ async def handle_message(
         turn = knowing(turn, conversation_of(opened.conversation))
         looking.begin(turn, opened)
         reply, forgets = opened.reply, False
-        stream = await _stream(services, turn, opened)
+        showing = Showing(services, turn, language(services, turn, opened))
+        stream = await _stream(services, turn, opened, showing)
         if opened.state == "open":
             if stream:
-                turn, at_work = replace(turn, on_progress=stream.progress), stream.running()
+                turn = replace(turn, on_progress=stream.progress, settle=showing.settled)
+                at_work = stream.running()
             else:
                 at_work = showing_work(services.feishu, turn.reply_to)
-            async with at_work:
+            async with _stoppable(services, turn, opened) as stop, at_work:
+                turn = replace(turn, stop=stop)
                 answer = await (answering or answer_question)(services, turn, opened)
                 if answer.in_private:
                     answer = await _again_in_private(
@@ -118,6 +124,15 @@ async def handle_message(
     if outcome in ("sent", "duplicate"):
         await queue_look_up(services, look_up)
     await tend_later(services, turn.context, opened)
+
+
+@contextlib.asynccontextmanager
+async def _stoppable(services: Services, turn: Turn, opened: OpenTurn) -> AsyncIterator[Stop]:
+    """While it is entered the turn can be stopped; it may have been before a crash."""
+    with services.stops.watching(turn.id) as stop:
+        if opened.attempts > 1 and services.is_stopped and await services.is_stopped(turn.id):
+            stop.ask()
+        yield stop
 
 
 async def _again_in_private(
@@ -196,11 +211,15 @@ async def _store(
     return stored
 
 
-async def _stream(services: Services, turn: Turn, opened: OpenTurn) -> CardStream | None:
+async def _stream(
+    services: Services, turn: Turn, opened: OpenTurn, showing: Showing
+) -> CardStream | None:
     """The card that shows the answer while it is written."""
     opening = Opening(turn.context, turn.id, turn.target)
-    showing = Showing(services, turn, language(services, turn, opened))
-    return await begin_stream(services, opening, opened, showing)
+    button = new_id()
+    stop = stop_button(button, language(services, turn, opened))
+    working = Working(showing.stage, stop, button)
+    return await begin_stream(services, opening, opened, showing, working)
 
 
 async def _deliver(

@@ -161,12 +161,18 @@ async def _work(
     begins: Callable[[], None],
 ) -> None:
     table = JobTable(pool)
-    services = replace(services, defer_tending=table.defer_tending, run_on_queue=table.run)
+    services = replace(
+        services,
+        defer_tending=table.defer_tending,
+        run_on_queue=table.run,
+        is_stopped=table.is_stopped,
+    )
     handlers = Handlers(
         handle=partial(handle_job, services),
         give_up=partial(give_up, services),
         took_over=metrics.STALLED.inc,
         counted=standing.share_with,
+        stopped=services.stops.ask,
     )
     places = settings.worker_concurrency + TENDING_AT_ONCE
     consumer = Consumer(table, url, handlers, concurrency=places, grace_s=_GRACE_S)

@@ -198,6 +198,12 @@ class MemoryStore:
         state: TurnState = row["state"]
         return state, result
 
+    async def running_turns(self, context: AgentMemoryContext, *, turn_id: str) -> tuple[str, ...]:
+        """Ids of the turns of the chat that are being answered to the actor, or about them, but for
+        the turn `turn_id` itself."""
+        params = {"p_tenant_key": context.tenant_key, "p_turn_id": turn_id}
+        return tuple(await self._call("running_turns", context, **params))
+
     @property
     def items(self) -> ItemStore:
         """The facts and notes one by one."""

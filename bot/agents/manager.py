@@ -17,11 +17,12 @@ from bot.agents.delegation import Delegation
 from bot.agents.limits import LimitReached, Limits, Spent
 from bot.agents.loop import Said, run
 from bot.agents.model import Declined, Model, ModelFailed
-from bot.agents.progress import OnProgress
+from bot.agents.progress import OnProgress, Written
 from bot.agents.prompt import Answer, ModelUnavailable, PendingAction, Prompt
 from bot.agents.requesting import manager_messages
 from bot.agents.sentences import cut_short, declined, with_end_marked
 from bot.agents.specialists import Specialist
+from bot.agents.stopping import STOPPED, Stop
 from bot.agents.toolkit import Toolkit
 from bot.agents.tools.conversation import conversation_tools
 from bot.agents.tools.deps import Recall, ToolDeps
@@ -102,28 +103,42 @@ class Manager:
         self._tools = Toolkit([*tools, *asking])
 
     async def answer(
-        self, prompt: Prompt, *, timeout_s: float, on_progress: OnProgress | None = None
+        self,
+        prompt: Prompt,
+        *,
+        timeout_s: float,
+        on_progress: OnProgress | None = None,
+        stop: Stop | None = None,
     ) -> Answer:
         """The reply to `prompt`. Raises `ModelUnavailable` after `timeout_s` at the latest.
 
         When a limit is hit, or the model fails after tools have worked, the reply says so honestly
         and keeps the tool calls; also when the model declines. With `on_progress` the model streams
-        and each step is reported.
+        and each step is reported. `stop` ends it at any moment: then the text is what was said so
+        far, and `cut_short` says so.
         """
-        turn = self._turn(prompt, on_progress)
+        written = Written(on_progress) if on_progress else None
+        turn = self._turn(prompt, written)
         try:
-            async with asyncio.timeout(timeout_s):
-                said = await self._run(turn)
-        except Declined as exc:
-            return self._answer(declined(prompt.question, str(exc)), turn, cut_short="declined")
-        except (TimeoutError, ModelFailed, LimitReached) as exc:
-            reason = "timeout" if isinstance(exc, TimeoutError) else exc.reason
-            calls = turn.deps.calls if turn.deps else []
-            if not isinstance(exc, LimitReached) and not calls:
-                raise ModelUnavailable(reason) from exc
-            return self._answer(cut_short(prompt.question, calls), turn, cut_short=reason)
+            async with asyncio.timeout(timeout_s) as limit:
+                with _ended_by(stop, limit):
+                    said = await self._run(turn)
+        except (TimeoutError, Declined, ModelFailed, LimitReached) as exc:
+            if stop and stop.asked:
+                return self._answer(written.text if written else "", turn, cut_short=STOPPED)
+            return self._cut_short(turn, exc)
         text = with_end_marked(said.text, prompt.question) if said.cut_off else said.text
         return self._answer(text, turn, cut_short="length" if said.cut_off else "")
+
+    def _cut_short(self, turn: _Turn, exc: Exception) -> Answer:
+        """An honest sentence in its place. Raises `ModelUnavailable` when nothing was done."""
+        question, calls = turn.prompt.question, turn.deps.calls if turn.deps else []
+        if isinstance(exc, Declined):
+            return self._answer(declined(question, str(exc)), turn, cut_short="declined")
+        reason = exc.reason if isinstance(exc, ModelFailed | LimitReached) else "timeout"
+        if not isinstance(exc, LimitReached) and not calls:
+            raise ModelUnavailable(reason) from exc
+        return self._answer(cut_short(question, calls), turn, cut_short=reason)
 
     async def perform(self, action: PendingAction, prompt: Prompt) -> Mapping[str, Any] | None:
         """Calls a tool of ours as a person confirmed it: the record of the call, as an answer keeps
@@ -183,6 +198,11 @@ class Manager:
             specialists=tuple(deps.consulted),
             auto_mention=self._delegation.auto_mention(deps.consulted),
         )
+
+
+def _ended_by(stop: Stop | None, limit: asyncio.Timeout) -> contextlib.AbstractContextManager[None]:
+    """While it is entered, a stop is the end of the time limit."""
+    return stop.ends(lambda: limit.reschedule(0)) if stop else contextlib.nullcontext()
 
 
 def _tools(*, with_recall: bool) -> list[Tool]:

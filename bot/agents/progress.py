@@ -24,6 +24,18 @@ class Progress:
 OnProgress = Callable[[Progress], Awaitable[None]]
 
 
+class Written:
+    """Passes progress on, and keeps the text that was said last."""
+
+    def __init__(self, on_progress: OnProgress) -> None:
+        self._on_progress = on_progress
+        self.text = ""
+
+    async def __call__(self, progress: Progress) -> None:
+        self.text = progress.text
+        await self._on_progress(progress)
+
+
 def without_thoughts(text: str) -> str:
     """`text` without a block of thoughts at its beginning, closed or not."""
     start = text.lstrip()

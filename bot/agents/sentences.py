@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.agents.quotation import quoted
+from bot.languages import Language
 from memory.text import has_han
 
 CUT_SHORT = {
@@ -20,15 +21,32 @@ LENGTH = {
     "zh": "（回答到了模型的长度上限，到此为止。可以让我接着说。）",
     "en": "(The answer reached the model's length limit and ends here. Ask me to go on.)",
 }
+_STOPPED = {
+    "zh": "（按要求停止，回答到此为止。）",
+    "en": "(Stopped on request; the answer ends here.)",
+}
+_STOPPED_FIRST = {
+    "zh": "已按要求停止，还没有写出回答。",
+    "en": "Stopped on request, before there was an answer.",
+}
 _DONE = {"zh": "已经完成的操作：", "en": "Done so far: "}
 
 
 def cut_short(question: str, calls: Sequence[Mapping[str, Any]]) -> str:
     """An honest sentence, with the names of the steps that were done."""
     language = _language(question)
-    done = [call["name"] for call in calls if call["ok"]]
-    steps = f"\n\n{_DONE[language]}{', '.join(dict.fromkeys(done))}" if done else ""
-    return CUT_SHORT[language] + steps
+    return "\n\n".join([CUT_SHORT[language], *_steps(calls, language)])
+
+
+def stopped(said: str, calls: Sequence[Mapping[str, Any]], language: Language) -> str:
+    """What was said until somebody stopped it, that it was, and the steps that were done."""
+    end = [said, _STOPPED[language]] if said else [_STOPPED_FIRST[language]]
+    return "\n\n".join([*end, *_steps(calls, language)])
+
+
+def _steps(calls: Sequence[Mapping[str, Any]], language: str) -> list[str]:
+    done = dict.fromkeys(call["name"] for call in calls if call["ok"])
+    return [_DONE[language] + ", ".join(done)] if done else []
 
 
 def declined(question: str, said: str) -> str:

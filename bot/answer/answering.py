@@ -10,6 +10,8 @@ import structlog
 from bot.agents.manager import Answer, ModelUnavailable
 from bot.agents.model import NEXT_STEPS
 from bot.agents.prompt import Prompt
+from bot.agents.sentences import stopped
+from bot.agents.stopping import STOPPED
 from bot.answer import material
 from bot.answer.once import Quoted, untold
 from bot.answer.prompting import Scene, build_prompt
@@ -101,13 +103,23 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
                 prompt,
                 timeout_s=min(left, services.settings.model_timeout_seconds),
                 on_progress=turn.on_progress,
+                stop=turn.stop,
             )
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason, language(services, turn, opened))
-    if not answer.text.strip():
+    if answer.cut_short == STOPPED:
+        answer = _stopped(turn, answer, language(services, turn, opened))
+    elif not answer.text.strip():
         return _sorry(turn, "empty", language(services, turn, opened))
     _count(answer)
     return answer
+
+
+def _stopped(turn: Turn, answer: Answer, language: Language) -> Answer:
+    """The answer as far as it came. What it would have offered is not offered."""
+    metrics.STOPPED.inc()
+    text = stopped(turn.settle(answer.text), answer.tool_calls, language)
+    return replace(answer, text=text, follow_ups=(), pending_actions=())
 
 
 async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
 from bot.agents.progress import OnProgress
+from bot.agents.stopping import Stop
 from bot.answer.hearing import Heard, told_args_of
 from bot.feishu import events
 from bot.feishu.events import MessageEvent
@@ -29,7 +30,8 @@ class Turn:
     `by_click`: the question stood on a button that somebody pressed, so they did not write it.
     `anew`: how many times an operator wanted an answer beside the word that there is none.
     `private`: only the person who asked sees the answer, which draws on all they may read.
-    `names` are those of its tenant.
+    `names` are those of its tenant. `stop` says when the answer is to end where it is; `settle`
+    then gives what stays of its text.
     """
 
     event: MessageEvent
@@ -41,6 +43,8 @@ class Turn:
     reply_to: str
     names: Names
     on_progress: OnProgress | None = None
+    settle: Callable[[str], str] = str
+    stop: Stop | None = None
     by_click: bool = False
     anew: int = 0
     private: bool = False

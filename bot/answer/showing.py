@@ -10,7 +10,7 @@ from bot.answer.question import Turn, people_of
 from bot.feishu.growing import Growing
 from bot.languages import Language
 from bot.mentions import ALL_NAMES
-from bot.reply.partial import showable, status
+from bot.reply.partial import settled, showable, stage, status
 from bot.services import Services
 
 
@@ -35,6 +35,16 @@ class Showing:
         shown = showable(progress, self._names, self._language)
         nothing = status(progress.tool, self._language)
         return cards_of(shown, self._voice, nothing=nothing, escape=self._escape)[0]
+
+    def stage(self, progress: Progress) -> str:
+        """What stands below the answer while it is written."""
+        seconds = self._services.clock() - self._turn.received_ms / 1000
+        return stage(progress, seconds, self._language)
+
+    def settled(self, text: str) -> str:
+        """What of an unfinished text stays when it ends there."""
+        self._learn()
+        return settled(text, self._names)
 
     def _learn(self) -> None:
         """Who is addressed how changes only when somebody's name has become known."""

@@ -199,6 +199,13 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability(
         "command",
         Sentence(
+            en="`/stop`: I end the answer that I am writing for you; so does **Stop** on its card",
+            zh="`/停止`：我停下正在为你写的回答；也可以按卡片上的**停止**",
+        ),
+    ),
+    Capability(
+        "command",
+        Sentence(
             en="`/settings`: the settings of this chat; its owner, its managers and who added me "
             "change them with `/mode`, `/language`, `/instructions`",
             zh="`/设置`：这个群的设置；群主、管理员和加我进群的人可以用 `/模式`、`/语言`、`/要求` "

@@ -17,6 +17,7 @@ from bot.feishu import markup
 from bot.group.store import ChatConversations
 from bot.languages import Language
 from bot.mentions import from_card
+from bot.queue.table import stopping
 from bot.reply.buttons import CANCEL, CONFIRM, Decision, Reply, decision, offered
 from bot.services import Services
 from bot.slash import Command, CommandName, means_everything, means_thread
@@ -140,6 +141,17 @@ async def _resume(services: Services, asked: Asked) -> Reply:
     return Reply(texts.RESUMED[asked.language])
 
 
+async def _stop(services: Services, asked: Asked) -> Reply:
+    """Ends the answers to the person, and those about them, that are being written in this chat."""
+    context, language = asked.context, asked.language
+    running = await services.store.running_turns(context, turn_id=asked.turn_id)
+    if not running or services.run_on_queue is None:
+        return Reply(texts.NOTHING_RUNS[language])
+    for turn_id in running:
+        await services.run_on_queue(stopping(turn_id))
+    return Reply(texts.STOPPING[language])
+
+
 async def _rules(services: Services, asked: Asked) -> Reply:
     return await answer_rule_command(
         services, asked.command, asked.context, asked.chat_type, asked.language
@@ -180,4 +192,5 @@ _ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply]]] = 
     CommandName.INSTRUCTIONS: _rules,
     CommandName.SETTINGS: _rules,
     CommandName.REMINDERS: _reminders,
+    CommandName.STOP: _stop,
 }

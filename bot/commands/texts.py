@@ -36,6 +36,14 @@ RESUMED: Texts = {
     "zh": "好的，我又开始留意大家的讨论了。",
     "en": "I am following the discussion again.",
 }
+STOPPING: Texts = {
+    "zh": "好的，正在停止。写到哪里就到哪里，已经做了的会列在那张卡片上。",
+    "en": "Stopping. The answer ends where it is; what was done already is listed in its card.",
+}
+NOTHING_RUNS: Texts = {
+    "zh": "现在没有正在为你写的回答。",
+    "en": "I am not writing an answer for you right now.",
+}
 ONLY_YOURSELF: Texts = {
     "zh": "这个命令只能用于你自己的记忆：请不要在命令里 @别人。",
     "en": "This command works on your own memory only: please use it without mentioning others.",

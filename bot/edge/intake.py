@@ -18,6 +18,7 @@ from bot.feishu import chat_events, events
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.reply.buttons import Toast, click_of, toast
+from memory.kept.buttons import Click, Press
 from memory.scope import conversation_id, thread_root
 
 log = structlog.get_logger()
@@ -85,7 +86,7 @@ class Intake:
         anything else. The steps and their order are explained in `bot.edge.presses`."""
         kind = self._press(delivery, payload)
         log.info("webhook.clicked", event_id=delivery.event_id, toast=kind)
-        taken = kind in ("accepted", "later")
+        taken = kind in ("accepted", "later", "stopping")
         return Accepted("accepted" if taken else "refused", toast(kind))
 
     def _press(self, delivery: events.Delivery, payload: dict[str, Any]) -> Toast:
@@ -97,7 +98,9 @@ class Intake:
         try:
             found = self.presses.look(click)
             if found.verdict != "accepted":
-                return found.verdict
+                return "stopped" if found.kind == "stop" else found.verdict
+            if found.kind == "stop":
+                return self._stop(click, found)
             self._enqueue(delivery, payload, found.conversation_id)
         except (PressUnavailable, QueueUnavailable) as exc:
             log.error("webhook.click_unavailable", error=str(exc))
@@ -106,6 +109,21 @@ class Intake:
             return self.presses.press(click).verdict
         except PressUnavailable:
             return "later"  # it is in the queue: the worker presses when the memory answers
+
+    def _stop(self, click: Click, found: Press) -> Toast:
+        """No job: it would wait behind the very turn that it stops. The workers are told before the
+        press is kept, so that what was pressed is stopped whatever ends in between. Raises
+        `QueueUnavailable`."""
+        if self.presses is None:
+            return "away"
+        self.inbox.stop_turn(found.payload["turn_id"])
+        try:
+            verdict = self.presses.press(click).verdict
+        except PressUnavailable:
+            return "stopping"
+        if verdict == "accepted":
+            return "stopping"
+        return "stopped" if verdict == "used" else verdict
 
     def _enqueue(
         self, delivery: events.Delivery, payload: dict[str, Any], lock: str | None
@@ -119,8 +137,8 @@ class Intake:
 
     def _lock(self, delivery: events.Delivery) -> str | None:
         """The conversation, so that its turns run in order; what else happens must not wait behind
-        one."""
-        if delivery.event_type != events.MESSAGE_RECEIVED:
+        one, least of all what ends it."""
+        if delivery.event_type != events.MESSAGE_RECEIVED or delivery.stops:
             return None
         root = thread_root(
             message_id=delivery.message_id,

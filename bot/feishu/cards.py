@@ -15,6 +15,7 @@ from bot.feishu.markup import AT_TAG, plain_text
 from memory.text import one_line
 
 _ANSWER_ID = "answer"
+STAGE_ID = "stage"
 MAX_CARD_BYTES = 30_000
 _SUMMARY_CHARS = 60
 _MARKS = re.compile(r"[*_`~#>|\[\]]+|\([^()\s]{0,2000}\)")
@@ -60,17 +61,20 @@ def answer_card(
     buttons: Sequence[Button] = (),
     streaming: bool = False,
     note: str | None = None,
+    stage: str | None = None,
 ) -> dict[str, Any]:
     """A card with `markdown`, as it is, in the one Markdown element `element_id`.
 
     `summary` is what the chat list shows (default: the beginning of the text); `note` is small
-    plain text below the answer.
+    plain text below the answer, and so is `stage`, which changes while the answer is written.
     """
     elements: list[dict[str, Any]] = [
         {"tag": "markdown", "element_id": element_id, "content": markdown}
     ]
     if note:
         elements.append(_note(note))
+    if stage:
+        elements.append({"tag": "div", "text": {**_small(stage), "element_id": STAGE_ID}})
     elements += [_button(number, button) for number, button in enumerate(buttons, 1)]
     config: dict[str, Any] = {"update_multi": True, "width_mode": "fill"}
     shown = _summary(markdown) if summary is None else summary
@@ -83,8 +87,11 @@ def answer_card(
 
 def _note(text: str) -> dict[str, Any]:
     # A div of plain text, so that nothing in it is read as Markdown or as a tag.
-    plain = {"tag": "plain_text", "content": text, "text_size": "notation", "text_color": "grey"}
-    return {"tag": "div", "element_id": "note", "text": plain}
+    return {"tag": "div", "element_id": "note", "text": _small(text)}
+
+
+def _small(text: str) -> dict[str, Any]:
+    return {"tag": "plain_text", "content": text, "text_size": "notation", "text_color": "grey"}
 
 
 def _button(number: int, button: Button) -> dict[str, Any]:

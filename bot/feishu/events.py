@@ -4,6 +4,7 @@ Source: Feishu, "Receive message" (im.message.receive_v1), "Message recalled", "
 communication" (card.action.trigger).
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,14 @@ from bot.feishu.content import (
 MESSAGE_RECEIVED = "im.message.receive_v1"
 MESSAGE_RECALLED = "im.message.recalled_v1"
 CARD_ACTION = "card.action.trigger"
+
+# The content of a text that says /stop and nothing else but mentions. The edge looks at every
+# message, so no JSON is read for it (`bot.slash` has the words).
+_STOPS = re.compile(
+    r'\{"text": ?"\s*(?:@_\w+\s+)*[/／](?:stop|停止?|\\u505c(?:\\u6b62)?)'
+    r'[\s.!。！]*(?:@_\w+\s*)*"\}',
+    re.IGNORECASE,
+)
 
 _SEPARATORS = " \t\r\n\u3000\xa0,，、:："
 
@@ -50,6 +59,7 @@ class Delivery:
 
     `key` is what makes a delivery the same one. For messages Feishu says to use message_id: a
     message may come twice under two event ids. The ids of the message are "" for other kinds.
+    `stops`: the message is the command that ends an answer.
     """
 
     event_type: str
@@ -60,6 +70,7 @@ class Delivery:
     root_id: str = ""
     chat_id: str = ""
     chat_type: str = ""
+    stops: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +151,7 @@ def parse_delivery(payload: object) -> Delivery:
         root_id=as_text(message.get("root_id")),
         chat_id=_required(message, "chat_id"),
         chat_type=as_text(message.get("chat_type")),
+        stops=_STOPS.fullmatch(as_text(message.get("content"))) is not None,
     )
 
 

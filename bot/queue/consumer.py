@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -65,13 +65,14 @@ class Handlers:
 
     `give_up` is told of a job that gets none, and says whether it told who asked. `took_over`
     counts jobs of workers that were gone, `counted` is told how many workers there are, on all
-    machines.
+    machines, `stopped` the ids of turns that are to stop, here or elsewhere, again and again.
     """
 
     handle: Callable[[Lease], Awaitable[None]]
     give_up: Callable[[Job, str], Awaitable[bool]]
     took_over: Callable[[int], None] = field(default=lambda _: None)
     counted: Callable[[int], None] = field(default=lambda _: None)
+    stopped: Callable[[Iterable[str]], None] = field(default=lambda _: None)
 
 
 class Consumer:
@@ -101,7 +102,7 @@ class Consumer:
         self._suspects: frozenset[int] = frozenset()
         self._missing: frozenset[int] = frozenset()
         self._handed_back: set[int] = set()
-        hearing = Hearing(self._news.set, self._handed)
+        hearing = Hearing(self._news.set, self._handed, lambda turn: handlers.stopped((turn,)))
         self._presence = Presence(database_url, hearing, places=concurrency)
 
     async def work(self, stop: asyncio.Event) -> None:
@@ -251,6 +252,7 @@ class Consumer:
         if not found.known:
             await self._come_back()
         self._handlers.counted(found.workers)
+        self._handlers.stopped(found.stops)
         if found.handed_back:
             log.warning("queue.handed_back", jobs=len(found.handed_back))
         # Gone twice in a row: a session that was only interrupted has come back by then.

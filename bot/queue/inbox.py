@@ -24,6 +24,7 @@ from memory.migrations import SCHEMA
 QUEUE = "feishu"
 _ENQUEUE = f"select {SCHEMA}.enqueue_event(%s, %s, %s, %s, %s)"
 _NOTE_ARRIVAL = f"select {SCHEMA}.note_arrival(%s)"
+_STOP = f"select {SCHEMA}.stop_turn(%s)"
 _SPOOLED = f"select {SCHEMA}.spool_state(0)"
 
 
@@ -78,6 +79,11 @@ class Inbox:
         with self._connection() as connection:
             row = connection.execute(_ENQUEUE, (key, QUEUE, EVENT_TASK, lock, args)).fetchone()
         return bool(row and row[0] is not None)
+
+    def stop_turn(self, turn_id: str) -> None:
+        """Tells all workers that the turn is to stop. Raises `QueueUnavailable`."""
+        with self._connection() as connection:
+            connection.execute(_STOP, (turn_id,))
 
     def spooled(self) -> Spooled:
         """What waits for a memory that is away. Raises `QueueUnavailable`."""

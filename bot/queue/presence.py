@@ -27,6 +27,7 @@ from memory.migrations import SCHEMA
 _CONNECT_S = 5
 # A connection that the network lost is given up after about 25 s.
 _IDLE_S, _INTERVAL_S, _PROBES = 10, 5, 3
+_STOPS = "feishu_bot_stops"
 
 Session = psycopg.AsyncConnection[Any]
 Notification = tuple[str, str]  # channel, payload
@@ -34,10 +35,12 @@ Notification = tuple[str, str]  # channel, payload
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """What is done with what is heard: `news`, there is a job to take; `handed`, here is one."""
+    """What is done with what is heard: `news`, there is a job to take; `handed`, here is one;
+    `stopped`, the turn of that id is to stop."""
 
     news: Callable[[], None]
     handed: Callable[[Job], None]
+    stopped: Callable[[str], None] = lambda _: None
 
 
 class Presence:
@@ -94,7 +97,7 @@ class Presence:
             return worker
         self._channel, self._early = f"worker_{secrets.token_hex(16)}", []
         session.add_notify_handler(lambda n: self._early.append((n.channel, n.payload)))
-        for channel in (f"feishu_bot_jobs_{QUEUE}", self._channel):
+        for channel in (f"feishu_bot_jobs_{QUEUE}", _STOPS, self._channel):
             await session.execute(f'listen "{channel}"'.encode())
         worker = await self._begin(session, has_session=True)
         self._session = session
@@ -129,6 +132,8 @@ class Presence:
             if channel == self._channel:
                 number, _, rest = payload.partition(" ")
                 self._hearing.handed(Job(id=int(number), attempt=1, **json.loads(rest)))
+            elif channel == _STOPS:
+                self._hearing.stopped(payload)
             else:
                 self._hearing.news()
 

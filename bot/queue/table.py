@@ -35,7 +35,8 @@ class Round:
 
     `known`: the worker is still registered; `jobs`: what it took; `missing`: ids of jobs of its own
     that are not in its hands; `handed_back`: those that were missing before; `suspects`: workers
-    whose jobs stand still; `workers`: how many work, this one included.
+    whose jobs stand still; `workers`: how many work, this one included; `stops`: ids of turns that
+    were asked to stop lately.
     """
 
     known: bool
@@ -44,6 +45,7 @@ class Round:
     handed_back: frozenset[int]
     suspects: tuple[int, ...]
     workers: int = 1
+    stops: tuple[str, ...] = ()
 
 
 class JobTable:
@@ -92,6 +94,7 @@ class JobTable:
             handed_back=frozenset(row["handed_back"]),
             suspects=tuple(row["suspects"]),
             workers=row["workers"],
+            stops=tuple(row["stops"]),
         )
 
     async def close_places(self, worker: int) -> None:
@@ -132,6 +135,10 @@ class JobTable:
         args = json.dumps({"timer_id": timer.id, "due_ms": timer.due_ms, "received_ms": now_ms})
         await self._value("defer_timer", QUEUE, TIMER_TASK, timer.id, args)
 
+    async def is_stopped(self, turn_id: str) -> bool:
+        """Whether the turn was asked to stop, also before a crash."""
+        return bool(await self._value("is_stopped", turn_id))
+
     async def run(self, statement: Statement) -> None:
         """Runs a statement such as `private_look_up`."""
         async with self._connection() as connection:
@@ -162,6 +169,11 @@ def private_look_up(turn_id: str, args: Mapping[str, str]) -> Statement:
         f"select {SCHEMA}.defer_tending(%s, %s, %s, %s, %s, %s)",
         (QUEUE, PRIVATE_TASK, _TENDING_PRIORITY, TENDING_AT_ONCE, *of_job),
     )
+
+
+def stopping(turn_id: str) -> Statement:
+    """What tells all workers that a turn is to stop."""
+    return Statement(f"select {SCHEMA}.stop_turn(%s)", (turn_id,))
 
 
 def ending(job: Job, worker: int) -> Statement:

@@ -31,10 +31,11 @@ _DELETING = frozenset({"forget_fact", "delete_note"})
 _ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
 
 Decision = Literal["confirm", "cancel"]
-Toast = Verdict | Literal["later", "away"]
+Toast = Verdict | Literal["later", "away", "stopping", "stopped"]
 
 CONFIRM: Mapping[Language, str] = {"zh": "确认", "en": "Confirm"}
 CANCEL: Mapping[Language, str] = {"zh": "取消", "en": "Cancel"}
+STOP: Mapping[Language, str] = {"zh": "停止", "en": "Stop"}
 _WOULD: Mapping[Language, str] = {
     "zh": "**需要你确认**：只有你按下按钮，我才会执行",
     "en": "**Please confirm.** Only if you press the button will I run",
@@ -46,8 +47,15 @@ _TOASTS: Mapping[Toast, tuple[str, str, str]] = {
     "later": ("info", "收到，稍后处理…", "Received; it will be done in a moment …"),
     "used": ("info", "这个按钮已经用过了", "This button has already been used"),
     "expired": ("warning", "这个按钮已过期，请重新提问", "Expired; please ask again"),
-    "not_yours": ("warning", "只有提问的人可以按这个按钮", "Only who asked can press this"),
+    "not_yours": (
+        "warning",
+        "只有提问的人（或被问到的人）可以按这个按钮",
+        "Only who asked can press this",
+    ),
     "unknown": ("warning", "这个按钮已失效", "This button is no longer valid"),
+    "over": ("info", "已经结束了，没有可以停止的", "It is over; there is nothing left to stop"),
+    "stopping": ("success", "正在停止…", "Stopping …"),
+    "stopped": ("info", "已经在停止了", "It is being stopped already"),
     "away": ("error", "现在处理不了，请稍后再按", "Not possible now; try again later"),
 }
 
@@ -169,6 +177,11 @@ def one_line(text: str) -> str:
 def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:
     """Stored buttons as the card shows them."""
     return [cards.Button(button.label, {"b": button.id}) for button in stored]
+
+
+def stop_button(button_id: str, language: Language) -> cards.Button:
+    """Stands under an answer while it is written."""
+    return cards.Button(STOP[language], {"b": button_id})
 
 
 def pressed_id(value: object) -> str | None:

@@ -59,6 +59,11 @@ class LiveCard:
         number, uuid = self._next()
         await self._feishu.stream_text(self._kept.card_id, self._answer, markdown, number, uuid)
 
+    async def show_stage(self, text: str) -> None:
+        """Shows how far it is, below the text; needs streaming to be on."""
+        number, uuid = self._next()
+        await self._feishu.stream_text(self._kept.card_id, cards.STAGE_ID, text, number, uuid)
+
     async def finish(
         self, markdown: str, *, buttons: Sequence[cards.Button], names: Mapping[str, str]
     ) -> Delivered | None:

@@ -10,6 +10,8 @@ from bot.follow_ups import before_questions
 from bot.languages import Language
 
 _THINKING: Mapping[Language, str] = {"zh": "正在思考…", "en": "Thinking…"}
+_WRITING: Mapping[Language, str] = {"zh": "正在回答", "en": "Answering"}
+_SECONDS: Mapping[Language, str] = {"zh": "{} 秒", "en": "{} s"}
 _USING: Mapping[Language, str] = {"zh": "正在使用 {}…", "en": "Using {}…"}
 
 # After these a name is only known to have ended when the next character is there (`mentions`).
@@ -19,6 +21,8 @@ _WITHIN_NAMES = tuple(".-'’")
 _LEAST_GAP_S = 0.12
 _GAP_PER_STREAM_S = 0.07
 _GAP_PER_CHARACTER_S = 1 / 40_000
+_LEAST_STAGE_GAP_S = 1.0
+_FRAMES_PER_STAGE = 5  # of a busy app's operations one in so many may go to the seconds
 
 
 def showable(progress: Progress, names: Collection[str], language: Language) -> str:
@@ -28,13 +32,29 @@ def showable(progress: Progress, names: Collection[str], language: Language) -> 
     one of them waits, because half a name may be another person's. So do follow-up questions, which
     become buttons. A code fence that is still open is closed.
     """
-    text = normalised(before_questions(_settled(progress.text, names))).rstrip()
-    return text or status(progress.tool, language)
+    return settled(progress.text, names) or status(progress.tool, language)
 
 
 def status(tool: str, language: Language) -> str:
     """One line: the tool that runs, or that the model thinks."""
     return _USING[language].format(tool) if tool else _THINKING[language]
+
+
+def stage(progress: Progress, seconds: float, language: Language) -> str:
+    """What goes on and for how long, in small below the answer, which itself says it until there
+    is text."""
+    elapsed = _SECONDS[language].format(max(0, int(seconds)))
+    return f"{_WRITING[language]} · {elapsed}" if progress.text else elapsed
+
+
+def stage_gap_s(streams: int) -> float:
+    """Seconds between two times that a card shows how long it has taken."""
+    return max(_LEAST_STAGE_GAP_S, streams * _GAP_PER_STREAM_S * _FRAMES_PER_STAGE)
+
+
+def settled(text: str, names: Collection[str]) -> str:
+    """Of an unfinished text what is certain (`showable`); "" when that is nothing."""
+    return normalised(before_questions(_settled(text, names))).rstrip()
 
 
 def frame_gap_s(characters: int, streams: int) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ from bot.feishu.denials import Denials
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.reply.delivery import Delivered, Target
 from bot.reply.live_card import LiveCard
-from bot.reply.partial import frame_gap_s
+from bot.reply.partial import frame_gap_s, stage_gap_s
 from bot.services import Services
 from bot.telemetry import metrics
 from memory.errors import StoreError
@@ -61,8 +62,22 @@ class Opening:
 Render = Callable[[Progress], str]
 
 
+@dataclass(frozen=True, slots=True)
+class Working:
+    """What a card shows besides the answer while that is written: `stage`, and a button to stop it,
+    whose id is kept with the card."""
+
+    stage: Render
+    stop: cards.Button
+    stop_id: str
+
+
 async def begin_stream(
-    services: Services, opening: Opening, opened: OpenTurn, render: Render
+    services: Services,
+    opening: Opening,
+    opened: OpenTurn,
+    render: Render,
+    working: Working | None = None,
 ) -> CardStream | None:
     """The card for a turn as it was found: the one that an earlier attempt left, or a new one where
     that is wanted and possible. Raises `StoreError`."""
@@ -76,14 +91,23 @@ async def begin_stream(
         denied = services.denials.stands(DENIAL)
         if opened.state != "open" or not services.settings.stream_replies or denied:
             return None
-    return CardStream(services.feishu, store, opening, render, denials=services.denials, kept=kept)
+    return CardStream(
+        services.feishu,
+        store,
+        opening,
+        render,
+        denials=services.denials,
+        kept=kept,
+        working=working,
+    )
 
 
 class CardStream:
     """The card of one turn while the model works. `render` gives the card's markdown.
 
-    `kept` is the card that an earlier attempt left. Nothing here waits for the network on behalf of
-    the model, and no failure of the card keeps the answer from being given.
+    `kept` is the card that an earlier attempt left; `working` is shown while the answer is written.
+    Nothing here waits for the network on behalf of the model, and no failure of the card keeps the
+    answer from being given.
     """
 
     def __init__(
@@ -96,6 +120,7 @@ class CardStream:
         denials: Denials,
         kept: OpenCard | None = None,
         pace: Pace = Pace(),
+        working: Working | None = None,
     ) -> None:
         self._feishu = feishu
         self._store = store
@@ -103,6 +128,8 @@ class CardStream:
         self._render = render
         self._denials = denials
         self._pace = pace
+        self._working = working
+        self._staged = ("", 0.0)  # the stage that is shown, and since when (monotonic s)
         self._latest = Progress()
         self._spoken, self._changed, self._over = (asyncio.Event() for _ in range(3))
         self._shown = ""
@@ -189,7 +216,16 @@ class CardStream:
         self._creating = True
         self._shown = self._render(self._latest)
         element = cards.answer_id(self._opening.turn_id, 0)
-        card = cards.answer_card(self._shown, element_id=element, streaming=True)
+        working = self._working
+        stage = working.stage(self._latest) if working else ""
+        self._staged = (stage, time.monotonic())
+        card = cards.answer_card(
+            self._shown,
+            element_id=element,
+            streaming=True,
+            stage=stage or None,
+            buttons=[working.stop] if working else [],
+        )
         card_id = await self._feishu.create_card(card)
         self._creating = False
         opening = self._opening
@@ -199,6 +235,7 @@ class CardStream:
             card_id=card_id,
             reply_to=opening.target.message_id,
             in_thread=opening.target.in_thread,
+            stop_id=working.stop_id if working else None,
         )
         return LiveCard(self._feishu, self._store, kept)
 
@@ -207,16 +244,19 @@ class CardStream:
         left out."""
         failures = 0
         while failures < _MOST_FAILURES:
-            await self._changed.wait()
-            self._changed.clear()
+            await self._until_changed()
             if self._over.is_set():
                 return
-            markdown = self._render(self._latest)
-            if markdown == self._shown:
+            markdown, stage = self._render(self._latest), self._due_stage()
+            if markdown == self._shown and not stage:
                 continue
             try:
-                await card.write(markdown)
-                self._shown, failures = markdown, 0
+                if stage:
+                    await self._show_stage(card, stage)
+                else:
+                    await card.write(markdown)
+                    self._shown = markdown
+                failures = 0
             except Unreachable:
                 failures += 1
             except FeishuError as error:
@@ -226,6 +266,29 @@ class CardStream:
                     return
                 failures += 1
             await self._pause(len(markdown))
+
+    async def _until_changed(self) -> None:
+        """Returns when there is something new to show, or the seconds have moved on."""
+        within = self._stage_due_s() if self._working else None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._changed.wait()
+        self._changed.clear()
+
+    def _stage_due_s(self) -> float:
+        return max(0.0, self._staged[1] + stage_gap_s(len(_running)) - time.monotonic())
+
+    def _due_stage(self) -> str:
+        """The stage to be shown now, if any."""
+        if self._working is None or self._stage_due_s() > 0:
+            return ""
+        stage = self._working.stage(self._latest)
+        return stage if stage != self._staged[0] else ""
+
+    async def _show_stage(self, card: LiveCard, stage: str) -> None:
+        self._changed.set()  # the text comes with the next frame
+        self._staged = (stage, time.monotonic())
+        await card.show_stage(stage)
 
     async def _pause(self, characters: int) -> None:
         with contextlib.suppress(TimeoutError):

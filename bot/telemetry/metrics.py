@@ -29,6 +29,7 @@ STAGE_SECONDS = Histogram(
     buckets=_FAST[:-1] + _SLOW[3:],
 )
 IN_FLIGHT = Gauge("bot_turns_in_flight", "Turns being worked on.", multiprocess_mode="livesum")
+STOPPED = Counter("bot_turns_stopped_total", "Answers that somebody stopped.")
 TOKENS = Counter("bot_model_tokens_total", "Tokens as the model reports them.", ["direction"])
 MODEL_FAILURES = Counter("bot_model_failures_total", "Model calls that gave no answer.", ["reason"])
 FEISHU_ERRORS = Counter("bot_feishu_errors_total", "Errors of the Feishu API.", ["code"])

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, ChatType, memory_context
 
-ButtonKind = Literal["follow_up", "confirm", "show", "share"]
-Verdict = Literal["accepted", "used", "expired", "not_yours", "unknown"]
+ButtonKind = Literal["follow_up", "confirm", "show", "share", "stop"]
+Verdict = Literal["accepted", "used", "expired", "not_yours", "over", "unknown"]
 
 ID_LENGTH = 22
 
@@ -31,6 +31,7 @@ class NewButton:
 
     A `follow_up` is for everyone in the chat and asks its label; all others are for the person who
     asked: a `confirm` lets a tool act, a `show` asks for a private answer, a `share` publishes it.
+    A `stop` is kept with the card of an answer that is being written (`memory.kept.cards`).
     `payload` is JSON; `lives_s` in seconds.
     """
 

@@ -58,10 +58,19 @@ class CardStore:
         card_id: str,
         reply_to: str,
         in_thread: bool,
+        stop_id: str | None = None,
     ) -> OpenCard:
-        """Keeps a new card of an open turn; returned is the one that counts, an earlier one if the
-        turn has any. Raises `TurnUnknown` when the turn is over."""
-        params = {"p_card_id": card_id, "p_reply_to": reply_to, "p_in_thread": in_thread}
+        """Keeps a new card of an open turn, with the id of the button that stops it.
+
+        Returned is the card that counts, an earlier one if the turn has any. Raises `TurnUnknown`
+        when the turn is over.
+        """
+        params = {
+            "p_card_id": card_id,
+            "p_reply_to": reply_to,
+            "p_in_thread": in_thread,
+            "p_stop_id": stop_id,
+        }
         return OpenCard.from_row(await self._call("keep_card", context, turn_id, params))
 
     async def resume(self, context: AgentMemoryContext, *, turn_id: str) -> OpenCard | None:

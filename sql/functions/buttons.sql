@@ -53,7 +53,7 @@ create or replace trigger agent_messages_place_buttons
 -- verdict and, when it is accepted, what the button does. A click that is delivered again is the same
 -- press; of all others in the group the first won. A card that is sent but not yet marked as sent has
 -- no message_id to compare. A button of the operator's own place is pressed wherever its card is shown;
--- to others it is unknown.
+-- to others it is unknown. A turn is stopped by who asked or whom it is about, while it runs.
 create or replace function public.press_button(
   p_button_id text, p_chat_id text, p_message_id text, p_operator_id text, p_tenant_key text,
   p_event_id text, p_only_look boolean
@@ -74,8 +74,12 @@ begin
     and coalesce(b.message_id, p_message_id) = p_message_id;
   if v_button.id is null then
     return jsonb_build_object('verdict', 'unknown');
-  elsif v_button.kind = 'confirm' and v_button.actor_id <> p_operator_id then
+  elsif (v_button.kind = 'confirm' and v_button.actor_id <> p_operator_id)
+     or (v_button.kind = 'stop' and p_operator_id not in (v_button.user_id, v_button.actor_id)) then
     return jsonb_build_object('verdict', 'not_yours');
+  elsif v_button.kind = 'stop' and not exists (
+      select from public.agent_turns t where t.id = v_button.turn_id and t.state = 'open') then
+    return jsonb_build_object('verdict', 'over');
   end if;
 
   select * into v_press from public.agent_presses p where p.group_id = v_button.group_id;
@@ -94,7 +98,8 @@ begin
   end if;
   if (v_press.button_id, v_press.operator_id, v_press.event_id)
      <> (v_button.id, p_operator_id, p_event_id) then
-    return jsonb_build_object('verdict', 'used');
+    return case when v_button.kind = 'stop' then '{"verdict": "used", "kind": "stop"}'::jsonb
+                else '{"verdict": "used"}' end;
   end if;
   return jsonb_build_object(
     'verdict', 'accepted', 'kind', v_button.kind, 'label', v_button.label,

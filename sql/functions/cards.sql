@@ -12,10 +12,12 @@ as $$
          || jsonb_build_object('first', p_card.sequence - bot_private.card_block() + 1)
 $$;
 
--- Keeps the card of an open turn before it is sent. When the turn has one already, that one counts.
+-- Keeps the card of an open turn before it is sent, with the button p_stop_id that stops the turn. When
+-- the turn has a card already, that one counts.
+drop function if exists public.keep_card(text, text, text, text, text, text, boolean);
 create or replace function public.keep_card(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
-  p_card_id text, p_reply_to text, p_in_thread boolean
+  p_card_id text, p_reply_to text, p_in_thread boolean, p_stop_id text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -41,6 +43,16 @@ begin
   returning * into v_card;
   if v_card.turn_id is null then
     raise exception 'turn % is not open', p_turn_id using errcode = 'PT404';
+  end if;
+  if p_stop_id is not null then
+    insert into public.agent_buttons
+      (id, group_id, turn_id, chunk, ordinal, conversation_id, user_id, actor_id, tenant_key,
+       chat_id, chat_type, kind, label, payload, expires_at)
+    values (p_stop_id, 'stop ' || p_turn_id, p_turn_id, -1, 1, v_card.conversation_id,
+            v_card.user_id, v_card.actor_id, v_card.tenant_key, v_card.chat_id,
+            coalesce(public.claim('chat_type'), 'group'), 'stop', '',
+            jsonb_build_object('turn_id', p_turn_id), now() + interval '1 day')
+    on conflict (id) do nothing;
   end if;
   return bot_private.card_row(v_card);
 end

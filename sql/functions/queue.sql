@@ -62,6 +62,7 @@ as $$
   delete from feishu_bot.procrastinate_workers w
   where w.last_heartbeat < now() - interval '1 hour'
     and not exists (select from feishu_bot.procrastinate_jobs j where j.worker_id = w.id);
+  delete from feishu_bot.stops where asked_at < now() - interval '1 day';
   with gone as (
     delete from feishu_bot.inbox
     where received_at < now() - make_interval(hours => greatest(p_hours, 24)) returning 1
@@ -143,6 +144,7 @@ begin
     and (p_open_id is null or p_open_id = any (people))
     and (p_conversation_id is null or conversation_id = p_conversation_id)
     and (p_message_id is null or p_message_id = any (message_ids));
+  delete from stops where turn_id = p_message_id;
   if p_conversation_id is null and p_message_id is null then
     for v_table in select distinct p.table_name from public.person_columns('feishu_bot') p loop
       execute format('delete from feishu_bot.%I where %s', v_table,

@@ -277,6 +277,7 @@ begin
                   and not (j.id = any (p_running))),
     'jobs', case when v_known and p_most > 0 then claim_jobs(p_worker, p_queue, p_most) else '[]' end,
     'suspects', (select coalesce(jsonb_agg(g), '[]') from gone_workers(p_worker) g),
+    'stops', recent_stops(),
     'workers', (select count(*) from procrastinate_workers w
                 where w.last_heartbeat > now() - interval '8 seconds'));
 end

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bot.feishu.cards import STAGE_ID
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.models import SentMessage
@@ -55,7 +56,8 @@ class CardPlatform(FeishuClient):
     async def stream_text(
         self, card_id: str, element_id: str, content: str, sequence: int, uuid: str
     ) -> None:
-        await self._call("stream_text", content=content, sequence=sequence, uuid=uuid)
+        name = "stream_text" if element_id != STAGE_ID else "stage"
+        await self._call(name, content=content, sequence=sequence, uuid=uuid)
 
     async def card_settings(
         self, card_id: str, settings: Mapping[str, Any], sequence: int, uuid: str
@@ -89,6 +91,7 @@ class KeptCards(CardStore):
     def __init__(self, kept: OpenCard | None = None) -> None:
         self.kept = kept
         self.notes: list[str] = []
+        self.stop_id: str | None = None
         self.away = False
         self.failed = asyncio.Event()
         self._blocks = 1 if kept is None else kept.numbers.stop // BLOCK
@@ -101,8 +104,10 @@ class KeptCards(CardStore):
         card_id: str,
         reply_to: str,
         in_thread: bool,
+        stop_id: str | None = None,
     ) -> OpenCard:
         self._note("kept")
+        self.stop_id = stop_id
         self.kept = OpenCard(turn_id, context, card_id, reply_to, in_thread, range(1, BLOCK + 1))
         return self.kept
 

@@ -374,3 +374,25 @@ def test_a_real_payload_with_any_part_replaced_is_parsed_or_malformed(name, path
 def test_any_content_of_any_type_is_rendered(message_type, content):
     render_content(message_type, json.dumps(content))
     render_content(message_type, json.dumps({"content": [[content]], "elements": [[content]]}))
+
+
+@pytest.mark.parametrize(
+    ("content", "stops"),
+    [
+        ('{"text":"@_user_1 /stop"}', True),
+        ('{"text": "/Stop."}', True),
+        ('{"text":"@_user_1 @_user_2 ／停止"}', True),
+        ('{"text":"@_user_1  /\\u505c"}', True),
+        ('{"text":"/停 @_user_1"}', True),
+        ('{"text":"@_user_1 what does /stop do?"}', False),
+        ('{"text":"@_user_1 /stop the launch"}', False),
+        ('{"text":"stop"}', False),
+        ('{"text":"' + "@_user_1 " * 20_000 + 'x"}', False),
+    ],
+)
+def test_the_edge_sees_the_command_that_ends_an_answer(content: str, stops: bool) -> None:
+    payload = {
+        "header": {"event_id": "e", "event_type": MESSAGE_RECEIVED},
+        "event": {"message": {"message_id": "om", "chat_id": "oc", "content": content}},
+    }
+    assert parse_delivery(payload).stops is stops

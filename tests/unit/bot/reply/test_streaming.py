@@ -16,8 +16,8 @@ from bot.feishu.errors import FeishuError, Unreachable
 from bot.mentions import ALL_NAMES, Person, Roster, to_card
 from bot.reply.delivery import NEUTRAL, Delivered, Target, Undeliverable
 from bot.reply.live_card import TAKEN_BACK, LiveCard
-from bot.reply.partial import frame_gap_s, showable
-from bot.reply.streaming import DENIAL, CardStream, Opening, Pace
+from bot.reply.partial import frame_gap_s, showable, stage_gap_s
+from bot.reply.streaming import DENIAL, CardStream, Opening, Pace, Working
 from memory.kept.cards import OpenCard
 from memory.scope import memory_context
 from tests.support.card_platform import CardPlatform, KeptCards
@@ -361,3 +361,28 @@ class TestWhatGoesWrong:
 
 def composed(text: str) -> str:
     return to_card(text, PEOPLE, escape=markup.card_markdown, allow_all=True)
+
+
+class TestHandles:
+    async def test_the_stage_and_the_stop_button_stand_below_while_it_is_written(self) -> None:
+        scene = Scene()
+        seconds = iter(range(100))
+        stop = cards.Button("Stop", {"b": "x" * 22})
+        working = Working(lambda progress: f"{next(seconds)} s", stop, "x" * 22)
+        scene.stream._working = working
+        async with scene.stream.running():
+            await scene.platform.until(lambda: len(scene.platform.named("stage")) > 1)
+            await scene.stream.progress(Progress(text="words"))
+            await scene.platform.until(scene._shows("words"))
+        await scene.stream.deliver("words", buttons=(), names={})
+
+        (created,) = scene.platform.named("create_card")
+        tags = [element["tag"] for element in created["card"]["body"]["elements"]]
+        assert tags == ["markdown", "div", "button"]
+        assert scene.memory.stop_id == "x" * 22
+        (finished,) = scene.platform.named("update_card")
+        assert [one["tag"] for one in finished["card"]["body"]["elements"]] == ["markdown"]
+
+    async def test_the_seconds_of_many_cards_leave_room_for_their_words(self) -> None:
+        assert stage_gap_s(1) == 1.0
+        assert stage_gap_s(60) > 5 * 60 / (1000 / 60)

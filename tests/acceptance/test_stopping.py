@@ -1,0 +1,180 @@
+"""Taking hold of an answer while it is written: Stop, by whom, when, and what stays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import World, markdown, prompt_of
+from tests.support.processes import eventually
+
+pytestmark = pytest.mark.slow
+
+WORDS = "The launch is on 3 March and everything else waits until then. " * 12
+NOTE = {"tool_calls": [{"name": "create_note", "arguments": {"title": "Launch"}}]}
+ENDING = "(Stopped on request; the answer ends here.)"
+
+
+@pytest.fixture(scope="module")
+def bot_options() -> dict[str, str]:
+    return {"STREAM_REPLIES": "true"}
+
+
+@pytest.fixture
+def slow(world: World) -> Iterator[World]:
+    """A model that writes for half a minute."""
+    world.platform.post("/switches", cardkit=True)
+    answers = [{"text": WORDS, "chunk_delay_s": 0.15}] * 3
+    world.model.control("script", {"steps": answers})
+    yield world
+    for worker in world.bot.workers:
+        if worker.popen.poll() is None:
+            world.platform.forget_faults()
+
+
+def running(world: World, question: str) -> dict[str, Any]:
+    """The card of the answer once some of it is there."""
+
+    def begun() -> list[dict[str, Any]]:
+        found = [m for m in world.answers(question) if m["streaming"]]
+        return found if found and "launch" in markdown(found[0]) else []
+
+    return dict(eventually(begun, what="the card streams")[0])
+
+
+def press(world: World, who: str, card: dict[str, Any]) -> str:
+    """Presses the first button; what the person is told."""
+    body = {"as": world.people[who], "message_id": card["message_id"], "index": 0}
+    shown = world.platform.post("/click", **body)
+    assert shown["code"] == 0, shown
+    assert shown["card"] is None, "a streaming card cannot be changed by its callback"
+    return str(shown["toast"]["content"])
+
+
+def value_of(card: dict[str, Any]) -> dict[str, Any]:
+    (button,) = buttons(card)
+    return dict(button["behaviors"][0]["value"])
+
+
+def buttons(card: dict[str, Any]) -> list[dict[str, Any]]:
+    return [e for e in card["card"]["body"]["elements"] if e["tag"] == "button"]
+
+
+def assert_stopped(world: World, question: str) -> dict[str, Any]:
+    (row,) = world.settled(question)
+    (card,) = world.answers(question)
+    assert not card["streaming"]
+    assert row["content"] == markdown(card)
+    assert ENDING in row["content"]
+    assert len(row["content"]) < len(WORDS)
+    assert "Stop" not in [b["text"]["content"] for b in buttons(card)]
+    assert "stage" not in json.dumps(card["card"])
+    return row
+
+
+def test_the_asker_stops_the_answer_and_what_was_written_stays(slow: World) -> None:
+    question = slow.say("Alice", f"@{slow.bot_name} when is the launch?")
+    card = running(slow, question)
+    assert set(value_of(card)) == {"b"}
+    assert "Stopping" in press(slow, "Alice", card)
+    row = assert_stopped(slow, question)
+    assert row["content"].startswith(f"<at id={slow.people['Alice']}></at> The launch")
+
+    body = {"as": slow.people["Alice"], "message_id": card["message_id"], "value": value_of(card)}
+    late = slow.platform.post("/click", **body)
+    assert "It is over" in late["toast"]["content"]
+
+    slow.model.forget()
+    slow.model.control("mode", {"mode": "echo"})
+    slow.ask("Alice", "what did you say?", root_id=question)
+    told = [text for role, text in prompt_of(slow.model.requests()[0]) if role == "assistant"]
+    assert ENDING in "".join(told)
+
+
+def test_only_who_asked_or_is_meant_can_stop_it(slow: World) -> None:
+    ids = [slow.people["Bob"]]
+    question = slow.platform.say(
+        slow.people["Alice"], slow.group, f"@{slow.bot_name} @Bob when is the launch?"
+    )
+    card = running(slow, question)
+    (turn,) = slow.rows("select * from agent_turns where id = %s", question)
+    assert turn["user_id"] in ids
+    assert "Only who asked" in press(slow, "陈晨", card)
+    assert [m["streaming"] for m in slow.answers(question)] == [True]
+    assert "Stopping" in press(slow, "Bob", card)
+    assert_stopped(slow, question)
+
+
+def test_pressed_twice_at_once_it_stops_once(slow: World) -> None:
+    question = slow.say("Alice", f"@{slow.bot_name} when is the launch?")
+    card = running(slow, question)
+    with ThreadPoolExecutor(3) as hands:
+        told = list(hands.map(lambda _: press(slow, "Alice", card), range(3)))
+    assert sum("Stopping" in one for one in told) == 1, told
+    assert_stopped(slow, question)
+
+
+def test_what_tools_did_stays_listed(slow: World) -> None:
+    steps = [NOTE, {"text": WORDS, "chunk_delay_s": 0.15}]
+    slow.model.control("script", {"steps": steps})
+    question = slow.say("Alice", f"@{slow.bot_name} keep a note")
+    press(slow, "Alice", running(slow, question))
+    row = assert_stopped(slow, question)
+    assert row["content"].endswith("Done so far: create_note")
+    assert [call["name"] for call in row["tool_calls"]] == ["create_note"]
+
+
+def test_a_worker_killed_after_the_press_is_followed_by_one_that_stops(slow: World) -> None:
+    """The press is kept before it has an effect: frozen, the worker does not hear of it."""
+    question = slow.say("Alice", f"@{slow.bot_name} when is the launch?")
+    card = running(slow, question)
+    worker = slow.bot.workers[-1]
+    worker.popen.send_signal(19)  # SIGSTOP
+    assert "Stopping" in press(slow, "Alice", card)
+    worker.kill()
+    asked = len(slow.model.requests())
+    slow.bot.start_worker()
+
+    (row,) = slow.settled(question, within_s=60)
+    (shown,) = slow.answers(question)
+    assert row["content"] == markdown(shown)
+    assert "Stopped on request, before there was an answer." in row["content"]
+    assert len(slow.model.requests()) == asked, "the model was asked again"
+    assert slow.rows("select count(*) n from feishu_bot.stops where turn_id = %s", question) == [
+        {"n": 1}
+    ]
+
+
+def test_the_command_stops_what_runs_in_the_same_thread_without_waiting_for_it(
+    slow: World,
+) -> None:
+    question = slow.say("Alice", f"@{slow.bot_name} when is the launch?")
+    running(slow, question)
+    other, said = slow.ask("Bob", "/stop", root_id=question)
+    assert "not writing an answer for you" in said
+    assert [m["streaming"] for m in slow.answers(question) if m["card_id"]] == [True]
+    command, said = slow.ask("Alice", "/停止", root_id=question)
+    assert "正在停止" in said
+    row = slow.settled(question)[0]
+    assert ENDING in row["content"]
+    for one in (other, command):
+        slow.settled(one)
+
+
+def test_the_card_says_how_long_it_takes(slow: World) -> None:
+    question = slow.say("Alice", f"@{slow.bot_name} when is the launch?")
+    card = running(slow, question)
+
+    def stage() -> str:
+        (shown,) = slow.answers(question)
+        small = [e["text"]["content"] for e in shown["card"]["body"]["elements"] if "text" in e]
+        return str(small[0])
+
+    first = eventually(lambda: stage().startswith("Answering · ") and stage())
+    eventually(lambda: stage() != first, what="the seconds move on")
+    press(slow, "Alice", card)
+    assert_stopped(slow, question)
