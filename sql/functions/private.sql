@@ -49,7 +49,8 @@ begin
       select from public.agent_turn_terms t
       where t.chat_id = any (v_chats) and t.tenant_key = p_tenant_key and t.actor_id = p_actor_id
         and t.terms @@ v_any  -- of most turns nothing, which is quick to see
-        and bot_private.may_help(v_asked, t.terms))
+        and bot_private.may_help(v_asked, ts_delete(
+              t.terms, bot_private.recall_place(t.tenant_key, t.chat_id))))
     or exists (
       select from public.agent_working_memory w, jsonb_each_text(w.content) e
       where w.chat_id = any (v_chats) and w.tenant_key = p_tenant_key and w.scope = 'user'

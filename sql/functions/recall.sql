@@ -3,6 +3,9 @@
 -- A turn (question and answer) is one document. Its tokens stand in agent_turn_terms, written by a
 -- trigger in the transaction that stores the message, and derived: they go when the turn goes.
 -- recall_tokens is the only place that cuts text into tokens, for what is stored and what is asked.
+--
+-- However much was said, a question looks at a bounded number of turns: recall_likely takes them from
+-- the index of tokens, recall weighs them with their neighbours.
 
 -- Tokens of a text in order. Latin words and numbers: lower case, stemmed, without the few words
 -- that every sentence has; one token for the forms of a word: hike, hikes, hiked and hiking are "hik"
@@ -55,6 +58,14 @@ as $$
   from unnest(p_tokens) with ordinality t(token, n)
 $$;
 
+-- The token that stands for a place among the tokens of its turns, so that the index finds a word in a
+-- place without reading what others said elsewhere. No text has it: tokens are letters and digits.
+create or replace function bot_private.recall_place(p_tenant_key text, p_chat_id text) returns text
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select '@' || left(md5(p_tenant_key || ' ' || p_chat_id), 12)
+$$;
+
 create or replace function public.index_turn() returns trigger
 language plpgsql security invoker set search_path = ''
 as $$
@@ -71,6 +82,7 @@ begin
      terms)
   select t.turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, t.first_id,
          t.asked_at, cardinality(k.tokens), bot_private.recall_terms(k.tokens)
+           || array_to_tsvector(array[bot_private.recall_place(t.tenant_key, t.chat_id)])
   from public.agent_turn_texts t,
     bot_private.recall_tokens(concat_ws(e'\n', t.actor_name, t.content)) k(tokens)
   where t.turn_id = v_turn_id
@@ -92,6 +104,115 @@ create or replace trigger agent_messages_index_update
   execute function public.index_turn();
 create or replace trigger agent_messages_index_delete after delete on public.agent_messages
   for each row execute function public.index_turn();
+
+-- The turns worth weighing for p_terms, a hundred at most, and the weight of each term (null: it tells
+-- nothing). Rare words are looked up, of common ones the turns that come first and the newest count.
+-- Turns said in [p_since, p_until) come first.
+--
+-- It runs as its owner because an operator that may tell of its arguments, as @@ may, is not looked
+-- up in an index under row-level security. So it applies the rule of agent_turn_terms_select itself,
+-- from the claims and before it counts or ranks; its caller reads the turns under that policy again.
+create or replace function bot_private.recall_likely(
+  p_conversation_id text, p_scope text, p_terms text[], p_from bigint, p_before bigint,
+  p_since timestamptz, p_until timestamptz, out turn_ids text[], out weights double precision[]
+)
+language plpgsql stable security definer set search_path = ''
+set enable_seqscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_here constant text := public.claim('chat_id');
+  v_tenant constant text := coalesce(public.claim('tenant_key'), '');
+  v_since constant jsonb := public.readable_chats();
+  v_actor constant text := public.claim('actor');
+  v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
+  v_chats constant text[] := array[v_here] || case when p_scope = 'everywhere'
+    then array(select jsonb_object_keys(v_since)) else '{}' end;
+  v_places constant text := (
+    select '(' || string_agg(quote_literal(bot_private.recall_place(v_tenant, c)), '|') || ')'
+    from unnest(v_chats) c);
+  -- a word in more turns than this is common
+  rare constant integer := 200;
+  -- so many words of a question are looked up, the rarest first
+  looked_up constant integer := 32;
+  -- how many turns there are is counted so far
+  many constant integer := 2000;
+  -- how many of the newest tell how common a word is
+  sample constant integer := 300;
+  -- so many turns are worth weighing
+  enough constant integer := 100;
+begin
+  if v_here is null then
+    return;
+  end if;
+  with readable as not materialized (
+    select t.turn_id, t.chat_id, t.conversation_id, t.asked_at, t.length, t.terms
+    from public.agent_turn_terms t
+    where t.tenant_key = v_tenant
+      and (t.chat_id = v_here or t.asked_at >= (v_since ->> t.chat_id)::timestamptz)
+      and t.actor_id is not null and (not v_by_person or v_actor in (t.user_id, t.actor_id))
+      and case when t.conversation_id = p_conversation_id
+          then t.first_id < p_before and t.first_id > p_from else p_scope <> 'thread' end
+  ),
+  newest as materialized (
+    select r.* from unnest(v_chats) c, lateral (
+      select r.turn_id, r.asked_at, r.length, r.terms from readable r where r.chat_id = c
+      order by r.asked_at desc limit sample / cardinality(v_chats) + 10) r
+    order by r.asked_at desc limit sample
+  ),
+  whole as materialized (
+    select least(many, sum(r.n))::double precision as n
+    from unnest(v_chats) c, lateral (
+      select count(*) as n from (select from readable r where r.chat_id = c limit many) r) r
+  ),
+  seen as materialized (
+    select array_position(p_terms, h.lexeme) as term, e.turn_id, e.length, e.asked_at
+    from newest e, unnest(ts_filter(setweight(e.terms, 'A', p_terms), '{a}')) h
+  ),
+  sampled as materialized (
+    select w.n as term, w.term as word,
+      (select n from whole) / greatest((select count(*) from newest), 1)
+        * (select count(*) from seen s where s.term = w.n) as turns
+    from unnest(p_terms) with ordinality w(term, n)
+  ),
+  indexed as materialized (
+    select w.term, r.turn_id, r.length, r.asked_at
+    from (select * from sampled where turns <= rare
+          order by turns, length(word) desc limit looked_up) w, lateral (
+      select r.turn_id, r.length, r.asked_at from readable r
+      where r.terms @@ (v_places || '&' || quote_literal(w.word))::tsquery
+        and (r.chat_id || '') = any (v_chats)
+      limit rare + 1) r
+  ),
+  counted as materialized (
+    select w.term, case when w.turns > rare or i.turns > rare
+        then greatest(rare + 1, w.turns) else coalesce(i.turns, nullif(w.turns, 0))
+        end::double precision as turns
+    from sampled w left join (
+      select term, count(*) as turns from indexed group by term) i using (term)
+  ),
+  -- what stands in every third turn tells nothing, and would be most of the work
+  telling as materialized (
+    select term, (1 + 1.2) * ln(1 + ((select n from whole) - turns + 0.5) / (turns + 0.5)) as weight
+    from counted where turns <= greatest(10, (select n / 3 from whole))
+  ),
+  ranked as (
+    select h.turn_id, coalesce(h.asked_at >= p_since and h.asked_at < p_until, false) as in_time,
+           sum(weight) / (1 + 0.01 * h.length) as score, h.asked_at
+    from (
+      select term, turn_id, length, asked_at from indexed
+      union select term, turn_id, length, asked_at from seen
+    ) h join telling using (term)
+    group by h.turn_id, h.length, h.asked_at
+  )
+  select array(select turn_id from ranked order by in_time desc, score desc, asked_at desc
+               limit enough),
+         array(select weight from generate_subscripts(p_terms, 1) n left join telling t on t.term = n
+               order by n)
+  into turn_ids, weights;
+end
+$$;
 
 -- The p_k best turns for p_query, best first.
 -- p_scope: 'thread' is this conversation, 'chat' every conversation of this chat, 'everywhere' all that
@@ -115,12 +236,11 @@ language plpgsql stable security invoker set search_path = ''
 -- Postgres 17 avoiding that counts as cost, which would start the just-in-time compiler
 set enable_nestloop = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_terms constant text[] := array(
     select distinct unnest(bot_private.recall_tokens(left(p_query, 500))));
-  v_any constant tsquery := coalesce(
-    (select string_agg(quote_literal(term), ' | ') from unnest(v_terms) term), '')::tsquery;
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
   -- a fresh start ends what came before it in this conversation
   v_from constant bigint := coalesce((
@@ -134,11 +254,18 @@ declare
   -- BM25's constants; b is small because neighbours already even the lengths out
   k1 constant double precision := 1.2;
   b constant double precision := 0.3;
-  half constant double precision := 0.5;
+  v_since timestamptz;
+  v_until timestamptz;
+  v_likely text[];
+  v_idf double precision[];
+  -- so many turns are looked at closely, with their neighbours
+  close_turns constant integer := 60;
   -- what is worth less than this share of the best is not shown
   floor constant double precision := 0.2;
   -- the length up to which a neighbour counts whole, in tokens
   around_tokens constant double precision := 25;
+  -- so many of the newest turns are compared by their meaning
+  alike_turns constant integer := 5000;
 begin
   perform bot_private.require_size('p_query', p_query, 1048576);
   perform bot_private.require_size('p_spans', p_spans, 16384);
@@ -148,23 +275,75 @@ begin
     raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = 'PT400';
   end if;
 
+  select s.since, s.until into v_since, v_until
+  from jsonb_array_elements(p_spans::jsonb) with ordinality p(pair, preference),
+    lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s(since, until)
+  where p_boost > 0 and exists (
+    select from public.agent_turn_terms t
+    where t.tenant_key = p_tenant_key and t.chat_id = any (v_chats)
+      and t.asked_at >= s.since and t.asked_at < s.until
+      and case when t.conversation_id = p_conversation_id
+          then t.first_id < v_before and t.first_id > v_from else p_scope <> 'thread' end)
+  order by preference limit 1;
+  select l.turn_ids, l.weights into v_likely, v_idf
+  from bot_private.recall_likely(
+    p_conversation_id, p_scope, v_terms, v_from, v_before, v_since, v_until) l;
+
   return (
-    with scoped as materialized (
-      -- setweight marks the query's lexemes, ts_filter drops the others
-      select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length,
-             case when t.terms @@ v_any then ts_filter(setweight(t.terms, 'A', v_terms), '{a}')
-             end as hits
+    with
+    -- likeness counts from the average up, 1 is the most alike: the scale of a model is its own
+    alike as materialized (
+      select a.turn_id, (a.similarity - avg(a.similarity) over ())
+        / nullif(max(a.similarity) over () - avg(a.similarity) over (), 0) as likeness
+      from bot_private.recall_alike(
+        case when v_weight > 0 then array(
+          select t.turn_id from public.agent_turn_terms t
+          where t.tenant_key = p_tenant_key and t.chat_id = any (v_chats)
+            and case when t.conversation_id = p_conversation_id
+                then t.first_id < v_before and t.first_id > v_from else p_scope <> 'thread' end
+          order by t.asked_at desc limit alike_turns) end,
+        p_model, p_embedding) a
+      where v_weight > 0
+    ),
+    said_then as materialized (
+      select t.turn_id, t.conversation_id, t.first_id
       from public.agent_turn_terms t
-      where p_scope = 'thread' and t.conversation_id = p_conversation_id
-        and t.tenant_key = p_tenant_key and t.first_id < v_before and t.first_id > v_from
-      union all
+      where t.tenant_key = p_tenant_key and t.chat_id = any (v_chats)
+        and t.asked_at >= v_since and t.asked_at < v_until
+        and case when t.conversation_id = p_conversation_id
+            then t.first_id < v_before and t.first_id > v_from else p_scope <> 'thread' end
+      order by t.asked_at desc limit close_turns
+    ),
+    likely as materialized (
+      select t.conversation_id, t.first_id from public.agent_turn_terms t
+      where t.turn_id = any (v_likely)
+      union
+      select t.conversation_id, t.first_id from public.agent_turn_terms t
+      where t.turn_id = any (array(
+        select turn_id from alike where likeness > 0 order by likeness desc limit close_turns))
+      union
+      select conversation_id, first_id from said_then
+    ),
+    around as materialized (
+      select n.turn_id
+      from likely l,
+        lateral (
+          (select t.turn_id from public.agent_turn_terms t
+           where t.conversation_id = l.conversation_id and t.tenant_key = p_tenant_key
+             and t.first_id <= l.first_id
+             and (t.conversation_id <> p_conversation_id or t.first_id > v_from)
+           order by t.first_id desc limit 5)
+          union all
+          (select t.turn_id from public.agent_turn_terms t
+           where t.conversation_id = l.conversation_id and t.tenant_key = p_tenant_key
+             and t.first_id > l.first_id
+             and (t.conversation_id <> p_conversation_id or t.first_id < v_before)
+           order by t.first_id limit 4)) n
+    ),
+    scoped as materialized (
       select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length,
-             case when t.terms @@ v_any then ts_filter(setweight(t.terms, 'A', v_terms), '{a}') end
-      from public.agent_turn_terms t
-      where p_scope <> 'thread' and t.tenant_key = p_tenant_key
-        and t.chat_id = any (v_chats)
-        and (t.conversation_id <> p_conversation_id
-             or (t.first_id < v_before and t.first_id > v_from))
+             ts_filter(setweight(t.terms, 'A', v_terms), '{a}') as hits
+      from public.agent_turn_terms t where t.turn_id = any (array(select turn_id from around))
     ),
     -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
     -- after, and less of a long one, which has enough words of its own to be found by. A gap in place
@@ -178,20 +357,15 @@ begin
       window around as (partition by conversation_id order by first_id
                         rows between 2 preceding and 2 following)
     ),
-    whole as materialized (
-      select count(*)::double precision as n, avg(length) as length from turns
-    ),
+    usual as materialized (select avg(length) as length from turns),
     found as materialized (
       select place, array_position(v_terms, (hit).lexeme) as term,
              cardinality((hit).positions)::double precision as tf, share
       from (select place, share, unnest(hits) as hit from turns where hits is not null) h
     ),
-    -- what stands in every third turn tells nothing, and would be most of the work
     telling as materialized (
-      select term,
-        (k1 + 1) * ln(1 + ((select n from whole) - count(*) + half) / (count(*) + half)) as idf
-      from found group by term
-      having count(*) <= greatest(10, (select n / 3 from whole))
+      select term, v_idf[term] as idf from generate_subscripts(v_idf, 1) term
+      where v_idf[term] is not null
     ),
     spread as (
       select f.term, f.place + n.distance as place,
@@ -207,40 +381,24 @@ begin
     ),
     scores as materialized (
       select place, first_id, sum(
-        idf * tf / (tf + k1 * (1 - b + b * length / (select length from whole)))) as score
+        idf * tf / (tf + k1 * (1 - b + b * length / (select length from usual)))) as score
       from weighed join telling using (term) group by 1, 2
     ),
     top as materialized (select coalesce(max(score), 1) as score from scores),
-    -- likeness counts from the average up, 1 is the most alike: the scale of a model is its own
-    alike as materialized (
-      select t.place, (a.similarity - avg(a.similarity) over ())
-        / nullif(max(a.similarity) over () - avg(a.similarity) over (), 0) as likeness
-      from bot_private.recall_alike(array(select turn_id from turns), p_model, p_embedding) a
-      join turns t using (turn_id)
-      where v_weight > 0
-    ),
-    span as materialized (
-      select since, until
-      from jsonb_array_elements(p_spans::jsonb) with ordinality p(pair, preference),
-        lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s(since, until)
-      where exists (select from turns t where t.asked_at >= since and t.asked_at < until)
-      order by preference limit 1
-    ),
     best as materialized (
       select place, sum(score) as score
       from (
         select place, first_id, (1 - v_weight) * score as score from scores
         union all
         select t.place, t.first_id, v_weight * (select score from top) * max(a.likeness * n.weight)
-        from alike a
+        from (select place, likeness from alike join turns using (turn_id)) a
         cross join (values (-1, 0.5::double precision), (0, 1), (1, 0.5)) n (distance, weight)
         join turns t on t.place = a.place + n.distance
         where a.likeness > 0 and v_weight > 0
         group by 1, 2
         union all
         select t.place, t.first_id, p_boost * (select score from top)
-        from turns t join span d on t.asked_at >= d.since and t.asked_at < d.until
-        where p_boost > 0
+        from turns t where t.asked_at >= v_since and t.asked_at < v_until
       ) s
       group by place, first_id
       having sum(score) >= floor * (select score from top) or v_weight > 0

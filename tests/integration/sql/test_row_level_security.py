@@ -22,7 +22,7 @@ from tests.support.access_rules import (
     VIEWS,
 )
 from tests.support.actors import ACTORS, become
-from tests.support.attacks import HOSTED_DEFAULTS, VERBS, open_doors, seed
+from tests.support.attacks import HOSTED_DEFAULTS, VERBS, found, open_doors, seed
 from tests.support.postgres import Server
 from tests.support.sql_files import access
 
@@ -42,6 +42,10 @@ _OBJECTS = """
     from pg_proc p
     where p.pronamespace::regnamespace::text = any (%(schemas)s)
       and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+"""
+_LIKELY = """
+    select (bot_private.recall_likely('', 'everywhere', '{x}', -1, 9223372036854775807, null, null)
+           ).turn_ids
 """
 _PRIVILEGES = {
     "function": ("execute",),
@@ -189,6 +193,21 @@ def test_what_a_token_may_change_or_not_read_is_said_column_by_column(
         assert {column for _, column, may, _ in mine if may} == set(table.may_change), name
         assert {column for _, column, _, may in mine if not may} == set(table.unread), name
         assert not IDENTITY & set(table.may_change)
+
+
+def test_what_runs_as_its_owner_finds_what_the_policy_lets_read(world: psycopg.Connection) -> None:
+    nothing = 0
+    for who, actor in ACTORS.items():
+        if actor.role != "authenticated":
+            continue
+        with world.transaction(force_rollback=True):
+            become(world, actor)
+            [turn_ids] = world.execute(_LIKELY).fetchone() or [None]
+        likely = set(turn_ids or ())
+        assert likely == found(world, "agent_turn_terms", actor, "select"), who
+        nothing += not likely
+
+    assert 0 < nothing < len(ACTORS) - 2
 
 
 def test_every_policy_that_is_opened_is_noticed(world: psycopg.Connection) -> None:

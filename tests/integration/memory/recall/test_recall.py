@@ -257,6 +257,41 @@ async def test_what_the_prompt_already_has_is_left_out(memory: Memory, group: Gr
     assert hit.question == "猕猴桃 first"
 
 
+@pytest.mark.parametrize("scope", ["thread", "chat"])
+async def test_one_turn_among_many_is_found_and_few_are_read(
+    direct: Memory, group: Group, database_url: str, scope: RecallScope
+) -> None:
+    alice = group.turn()
+    await direct.tell(alice, "1", "The courier is Swiftline", "Noted")
+    _fill(database_url, alice, 20_000)
+    params = _identity(alice) | recall_params(
+        alice, "Which courier do people talk of at lunch?", now=NOW, scope=scope
+    )
+
+    with psycopg.connect(database_url) as connection:
+        connection.execute(b"analyze agent_turn_terms")
+        _become(connection, alice)
+        call = ", ".join(f"{name} => %({name})s" for name in params)
+        row = connection.execute(f"select recall({call})".encode(), params).fetchone()
+        connection.execute(b"reset role")
+        read = connection.execute(_READ).fetchone()
+
+    assert row is not None
+    assert row[0][0]["question"] == "The courier is Swiftline"
+    assert read is not None
+    assert 0 < read[0] < 6_000
+
+
+async def test_many_words_are_not_too_many(memory: Memory, group: Group) -> None:
+    alice = group.turn()
+    await memory.tell(alice, "1", "签证材料交给周敏", "好")
+    for n in range(2, 5):
+        await memory.tell(alice, str(n), f"unrelated {n}", "ok")
+
+    long = "".join(map(chr, range(0x4E00, 0x4E00 + 450))) + "，签证材料交给谁？"
+    assert (await memory.questions(alice, long))[0] == "签证材料交给周敏"
+
+
 async def test_k_is_the_most_that_is_returned(memory: Memory, group: Group) -> None:
     alice = group.turn()
     for n in range(4):
@@ -453,14 +488,47 @@ def _move(database_url: str, turn_id: str, at: datetime) -> None:
 
 
 def _indexed(connection: psycopg.Connection) -> list[str]:
-    rows = connection.execute(b"select terms::text from agent_turn_terms").fetchall()
+    rows = connection.execute(
+        b"select regexp_replace(terms::text, %s, '') from agent_turn_terms",
+        ["'@[0-9a-f]{12}' "],
+    ).fetchall()
     return [terms for (terms,) in rows]
+
+
+# Rows of the index of turns that this transaction has fetched, by whatever index.
+_READ = b"""
+    select pg_stat_get_xact_tuples_fetched(c.oid) + pg_stat_get_xact_tuples_returned(c.oid)
+    from pg_class c where c.relname = 'agent_turn_terms'
+"""
+
+
+def _fill(database_url: str, who: AgentMemoryContext, turns: int) -> None:
+    """Many later turns of `who` in the index: each with a word of its own, some that many have."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(b"set session_replication_role = replica")
+        connection.execute(
+            b"""
+            insert into agent_turn_terms (turn_id, conversation_id, user_id, actor_id, tenant_key,
+              chat_id, first_id, asked_at, length, terms)
+            select t.turn_id || n, t.conversation_id, t.user_id, t.actor_id, t.tenant_key,
+              t.chat_id, t.first_id + n, t.asked_at + n * interval '1 second', 5,
+              format('x%%s:1 talk:2 lunch:3 %%s', n, case when n %% 5 = 0 then 'peopl:4' else '' end
+              )::tsvector
+              || array_to_tsvector(array[bot_private.recall_place(t.tenant_key, t.chat_id)])
+            from agent_turn_terms t, generate_series(1, %s) n where t.conversation_id = %s
+            """,
+            (turns, who.conversation_id),
+        )
+
+
+def _become(connection: psycopg.Connection, who: AgentMemoryContext) -> None:
+    claims = json.dumps(who.claims())
+    connection.execute(b"select set_config('request.jwt.claims', %s, true)", [claims])
+    connection.execute(b"set local role authenticated")
 
 
 def _readable(database_url: str, who: AgentMemoryContext) -> int:
     with psycopg.connect(database_url) as connection:
-        claims = json.dumps(who.claims())
-        connection.execute(b"select set_config('request.jwt.claims', %s, true)", [claims])
-        connection.execute(b"set local role authenticated")
+        _become(connection, who)
         row = connection.execute(b"select count(*) from public.agent_turn_terms").fetchone()
     return row[0] if row else -1
