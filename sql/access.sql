@@ -31,7 +31,7 @@ declare
   -- What these and those of the service are made of, in a schema that no API serves.
   of_functions constant text[] := '{
     require_identity, require_size, turn_reply, messages_told, thread_messages, thread_message,
-    conversation_history, recent_exchanges, merged_facts, merge_patch,
+    recent_exchanges, merged_facts, merge_patch,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     recall_tokens, recall_terms, recall_place, recall_likely, recall_alike,
     add_to_transcript, extend_conversation, tell_conversation,

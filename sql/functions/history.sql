@@ -25,11 +25,12 @@ $$;
 -- rather walk back through the newest messages of everybody, all of them where nobody wrote about the
 -- person. So rows are compared, which only the thread's index has in this order; the limit is one that is
 -- known, for of one that is not it expects a tenth of a long thread, and sorts that; and the few
--- questions about others are sorted by what no index has.
+-- questions about others are sorted by what no index has. So one plan is good for all, and planned once.
 create or replace function bot_private.thread_messages(
   p_conversation_id text, p_user_id text, p_until bigint, p_limit integer
 ) returns setof bigint
 language sql stable security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan
 as $$
   select id from (
     (select id from (
@@ -59,20 +60,9 @@ as $$
   order by id desc offset p_place - 1 limit 1
 $$;
 
--- The last p_limit messages of the thread up to p_until since a fresh start (p_from), oldest first.
 drop function if exists public.conversation_history(text, text, bigint, integer);
 drop function if exists public.conversation_history(text, text, bigint, integer, boolean);
-create or replace function bot_private.conversation_history(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_until bigint, p_limit integer,
-  p_from bigint default 0
-) returns jsonb
-language sql stable security invoker set search_path = ''
-as $$
-  select bot_private.messages_told(array(
-    select t.id
-    from bot_private.thread_messages(p_conversation_id, p_user_id, p_until, p_limit) t (id)
-    where t.id > p_from), p_actor_id)
-$$;
+drop function if exists bot_private.conversation_history(text, text, text, bigint, integer, bigint);
 
 -- What was said in other threads of this chat, before message p_before and since p_since, by the
 -- sender or the subject, or about them, and answered: at most p_limit messages, oldest first. A fresh

@@ -71,6 +71,7 @@ declare
   v_turn public.agent_turns;
   v_question bigint;
   v_history jsonb;
+  v_thread bigint[];
   v_from bigint;
   v_summary public.agent_summaries;
   v_overdue bigint;
@@ -116,15 +117,17 @@ begin
     return jsonb_build_object('state', v_turn.state, 'attempts', v_turn.attempts,
                               'reply', bot_private.turn_reply(p_turn_id));
   end if;
-  v_history := bot_private.conversation_history(
-    p_conversation_id, p_user_id, p_actor_id, v_question, p_history_limit, v_from);
+  v_thread := array(  -- newest first
+    select t.id from bot_private.thread_messages(
+      p_conversation_id, p_user_id, v_question, p_history_limit + greatest(p_fold_after, 0)) t (id));
+  v_history := bot_private.messages_told(
+    array(select id from unnest(v_thread[:p_history_limit]) id where id > v_from), p_actor_id);
   if p_fold_after > 0 then
     select * into v_summary from public.agent_summaries s
     where s.conversation_id = p_conversation_id and s.user_id = p_user_id
       and s.tenant_key = p_tenant_key and s.until_message_id > v_from;
     -- the message that far back, however long the thread is
-    v_overdue := bot_private.thread_message(
-      p_conversation_id, p_user_id, v_question, p_history_limit + p_fold_after);
+    v_overdue := v_thread[p_history_limit + p_fold_after];
   end if;
   return jsonb_build_object(
     'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
