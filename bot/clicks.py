@@ -21,7 +21,7 @@ from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.outcomes import told
 from bot.agents.prompt import PendingAction, Prompt
 from bot.agents.tools.confirming import SHARE_NOTE
-from bot.answer.pressed import Place, as_message, asked_there, turn_id, under_card
+from bot.answer.pressed import Place, as_message, asked_there, turn_id, turn_of, under_card
 from bot.answer.question import Turn, people_of
 from bot.commands import items, reminders
 from bot.commands import texts as texts
@@ -66,7 +66,8 @@ async def handle_click(services: Services, action: CardAction, received_ms: int)
         await _show(services, action, click, press, received_ms)
         return
     place = asked_there(press) if press.kind == "share" else under_card(services, click, press)
-    event = await as_message(services, action, click, place, _words(press))
+    turn = turn_of(click, press)
+    event = await as_message(services, action, click, place, _words(press), turn=turn)
     await handle_message(
         services, event, received_ms, reply_to=place.message_id, answering=_answering(press)
     )

@@ -28,6 +28,7 @@ class CommandName(StrEnum):
     SETTINGS = "settings"
     REMINDERS = "reminders"
     STOP = "stop"
+    WHY = "why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ _WORDS: Mapping[str, CommandName] = {
     "提醒": CommandName.REMINDERS,
     "停止": CommandName.STOP,
     "停": CommandName.STOP,
+    "为什么": CommandName.WHY,
+    "为何": CommandName.WHY,
 }
 _PLAIN = frozenset({"help", "帮助", "quiet", "安静", "新对话"})
 _GO_ON = frozenset({"resume", "继续"})

@@ -20,7 +20,7 @@ declare
     recall, messages_to_embed, save_embeddings,
     load_conversation, chat_is_quiet, begin_conversation, append_to_conversation,
     continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
-    log_decision, get_chat_rules, set_chat_rule, has_answered_in,
+    log_decision, last_decision, get_chat_rules, set_chat_rule, has_answered_in,
     private_fits, offer_private, private_reply,
     record_reply_with_buttons, press_button, running_turns,
     keep_card, resume_card, note_card,
@@ -35,7 +35,7 @@ declare
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     recall_tokens, recall_terms, recall_place, recall_likely, recall_alike,
     add_to_transcript, extend_conversation, tell_conversation,
-    card_block, card_row, leave_card, may_help, asked_terms, timer_json
+    card_block, card_row, leave_card, may_help, asked_terms, timer_json, accepted_press
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{

@@ -67,7 +67,14 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     command = parse(turn.question)
     if command and turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER:
         asked = Asked(
-            command, turn.context, turn.chat_type, opened, language(services, turn, opened), turn.id
+            command,
+            turn.context,
+            turn.chat_type,
+            opened,
+            language(services, turn, opened),
+            turn.id,
+            thread=(turn.event.root_id or None) if turn.event.thread_id else None,
+            quoted=None if turn.event.thread_id else (turn.event.parent_id or None),
         )
         if reply := await answer_command(services, asked):
             return reply

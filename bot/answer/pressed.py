@@ -25,6 +25,12 @@ def turn_id(button_id: str) -> str:
     return f"click:{button_id}"
 
 
+def turn_of(click: Click, press: Press) -> str:
+    """The id of the turn a press leads to; of a button that can be pressed again, each its own."""
+    once = turn_id(click.button_id)
+    return f"{once}~{click.event_id}" if press.payload.get("again") else once
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a click is said: a conversation (`root` "" is the main one), and the message that the
@@ -52,14 +58,21 @@ def asked_there(press: Press) -> Place:
 
 
 async def as_message(
-    services: Services, action: CardAction, click: Click, place: Place, text: str
+    services: Services,
+    action: CardAction,
+    click: Click,
+    place: Place,
+    text: str,
+    *,
+    turn: str = "",
 ) -> MessageEvent:
-    """The click as a message to the bot by whoever clicked."""
+    """The click as a message to the bot by whoever clicked; `turn` is its id, where it is not the
+    button's."""
     bot = await services.own_person.look_up()
     in_thread = bool(place.root and place.message_id)
     return MessageEvent(
         event_id=click.event_id,
-        message_id=turn_id(click.button_id),
+        message_id=turn or turn_id(click.button_id),
         root_id=place.root,
         parent_id="",
         thread_id=await _thread_of(services, place.message_id) if in_thread else "",

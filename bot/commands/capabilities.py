@@ -206,6 +206,14 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability(
         "command",
         Sentence(
+            en="`/why`: why I spoke last, or did not; quote a message to ask about that one",
+            zh="`/为什么`：我上一次为什么说话，或者没说话；引用一条消息就是问那一条",
+        ),
+        lambda here: here.in_group,
+    ),
+    Capability(
+        "command",
+        Sentence(
             en="`/settings`: the settings of this chat; its owner, its managers and who added me "
             "change them with `/mode`, `/language`, `/instructions`",
             zh="`/设置`：这个群的设置；群主、管理员和加我进群的人可以用 `/模式`、`/语言`、`/要求` "

@@ -58,7 +58,7 @@ async def answer_rule_command(
         if name in (which, CommandName.SETTINGS)
     ]
     text = "\n\n".join(part for part in (note, shown) if part)
-    return Reply(text, () if note else offered(buttons, chat_type))
+    return Reply(text, () if note else offered(buttons, chat_type, again=True))
 
 
 async def _change(

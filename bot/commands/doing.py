@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from bot.agents.tools.notes import listed
 from bot.commands import item_texts
 from bot.commands import texts as texts
+from bot.commands import why_texts
 from bot.commands.capabilities import help_text, set_up
 from bot.commands.chat_rules import answer_rule_command
 from bot.commands.items import Looking, show_items
@@ -43,6 +45,8 @@ class Asked:
     opened: OpenTurn
     language: Language
     turn_id: str
+    thread: str | None = None  # its root, where the command stands in one
+    quoted: str | None = None  # the message that it quotes, outside of threads
 
     @property
     def looking(self) -> Looking:
@@ -162,6 +166,22 @@ async def _reminders(services: Services, asked: Asked) -> Reply:
     return await show_reminders(services, asked.looking)
 
 
+async def _why(services: Services, asked: Asked) -> Reply:
+    if asked.chat_type == "p2p":
+        return Reply(why_texts.IN_P2P[asked.language])
+    decided = await ChatConversations(services.rpc, asked.context).last_decision(
+        root_id=asked.thread, message_id=asked.quoted
+    )
+    if decided is None:
+        return Reply(why_texts.NOTHING_DECIDED[asked.language])
+    names = services.people.of(asked.context.tenant_key)
+    await names.look_up([decided.actor_id])
+    at = datetime.fromtimestamp(decided.at_ms / 1000, services.settings.zone)
+    window_s = services.settings.followup_window_seconds
+    name = names.label(decided.actor_id) if decided.actor_id else ""
+    return Reply(why_texts.explained(decided, name, at, window_s, asked.language))
+
+
 async def _is_quiet(services: Services, asked: Asked) -> bool:
     chat = {"p_chat_id": asked.context.chat_id}
     return bool(await services.rpc.call("chat_is_quiet", chat, asked.context))
@@ -193,4 +213,5 @@ _ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply]]] = 
     CommandName.SETTINGS: _rules,
     CommandName.REMINDERS: _reminders,
     CommandName.STOP: _stop,
+    CommandName.WHY: _why,
 }

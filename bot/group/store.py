@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bot.group.decisions import Decision, IncomingMessage, Reason
@@ -12,6 +12,20 @@ from bot.group.rules import ChatRules, rules_of
 from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
+
+
+@dataclass(frozen=True, slots=True)
+class PastDecision:
+    """A stored decision on a message of `actor_id` ("" when that person is forgotten)."""
+
+    message_id: str
+    actor_id: str
+    respond: bool
+    reason: str
+    cue: str | None
+    since_bot_ms: int | None
+    verdict: str | None
+    at_ms: int
 
 
 class ChatConversations:
@@ -91,6 +105,19 @@ class ChatConversations:
             return decision
         return replace(decision, respond=row["respond"], reason=Reason(row["reason"]))
 
+    async def last_decision(
+        self, *, root_id: str | None = None, message_id: str | None = None
+    ) -> PastDecision | None:
+        """The last decision in the chat, in a thread of it, or on one message."""
+        row = await self._call(
+            "last_decision",
+            self._context.chat_id,
+            p_tenant_key=self._context.tenant_key,
+            p_root_id=root_id,
+            p_message_id=message_id,
+        )
+        return PastDecision(**row) if row else None
+
     async def rules(self, usual: ChatRules) -> ChatRules:
         """The rules of the chat; what it does not set is as usual."""
         tenant = self._context.tenant_key
@@ -130,6 +157,7 @@ def decision_args(message: IncomingMessage, decision: Decision) -> dict[str, obj
         "p_since_bot_ms": decision.since_bot_ms,
         "p_verdict": decision.verdict,
         "p_judge_ms": decision.judge_ms,
+        "p_root_id": message.root_id,
     }
 
 

@@ -49,9 +49,19 @@ create or replace trigger agent_messages_place_buttons
   for each row when (new.role = 'assistant' and new.message_id is distinct from old.message_id)
   execute function public.place_buttons();
 
+-- What a press that counts is told of its button.
+create or replace function bot_private.accepted_press(p_button public.agent_buttons) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select jsonb_build_object(
+    'verdict', 'accepted', 'kind', p_button.kind, 'label', p_button.label,
+    'payload', p_button.payload, 'conversation_id', p_button.conversation_id,
+    'chat_type', p_button.chat_type, 'user_id', p_button.user_id, 'actor_id', p_button.actor_id)
+$$;
+
 -- Presses a button for the click p_event_id, or only looks what pressing it would give. Returns the
 -- verdict and, when it is accepted, what the button does. A click that is delivered again is the same
--- press; of all others in the group the first won. A card that is sent but not yet marked as sent has
+-- press; of all others in the group the first won, but for buttons that can be pressed again. A card that is sent but not yet marked as sent has
 -- no message_id to compare. A button of the operator's own place is pressed wherever its card is shown;
 -- to others it is unknown. A turn is stopped by who asked or whom it is about, while it runs.
 create or replace function public.press_button(
@@ -88,6 +98,8 @@ begin
      or (v_button.kind = 'follow_up' and (v_button.payload ->> 'text') is distinct from v_button.label)
   then
     return jsonb_build_object('verdict', 'expired');
+  elsif (v_button.payload -> 'again') = 'true' then
+    return bot_private.accepted_press(v_button);
   elsif v_press.group_id is null and not p_only_look then
     insert into public.agent_presses
       (group_id, button_id, chat_id, tenant_key, operator_id, event_id)
@@ -101,9 +113,6 @@ begin
     return case when v_button.kind = 'stop' then '{"verdict": "used", "kind": "stop"}'::jsonb
                 else '{"verdict": "used"}' end;
   end if;
-  return jsonb_build_object(
-    'verdict', 'accepted', 'kind', v_button.kind, 'label', v_button.label,
-    'payload', v_button.payload, 'conversation_id', v_button.conversation_id,
-    'chat_type', v_button.chat_type, 'user_id', v_button.user_id, 'actor_id', v_button.actor_id);
+  return bot_private.accepted_press(v_button);
 end
 $$;

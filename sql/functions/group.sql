@@ -172,20 +172,47 @@ $$;
 
 -- One row per message that was decided on; a message decided again keeps its first row, which is
 -- what this returns, so that a turn taken up again is not dropped half way.
+drop function if exists public.log_decision(
+  text, text, text, text, boolean, text, text, text, bigint, text, integer);
 create or replace function public.log_decision(
   p_chat_id text, p_tenant_key text, p_actor_id text, p_message_id text, p_respond boolean,
-  p_reason text, p_tier text, p_cue text, p_since_bot_ms bigint, p_verdict text, p_judge_ms integer
+  p_reason text, p_tier text, p_cue text, p_since_bot_ms bigint, p_verdict text, p_judge_ms integer,
+  p_root_id text default null
 ) returns jsonb
 language sql volatile security invoker set search_path = ''
 as $$
-  select bot_private.require_size('a decision', concat(p_reason, p_tier, p_cue, p_verdict), 16384);
+  select bot_private.require_size('a decision',
+    concat(p_reason, p_tier, p_cue, p_verdict, p_root_id), 16384);
   insert into public.agent_decisions
     (chat_id, tenant_key, actor_id, message_id, respond, reason, tier, cue, since_bot_ms, verdict,
-     judge_ms)
+     judge_ms, root_id)
   values (p_chat_id, p_tenant_key, p_actor_id, p_message_id, p_respond, p_reason, p_tier, p_cue,
-          p_since_bot_ms, p_verdict, p_judge_ms)
+          p_since_bot_ms, p_verdict, p_judge_ms, p_root_id)
   on conflict do nothing;
   select jsonb_build_object('respond', d.respond, 'reason', d.reason)
   from public.agent_decisions d
   where d.message_id = p_message_id and d.tenant_key = p_tenant_key and d.chat_id = p_chat_id
+$$;
+
+-- The last decision in the chat, in a thread of it (p_root_id), or on one message (p_message_id), but
+-- for what only asked about decisions; null when there is none. Where everybody is kept to their own
+-- words, only those on messages of the asker.
+create or replace function public.last_decision(
+  p_chat_id text, p_tenant_key text, p_root_id text, p_message_id text
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select jsonb_build_object(
+    'message_id', d.message_id, 'actor_id', d.actor_id, 'respond', d.respond, 'reason', d.reason,
+    'cue', d.cue, 'since_bot_ms', d.since_bot_ms, 'verdict', d.verdict,
+    'at_ms', floor(extract(epoch from d.created_at) * 1000)::bigint)
+  from public.agent_decisions d
+  where d.chat_id = p_chat_id and d.tenant_key = p_tenant_key
+    and (p_root_id is null or p_root_id in (d.root_id, d.message_id))
+    and (p_message_id is null or d.message_id = p_message_id)
+    and (public.claim('sharing') is distinct from 'person' or d.actor_id = public.claim('actor'))
+    and not exists (
+      select from public.agent_messages m
+      where m.turn_id = d.message_id and m.role = 'user' and m.content ~* '^[/／](why|为什么|为何)')
+  order by d.id desc limit 1
 $$;

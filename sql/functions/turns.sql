@@ -179,7 +179,8 @@ begin
       p_chat_id, p_tenant_key, p_actor_id, v_decision ->> 'p_message_id',
       (v_decision ->> 'p_respond')::boolean, v_decision ->> 'p_reason', v_decision ->> 'p_tier',
       v_decision ->> 'p_cue', (v_decision ->> 'p_since_bot_ms')::bigint,
-      v_decision ->> 'p_verdict', (v_decision ->> 'p_judge_ms')::integer);
+      v_decision ->> 'p_verdict', (v_decision ->> 'p_judge_ms')::integer,
+      v_decision ->> 'p_root_id');
     if not (v_decision -> 'respond')::boolean then
       return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
     end if;
@@ -268,7 +269,8 @@ as $$
     join public.agent_chats c on c.id = t.conversation_id and c.user_id = t.user_id
       and c.tenant_key = t.tenant_key
     left join public.agent_messages q on q.turn_id = t.id and q.role = 'user' and q.chunk = 0
-    left join public.agent_buttons b on t.id = 'click:' || b.id
+    left join public.agent_buttons b
+      on t.id like 'click:%' and b.id = substr(split_part(t.id, '~', 1), 7)
     where t.state = 'pending' and t.updated_at < now() - make_interval(secs => p_older_s)
       and not exists (select from public.agent_cards k where k.turn_id = t.id and k.streaming)
       and not starts_with(t.id, 'timer:')  -- its timer is due until it is sent

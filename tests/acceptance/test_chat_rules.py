@@ -72,6 +72,19 @@ def test_a_button_changes_a_rule_with_the_rights_of_who_presses_it(group: World)
     eventually(lambda: group.rows(rules, group.group) == [{"mode": "all"}], what="a rule")
 
 
+def test_the_buttons_of_the_settings_can_be_pressed_again(group: World) -> None:
+    question, _ = group.ask("Alice", "/settings")
+    card = card_of(group, question)
+    rules = "select mode from chat_rules where chat_id = %s"
+    for index, mode in ((3, "all"), (0, "mention"), (3, "all"), (0, "mention")):
+        pressed = click(group, "Alice", card, index=index)
+        assert pressed["toast"]["type"] == "success"
+        wanted = [{"mode": mode}]
+        eventually(lambda: group.rows(rules, group.group) == wanted, what=mode)  # noqa: B023
+    said = "select 1 from agent_turns where id like 'click:%%' and chat_id = %s and state = 'sent'"
+    eventually(lambda: len(group.rows(said, group.group)) == 4, what="each press is answered")
+
+
 def refusals(world: World) -> list[dict[str, Any]]:
     return world.rows(
         "select id from agent_messages where conversation_id like %s and content like %s",

@@ -1,0 +1,164 @@
+"""Why the bot spoke, or did not, in words and in both languages. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from bot.group.cues import Cue
+from bot.group.decisions import BOT_TURN_LIMIT, Reason
+from bot.group.store import PastDecision
+from bot.languages import Language, Sentence
+from memory.text import one_line
+
+_Texts = Mapping[Language, str]
+
+IN_P2P: _Texts = {
+    "zh": "单聊里你的每一条消息我都回答，没有需要判断的。",
+    "en": "In our private chat I answer every message of yours; there is nothing to decide.",
+}
+NOTHING_DECIDED: _Texts = {
+    "zh": "在这里我还没有判断过任何消息，或者那次判断的记录已经不在了。",
+    "en": "I have decided on no message here yet, or what I decided is not kept any more.",
+}
+_DECIDED: Mapping[bool, _Texts] = {
+    True: {
+        "zh": "{name}在 {at} 的消息，我**回答了**：{why}",
+        "en": "I **answered** the message {name}at {at}: {why}",
+    },
+    False: {
+        "zh": "{name}在 {at} 的消息，我**没有回答**：{why}{hint}",
+        "en": "I **did not answer** the message {name}at {at}: {why}{hint}",
+    },
+}
+_HINT: _Texts = {
+    "zh": "想让我回答，就 @我，或者回复我的消息。",
+    "en": " To have an answer for certain, mention me or reply to a message of mine.",
+}
+_NO_HINT = frozenset({Reason.OWN_MESSAGE, Reason.BOT_LOOP_LIMIT})
+
+WHY: Mapping[Reason, Sentence] = {
+    Reason.OWN_MESSAGE: Sentence(
+        "it was my own, and I do not answer myself.", "那是我自己发的，我不回答自己。"
+    ),
+    Reason.BOT_WITHOUT_MENTION: Sentence(
+        "another bot wrote it without mentioning me.", "那是别的机器人发的，而且没有 @我。"
+    ),
+    Reason.BOT_LOOP_LIMIT: Sentence(
+        f"the last {BOT_TURN_LIMIT} messages were all by bots, and I stop there so that bots do "
+        "not answer each other for ever. As soon as a person writes, I go on.",
+        f"最近 {BOT_TURN_LIMIT} 条消息全是机器人发的，我就此打住，免得机器人之间没完没了；"
+        "有人说话后我会继续。",
+    ),
+    Reason.EXPLICIT_TRIGGER: Sentence(
+        "it was addressed to me: with a mention, as a reply to me, or with a button under my "
+        "answer.",
+        "那是对我说的：@了我、回复了我，或者按了我回答下面的按钮。",
+    ),
+    Reason.ADDRESSED_TO_OTHER: Sentence(
+        "it was addressed to somebody else: it mentions them (or everybody), or replies to them.",
+        "那是对别人说的：@了别人（或所有人），或者回复了别人的消息。",
+    ),
+    Reason.QUIET: Sentence(
+        "I was asked to be quiet in this chat; `/resume` ends that.",
+        "这个群里有人让我安静；用 `/继续` 恢复。",
+    ),
+    Reason.RECENT_FOLLOWUP: Sentence(
+        "it went on with what I had said{since}.", "它接着我{since}说的话往下说。"
+    ),
+    Reason.MODE_ALL: Sentence(
+        "in this chat I answer everything that is not for somebody else (mode `all`; `/settings`).",
+        "这个群设置为不是对别人说的我都回答（模式 `all`，见 `/设置`）。",
+    ),
+    Reason.MODE_MENTION: Sentence(
+        "in this chat I answer only when I am mentioned or replied to (mode `mention`; "
+        "`/settings`).",
+        "这个群设置为只有 @我 或回复我时才回答（模式 `mention`，见 `/设置`）。",
+    ),
+    Reason.MODE_THREADS: Sentence(
+        "it did not mention me, and outside of my own threads I answer only then in this chat "
+        "(mode `threads`; `/settings`).",
+        "它没有 @我，而这个群设置为在我自己的话题之外只有 @我 才回答（模式 `threads`，见 `/设置`）。",
+    ),
+}
+JUDGED: Mapping[str, Sentence] = {
+    "yes": Sentence(
+        "it was not clear from the words, and the judge model found that it was meant for me.",
+        "从字面上看不准，判断模型认为那是对我说的。",
+    ),
+    "no": Sentence(
+        "it was not clear from the words, and the judge model found that it was not meant for me.",
+        "从字面上看不准，判断模型认为那不是对我说的。",
+    ),
+    "timeout": Sentence(
+        "it was not clear from the words, and the judge model did not answer in time.",
+        "从字面上看不准，而判断模型没有及时回答。",
+    ),
+    "error": Sentence(
+        "it was not clear from the words, and the judge model could not be asked.",
+        "从字面上看不准，而判断模型没能给出回答。",
+    ),
+}
+SILENT: Mapping[Cue | None, Sentence] = {
+    None: Sentence(
+        "it did not mention me, and I was in no conversation here just then.",
+        "它没有 @我，当时我也没有在这里参与对话。",
+    ),
+    Cue.FOLLOW_UP: Sentence(
+        "it read like going on with what I had said{since}, but I listen for that for "
+        "{window_s} seconds only.",
+        "它像是接着我{since}说的话，但我只在 {window_s} 秒内这样接话。",
+    ),
+    Cue.CLOSING: Sentence(
+        "it read like the end of our exchange (thanks, all right), which wants no answer.",
+        "它像是对话的结束（谢谢、好的），不需要再回答。",
+    ),
+    Cue.SIDE_TALK: Sentence(
+        "it read like talk among people, which I stay out of.",
+        "它像是大家之间的谈话，我不插话。",
+    ),
+    Cue.UNCLEAR: Sentence(
+        "nothing in it told that it was meant for me, and then I keep silent.",
+        "没有什么表明它是对我说的，这种时候我不说话。",
+    ),
+}
+_SINCE: Mapping[Language, tuple[str, str, str]] = {
+    "zh": ("刚才", "{} 秒前", "{} 分钟前"),
+    "en": ("", " {} seconds before", " {} minutes before"),
+}
+_A_MINUTE_S = 90
+
+
+def explained(
+    decided: PastDecision, name: str, at: datetime, window_s: int, language: Language
+) -> str:
+    """What was decided on whose message, when, and why. `name` is "" when nobody knows it."""
+    why = _why(decided).said(language)
+    who = one_line(name).replace("*", "＊").replace("`", "'")
+    of_whom = f"of {who} " if language == "en" else f"{who} "
+    hint = "" if decided.reason in _NO_HINT else _HINT[language]
+    return _DECIDED[decided.respond][language].format(
+        name=of_whom if who else "",
+        at=at.strftime("%H:%M:%S"),
+        why=why.format(since=_since(decided.since_bot_ms, language), window_s=window_s),
+        hint=hint,
+    )
+
+
+def _why(decided: PastDecision) -> Sentence:
+    reason = Reason(decided.reason)
+    if reason is Reason.LLM_JUDGE:
+        return JUDGED[decided.verdict or "error"]
+    if reason is Reason.NO_TRIGGER:
+        return SILENT[Cue(decided.cue) if decided.cue else None]
+    return WHY[reason]
+
+
+def _since(since_bot_ms: int | None, language: Language) -> str:
+    just_now, seconds, minutes = _SINCE[language]
+    if since_bot_ms is None:
+        return just_now
+    passed = max(1, since_bot_ms // 1000)
+    return (minutes if passed > _A_MINUTE_S else seconds).format(
+        passed // 60 if passed > _A_MINUTE_S else passed
+    )

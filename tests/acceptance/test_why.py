@@ -1,0 +1,99 @@
+"""`/why`: the last decision in words, to whoever could have seen it taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.acceptance.conftest import World
+from tests.acceptance.test_chat_rules import decided, set_rule
+
+ENGLISH, CHINESE = "/why", "/为什么"
+
+
+def why(world: World, command: str = ENGLISH, **more: object) -> str:
+    question, card = world.ask("Alice", command, **more)
+    world.settled(question)
+    return card
+
+
+@pytest.fixture
+def group(world: World) -> World:
+    """A new group that Alice owns."""
+    fresh = world.in_a_new_group()
+    members = [world.people["Alice"], *world.people.values()]
+    made = world.platform.post("/chats", name="Why", members=members, silently=True)
+    fresh.group = made["chat_id"]
+    return fresh
+
+
+def test_nothing_was_decided_yet(group: World) -> None:
+    assert "decided on no message" in why(group)
+    assert "还没有判断过" in why(group, CHINESE), "asking is nothing to explain"
+
+
+def test_each_decision_is_explained_in_both_languages(group: World) -> None:
+    asked, _ = group.ask("Bob", "when do we launch?")
+    group.settled(asked)
+    card = why(group)
+    assert "**answered** the message of Bob" in card
+    assert "addressed to me" in card
+    assert "对我说的" in why(group, CHINESE)
+
+    for text, english, chinese in (
+        ("@Alice are you in today?", "somebody else", "对别人说的"),
+        ("the press kit is finished on my side", "did not answer", "没有回答"),
+    ):
+        decided(group, group.say("Bob", text))
+        assert english in why(group)
+        assert chinese in why(group, CHINESE)
+
+
+def test_a_follow_up_and_a_quiet_chat_are_explained(group: World) -> None:
+    asked, _ = group.ask("Bob", "when do we launch?")
+    group.settled(asked)
+    on = group.say("Bob", "and on Tuesday?", root_id=asked)
+    group.settled(on)
+    assert "went on with what I had said" in why(group, root_id=asked)
+    assert "接着我" in why(group, CHINESE, root_id=asked)
+
+    set_rule(group, "Alice", "/quiet")
+    decided(group, group.say("Bob", "and on Wednesday?"))
+    assert "`/resume`" in why(group)
+    assert "`/继续`" in why(group, CHINESE)
+
+
+@pytest.mark.parametrize("mode", ["mention", "threads", "all"])
+def test_a_mode_is_explained(group: World, mode: str) -> None:
+    set_rule(group, "Alice", f"/mode {mode}")
+    asked, _ = group.ask("Bob", "when do we launch?")
+    group.settled(asked)
+    said = group.say("Bob", "and what about Friday?")
+    if decided(group, said)["respond"]:
+        group.settled(said)
+    assert f"`{mode}`" in why(group)
+    assert f"`{mode}`" in why(group, CHINESE)
+
+
+def test_in_a_thread_it_is_the_decision_of_that_thread(group: World) -> None:
+    first, _ = group.ask("Bob", "when do we launch?")
+    group.settled(first)
+    second, _ = group.ask("陈晨", "我们什么时候发布？")
+    group.settled(second)
+    assert "of Bob" in why(group, root_id=first)
+    assert "陈晨" in why(group)
+
+
+def test_other_bots_are_explained(group: World) -> None:
+    robot = group.platform.post("/people", name="Robo", kind="bot")["open_id"]
+    group.platform.post("/join", chat_id=group.group, open_id=robot)
+    group.people["Robo"] = robot
+    decided(group, group.say("Robo", "build 17 is green"))
+    assert "another bot" in why(group)
+    assert "别的机器人" in why(group, CHINESE)
+
+
+def test_in_p2p_there_is_nothing_to_explain(world: World) -> None:
+    alice = world.people["Alice"]
+    chats = world.platform.state()["chats"]
+    p2p = next(c for c in chats if c["mode"] == "p2p" and alice in c["members"])["chat_id"]
+    assert "answer every message" in why(world, chat=p2p)
