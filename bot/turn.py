@@ -19,6 +19,7 @@ from bot.answer import material
 from bot.answer.answering import answer as answer_question
 from bot.answer.answering import language
 from bot.answer.composing import NOTHING, compose
+from bot.answer.foreign_ids import may_be_meant, with_own_ids
 from bot.answer.hearing import before_answer, listen, opening_args
 from bot.answer.question import Turn, begin, knowing, told
 from bot.answer.showing import Showing
@@ -87,6 +88,8 @@ async def handle_message(
     """
     timing.begin()
     bot = await services.own_person.look_up()
+    if may_be_meant(event, bot):
+        event = await with_own_ids(services, event)
     await services.people.meet(event, bot).look_up([event.sender_open_id])
     heard = await listen(services, event, bot)
     if not heard.decision.respond or _unreadable_in_group(event):

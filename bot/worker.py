@@ -24,11 +24,13 @@ from bot.connections import database_url, require_migrated
 from bot.ending import ended
 from bot.feishu import chat_events, events
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
+from bot.feishu.reactions import REACTION_ADDED, parse_reaction
 from bot.interruptions import Interruptions
 from bot.private.offering import Asked, handle_look_up
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Hopeless, Later
 from bot.queue.table import TENDING_AT_ONCE, JobTable
+from bot.reactions import handle_reaction
 from bot.services import Services
 from bot.settings import Settings, load
 from bot.starting import look_at_database, look_at_names, one_sentence, require_port, say
@@ -100,6 +102,8 @@ async def handle_event(services: Services, lease: Lease) -> None:
             await handle_message(services, message, received_ms, lease=lease)
         elif envelope.event_type == events.MESSAGE_RECALLED:
             await handle_recall(services, events.parse_recall(envelope))
+        elif envelope.event_type == REACTION_ADDED:
+            await handle_reaction(services, parse_reaction(envelope), received_ms)
         elif envelope.event_type == events.CARD_ACTION:
             await _click(services, events.parse_card_action(envelope), received_ms)
         elif envelope.event_type in chat_events.HAPPENINGS and services.membership:

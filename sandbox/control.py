@@ -131,7 +131,7 @@ def one_message(message_id: str) -> Response:
 
 def say() -> Response:
     """`{as, chat_id, text | content, message_type, mentions: [{open_id}], raw, reply_to, quote,
-    count, new_event_ids, file_base64, file_name, mime}` → `{message_id, position}`"""
+    count, new_event_ids, foreign_ids, file_base64, file_name, mime}` → `{message_id, position}`"""
     body = control_body()
     speech = Speech(
         speaker=text_of(body, "as"),
@@ -148,6 +148,7 @@ def say() -> Response:
         mime=text_of(body, "mime", "image/png"),
         count=count_of(body, "count"),
         new_event_ids=bool(body.get("new_event_ids")),
+        foreign_ids=bool(body.get("foreign_ids")),
     )
     message = current_platform().actors.say(speech)
     return json_response({"message_id": message.message_id, "position": message.position})

@@ -61,7 +61,7 @@ declare
     take_back_timers, inspect_timers,
     list_conversations, list_messages, list_working_memory, list_working_memory_changes,
     list_decisions, list_orphans, list_unplaced, recalled_among, list_tables, born_within, recent_activity,
-    inspect_chat
+    inspect_chat, card_asked
   }';
   -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.
   of_the_owner constant text[] := '{

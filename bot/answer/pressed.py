@@ -1,4 +1,4 @@
-"""A pressed button as a message to the bot, by whoever pressed it."""
+"""A pressed button, or a reaction, as a message to the bot, by whoever it is of."""
 
 from __future__ import annotations
 
@@ -57,6 +57,16 @@ def asked_there(press: Press) -> Place:
     return Place(where["chat_id"], "group", root, where["turn_id"])
 
 
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """Who says something without writing it, by which event, and when (ms since epoch)."""
+
+    open_id: str
+    tenant_key: str
+    event_id: str
+    at_ms: int
+
+
 async def as_message(
     services: Services,
     action: CardAction,
@@ -68,22 +78,30 @@ async def as_message(
 ) -> MessageEvent:
     """The click as a message to the bot by whoever clicked; `turn` is its id, where it is not the
     button's."""
+    saying = Saying(click.operator_id, click.tenant_key, click.event_id, action.create_time_ms)
+    return await as_said(services, saying, turn or turn_id(click.button_id), place, text)
+
+
+async def as_said(
+    services: Services, saying: Saying, turn: str, place: Place, text: str
+) -> MessageEvent:
+    """`text` as a message to the bot, of the id `turn`."""
     bot = await services.own_person.look_up()
     in_thread = bool(place.root and place.message_id)
     return MessageEvent(
-        event_id=click.event_id,
-        message_id=turn or turn_id(click.button_id),
+        event_id=saying.event_id,
+        message_id=turn,
         root_id=place.root,
         parent_id="",
         thread_id=await _thread_of(services, place.message_id) if in_thread else "",
         chat_id=place.chat_id,
         chat_type=place.chat_type,
         message_type="text",
-        sender_open_id=click.operator_id,
+        sender_open_id=saying.open_id,
         sender_type="user",
-        tenant_key=click.tenant_key,
-        create_time_ms=action.create_time_ms,
-        mentions=(_mention(bot, click.tenant_key),),
+        tenant_key=saying.tenant_key,
+        create_time_ms=saying.at_ms,
+        mentions=(_mention(bot, saying.tenant_key),),
         mentions_all=False,
         text=text,
         template=text,

@@ -20,6 +20,7 @@ from bot.services import Services
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context, thread_root
 
 _RECENT_S = 3600
+REACTED = "reaction:"  # before a card's message_id: the id of the turn that a reaction leads to
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def begin(
         received_ms=received_ms,
         reply_to=reply_to or event.message_id,
         names=services.people.of(event.tenant_key),
-        by_click=bool(reply_to),
+        by_click=bool(reply_to) and not event.message_id.startswith(REACTED),
         anew=anew,
     )
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.agents.tools.notes import listed
-from bot.commands import item_texts
+from bot.commands import item_texts, why_texts
 from bot.commands import texts as texts
-from bot.commands import why_texts
 from bot.commands.capabilities import help_text, set_up
 from bot.commands.chat_rules import answer_rule_command
 from bot.commands.items import Looking, show_items

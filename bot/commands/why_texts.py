@@ -78,7 +78,8 @@ WHY: Mapping[Reason, Sentence] = {
     Reason.MODE_THREADS: Sentence(
         "it did not mention me, and outside of my own threads I answer only then in this chat "
         "(mode `threads`; `/settings`).",
-        "它没有 @我，而这个群设置为在我自己的话题之外只有 @我 才回答（模式 `threads`，见 `/设置`）。",
+        "它没有 @我，而这个群设置为在我自己的话题之外只有 @我 才回答"
+        "（模式 `threads`，见 `/设置`）。",
     ),
 }
 JUDGED: Mapping[str, Sentence] = {

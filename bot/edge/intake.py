@@ -15,6 +15,7 @@ import structlog
 
 from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu import chat_events, events
+from bot.feishu.reactions import REACTION_ADDED
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.reply.buttons import Toast, click_of, toast
@@ -23,7 +24,12 @@ from memory.scope import conversation_id, thread_root
 
 log = structlog.get_logger()
 
-_QUEUED = {events.MESSAGE_RECEIVED, events.MESSAGE_RECALLED, *chat_events.HAPPENINGS}
+_QUEUED = {
+    events.MESSAGE_RECEIVED,
+    events.MESSAGE_RECALLED,
+    REACTION_ADDED,
+    *chat_events.HAPPENINGS,
+}
 
 
 @dataclass(frozen=True, slots=True)

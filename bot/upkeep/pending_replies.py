@@ -54,7 +54,7 @@ async def sweep(services: Services, table: JobTable, *, older_s: int = _OLDER_S)
 
 def _key(turn_id: str) -> str:
     """What a job for the turn would hold: the id of the message or of the button."""
-    return turn_id.removeprefix("click:").partition("~")[0]
+    return turn_id.removeprefix("click:").removeprefix("reaction:").partition("~")[0]
 
 
 async def _send(services: Services, row: Mapping[str, Any]) -> bool:

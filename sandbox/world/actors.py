@@ -46,6 +46,9 @@ class Refusal(Exception):
 class Speech:
     """A message that somebody writes.
 
+    `foreign_ids`: its event names whom it mentions by ids of another app, as Feishu does when a bot
+    mentions somebody by an id of its own app.
+
     `text` with `@Name` of members (unless `raw`); or `content`, the raw JSON string of the
     message. `mentions` are open ids for keys `@_user_1`, `@_user_2` … that stand in the text.
     """
@@ -64,6 +67,7 @@ class Speech:
     mime: str = "image/png"
     count: int = 1
     new_event_ids: bool = False
+    foreign_ids: bool = False
 
 
 class Actors:
@@ -90,6 +94,8 @@ class Actors:
             )
             self._keep_file(speech, message)
             envelope = events.received(self._world, message)
+            if speech.foreign_ids:
+                envelope = events.with_foreign_ids(envelope)
             self._received[message.message_id] = envelope
             wanted = self._is_delivered(message, chat)
         if wanted:

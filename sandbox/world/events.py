@@ -8,7 +8,7 @@ import secrets
 from typing import Any
 
 from sandbox.world.entities import Chat, Message, Person, Reaction, new_id
-from sandbox.world.state import World
+from sandbox.world.state import World, stable_id
 from sandbox.world.wire import event_message, user_ids
 
 Envelope = dict[str, Any]
@@ -41,6 +41,17 @@ def with_new_event_id(original: Envelope) -> Envelope:
 def received(world: World, message: Message) -> Envelope:
     """im.message.receive_v1"""
     return envelope(world, RECEIVED, event_message(world, message))
+
+
+def with_foreign_ids(original: Envelope) -> Envelope:
+    """The message's event with the mentioned people's open ids of another app."""
+    message = original["event"]["message"]
+    mentions = [
+        {**one, "id": {**one["id"], "open_id": stable_id("ou_", f"elsewhere:{one['key']}")}}
+        for one in message.get("mentions", [])
+    ]
+    event = {**original["event"], "message": {**message, "mentions": mentions}}
+    return {**original, "event": event}
 
 
 def recalled(world: World, message: Message, recall_type: str = "message_owner") -> Envelope:

@@ -263,7 +263,8 @@ as $$
     select t.id as turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id,
            c.root_id, (extract(epoch from t.updated_at) * 1000)::bigint as stored_ms,
            q.content as question, (extract(epoch from t.created_at) * 1000)::bigint as asked_ms,
-           coalesce(b.message_id, split_part(t.id, '~', 1)) as reply_to,
+           coalesce(b.message_id, regexp_replace(split_part(t.id, '~', 1), '^reaction:', ''))
+             as reply_to,
            bot_private.turn_reply(t.id) as reply
     from public.agent_turns t
     join public.agent_chats c on c.id = t.conversation_id and c.user_id = t.user_id

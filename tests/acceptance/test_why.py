@@ -11,7 +11,8 @@ ENGLISH, CHINESE = "/why", "/为什么"
 
 
 def why(world: World, command: str = ENGLISH, **more: object) -> str:
-    question, card = world.ask("Alice", command, **more)
+    """What Alice is told in English, 陈晨 in Chinese."""
+    question, card = world.ask("Alice" if command == ENGLISH else "陈晨", command, **more)
     world.settled(question)
     return card
 
@@ -57,9 +58,9 @@ def test_a_follow_up_and_a_quiet_chat_are_explained(group: World) -> None:
     assert "接着我" in why(group, CHINESE, root_id=asked)
 
     set_rule(group, "Alice", "/quiet")
-    decided(group, group.say("Bob", "and on Wednesday?"))
-    assert "`/resume`" in why(group)
-    assert "`/继续`" in why(group, CHINESE)
+    decided(group, group.say("Bob", "and on Wednesday?", root_id=asked))
+    assert "`/resume`" in why(group, root_id=asked)
+    assert "`/继续`" in why(group, CHINESE, root_id=asked)
 
 
 @pytest.mark.parametrize("mode", ["mention", "threads", "all"])

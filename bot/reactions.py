@@ -1,0 +1,68 @@
+"""Reactions to what the bot said, in the worker: to its question, 👍 is the asker's yes.
+
+`handle_reaction` is where every reaction arrives. It counts as the answer, once, when the card ends
+with a question that yes or no answers, whoever asked put it there, and has not gone on in words.
+Then it goes the way of every message, as what that person said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from bot.answer.pressed import Place, Saying, as_said
+from bot.answer.question import REACTED
+from bot.feishu import markup
+from bot.feishu.reactions import Consent, Reaction
+from bot.group.questions import asks_for_consent, last_question
+from bot.languages import Language, language_of
+from bot.mentions import from_card
+from bot.services import Services
+from bot.turn import handle_message
+from memory.scope import MAIN_ROOT
+
+log = structlog.get_logger()
+
+_WORDS: Mapping[Consent, Mapping[Language, str]] = {
+    "yes": {"zh": "是的", "en": "Yes"},
+    "no": {"zh": "不用", "en": "No"},
+}
+
+
+async def handle_reaction(services: Services, reaction: Reaction, received_ms: int) -> None:
+    """Hears a reaction. Raises what is worth another attempt."""
+    if reaction.open_id and reaction.consent:
+        await _answer_of(services, reaction, reaction.consent, received_ms)
+
+
+async def _answer_of(
+    services: Services, reaction: Reaction, consent: Consent, received_ms: int
+) -> None:
+    params = {
+        "p_message_id": reaction.message_id,
+        "p_tenant_key": reaction.tenant_key,
+        "p_operator_id": reaction.open_id,
+    }
+    asked = await services.rpc.call("card_asked", params, None)
+    if asked is None:
+        return
+    question = _question(services, reaction, asked)
+    if not question:
+        return
+    log.info("reaction", message_id=reaction.message_id, consent=consent)
+    root = "" if asked["root_id"] == MAIN_ROOT else asked["root_id"]
+    place = Place(asked["chat_id"], asked["chat_type"], root, reaction.message_id)
+    saying = Saying(reaction.open_id, reaction.tenant_key, reaction.event_id, reaction.at_ms)
+    turn = f"{REACTED}{reaction.message_id}"
+    words = _WORDS[consent][language_of([question])]
+    event = await as_said(services, saying, turn, place, words)
+    await handle_message(services, event, received_ms, reply_to=reaction.message_id)
+
+
+def _question(services: Services, reaction: Reaction, asked: Mapping[str, Any]) -> str:
+    """The question that the card ends with, if yes or no answers it."""
+    known = services.people.of(reaction.tenant_key).known
+    question = last_question(from_card(asked["content"], known, unescape=markup.unescape))
+    return question if question and asks_for_consent(question) else ""
