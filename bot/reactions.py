@@ -64,5 +64,6 @@ async def _answer_of(
 def _question(services: Services, reaction: Reaction, asked: Mapping[str, Any]) -> str:
     """The question that the card ends with, if yes or no answers it."""
     known = services.people.of(reaction.tenant_key).known
-    question = last_question(from_card(asked["content"], known, unescape=markup.unescape))
+    text = markup.AT_TAG.sub("", asked["content"])  # whom it addresses asks nothing
+    question = last_question(from_card(text, known, unescape=markup.unescape))
     return question if question and asks_for_consent(question) else ""

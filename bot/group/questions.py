@@ -19,7 +19,8 @@ def is_question(text: str) -> bool:
 
 def last_question(text: str) -> str:
     """The question that a text ends with, or nothing; “Anything else?” wants no answer."""
-    sentences = [part for part in _SENTENCE.findall(text.strip()) if part.strip()]
+    said = _ADDRESSED.sub("", text.strip())
+    sentences = [part for part in _SENTENCE.findall(said) if part.strip()]
     last = sentences[-1].strip() if sentences else ""
     asks = _QUESTION_END.search(last) or _WANTS_TO_KNOW.search(last)
     return last if asks and not _ANYTHING_ELSE.search(last) else ""
@@ -48,6 +49,7 @@ _QUESTION_WORD = pattern(
 _ASKS_FIRST = re.compile("(?:哪[些个里儿]|为什么|为何|什么时候|多少|几[个天点号])[^!！…]*了$")
 _STATEMENT_END = re.compile(r"(?:[了啦吧哈呀啊]|[还正]\S{0,12}呢)[\s。.!！~～…]*$|[…!！]$|\.\.\.$")
 
+_ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
 _SENTENCE = re.compile(r"(?:[^.。!！?？\n]|\.(?=\S))+[.。!！?？]*[\s)）”\"]*")
 _WANTS_TO_KNOW = pattern(
     r"\b(?:tell me (?:which|what|when|who|how|whether|if|your|the)|let me know (?:which|what|when"
