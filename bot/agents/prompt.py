@@ -72,7 +72,8 @@ Working with tools:
 
 RECALLED = (
     "Earlier messages that may matter for the question, oldest first; where lines disagree, the "
-    "later one holds:"
+    "later one holds. What is marked “earlier” was replaced by what is marked “current”: tell it "
+    "only when asked for, and as past:"
 )
 
 SPECIALIST_RULES = """\

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memory.recall.changes import replaced
 from memory.recall.passages import Passage, content_words
 from memory.scope import AgentMemoryContext
 from memory.text import one_line
@@ -46,13 +47,16 @@ def render(
     the chat of `here`. What people wrote stays on its line, so that it cannot pass for another
     speaker's. `label` gives what stands in front of an open_id's words, known by a name; `visible`
     what a card's markdown shows. Of a long text the part is told that has the words of `question`.
+    Of a value that has changed the present one is marked, and the others say until when they held.
     """
     ordered = sorted(found, key=lambda passage: (passage.asked_at, passage.message_id))
     words = _stems(question)
+    marks = replaced(ordered)
     lines: list[tuple[str, float]] = []
     for passage in ordered:
-        worth = math.inf if passage is ordered[-1] else passage.score
-        head = f"[{_when(passage, now)}{_where(passage, here)}]"
+        until = marks.get(passage.turn_id)
+        worth = math.inf if passage is ordered[-1] else passage.score / (2 if until else 1)
+        head = f"[{_when(passage.asked_at, now)}{_where(passage, here)}{_mark(until, now)}]"
         who = snippet(label(passage.actor_id or "", passage.actor_name), _NAME_LENGTH)
         said = excerpt(passage.question, words, _QUESTION_LENGTH)
         lines.append((f"{head} {who}: {said}", worth))
@@ -62,8 +66,15 @@ def render(
     return Recalled("\n".join(text for text, _ in lines), tuple(worth for _, worth in lines))
 
 
-def _when(passage: Passage, now: datetime) -> str:
-    return f"{datetime.fromisoformat(passage.asked_at).astimezone(now.tzinfo):%Y-%m-%d %H:%M}"
+def _when(at: str, now: datetime) -> str:
+    return f"{datetime.fromisoformat(at).astimezone(now.tzinfo):%Y-%m-%d %H:%M}"
+
+
+def _mark(until: str | None, now: datetime) -> str:
+    """Of `replaced`: whether a value holds, held once, or neither is known."""
+    if until is None:
+        return ""
+    return f" · earlier, until {_when(until, now)}" if until else " · current"
 
 
 def _where(passage: Passage, here: AgentMemoryContext) -> str:

@@ -83,6 +83,34 @@ def test_a_greeting_in_a_fresh_thread_searches_for_nothing(world: World) -> None
     assert "Earlier messages" not in str(request["body"])
 
 
+@pytest.mark.parametrize(
+    ("was", "change", "question"),
+    [
+        ("The workshop is in hall B", "The workshop has moved to hall D", "Which hall workshop?"),
+        ("评审会是周四下午", "评审会改到周五上午", "评审会是哪天？"),
+    ],
+)
+def test_of_a_fact_that_changed_the_model_is_told_which_holds(
+    world: World, was: str, change: str, question: str
+) -> None:
+    for said in (was, change):
+        world.settled(world.ask("Alice", said)[0])
+    for talk in OTHER_TALK:
+        world.settled(world.ask("Alice", talk)[0])
+    world.model.forget()
+
+    world.ask("Bob", question)
+
+    told = "\n".join(text for _, text in prompt_of(world.model.requests()[0])).splitlines()
+    assert {_mark(line) for line in told if was in line} == {"earlier"}
+    assert {_mark(line) for line in told if change in line} == {"current"}
+
+
+def _mark(line: str) -> str:
+    """Of a recalled line: what its head says last, without the time."""
+    return line.split("]")[0].split(" · ")[-1].split(",")[0]
+
+
 def _is_told(world: World, place: Place, case: Case) -> bool:
     """Whether the fact was in what the model was given with the question, and not in the window."""
     where = {"chat": _p2p(world)} if place == "p2p" else {}

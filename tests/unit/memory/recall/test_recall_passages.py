@@ -100,6 +100,18 @@ def test_passages_read_in_the_order_of_time() -> None:
     assert [line[-1] for line in shown(later, earlier)] == ["早", "晚"]
 
 
+def test_of_a_value_that_changed_each_line_says_whether_it_holds() -> None:
+    was = replace(PASSAGE, turn_id="om_1", question="周会是周五", answer="")
+    is_now = replace(
+        PASSAGE, asked_at="2026-05-06T04:00:00+00:00", question="周会改到周三", answer=""
+    )
+
+    assert shown(is_now, was) == [
+        "[2026-05-04 12:00 · earlier, until 2026-05-06 12:00] 小明: 周会是周五",
+        "[2026-05-06 12:00 · current] 小明: 周会改到周三",
+    ]
+
+
 def test_a_name_that_was_not_stored_is_looked_up() -> None:
     nameless = replace(PASSAGE, actor_name="", answer="")
 

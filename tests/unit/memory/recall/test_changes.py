@@ -1,0 +1,92 @@
+"""A later statement of a matter replaces the earlier one, and nothing else does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.recall.changes import replaced
+from memory.recall.passages import Passage
+
+
+def said(number: int, text: str, *, by: str = "ou_a", chat: str = "oc_1") -> Passage:
+    return Passage(
+        turn_id=f"om_{number}",
+        message_id=number,
+        conversation_id=f"feishu:{chat}:main",
+        chat_id=chat,
+        asked_at=f"2026-05-0{number}T04:00:00+00:00",
+        actor_id=by,
+        actor_name="",
+        question=text,
+        answer="ok",
+    )
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("The weekly meeting is on Friday", "The weekly meeting has moved to Monday."),
+        ("My dentist is Doctor Okafor", "Update: my dentist is now Doctor Lee"),
+        ("Our courier is Swiftline, call 555-0142", "Actually our courier is now Northbird"),
+        ("周会是周五上午十点", "周会改到周三下午"),
+        ("我的健身卡号是7731", "更正：我的健身卡号现在是9920"),
+        ("发布会定在十一月二十八日", "发布会推迟到十二月三日"),
+        ("财务联系人是周敏", "财务联系人换成李雷了"),
+    ],
+)
+def test_a_later_statement_of_a_matter_replaces_the_earlier(earlier: str, later: str) -> None:
+    marks = replaced([said(1, earlier), said(2, later)])
+
+    assert marks == {"om_1": said(2, later).asked_at, "om_2": ""}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("The budget is 4,300 euros", "The venue is Harbour House"),
+        ("My car is red", "My car insurance is Northern Star"),
+        ("The weekly meeting is on Friday", "Is the weekly meeting on Monday?"),
+        ("The weekly meeting is on Friday", "the weekly meeting is on friday."),
+        ("It is raining", "It is late"),
+        ("周会是周五", "月会是周三"),
+        ("周会是周五", "周会是周三吗？"),
+        ("这个是红的", "这个是蓝的"),
+        ("tell a joke about penguins", "随便说一句鼓励大家"),
+    ],
+)
+def test_what_is_of_another_matter_or_only_asked_replaces_nothing(earlier: str, later: str) -> None:
+    assert replaced([said(1, earlier), said(2, later)]) == {}
+
+
+def test_what_is_ones_own_is_not_replaced_by_another_person() -> None:
+    mine, theirs = said(1, "我的工位在四楼"), said(2, "我的工位在二楼", by="ou_b")
+
+    assert replaced([mine, theirs]) == {}
+
+
+def test_what_is_nobodys_own_is_replaced_by_anybody_there_and_not_elsewhere() -> None:
+    was = said(1, "The venue is Harbour House")
+    is_now = said(2, "The venue is now Lake Hall", by="ou_b")
+
+    assert set(replaced([was, is_now])) == {"om_1", "om_2"}
+    assert replaced([was, said(2, "The venue is Lake Hall", chat="oc_2")]) == {}
+
+
+def test_of_three_each_ends_with_the_newest_and_only_that_holds() -> None:
+    marks = replaced([said(1, "周会是周一"), said(2, "周会改到周二"), said(3, "周会改到周三")])
+
+    assert [turn for turn, until in marks.items() if not until] == ["om_3"]
+    assert set(marks) == {"om_1", "om_2", "om_3"}
+
+
+def test_a_turn_that_also_states_what_still_holds_is_not_marked_as_earlier() -> None:
+    both = said(1, "周会是周五。食堂是在三楼。")
+
+    assert replaced([both, said(2, "周会改到周三")]) == {"om_2": ""}
+
+
+@given(st.lists(st.text(max_size=60), max_size=4))
+def test_any_text_is_read(texts: list[str]) -> None:
+    replaced([said(n, text) for n, text in enumerate(texts, 1)])
