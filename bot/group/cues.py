@@ -2,9 +2,9 @@
 
 The bot prefers silence. What counts, in this order: who is called; talk among people; whether
 those who spoke since the bot's last word spoke with the bot; whether it had asked something; then
-the form of the message (`bot.group.questions`, `bot.group.requests`). The person it answered may
-go on freely; somebody else must also take up what was said. What is clear neither way is
-`UNCLEAR`, for the judge model if there is one.
+the form of the message (`bot.group.questions`, `bot.group.requests`, `bot.group.replies`). The
+person it answered may go on freely; somebody else must also take up what was said. What is clear
+neither way is `UNCLEAR`, for the judge model if there is one.
 """
 
 import re
@@ -13,21 +13,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.group.questions import asks_for_a_name, is_question, last_question
-from bot.group.requests import (
-    POLITE_REQUEST,
-    continues,
+from bot.group.replies import (
     corrects,
     could_answer,
     does_something,
-    is_ellipsis,
-    names_one_more,
     points_at_a_part,
-    points_at_an_item,
     postpones,
     reports_failure,
+    states_a_fact,
+)
+from bot.group.requests import (
+    POLITE_REQUEST,
+    continues,
+    is_ellipsis,
+    names_one_more,
+    points_at_an_item,
     requests,
     restyles,
-    states_a_fact,
 )
 from bot.group.wording import pattern, topics
 
@@ -103,7 +105,8 @@ def _wording(text: str, author: str, exchange: Exchange) -> Cue:
     if answers and named and not _YOU.search(rest):
         return Cue.FOLLOW_UP if asks_for_a_name(last_question(exchange.said)) else Cue.SIDE_TALK
     briefly = answers and is_ellipsis(rest) and not is_question(rest) and not _LEAVES.search(rest)
-    if named or (_SIDE_TALK.search(rest) and not briefly):
+    chats = _SIDE_TALK.search(rest) or _small_talk(rest, exchange)
+    if named or (chats and not briefly):
         return Cue.SIDE_TALK
     if answers:
         return Cue.FOLLOW_UP
@@ -111,6 +114,15 @@ def _wording(text: str, author: str, exchange: Exchange) -> Cue:
         return Cue.CLOSING
     clear = _goes_on(rest, whole, exchange) if was_answered else _joins_in(rest, exchange)
     return Cue.FOLLOW_UP if clear else Cue.UNCLEAR
+
+
+def _small_talk(text: str, exchange: Exchange) -> bool:
+    """Whether it is about lunch or the weekend, and neither asks on about what the bot said of it
+    nor wants work done."""
+    spoken = f"{exchange.said}\n{exchange.asked}".lower()
+    words = {match.group().lower() for match in _SMALL_TALK.finditer(text)}
+    asks_on = is_question(text) and all(word in spoken for word in words)
+    return bool(words) and not asks_on and not requests(text)
 
 
 def _answers(whole: str, rest: str, author: str, exchange: Exchange) -> bool:
@@ -238,10 +250,15 @@ _LEAVES = pattern(
     "(?:[天头会儿早晚点下月年]|周[一二三四五六日末]|再)见[啦了哦~～。!！]*$",
     "拜拜|晚安|早安|你们|[你您]俩|诸位",
 )
+_SMALL_TALK = pattern(
+    r"\b(?:lunch|dinner|breakfast|coffee|beers?|weekend|vacation|birthday|team building)\b",
+    "吃饭|午饭|晚饭|早饭|奶茶|咖啡|夜宵|周末|下班|团建",
+)
 _SIDE_TALK = pattern(
     # To the group
     _LEAVES.pattern,
     r"\b(?:anyone|anybody|everyone|everybody|guys|folks)\b",
+    r"\b(?:can|could|will|would|does|did|is|has) some(?:one|body)\b",
     r"\bwho(?: wants|['’]s (?:in|up)(?: for\b|[?!.\s]*$))",
     "大家|各位|咱们|有人|有谁|谁[要来去想有]",
     # To one colleague
@@ -253,8 +270,6 @@ _SIDE_TALK = pattern(
     r"\b(?:brb|gtg|heading (?:out|home)|off (?:for|to))\b",
     r"\b(?:gotta|have to|need to|must) (?:go|run|leave)\b",
     "先走|[\u4e00-\u9fff]去[了啦][。!！]*$|先撤|先下了",
-    r"\b(?:lunch|dinner|breakfast|coffee|beers?|weekend|vacation|birthday|team building)\b",
-    "吃饭|午饭|晚饭|早饭|奶茶|咖啡|夜宵|周末|下班|团建",
     # No answer is wanted
     r"\bwho (?:knows|cares|would have)\b|\bwhy (?:me|bother|oh why)\b|\banyways?\?*$",
     r"\bwhy (?:do|did|am|would) i (?:even|ever|still|always)\b",

@@ -1,19 +1,17 @@
-"""What a message wants of the words before it: rework, correction, one more thing, an answer. Pure.
+"""What a message wants done with the words before it: rework, one more thing, another form. Pure.
 
 The wording of a message that addresses nobody, English and Chinese, read by its form: a verb in
-the imperative, a comparative, a fragment, a contrast. Whom it is for is decided in
+the imperative, a comparative, a fragment. Whom it is for is decided in
 `bot.group.cues`.
 """
 
 import re
 
-from bot.group.questions import asks_for_consent, is_question
-from bot.group.wording import any_of, has_han, pattern, topics
+from bot.group.questions import is_question
+from bot.group.wording import ONESELF, any_of, has_han, pattern
 
 MAX_FRAGMENT_WORDS = 5
 MAX_FRAGMENT_CHARACTERS = 12
-MAX_ANSWER_WORDS = 15
-MAX_ANSWER_CHARACTERS = 30
 
 
 def is_ellipsis(text: str) -> bool:
@@ -26,7 +24,7 @@ def is_ellipsis(text: str) -> bool:
 def continues(text: str) -> bool:
     """A continuation that asks (but why …?, 那…呢), or only names one more thing (and PyPy)."""
     one_more = _ONE_MORE_END.search(text) and is_ellipsis(text)
-    if one_more and not _ONESELF.search(text) and not _ABSENT.search(text):
+    if one_more and not ONESELF.search(text) and not _ABSENT.search(text):
         return True
     if not _CONTINUATION.match(text):
         return False
@@ -58,61 +56,6 @@ def points_at_an_item(text: str) -> bool:
 def names_one_more(text: str) -> bool:
     """Only a thing with 的: 十一月的, 讲给小孩听的那种."""
     return is_ellipsis(text) and bool(_OF_A_KIND.fullmatch(text))
-
-
-def corrects(text: str) -> bool:
-    """What was said is called wrong, or set right: not X but Y, I meant Z, 不对."""
-    return bool(_CORRECTION.search(text)) and not _NO_CORRECTION.search(text)
-
-
-def reports_failure(text: str) -> bool:
-    """What was advised did not help."""
-    return bool(_FAILURE.search(text))
-
-
-def states_a_fact(text: str) -> bool:
-    """A plain statement in the third person: not about oneself, not an opinion."""
-    return not _ONESELF.search(text) and not _OPINION.search(text)
-
-
-def points_at_a_part(text: str) -> bool:
-    """A statement about something of the answer: that line is …, 那行是…"""
-    return bool(_PART.match(text))
-
-
-def could_answer(text: str, question: str) -> bool:
-    """Whether `text` is of the form of an answer to `question`; a bare ok answers only yes or no.
-
-    “let me check” and “no thanks” end the matter for now.
-    """
-    words = text.strip()
-    if len(words.split()) > MAX_ANSWER_WORDS or (
-        has_han(words) and len(words) > MAX_ANSWER_CHARACTERS
-    ):
-        return False
-    if postpones(words) or _NO_THANKS.search(words) or does_something(words):
-        return False
-    if _CONSENT.fullmatch(words):
-        return asks_for_consent(question)
-    if _OPINION.search(words) or not re.search(r"\w", words):
-        return False
-    return not asks_for_consent(question) or _takes_it_up(words, question)
-
-
-def _takes_it_up(text: str, offer: str) -> bool:
-    """Whether what is more than yes or no still speaks of what was offered."""
-    wants = restyles(text) or requests(text) or points_at_an_item(text)
-    return wants or bool(_CONSENTS.match(text) or topics(text) & topics(offer))
-
-
-def does_something(text: str) -> bool:
-    """The author is at work, or away: sending it now, 在修, I'm off."""
-    return bool(_DOINGS.search(text))
-
-
-def postpones(text: str) -> bool:
-    """The author will come back to it: let me check, 等一下."""
-    return bool(_LATER.match(text))
 
 
 def clauses(text: str) -> list[str]:
@@ -282,90 +225,4 @@ _ITEM = pattern(
     r"\bthe (?:most|least) \w+|\b(?:number|option|item|point|no\.|#) ?\d|(?:^| )\d{1,2}(?= |$)",
     "第[一二两三四五六七八九十\\d]+[个条项家点段句款种位]?|[前后][一两二三四\\d]+[个条项]",
     "最[后前]一?[个条项那家面]|最[便贵近早晚大小新高低]|(?:其他|其余|剩下)的?|[这那]几?[个条项家]",
-)
-
-_PART = pattern(
-    r"(?:that|this|these|those) (?!is\b|was\b|are\b|were\b|helps?\b|makes?\b"
-    r"|sounds?\b|looks?\b|works?\b|would|will\b|should|could|might|guy|man\b)[a-z]+ [a-z]+",
-    "[这那](?:一?[个条行些份段句家款项种]|几[个条行项]|里)[^了吧啊呀]+[\u4e00-\u9fff]$",
-)
-
-# Corrections
-_CORRECTION = pattern(
-    r"\bi (?:meant|mean|said|asked (?:for|about)|was asking|wanted|thought it)\b",
-    r"^(?:no|nope|nah)[,.]? (?!thank|worries|problem|need|idea|way|rush|clue|wonder|one\b)"
-    r"\S+ \S",
-    r"^not (?:that|this|the|those|these|in|for|on|my|\w+,)",
-    r"^(?:sorry|wait|oops|actually|correction)[,:.]? "
-    r".*\b(?:not|is|was|are|should|meant|instead|it)\b",
-    r"\b(?:is|was|are|were|be|it['’]?s|that['’]s)\b.*, not \w",
-    r"\bnot \w+(?: \w+){0,3},? but \w",
-    r"\b(?:wrong|incorrect|outdated|mistaken|a typo|misspell\w*)\b",
-    r"\b(?:can['’]?t be|isn['’]?t|not|doesn['’]?t (?:look|sound|seem)) "
-    r"(?:quite )?(?:right|true|correct)\b",
-    r"\b(?:used to be|should(?: have)? be(?:en)?|supposed to be|must be)\b",
-    r"\bi (?:thought|remember(?:ed)?) (?:it|that|there|the|we|they)\b",
-    r"\b(?:you|u) (?:forgot|missed|mixed|misread|misunderstood|left out)\b|\b(?:is|are) missing\b",
-    "不对|不准|有误|错了|[说搞弄写记看]错|搞混|弄反|反了|漏了|少了|过时了|(?:有|是)个?错",
-    r"\bi (?:count|counted|see|get|got|have|had|heard|read) (?:only |about |just )?\d",
-    "我[\u4e00-\u9fff]{1,3}的(?:可?不?是|没)|我(?:印象|记得)[里中]?.*(?:[是有超不]|\\d)|我(?:还)?以为",
-    "(?<!是)不是.{1,12}[,，]?\\s*(?:而?是|应该)|^不是[,，]|是.{1,10}[,，]\\s*(?:而?不是|不)",
-    "应该?是(?!吧)(?=.*[\\d号点月日周年个])|应为|(?:以前|原来|本来|之前|原本)(?:不?是|只?有)",
-    "^(?:不|不要|没有|不不)[,，]\\s*\\S|更正",
-    # An objection
-    r"^but (?:i|we|it|he|she|they)\b.*\b(?:need|must|have to|can['’]?t|cannot|prefer"
-    r"|(?:do|wo)n['’]?t)\b",
-    "^(?:但是?|不过|可是?).*(?:必须|不能|不想|不行|来不及|没办法)",
-)
-_NO_CORRECTION = pattern(
-    r"\b(?:my bad|my fault|no worries|not (?:bad|sure|yet|really|at all|me|now|again|today))\b",
-    r"\b(?:wrong (?:chat|window|channel|group)|nothing wrong)\b|\bi (?:must|should) be\b",
-    "怪我|我(?:的|搞|弄|说|看|记)?错了?[。!！]*$|发错|不是吧|不是吗|没错|不错|是不是|差不多",
-)
-_FAILURE = pattern(
-    r"\bstill (?:fail|get|see|red|broken|not|doesn|the same|no|slow|empty|missing|wrong|crash)\w*",
-    r"\b(?:doesn|didn|don|won)['’]?t (?:work|help|load|start|open|exist|match)\b|\bno luck\b",
-    r"\b(?:it|that|this|same) "
-    r"(?:error|fails?|failed|crash(?:es|ed)?|broke|looks? (?:right|fine))\b",
-    "还是(?:报错|不行|失败|红|一样|没|不|打不开|空)|报错|没用|不管用|不起作用|没反应|不生效|打不开",
-    "试过了?.*(?:不|没)|看着没问题|没找到|找不到",
-)
-_ONESELF = pattern(r"\b(?:i|me|my|we|our|us|i['’]\w+|we['’]\w+)\b", "[我咱]")
-_OPINION = pattern(
-    r"\b(?:great|good|nice|lovely|fun|funny|chaos|crazy|awful|terrible|expensive|cheap|boring"
-    r"|sad|ugh|wow|lol|haha\w*|omg|cool|brave|love|amazing|interesting|weird|enjoy|congrat\w*|happy|finally|nothing|luck|hungry|classic)\b",
-    r"^(?:sounds|looks|makes|feels|seems)\b|…|\.\.\.$|!$|[:;][-)(DP]|[\U0001f300-\U0001faff]",
-    "真|太|好[多棒贵慢快烦难累]|肯定|居然|竟然|又是|又要|果然|难怪|哈哈|有道理|不错|挺好|喜欢|厉害|牛",
-    "烦|^(?:那)?就.{1,8}[了吧][。!！~～]*$|开心|快乐|顺利|加油|恭喜|有意思|[啊呀哇唉哎][。!！~～]*$|[!！~～]$|比.*想",
-)
-
-# Answers
-_CONSENT = re.compile(
-    r"(?:(?:yes|yep|yeah|yup|no|nope|nah|ok(?:ay)?|sure|please(?: do)?|do(?: it| that| so)"
-    r"|go ahead|go for it|of course|absolutely|definitely|correct|right|exactly|fine|not needed"
-    r"|don['’]t|not now|y|n|thanks|thank you|是的?|对的?|要|不要|不用了?|不必|好[的呀啊吧]?|行|可以"
-    r"|嗯+|没错|当然|不是|需要|不需要|谢谢|麻烦了?|确认|同意|👍|✅|👌)[\s,，.。!！~～]*)+",
-    re.IGNORECASE,
-)
-_CONSENTS = pattern(
-    r"(?:yes|yep|yeah|yup|no|nope|nah|ok(?:ay)?|sure|please|rather|instead|both|neither|either|only"
-    r"|maybe|all|the \w+|just)\b",
-    "是|对|要|不|别|好|行|可以|嗯|需要|还是|换|都|两个|先|只|算了|随便|[用选]",
-)
-_NO_THANKS = pattern(
-    r"\b(?:no|nope|nah)\b.*\b(?:thanks|thank you|thx)\b|\bthat['’]s (?:all|it)\b",
-    "不用?了?[,，]?\\s*谢谢|没有了|没了$|就这些|不用麻烦",
-)
-_LATER = pattern(
-    r"(?:hm+ |ok(?:ay)?,? |oh,? )?(?:hang on|hold on|one (?:sec|second|moment|minute)|just a|wait a"
-    r"|give me a|let me (?:check|look|ask|see|think|find|get|know|try)"
-    r"|i['’]?(?:ll| will| have to| need to|['’]?m going to) "
-    r"(?:check|look|ask|see|think|find|get back|let|try|do it|come)|not sure yet|later\b|brb"
-    r"|wait[,.]? \w+$)",
-    "(?:嗯|哦|好)?[,，]?(?:稍等|等[一下会我]|等等|让我(?:看|想|查|问)|我(?:先|去|得|要)?(?:看看|查|问|想|确认|找)(?!的)|回头)",
-)
-_DOINGS = pattern(
-    r"^(?:fixing|sending|sent|done|on it|trying|checking|posting|posted|working on)\b",
-    r"\bi(?:['’]ll be| will be|['’]?m) (?:out|off|away|late|back|there|in|on|at)\b",
-    "^在[修改看弄写发]|发出去了|弄好了|搞定",
 )

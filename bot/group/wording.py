@@ -40,3 +40,6 @@ _STOP_WORDS = frozenset(
         "say said going want need make please still",
     )
 )
+
+
+ONESELF = pattern(r"\b(?:i|me|my|we|our|us|i['’]\w+|we['’]\w+)\b", "[我咱]")

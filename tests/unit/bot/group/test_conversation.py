@@ -29,6 +29,7 @@ NOW = 1_800_000_000_000
 DATA = Path(__file__).parents[3] / "data"
 ROWS = DATA / "followups.jsonl"
 UNADDRESSED = DATA / "unaddressed.jsonl"
+WORK_GROUPS = DATA / "work_groups.jsonl"
 
 
 class Clock:
@@ -596,6 +597,14 @@ def test_the_rules_hear_who_speaks_to_the_bot_without_naming_it(lang):
     tuned_on = {r["conversation"] for r in rows if r["split"] == "tune"}
     assert not tuned_on & {r["conversation"] for r in held}
     report = evaluate(r for r in held if r["lang"] == lang)
+    assert report.precision >= 0.93
+    assert report.recall >= 0.8
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_in_work_groups_the_rules_hear_what_is_for_the_bot(lang):
+    rows = [json.loads(line) for line in WORK_GROUPS.read_text(encoding="utf-8").splitlines()]
+    report = evaluate(r for r in rows if r["lang"] == lang)
     assert report.precision >= 0.93
     assert report.recall >= 0.8
 
