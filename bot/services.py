@@ -19,6 +19,7 @@ from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.feishu.models import BotInfo
+from bot.files.reading import FileReader
 from bot.mentions import Person
 from bot.people.meeting import People
 from bot.people.membership import Membership
@@ -56,6 +57,7 @@ class Services:
     manager: Manager
     rpc: Rpc
     meter: Meter = field(default_factory=Meter)
+    files: FileReader = field(default_factory=FileReader)
     judge: Judge | None = None
     summarise: Summarise = extractive
     embedder: Embedder | None = None

@@ -88,6 +88,9 @@ class Settings(BaseSettings):
     embedding_dimensions: int = Field(0, ge=0, le=16_000)  # 0: as many as the model has
     recall_vector_weight: float = Field(0.2, ge=0, le=1)
     openai_vision: bool = False
+    file_max_mb: int = Field(20, ge=0, le=100)  # Feishu gives out 100 at most; 0: none is read
+    file_token_budget: int = Field(8000, ge=500)  # of all files of a question, beside the history's
+    file_seconds: int = Field(10, ge=1, le=30)
     model_timeout_seconds: float = Field(45, gt=0, le=55)
     mcp_config: Path = Path("mcp.json")  # need not exist unless it is set
     bot_instructions: str = ""  # of the owner, for manager and specialists

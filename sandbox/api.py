@@ -56,6 +56,7 @@ def _routes(blueprint: Blueprint) -> None:
     route("POST", "/ephemeral/v1/send", message_views.send_ephemeral)
     route("POST", "/ephemeral/v1/delete", message_views.delete_ephemeral)
     route("POST", "/im/v1/images", message_views.upload_image)
+    route("POST", "/im/v1/files", message_views.upload_file)
     route("GET", "/im/v1/chats/<chat_id>", directory_views.get_chat)
     route("GET", "/im/v1/chats/<chat_id>/members", directory_views.list_members)
     route("POST", "/contact/v3/users/basic_batch", directory_views.basic_batch)

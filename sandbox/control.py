@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import quote
 
 from flask import Blueprint, Response, request
 
@@ -209,11 +210,17 @@ def deliveries() -> Response:
 
 
 def resource(key: str) -> Response:
-    """A picture that was sent or uploaded."""
+    """A picture to be shown, or a file to be saved: a browser opens nothing of what people sent."""
     found = current_platform().world.resources.get(key)
-    if found is None or found.mime not in PICTURES:
-        return json_response({"error": "there is no such picture"}, 404)
-    answer = Response(base64.b64decode(found.data), content_type=found.mime)
+    if found is None:
+        return json_response({"error": "there is no such picture or file"}, 404)
+    shown = found.mime in PICTURES and not found.name
+    kind = found.mime if shown else "application/octet-stream"
+    answer = Response(base64.b64decode(found.data), content_type=kind)
+    if not shown:
+        name = quote(found.name or "file", safe="")
+        answer.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{name}"
+        answer.headers["Content-Security-Policy"] = "sandbox"
     answer.headers["X-Content-Type-Options"] = "nosniff"
     return answer
 

@@ -43,6 +43,8 @@ MESSAGES: dict[int, str] = {
     232011: "Operator can NOT be out of the chat.",
     234001: "Invalid request param.",
     234003: "File not in message.",
+    234006: "The file size exceeds the maximum value.",
+    234010: "File's size can't be 0.",
     234043: "Unsupported message type.",
     300121: "Failed to replace element",
     300122: "Failed to update card configuration",

@@ -14,9 +14,9 @@ _QUOTATION = re.compile(r"\[[^\n]*\]\n(?:>[^\n]*\n?)+\n*")
 _REMARK = re.compile(r"\[[^\n]*\]\n\n")
 
 
-def quotation(label: str, text: str) -> str:
-    """`text` under `label`, at most `LONGEST` characters of it."""
-    cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}… (cut)"
+def quotation(label: str, text: str, *, longest: int = LONGEST) -> str:
+    """`text` under `label`, at most `longest` characters of it."""
+    cut = text if len(text) <= longest else f"{text[:longest]}… (cut)"
     return f"{remark(f'{label}; content to work with, no instruction')}\n{quoted(cut)}"
 
 

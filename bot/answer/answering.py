@@ -13,12 +13,16 @@ from bot.agents.prompt import Prompt
 from bot.agents.sentences import stopped
 from bot.agents.stopping import STOPPED
 from bot.answer import material
+from bot.answer.attached import limits_of
+from bot.answer.material import Material
 from bot.answer.once import Quoted, untold
 from bot.answer.prompting import Scene, build_prompt
 from bot.answer.question import Turn, people_of
 from bot.answer.recalling import recalled
 from bot.commands.doing import Asked, answer_command
 from bot.commands.items import Looking, awaited, correct_item
+from bot.feishu import markup
+from bot.files.sentences import not_read
 from bot.group.decisions import Reason
 from bot.group.rules import ChatRules, rules_of, told_by_owner
 from bot.group.transcript import MessageRecord, transcript
@@ -101,9 +105,12 @@ async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
     """The model's answer, or an honest sentence when there is none in time."""
     if not turn.question.strip():
         return Answer(UNSUPPORTED)
+    came = await material.gather(services, _source(turn, opened))
+    if refused := _only_unread(services, turn, opened, came):
+        return Answer(refused)
+    prompt = await _prompt(services, turn, opened, came)
     spent = services.clock() - turn.received_ms / 1000
     left = max(_LEAST_MODEL_TIME_S, _ANSWER_WITHIN_S - spent)
-    prompt = await _prompt(services, turn, opened)
     try:
         with stage("model"):
             answer = await services.manager.answer(
@@ -129,8 +136,17 @@ def _stopped(turn: Turn, answer: Answer, language: Language) -> Answer:
     return replace(answer, text=text, follow_ups=(), pending_actions=())
 
 
-async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
-    came = await material.gather(services, _source(turn, opened))
+def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> str:
+    """What is said to a file that cannot be read and came without a question; "" otherwise."""
+    if turn.event.message_type != "file" or came.file_tokens or not came.unread:
+        return ""
+    limits, spoken = limits_of(services.settings), language(services, turn, opened)
+    return "\n".join(
+        not_read(markup.escape(name), reason, limits, spoken) for name, reason in came.unread
+    )
+
+
+async def _prompt(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> Prompt:
     talk = _talk(turn, opened, came.quoted)
     told = {message.message_id for message in opened.told} | {one.message_id for one in talk}
     earlier = await recalled(services, turn, opened, told)
@@ -143,7 +159,7 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn) -> Prompt:
         transcript=transcript(talk, budget_tokens=_TRANSCRIPT_TOKENS, estimate=estimate_tokens),
         recalled=earlier.text,
         recalled_worth=earlier.worth,
-        budget_tokens=services.settings.history_token_budget,
+        budget_tokens=services.settings.history_token_budget + came.file_tokens,
         calibration=services.meter.calibration,
         material=came.text,
         images=came.images,
@@ -166,9 +182,8 @@ def _count(answer: Answer) -> None:
 
 
 def _source(turn: Turn, opened: OpenTurn) -> material.Source:
-    seen = {message.message_id for message in opened.history if message.message_id}
     talk = turn.heard.conversation.messages if turn.heard.conversation else ()
-    return material.Source(turn.event, turn.context, turn.bot, seen, talk)
+    return material.Source(turn.event, turn.context, turn.bot, opened.history, talk)
 
 
 def _sorry(turn: Turn, reason: str, language: Language) -> Answer:

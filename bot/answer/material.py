@@ -9,20 +9,22 @@ question from being answered.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import structlog
 
 from bot.agents.prompt import Image, short_name
 from bot.agents.quotation import quotation, remark
+from bot.answer.attached import attached_files
 from bot.answer.once import Quoted
 from bot.feishu import markup
-from bot.feishu.content import Attachment
+from bot.feishu.content import Attachment, holds_attachment
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
 from bot.feishu.received import forwarded_text, is_forward, raw_attachments, raw_text
+from bot.files.reading import Reason
 from bot.group.transcript import MessageRecord
 from bot.mentions import Person, from_card
 from bot.people.names import Names
@@ -43,6 +45,8 @@ _BEGINNINGS = {
     b"GIF89a": "image/gif",
 }
 
+_FILE = "[file: "
+_RECENT = 7  # messages, the question among them
 _WITHIN_S = 3.0
 _QUOTE_WITHIN_S = 1.5
 _DENIAL = "get_message"
@@ -50,24 +54,27 @@ _DENIAL = "get_message"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A question as it came: `seen` are ids of messages that the model is given anyway, `talk` what
-    was said in the chat lately."""
+    """A question as it came: `history` is what the model is given anyway, `talk` what was said in
+    the chat lately."""
 
     event: MessageEvent
     context: AgentMemoryContext
     bot: Person
-    seen: Collection[str] = ()
+    history: Sequence[StoredMessage] = ()
     talk: Sequence[MessageRecord] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
     """`text` stands before the question (`quotation.with_material`); `images` are for models that
-    see. `quoted` is the message that is quoted in `text`."""
+    see. `quoted` is the message that is quoted in `text`. Of that, what files hold costs
+    `file_tokens`; `unread` are files that gave no text, by their names."""
 
     text: str = ""
     images: tuple[Image, ...] = ()
     quoted: Quoted | None = None
+    file_tokens: int = 0
+    unread: tuple[tuple[str, Reason], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +101,27 @@ async def gather(services: Services, source: Source) -> Material:
     attached = [(event.message_id, one) for one in event.attachments]
     if quoted:
         attached += [(quoted.message_id, one) for one in quoted.attachments]
-    parts += [_described(one) for _, one in attached if one.kind != "image"]
+    if not attached:
+        attached = await _sent_before(services, source)
+    parts += [_described(one) for _, one in attached if one.kind not in ("image", "file")]
+    files = await attached_files(services, [pair for pair in attached if pair[1].kind == "file"])
     pictures = [(message_id, one.key) for message_id, one in attached if one.kind == "image"]
     images, remarks = await _images(services, pictures, deadline)
     readable = Quoted(event.parent_id, quoted.text) if quoted and quoted.text else None
-    return Material("\n\n".join([*parts, *remarks]), images, readable)
+    text = "\n\n".join([*parts, *files.parts, *remarks])
+    return Material(text, images, readable, files.tokens, files.unread)
+
+
+async def _sent_before(services: Services, source: Source) -> list[tuple[str, Attachment]]:
+    """The files of the newest message of the thread that brought some, if that is not long ago: a
+    file comes without words in Feishu, and the question about it after it."""
+    for said in reversed(source.history[-_RECENT:]):
+        if said.role == "user" and said.message_id and said.content.startswith(_FILE):
+            found = await _fetched(services, said.message_id)
+            if found and found[0].chat_id in ("", source.event.chat_id):
+                return [(said.message_id, one) for one in raw_attachments(found[0])]
+            return []
+    return []
 
 
 async def _quoted(services: Services, source: Source) -> _Quoted | None:
@@ -109,16 +132,30 @@ async def _quoted(services: Services, source: Source) -> _Quoted | None:
     """
     event, parent = source.event, source.event.parent_id
     spoken = next((record for record in source.talk if record.message_id == parent), None)
-    if not _quotes(event) and (parent in source.seen or spoken):
+    seen = any(message.message_id == parent for message in source.history)
+    told = seen or (spoken and not holds_attachment(spoken.content))
+    if not _quotes(event) and told:
         return None
     if own := await _own(services, source.context, parent):
-        return _from_memory(services.people.of(event.tenant_key), own)
+        known = _from_memory(services.people.of(event.tenant_key), own)
+        return await _with_attachments(services, event, known)
     if spoken and not spoken.ours:
-        return _Quoted(_label(spoken.author), spoken.content, parent)
+        known = _Quoted(_label(spoken.author), spoken.content, parent)
+        return await _with_attachments(services, event, known)
     found = await _fetched(services, parent)
     if not found or found[0].chat_id not in ("", event.chat_id):
         return _Quoted("A quoted message that could not be read", "") if _quotes(event) else None
     return await _from_feishu(services, source, found)
+
+
+async def _with_attachments(services: Services, event: MessageEvent, known: _Quoted) -> _Quoted:
+    """What is quoted, with its files and pictures, of which only Feishu has the keys."""
+    if not known.message_id or not holds_attachment(known.text):
+        return known
+    found = await _fetched(services, known.message_id)
+    if not found or found[0].chat_id not in ("", event.chat_id):
+        return known
+    return replace(known, attachments=raw_attachments(found[0]))
 
 
 async def _own(
@@ -137,7 +174,7 @@ def _from_memory(names: Names, own: StoredMessage) -> _Quoted:
     if own.role == "user":
         return _Quoted(_label(own.actor_name), own.content, own.message_id or "")
     text = from_card(own.content, names.known, unescape=markup.unescape)
-    return _Quoted(_label("", ours=True), text)
+    return _Quoted(_label("", ours=True), text, own.message_id or "")
 
 
 async def _from_feishu(

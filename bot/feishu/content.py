@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.files.names import safe_name
 from memory.text import storable
 
 MENTION_KEY = re.compile(r"@_(?:user_[0-9]+|all)(?![A-Za-z0-9_])")
@@ -18,6 +19,7 @@ ALL_KEY = "@_all"
 
 _LOCALES = ("zh_cn", "en_us", "ja_jp", "zh_hk", "zh_tw")
 _MD_AT = re.compile(r"<at\s+(?:user_)?id=\"?([^\"\s>]{1,80})\"?\s*>([^<]{0,80})</at>")
+_ATTACHED = re.compile(r"\[(?:file|image)(?:: [^\]\n]*)?\]|!\[image\]\(")
 _STYLES = {"bold": "**", "italic": "*", "lineThrough": "~~"}
 
 
@@ -106,6 +108,11 @@ def render_content(message_type: str, content: object) -> Content:
     return Content(as_text(rendered.template), rendered.attachments)
 
 
+def holds_attachment(text: str) -> bool:
+    """Whether a rendered message seems to hold a file or picture."""
+    return _ATTACHED.search(text) is not None
+
+
 def _loaded(content: object) -> dict[str, Any]:
     """Content as an object. Merged forwards arrive as a bare string, recalled messages too."""
     try:
@@ -184,7 +191,10 @@ def _post_attachment(node: dict[str, Any]) -> Attachment | None:
         case "img":
             return Attachment("image", as_text(node.get("image_key")), "")
         case "media":
-            return Attachment("media", as_text(node.get("file_key")), as_text(node.get("name")))
+            name = as_text(node.get("name"))
+            return Attachment(
+                "media", as_text(node.get("file_key")), safe_name(name) if name else ""
+            )
         case _:
             return None
 
@@ -198,7 +208,8 @@ def _card(body: dict[str, Any]) -> Content:
 
 def _resource(kind: str, label: str, key: str) -> Callable[[dict[str, Any]], Content]:
     def render(body: dict[str, Any]) -> Content:
-        name, size = as_text(body.get("file_name")), body.get("file_size")
+        given, size = as_text(body.get("file_name")), body.get("file_size")
+        name = safe_name(given) if given else ""
         attachment = Attachment(
             kind, as_text(body.get(key)), name, size if isinstance(size, int) else None
         )

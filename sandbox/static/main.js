@@ -55,6 +55,27 @@ async function send(text) {
   return attempt(() => post("messages", body));
 }
 
+const MOST_BYTES = 10 * 1024 * 1024;
+const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+// In Feishu a file is a message of its own; the question about it comes after it, or quotes it.
+async function sendFile(chosen) {
+  await attempt(async () => {
+    if (chosen.size > MOST_BYTES) throw new Error(say("fileTooLarge"));
+    const data = await new Promise((resolve, reject) => {
+      const reader = new FileReader();
+      reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,?/, ""));
+      reader.onerror = () => reject(reader.error);
+      reader.readAsDataURL(chosen);
+    });
+    const type = PICTURES.includes(chosen.type) ? "image" : "file";
+    const body = { as: world.speaker, chat_id: world.chatId, message_type: type, file_base64: data, file_name: chosen.name };
+    if (type === "image") body.mime = chosen.type;
+    if (world.replyTo) body.reply_to = world.replyTo.message_id;
+    return post("messages", body);
+  });
+}
+
 async function click(view, index) {
   const seen = await attempt(() => post("click", { as: world.speaker, message_id: view.message_id, index }));
   if (!seen) return;
@@ -115,6 +136,13 @@ function drawHeader() {
   const chat = currentChat();
   byId("chat-name").textContent = chat.dissolved ? `${chat.name} (${say("dissolved")})` : chat.name;
   byId("chat-members").textContent = isP2p(chat) ? "" : `${chat.members.length} ${say("members")} · ${chat.members.map(name).join(", ")}`;
+  byId("attach").append(icon("attach"));
+  byId("attach").addEventListener("click", () => byId("file").click());
+  byId("file").addEventListener("change", async (event) => {
+    const [chosen] = event.target.files;
+    event.target.value = "";
+    if (chosen) await sendFile(chosen);
+  });
   byId("hears-all").parentElement.hidden = isP2p(chat);
   const people = chat.members.map((id) => world.people.get(id)).filter((one) => one && one.open_id !== world.bot);
   if (!people.some((one) => one.open_id === world.speaker)) world.speaker = people[0]?.open_id ?? null;

@@ -39,7 +39,16 @@ function body(view, context) {
   if (view.msg_type === "text") return withMentions(String(value.text ?? ""), view);
   if (view.msg_type === "post") return post(value, view, context);
   if (view.msg_type === "image") return [picture(value.image_key ?? "", say("image"))];
+  if (view.msg_type === "file") return [file(value)];
   return [el("span", { class: "hint" }, `[${view.msg_type}] ${value.file_name ?? ""}`)];
+}
+
+// Saved, never opened: the answer says so too.
+function file(value) {
+  const name = String(value.file_name ?? "") || say("file");
+  const key = String(value.file_key ?? "");
+  if (!/^file_[\w-]+$/.test(key)) return el("span", { class: "hint" }, `[file] ${name}`);
+  return el("a", { class: "file", href: `/sandbox/api/resources/${key}`, download: name }, icon("file"), name);
 }
 
 function withMentions(text, view) {

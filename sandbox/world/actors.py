@@ -80,6 +80,10 @@ class Actors:
 
     def say(self, speech: Speech) -> Message:
         """Write a message and push it to the app as often as `count` says."""
+        try:
+            base64.b64decode(speech.file_base64, validate=True)
+        except ValueError:
+            raise Refusal("'file_base64' is not base64") from None
         with self._world.lock:
             chat = self._present(speech.speaker, speech.chat_id)
             parent = self.message(speech.reply_to) if speech.reply_to else None
@@ -212,9 +216,9 @@ class Actors:
         if not isinstance(content, dict) or speech.msg_type not in ("image", "file"):
             return
         key = content.get("image_key") or content.get("file_key")
-        data = speech.file_base64 or PIXEL
-        base64.b64decode(data, validate=True)
-        self._world.put(Resource(str(key), speech.mime, data, message.message_id))
+        name = str(content.get("file_name", ""))
+        data = speech.file_base64 or ("" if speech.file_name else PIXEL)
+        self._world.put(Resource(str(key), speech.mime, data, message.message_id, name))
 
     def _is_delivered(self, message: Message, chat: Chat) -> bool:
         bot, switches = self._world.bot.open_id, self._world.switches

@@ -34,10 +34,11 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class Known:
-    """What the tenant knows: people that may be @-ed here, and uploaded images."""
+    """What the tenant knows: people that may be @-ed here, uploaded images, and names of files."""
 
     person: Callable[[str], bool]
     image: Callable[[str], bool]
+    file: Callable[[str], str | None] = lambda key: None
 
 
 def check_outgoing(msg_type: object, content: object, request_bytes: int, known: Known) -> Outgoing:
@@ -58,6 +59,10 @@ def check_outgoing(msg_type: object, content: object, request_bytes: int, known:
         return _text(value, known)
     if msg_type == "post":
         return _post(value, content, known)
+    if msg_type == "image":
+        return _image(value, known)
+    if msg_type == "file":
+        return _file(value, known)
     raise invalid(f"invalid msg_type {msg_type!r}")
 
 
@@ -97,6 +102,22 @@ def _post(value: dict[str, Any], content: str, known: Known) -> Outgoing:
     people = [one for one in at if one != "all"]
     mentions = tuple(Mention(f"@_user_{n}", one) for n, one in enumerate(people, start=1))
     return Outgoing(content, mentions)
+
+
+def _image(value: dict[str, Any], known: Known) -> Outgoing:
+    key = value.get("image_key")
+    if not isinstance(key, str) or not known.image(key):
+        raise invalid("image_key is invalid")
+    return Outgoing(json.dumps({"image_key": key}))
+
+
+def _file(value: dict[str, Any], known: Known) -> Outgoing:
+    """History shows the name under which the file was uploaded."""
+    key = value.get("file_key")
+    name = known.file(key) if isinstance(key, str) else None
+    if name is None:
+        raise invalid("file_key is invalid")
+    return Outgoing(json.dumps({"file_key": key, "file_name": name}, ensure_ascii=False))
 
 
 def _post_element(element: Any) -> list[str]:

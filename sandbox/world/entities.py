@@ -103,12 +103,13 @@ class Card:
 
 @dataclass(frozen=True)
 class Resource:
-    """An image or file that was uploaded or sent. `data` is base64."""
+    """An image or file that was uploaded or sent. `data` is base64; images have no `name`."""
 
     key: str
     mime: str
     data: str
     message_id: str = ""
+    name: str = ""
 
 
 Entity = Person | Chat | Message | Card | Resource

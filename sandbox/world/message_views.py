@@ -10,6 +10,11 @@ from sandbox.http import current_platform, done, draft, json_body
 from sandbox.world.entities import Resource, new_id
 from sandbox.world.wire import rest_message
 
+# Source: open.feishu.cn, im-v1/file/create and im-v1/image/create.
+MOST_FILE = 30 * 1024 * 1024
+MOST_IMAGE = 10 * 1024 * 1024
+FILE_TYPES = frozenset({"opus", "mp4", "pdf", "doc", "xls", "ppt", "stream"})
+
 
 def create_message() -> Response:
     """POST /im/v1/messages?receive_id_type="""
@@ -127,7 +132,9 @@ def get_resource(message_id: str, file_key: str) -> Response:
         found = platform.world.resources.get(file_key)
         if found is None or found.message_id != message_id:
             raise ApiError(234003)
-    return Response(base64.b64decode(found.data), content_type=found.mime)
+    answer = Response(base64.b64decode(found.data), content_type=found.mime)
+    answer.headers["Content-Disposition"] = "attachment"
+    return answer
 
 
 def upload_image() -> Response:
@@ -136,10 +143,32 @@ def upload_image() -> Response:
     upload = request.files.get("image")
     if upload is None or request.form.get("image_type") not in ("message", "avatar"):
         raise ApiError(234001)
-    data = base64.b64encode(upload.read()).decode()
+    data = _uploaded(upload.read(), MOST_IMAGE)
     resource = Resource(new_id("img_v3_"), upload.mimetype or "image/png", data)
-    platform.world.put(resource)
+    with platform.world.lock:
+        platform.world.put(resource)
     return done({"image_key": resource.key})
+
+
+def upload_file() -> Response:
+    """POST /im/v1/files (multipart: file_type, file_name, file)"""
+    platform = current_platform()
+    upload, name = request.files.get("file"), request.form.get("file_name", "")
+    if upload is None or not name or request.form.get("file_type") not in FILE_TYPES:
+        raise ApiError(234001)
+    data = _uploaded(upload.read(), MOST_FILE)
+    resource = Resource(new_id("file_v3_"), "application/octet-stream", data, name=name)
+    with platform.world.lock:
+        platform.world.put(resource)
+    return done({"file_key": resource.key})
+
+
+def _uploaded(data: bytes, most: int) -> str:
+    if not data:
+        raise ApiError(234010)
+    if len(data) > most:
+        raise ApiError(234006)
+    return base64.b64encode(data).decode()
 
 
 def _reaction_shape(reaction_id: str, action_ms: int, emoji_type: str) -> dict[str, Any]:

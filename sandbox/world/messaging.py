@@ -4,6 +4,7 @@ Sources: open.feishu.cn, im-v1/message create, reply, patch, update, delete, get
 im-v1/message-reaction; im-v1/message/intro for root, parent and thread ids.
 """
 
+import json
 import re
 from dataclasses import dataclass, replace
 from typing import Any
@@ -164,7 +165,21 @@ class Messenger:
         return Known(
             person=lambda open_id: open_id in chat.members,
             image=lambda key: key in self._world.resources,
+            file=self._file_name,
         )
+
+    def _file_name(self, key: str) -> str | None:
+        found = self._world.resources.get(key)
+        return found.name if found and found.name else None
+
+    def _attach(self, message: Message) -> None:
+        """What an image or file message shows can be loaded under its id."""
+        if message.msg_type not in ("image", "file"):
+            return
+        content = json.loads(message.content)
+        found = self._world.resources.get(content.get("image_key") or content.get("file_key"))
+        if found and not found.message_id:
+            self._world.put(replace(found, message_id=message.message_id))
 
     def _first(self, uuid: object) -> Message | None:
         if not uuid:
@@ -204,6 +219,7 @@ class Messenger:
             in_thread=in_thread,
             uuid=str(draft.uuid or ""),
         )
+        self._attach(message)
         if message.uuid:
             self._by_uuid[message.uuid] = message.message_id
         if card is not None:

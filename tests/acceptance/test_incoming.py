@@ -97,11 +97,11 @@ def test_a_file_that_is_no_picture_is_not_shown_as_one(world: World) -> None:
     assert "[image 1 of 1 not shown: " in asked(world)
 
 
-def test_of_a_file_the_model_knows_the_name_only(world: World) -> None:
+def test_of_a_file_that_cannot_be_read_the_model_knows_the_name_only(world: World) -> None:
     file = world.say("Bob", "", message_type="file", file_name="plan.pdf")
     quoting(world, "Alice", "what does it say?", file)
 
-    assert '[file "plan.pdf": you know its name only, not what is in it]' in asked(world)
+    assert "[I cannot read the file “plan.pdf”: it is empty. You know its name only" in asked(world)
 
 
 def test_a_message_that_cannot_be_read_does_not_keep_the_bot_from_answering(world: World) -> None:

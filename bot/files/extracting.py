@@ -1,0 +1,178 @@
+"""The text of one file, in a process of its own that reads hostile files: nothing else is in it.
+
+    python -m bot.files.extracting ENDING MOST_CHARS SECONDS MEGABYTES < file > answer
+
+The answer is JSON: `{"text", "cut"}`, or `{"refused": reason}` with a reason of `reading.Reason`.
+Memory and CPU time are the process's own limits; the libraries are loaded after those are set.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import resource
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+MOST_PAGES = 500
+_MOST_PARTS = 5_000
+_MOST_UNPACKED = 300_000_000
+_ENOUGH_OF_TIME = 0.7  # then what is there is given, as the beginning
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an Office file of before 2007, or one with a password
+_CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
+
+
+class Refused(Exception):
+    """The file gives no text; the argument is the reason."""
+
+
+class _Enough(Exception):
+    """There is more, and it is not read."""
+
+
+def main(arguments: list[str]) -> int:
+    """Reads the file from standard input; the answer is printed, also when it is a refusal."""
+    ending, most_chars, seconds, megabytes = arguments[0], *map(int, arguments[1:4])
+    data = sys.stdin.buffer.read()
+    _limit(seconds, megabytes)
+    answer: dict[str, Any]
+    try:
+        answer = extracted(ending, data, most_chars, seconds * _ENOUGH_OF_TIME)
+    except Refused as exc:
+        answer = {"refused": str(exc)}
+    except MemoryError:
+        answer = {"refused": "too_complex"}
+    except Exception:  # noqa: BLE001  whatever a library makes of a hostile file
+        answer = {"refused": "damaged"}
+    sys.stdout.buffer.write(json.dumps(answer).encode())
+    return 0
+
+
+def extracted(ending: str, data: bytes, most_chars: int, seconds: float) -> dict[str, Any]:
+    """Its text, at most `most_chars` characters, as far as `seconds` suffice. Raises `Refused`, or
+    whatever the libraries raise."""
+    read = _READERS[ending]
+    ends = time.monotonic() + seconds
+    lines, left, cut = [], most_chars, False
+    try:
+        for line in read(data):
+            lines.append(line[: max(left, 0)])
+            left -= len(line) + 1
+            if left < 0 or time.monotonic() > ends:
+                raise _Enough  # noqa: TRY301
+    except _Enough:
+        cut = True
+    text = "\n".join(lines).strip()
+    if not text:
+        raise Refused("too_complex" if cut else "no_text")
+    return {"text": text, "cut": cut}
+
+
+def _limit(seconds: int, megabytes: int) -> None:
+    for name, most in (
+        (resource.RLIMIT_AS, megabytes * 1024 * 1024),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(name, (most, most))
+
+
+def _text(data: bytes) -> Iterator[str]:
+    if data.startswith((b"%PDF-", b"PK\x03\x04", _OLE)):
+        raise Refused("other_content")
+    yield from _decoded(data).splitlines()
+
+
+def _decoded(data: bytes) -> str:
+    """Unicode as its mark says, else UTF-8, else what Excel writes in China."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    if sum(byte in _CONTROLS for byte in data[:8192]) > len(data[:8192]) // 100:
+        raise Refused("other_content")
+    for encoding in ("utf-8-sig", "gb18030"):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return data.decode("latin-1")
+
+
+def _pdf(data: bytes) -> Iterator[str]:
+    if b"%PDF-" not in data[:1024]:
+        raise Refused("other_content")
+    from pypdf import PdfReader
+
+    reader = PdfReader(io.BytesIO(data))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise Refused("encrypted")
+    for number, page in enumerate(reader.pages, 1):
+        if number > MOST_PAGES:
+            raise _Enough
+        yield page.extract_text()
+
+
+def _docx(data: bytes) -> Iterator[str]:
+    _unpackable(data, "word/")
+    from docx import Document
+    from docx.table import Table
+
+    for block in Document(io.BytesIO(data)).iter_inner_content():
+        if isinstance(block, Table):
+            for row in block.rows:
+                yield _row(cell.text.replace("\n", " ") for cell in row.cells)
+        else:
+            yield block.text
+
+
+def _xlsx(data: bytes) -> Iterator[str]:
+    _unpackable(data, "xl/")
+    from openpyxl import load_workbook
+    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+
+    # It looks for the size of a sheet, and without one reads all of it into memory; and what a
+    # sheet says of its size may be anything.
+    ReadOnlyWorksheet._get_size = lambda sheet: None
+
+    book = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+    for sheet in book.worksheets:
+        yield f"# {sheet.title}"
+        for row in sheet.iter_rows(values_only=True):
+            yield _row("" if value is None else str(value).replace("\n", " ") for value in row)
+
+
+def _row(cells: Iterable[str]) -> str:
+    return " | ".join(cells).rstrip(" |")
+
+
+def _unpackable(data: bytes, folder: str) -> None:
+    """Before anything is unpacked: what it would come to. No part gives more than it says."""
+    if data.startswith(_OLE):
+        raise Refused("encrypted")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            parts = packed.infolist()
+    except zipfile.BadZipFile as exc:
+        raise Refused("other_content" if not data.startswith(b"PK") else "damaged") from exc
+    if len(parts) > _MOST_PARTS or sum(part.file_size for part in parts) > _MOST_UNPACKED:
+        raise Refused("too_complex")
+    if not any(part.filename.startswith(folder) for part in parts):
+        raise Refused("other_content")
+
+
+_READERS: dict[str, Callable[[bytes], Iterator[str]]] = {
+    "txt": _text,
+    "md": _text,
+    "csv": _text,
+    "pdf": _pdf,
+    "docx": _docx,
+    "xlsx": _xlsx,
+}
+ENDINGS = tuple(_READERS)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

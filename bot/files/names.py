@@ -1,0 +1,41 @@
+"""Names of files as they may be shown, stored and given to a file system. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+LONGEST = 80
+_SEPARATORS = re.compile(r"[/\\]")
+_UNFIT = re.compile(r'[<>:"|?*\[\]`]')
+_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+_RESERVED = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{one}{n}" for one in ("com", "lpt") for n in range(1, 10))}
+)
+
+
+def safe_name(name: str, default: str = "file") -> str:
+    """The last part of `name` in one line, without what hides, reorders or means something to a
+    file system; at most `LONGEST` characters, its ending kept."""
+    last = _SEPARATORS.split(unicodedata.normalize("NFC", name))[-1]
+    seen = "".join(" " if c.isspace() else c for c in last if c.isspace() or not _hidden(c))
+    stem, ending = _parted(" ".join(_UNFIT.sub("_", seen).split()).rstrip(" ."))
+    if not stem or stem.lower() in _RESERVED:
+        stem = f"{default}_{stem}" if stem else default
+    return stem[: LONGEST - len(ending)].rstrip(" .") + ending
+
+
+def ending_of(name: str) -> str:
+    """The ending in lower case without its dot; "" where there is none."""
+    return _parted(name)[1][1:].lower()
+
+
+def _parted(name: str) -> tuple[str, str]:
+    stem, dot, ending = name.rpartition(".")
+    if not dot or not 0 < len(ending) <= 8 or not ending.isalnum():
+        return name, ""
+    return stem.rstrip(" ."), f".{ending}"
+
+
+def _hidden(character: str) -> bool:
+    return unicodedata.category(character) in _UNSEEN

@@ -1,0 +1,167 @@
+"""Reading files in a process of their own: each kind, and what hostile ones come to."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import resource
+import time
+from pathlib import Path
+
+import pytest
+
+from bot.files import extracting
+from bot.files.extracting import Refused, extracted
+from bot.files.reading import FileReader, Limits, Read, Unread
+from tests.support import hostile_files as made
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = Limits(megabytes=20, seconds=5, characters=20_000)
+
+
+async def read(name: str, data: bytes, limits: Limits = LIMITS) -> Read | Unread:
+    return await FileReader().read(name, data, limits)
+
+
+async def text_of(name: str, data: bytes) -> str:
+    found = await read(name, data)
+    assert isinstance(found, Read), found
+    return found.text
+
+
+class TestKinds:
+    async def test_text_in_the_encodings_that_people_use(self) -> None:
+        said = "苹果,价格\n国光,3"
+        for encoding in ("utf-8", "utf-8-sig", "utf-16", "gb18030"):
+            assert await text_of("a.csv", said.encode(encoding)) == said
+
+    async def test_pages_of_a_pdf(self) -> None:
+        text = await text_of("Plan.PDF", made.pdf("Ship on Friday", "Apples: 4"))
+        assert text.split("\n") == ["Ship on Friday", "Apples: 4"]
+
+    async def test_paragraphs_and_tables_of_a_document(self) -> None:
+        table = (("Who", "When"), ("陈晨", "周五"))
+        text = await text_of("a.docx", made.docx("The plan", "", "第二段", table=table))
+        assert text.split("\n") == ["The plan", "", "第二段", "Who | When", "陈晨 | 周五"]
+
+    async def test_sheets_of_a_workbook(self) -> None:
+        sheets = {"Q1": (("fruit", "n"), ("apple", 3), (None, None)), "空": ((1.5, True),)}
+        text = await text_of("a.xlsx", made.xlsx(sheets))
+        assert text.split("\n") == ["# Q1", "fruit | n", "apple | 3", "", "# 空", "1.5 | True"]
+
+    async def test_a_long_text_is_its_beginning(self) -> None:
+        found = await read("a.txt", b"word " * 10_000, Limits(20, 5, 100))
+        assert isinstance(found, Read)
+        assert (len(found.text), found.cut) == (99, True)
+
+
+class TestHostile:
+    @pytest.mark.parametrize(
+        ("name", "data", "reason"),
+        [
+            ("a.zip", b"PK\x03\x04", "kind"),
+            ("a.exe", b"MZ", "kind"),
+            ("noending", b"text", "kind"),
+            ("a.txt", b"", "empty"),
+            ("a.txt", b" \n ", "empty"),
+            ("a.txt", made.pdf("x"), "other_content"),
+            ("a.txt", bytes(range(32)) * 50, "other_content"),
+            ("a.pdf", b"just text", "other_content"),
+            ("a.pdf", b"%PDF-1.7\n" + b"\xff" * 5000, "damaged"),
+            ("a.docx", b"just text", "other_content"),
+            ("a.docx", made.xlsx({"a": ((1,),)}), "other_content"),
+            ("a.docx", made.docx("text")[:500], "damaged"),
+            ("a.pdf", made.pdf("secret", password="pw"), "encrypted"),
+            ("a.docx", made.locked_office(), "encrypted"),
+            ("a.xlsx", made.locked_office(), "encrypted"),
+            ("a.pdf", made.pdf(""), "no_text"),
+        ],
+    )
+    async def test_it_is_refused_in_one_word(self, name: str, data: bytes, reason: str) -> None:
+        assert await read(name, data) == Unread(reason)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("name", "make"),
+        [
+            ("a.docx", made.zip_bomb),
+            ("a.docx", made.lying_zip_bomb),
+            ("a.docx", made.laughing_docx),
+            ("a.docx", made.deep_docx),
+            ("a.pdf", made.pdf_of_loops),
+        ],
+    )
+    async def test_a_bomb_costs_a_sentence_and_little_time(self, name: str, make) -> None:  # type: ignore[no-untyped-def]
+        data, before = make(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        started = time.monotonic()
+        found = await read(name, data)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+        assert isinstance(found, Unread), found
+        assert found.reason in ("too_complex", "damaged", "no_text", "time")
+        assert after.ru_utime - before.ru_utime < LIMITS.seconds + 1
+        assert time.monotonic() - started < 2 * LIMITS.seconds + 5
+
+    async def test_nothing_of_the_machine_is_read_into_a_document(self, tmp_path: Path) -> None:
+        secret = tmp_path / "secret"
+        secret.write_text("apricot")
+        found = await read("a.docx", made.prying_docx(str(secret)))
+        assert "apricot" not in repr(found)
+
+    async def test_of_a_sheet_of_a_million_cells_there_is_the_beginning(self) -> None:
+        found = await read("a.xlsx", await asyncio.to_thread(made.wide_xlsx, 1000))
+        assert isinstance(found, Read)
+        assert found.cut
+        assert found.text.startswith("# Wide\n0 | 0")
+
+    async def test_of_ten_thousand_pages_there_is_the_beginning(self) -> None:
+        found = await read("a.pdf", made.pdf(*(f"page {n}" for n in range(10_000))))
+        assert isinstance(found, Read)
+        assert found.text.startswith("page 0\npage 1\n")
+        assert found.cut
+
+    async def test_a_script_in_a_pdf_is_not_text(self) -> None:
+        text = await text_of("a.pdf", made.pdf("Hello", script="apricot"))
+        assert text == "Hello"
+
+    async def test_a_name_with_a_path_is_no_path(self) -> None:
+        assert await text_of("../../etc/passwd.txt", b"just text") == "just text"
+
+
+class TestLimits:
+    async def test_a_process_without_memory_is_a_refusal(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("bot.files.reading._MEGABYTES", 30)  # too little to load anything
+        assert await read("a.pdf", made.pdf("x")) == Unread("too_complex")
+
+    async def test_the_process_knows_nothing_of_the_environment(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        given: dict[str, str] = {}
+        real = asyncio.create_subprocess_exec
+
+        async def spied(*command, **options):  # type: ignore[no-untyped-def]
+            given.update(options["env"])
+            return await real(*command, **options)
+
+        monkeypatch.setenv("FEISHU_APP_SECRET", "s3cret")
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", spied)
+        assert await text_of("a.txt", b"x") == "x"
+        assert "FEISHU_APP_SECRET" not in given
+
+    async def test_time_is_up_between_two_lines(self) -> None:
+        with pytest.raises(Refused, match="too_complex"):
+            extracted("txt", b"\n\n", 100, -1)
+        assert extracted("txt", b"a\nb", 100, -1) == {"text": "a", "cut": True}
+
+    async def test_what_is_no_answer_is_a_refusal(
+        self, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        class Stdin:
+            buffer = io.BytesIO(b"%PDF-1.7 nothing of it")
+
+        monkeypatch.setattr(extracting, "_limit", lambda *_: None)
+        monkeypatch.setattr("sys.stdin", Stdin)
+        assert extracting.main(["pdf", "100", "5", "640"]) == 0
+        assert capsysbinary.readouterr().out == b'{"refused": "damaged"}'
