@@ -27,6 +27,7 @@ from bot.commands import item_texts
 from bot.feishu import markup
 from bot.feishu.errors import FeishuError
 from bot.feishu.events import MessageEvent, Recall
+from bot.files.writing import told_of
 from bot.group.store import conversation_of
 from bot.group.transcript import MessageRecord
 from bot.languages import Language
@@ -210,6 +211,7 @@ async def _store(
             ),
             tool_calls=with_shown(answer.tool_calls, answer.text),
             buttons=answer.buttons,
+            files=[{"content": told_of(file), "file": file} for file in answer.files],
         )
     return stored
 
@@ -274,6 +276,7 @@ async def _send(
             chunk=card.chunk,
             content=card.content,
             names=names,
+            file=card.file,
         )
         if found:
             return found
@@ -312,6 +315,7 @@ async def _give(
         names=names,
         buttons=buttons,
         version=REPLACING if streamed else 0,
+        file=card.file,
     )
 
 

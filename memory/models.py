@@ -35,13 +35,15 @@ class CardButton:
 @dataclass(frozen=True, slots=True)
 class StoredCard:
     """One card of a reply: its exact markdown, its buttons and, once delivered, its Feishu
-    message_id."""
+    message_id. With `file` ({name, kind, content}) it is that file, and `content` what is told of
+    it."""
 
     chunk: int
     content: str
     status: Literal["pending", "sent", "failed"]
     message_id: str | None = None
     buttons: tuple[CardButton, ...] = ()
+    file: Mapping[str, Any] | None = None
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> StoredCard:

@@ -116,9 +116,10 @@ class MemoryStore:
         cards: Sequence[str],
         tool_calls: Sequence[Mapping[str, Any]] = (),
         buttons: Sequence[NewButton] = (),
+        files: Sequence[Mapping[str, Any]] = (),
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """Stores the exact card texts as pending, before anything is sent; `buttons` are of the
-        last card.
+        last card. `files` ({content, file} as in `StoredCard`) follow the cards.
 
         The first writer wins: returned are the turn's state and the cards that are stored.
         """
@@ -127,7 +128,7 @@ class MemoryStore:
             "record_reply_with_buttons" if buttons else "record_reply",
             context,
             p_turn_id=turn_id,
-            p_cards=_dump(list(cards)),
+            p_cards=_dump([*cards, *files]),
             p_tool_calls=_dump(list(tool_calls)),
             **with_buttons,
         )

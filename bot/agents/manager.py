@@ -26,6 +26,7 @@ from bot.agents.stopping import STOPPED, Stop
 from bot.agents.toolkit import Toolkit
 from bot.agents.tools.conversation import conversation_tools
 from bot.agents.tools.deps import Recall, ToolDeps
+from bot.agents.tools.files import file_tools
 from bot.agents.tools.memory import memory_tools
 from bot.agents.tools.notes import note_tools
 from bot.agents.tools.recording import recorded
@@ -196,6 +197,7 @@ class Manager:
             follow_ups=tuple(deps.follow_ups),
             pending_actions=tuple(deps.pending),
             specialists=tuple(deps.consulted),
+            files=tuple(deps.files),
             auto_mention=self._delegation.auto_mention(deps.consulted),
         )
 
@@ -211,4 +213,5 @@ def _tools(*, with_recall: bool) -> list[Tool]:
         *memory_tools(with_recall=with_recall),
         *reminder_tools(),
         *conversation_tools(),
+        *file_tools(),
     ]

@@ -173,7 +173,7 @@ class Answer:
     `follow_ups` become buttons; `pending_actions` wait for a confirmation by button;
     `auto_mention` is whom the specialist that answered addresses, None: as the setting has it.
     `cut_short` is why an honest sentence stands in place of an answer (a limit, for logs), or "".
-
+    `files` (`bot.files.writing`) are sent after it.
     """
 
     text: str
@@ -185,6 +185,7 @@ class Answer:
     specialists: tuple[str, ...] = ()
     auto_mention: AutoMention | None = None
     cut_short: str = ""
+    files: tuple[Mapping[str, str], ...] = ()
 
 
 def manager_rules(

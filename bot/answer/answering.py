@@ -133,7 +133,7 @@ def _stopped(turn: Turn, answer: Answer, language: Language) -> Answer:
     """The answer as far as it came. What it would have offered is not offered."""
     metrics.STOPPED.inc()
     text = stopped(turn.settle(answer.text), answer.tool_calls, language)
-    return replace(answer, text=text, follow_ups=(), pending_actions=())
+    return replace(answer, text=text, follow_ups=(), pending_actions=(), files=())
 
 
 def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> str:

@@ -109,6 +109,7 @@ async def _send(services: Services, turn: Turn, card: StoredCard, job: Job) -> N
         chunk=card.chunk,
         content=card.content,
         names=names,
+        file=card.file,
     ) or await deliver(
         services.feishu,
         turn.target,
@@ -116,6 +117,7 @@ async def _send(services: Services, turn: Turn, card: StoredCard, job: Job) -> N
         chunk=card.chunk,
         content=card.content,
         names=names,
+        file=card.file,
     )
     try:
         await services.store.mark_sent(

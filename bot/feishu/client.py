@@ -224,6 +224,18 @@ class FeishuClient:
         request = Request("GET", path, {"type": type}, max_bytes=max_bytes)
         return (await self._caller.exchange(request, is_file=True)).body
 
+    async def upload_file(self, name: str, data: bytes) -> str:
+        """Up to 30 MB, not empty; gives the file_key for a message."""
+        form: dict[str, str | bytes] = {"file_type": "stream", "file_name": name, "file": data}
+        request = Request("POST", "/open-apis/im/v1/files", form=form, api="upload")
+        return required(_data(await self._caller.call(request)), "file_key")
+
+    async def upload_image(self, data: bytes) -> str:
+        """Up to 10 MB, not empty; gives the image_key for a message."""
+        form: dict[str, str | bytes] = {"image_type": "message", "image": data}
+        request = Request("POST", "/open-apis/im/v1/images", form=form, api="upload image")
+        return required(_data(await self._caller.call(request)), "image_key")
+
     # Reactions
 
     async def add_reaction(self, message_id: str, emoji_type: str) -> str:

@@ -93,7 +93,7 @@ SCOPES: tuple[Scope, ...] = (
     Scope(
         "im:resource",
         "wanted",
-        Sentence("pictures and files in messages", "消息中的图片和文件"),
+        Sentence("pictures and files in messages, both ways", "收发消息中的图片和文件"),
     ),
     Scope(
         "im:message.group_msg",

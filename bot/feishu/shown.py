@@ -12,14 +12,14 @@ import re
 from collections.abc import Iterator
 
 from bot.feishu.cards import is_answer_id
-from bot.feishu.content import as_dict, as_list, as_text
+from bot.feishu.content import as_dict, as_list, as_text, render_content
 from bot.feishu.models import RawMessage
 
 _AT = re.compile(r"<at\b[^<>]*>[^<>]*</at>")
 
 
 def shown_text(message: RawMessage, element_id: str = "") -> str | None:
-    """The answer's text in a card or text message, None where there is none.
+    """The answer's text in a card or text message, what a file is called; None where there is none.
 
     With `element_id`: the text of that element of a card.
     """
@@ -29,6 +29,10 @@ def shown_text(message: RawMessage, element_id: str = "") -> str | None:
         return None
     if message.message_type == "text":
         return None if element_id else as_text(content.get("text"))
+    if message.message_type in ("file", "image"):
+        return (
+            None if element_id else render_content(message.message_type, message.content).template
+        )
     original = content.get("user_dsl", content)
     if isinstance(original, str):
         try:

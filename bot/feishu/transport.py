@@ -34,7 +34,8 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`path` starts with a slash; `body` is sent as JSON. `max_bytes` bounds the answer.
+    """`path` starts with a slash; `body` is sent as JSON, `form` as multipart: texts, and bytes
+    as a file. `max_bytes` bounds the answer.
 
     `api` names what Feishu limits for the whole app; "" is not paced.
     """
@@ -43,6 +44,7 @@ class Request:
     path: str
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: Mapping[str, Any] | None = field(default=None, repr=False)
+    form: Mapping[str, str | bytes] | None = field(default=None, repr=False)
     max_bytes: int = _MAX_JSON_BYTES
     headers: Mapping[str, str] = field(default_factory=dict)
     api: str = ""
@@ -71,11 +73,13 @@ class Transport:
     async def send(self, request: Request, token: str = "") -> Response:
         """Send and read the whole answer. Raises Unreachable or ResourceTooLarge."""
         try:
+            form = None if request.form is None else _multipart(request.form)
+            data = None if request.body is None else encode(request.body)
             async with self._opened().request(
                 request.method,
                 self._url(request),
-                headers=_headers(request, token),
-                data=None if request.body is None else encode(request.body),
+                headers=_headers(request, token) | (dict(form.headers) if form else {}),
+                data=form or data,
                 allow_redirects=False,
             ) as answer:
                 return await _read(answer, request.max_bytes)
@@ -125,6 +129,18 @@ def encode(body: Mapping[str, Any]) -> bytes:
     except TypeError:
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
+
+
+def _multipart(form: Mapping[str, str | bytes]) -> aiohttp.MultipartWriter:
+    """A file needs some file name; Feishu takes the one in the field `file_name`."""
+    writer = aiohttp.MultipartWriter("form-data")
+    for name, value in form.items():
+        part = writer.append(value)
+        if isinstance(value, bytes):
+            part.set_content_disposition("form-data", name=name, filename="file")
+        else:
+            part.set_content_disposition("form-data", name=name)
+    return writer
 
 
 def _tls() -> ssl.SSLContext:

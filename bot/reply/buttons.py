@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bot.agents.prompt import Answer, PendingAction
-from bot.feishu import cards
+from bot.feishu import cards, markup
 from bot.feishu.content import as_text
 from bot.feishu.events import CardAction
 from bot.follow_ups import parted, questions_of
@@ -65,7 +65,7 @@ class Reply:
     """What a turn says: text before it is composed, buttons, and the tool calls that led to it.
     `cards` are shown as they are, in place of the text. `in_private`: the question is answered
     again, to the person alone. `forgets`: something was forgotten, or shown from what is kept;
-    then the turn keeps no words once it is over.
+    then the turn keeps no words once it is over. `files` (`bot.files.writing`) follow the cards.
     """
 
     text: str
@@ -75,6 +75,7 @@ class Reply:
     cards: tuple[str, ...] = ()
     in_private: bool = False
     forgets: bool = False
+    files: tuple[Mapping[str, str], ...] = ()
 
 
 def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Reply:
@@ -88,12 +89,18 @@ def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Repl
         for button in _confirmation(action, chat_type, language, number if actions[1:] else None)
     ]
     return Reply(
-        text="\n\n".join(part for part in (ending.text, *sections) if part),
+        text="\n\n".join(part for part in (ending.text, *sections, _listed(answer)) if part),
         buttons=(*confirming, *follow_ups(ending.questions, chat_type)),
         tool_calls=answer.tool_calls,
         auto_mention=answer.auto_mention,
         forgets=any(map(_deletes, answer.tool_calls)),
+        files=answer.files,
     )
+
+
+def _listed(answer: Answer) -> str:
+    """The files that come after the answer, by name."""
+    return "\n".join(f"📎 {markup.escape(file['name'])}" for file in answer.files)
 
 
 def _deletes(call: Mapping[str, Any]) -> bool:

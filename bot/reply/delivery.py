@@ -6,19 +6,24 @@ crash repeats the same steps with the same uuids and Feishu answers with the fir
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 
 from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
+from bot.files.writing import is_image, written
 from bot.telemetry import metrics
 
 log = structlog.get_logger()
 
 NEUTRAL = "这条回复含有无法在此发送的内容。 / This reply holds content that cannot be sent here."
+NOT_SENT = "文件“{name}”没能发出。 / The file “{name}” could not be sent."
 REPLACING = 10  # beyond the versions that the steps below count up to
 _STEPS = 8
 _FINAL = frozenset(
@@ -33,6 +38,9 @@ _FINAL = frozenset(
         Action.NEUTRAL_TEXT,
     }
 )
+
+
+_PASSING = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class _Attempt:
     aside: bool = False
     version: int = 0
     msg_type: str = "interactive"
+    resource: str = ""
 
 
 async def deliver(
@@ -88,14 +97,19 @@ async def deliver(
     names: Mapping[str, str],
     buttons: Sequence[cards.Button] = (),
     version: int = 0,
+    file: Mapping[str, Any] | None = None,
 ) -> Delivered:
-    """Sends one card. Raises `Undeliverable`, or a failure that is worth another attempt.
+    """Sends one card, or `file` in its place: a sentence where Feishu does not take that.
+
+    Raises `Undeliverable`, or a failure that is worth another attempt.
 
     `names`: open_id → name of people in at-tags, for when a tag must become plain. A card that ends
     as plain text has no `buttons`. `version` is `REPLACING` when a card was sent and withdrawn.
     Only a card beside a group has no uuid: repeated, it is there twice.
     """
     attempt = _first_attempt(target, content, version)
+    if file:
+        attempt = await _with_file(feishu, attempt, file)
     for _ in range(_STEPS):
         try:
             message_id = await _send(feishu, target, attempt, buttons, turn_id, chunk)
@@ -116,6 +130,23 @@ async def deliver(
     raise Undeliverable("no form of the reply was accepted")
 
 
+async def _with_file(feishu: FeishuClient, attempt: _Attempt, file: Mapping[str, Any]) -> _Attempt:
+    """Uploads the file; repeated after a crash it is another resource, and the same message."""
+    try:
+        data = await asyncio.to_thread(written, file)
+        if is_image(file):
+            key, msg_type = {"image_key": await feishu.upload_image(data)}, "image"
+        else:
+            key, msg_type = {"file_key": await feishu.upload_file(file["name"], data)}, "file"
+    except FeishuError as error:
+        if error.action in _PASSING:
+            raise
+        log.warning("delivery.file_refused", code=error.code, log_id=error.log_id)
+        said = NOT_SENT.format(name=file["name"])
+        return replace(attempt, content=said, msg_type="text")
+    return replace(attempt, msg_type=msg_type, resource=json.dumps(key))
+
+
 def _first_attempt(target: Target | Aside, content: str, version: int) -> _Attempt:
     if isinstance(target, Aside):
         return _Attempt(content, aside=bool(target.chat_id), version=version)
@@ -134,7 +165,9 @@ async def _send(
     uuid = cards.reply_uuid(turn_id, chunk, attempt.version)
     element = cards.answer_id(turn_id, chunk)
     card = cards.answer_card(attempt.content, element_id=element, buttons=buttons)
-    if attempt.msg_type == "interactive":
+    if attempt.resource:
+        content = attempt.resource
+    elif attempt.msg_type == "interactive":
         content = cards.card_content(card)
     else:
         content = cards.text_content(attempt.content)
@@ -172,6 +205,9 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
             return replace(attempt, aside=False)
         case Action.WITHOUT_THREAD if attempt.in_thread:
             return replace(attempt, in_thread=False)
+        case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.resource:
+            said = NOT_SENT.format(name=attempt.content.strip("[]").removeprefix("file: "))
+            return replace(changed(said, "text"), resource="")
         case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.msg_type == "interactive":
             simpler = degrading.degrade(attempt.content, error, names)
             if simpler is not None:

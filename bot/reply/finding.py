@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
@@ -88,6 +89,7 @@ async def find_sent(
     chunk: int,
     content: str,
     names: Mapping[str, str],
+    file: Mapping[str, Any] | None = None,
 ) -> Delivered | None:
     """The card as it stands in the chat; None when it is not there, or the uuid still holds.
 
@@ -107,7 +109,11 @@ async def find_sent(
     for message in listed:
         if message.sender_id == doubt.app_id and not message.deleted:
             element_id = cards.answer_id(turn_id, chunk)
-            if found := _delivered(message, element_id, content, plain):
+            if file:
+                found = _delivered_file(message, content, doubt)
+            else:
+                found = _delivered(message, element_id, content, plain)
+            if found:
                 log.warning("delivery.found", turn_id=turn_id, chunk=chunk)
                 return found
     if len(listed) >= _MOST:
@@ -146,6 +152,14 @@ def _delivered(message: RawMessage, element_id: str, content: str, plain: str) -
     if text is None:
         return None
     return Delivered(content if is_same(text, content) else text, message.message_id)
+
+
+def _delivered_file(message: RawMessage, content: str, doubt: Doubt) -> Delivered | None:
+    """A file carries no id of ours: one of the name that came since then is it."""
+    since = message.create_time_ms >= doubt.since_ms - _SKEW_S * 1000
+    if message.message_type not in ("file", "image") or not since:
+        return None
+    return Delivered(content, message.message_id) if shown_text(message) == content else None
 
 
 def _unknown(turn_id: str, chunk: int, code: int) -> OutcomeUnknown:

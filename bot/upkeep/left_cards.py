@@ -104,4 +104,5 @@ async def _sent(
         names=names,
         buttons=buttons,
         version=REPLACING if card.chunk == 0 else 0,
+        file=card.file,
     )

@@ -89,6 +89,7 @@ async def _send_card(
         chunk=card.chunk,
         content=card.content,
         names=names,
+        file=card.file,
     )
     if sent is None:
         if doubt.is_unsent and card.chunk == 0:
@@ -101,6 +102,7 @@ async def _send_card(
             content=card.content,
             names=names,
             buttons=card_buttons(card.buttons),
+            file=card.file,
         )
     await services.store.mark_sent(
         context,

@@ -158,9 +158,16 @@ class SpoolingStore(MemoryStore):
         cards: Sequence[str],
         tool_calls: Sequence[Mapping[str, Any]] = (),
         buttons: Sequence[NewButton] = (),
+        files: Sequence[Mapping[str, Any]] = (),
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """As in the memory; a reply that is spooled has no buttons: a press needs the memory."""
-        pending = tuple(StoredCard(n, text, "pending") for n, text in enumerate(cards))
+        said = [
+            *((text, None) for text in cards),
+            *((one["content"], one["file"]) for one in files),
+        ]
+        pending = tuple(
+            StoredCard(n, text, "pending", file=file) for n, (text, file) in enumerate(said)
+        )
         kept = await self._step(
             "record_reply",
             turn_id,
@@ -171,6 +178,7 @@ class SpoolingStore(MemoryStore):
                 cards=cards,
                 tool_calls=tool_calls,
                 buttons=buttons,
+                files=files,
             ),
             partial(self._spool.record_reply, turn_id, pending, tool_calls),
         )

@@ -25,7 +25,8 @@ begin
     (id, group_id, turn_id, chunk, ordinal, conversation_id, user_id, actor_id, tenant_key, chat_id,
      chat_type, kind, label, payload, expires_at)
   select b.value ->> 'id', b.value ->> 'group_id', v_turn.id,
-         jsonb_array_length(p_cards::jsonb) - 1, b.ordinality, v_turn.conversation_id,
+         (select count(*) from jsonb_array_elements(p_cards::jsonb) c
+          where jsonb_typeof(c.value) = 'string') - 1, b.ordinality, v_turn.conversation_id,
          v_turn.user_id, v_turn.actor_id, v_turn.tenant_key, v_turn.chat_id,
          b.value ->> 'chat_type', b.value ->> 'kind', b.value ->> 'label', b.value -> 'payload',
          now() + make_interval(secs => (b.value ->> 'lives_s')::integer)

@@ -65,7 +65,7 @@ begin
     select jsonb_agg(
       case when (c ->> 'chunk')::integer = p_chunk then
         jsonb_build_object('chunk', p_chunk, 'content', p_content, 'status', 'sent',
-                           'message_id', p_message_id)
+                           'message_id', p_message_id, 'file', c -> 'file')
       else c end order by (c ->> 'chunk')::integer)
     from jsonb_array_elements(s.cards) c)
   where s.turn_id = p_turn_id

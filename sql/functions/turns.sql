@@ -43,12 +43,13 @@ begin
 end
 $$;
 
--- The answer of a turn as stored, one element per card, each with the buttons it shows.
+-- The answer of a turn as stored, one element per card or file, each with the buttons it shows.
 create or replace function bot_private.turn_reply(p_turn_id text) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'chunk', m.chunk, 'content', m.content, 'status', m.status, 'message_id', m.message_id,
+    'file', m.file,
     'buttons', coalesce((
       select jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label) order by b.ordinal)
       from public.agent_buttons b
@@ -200,7 +201,7 @@ end
 $$;
 
 -- Stores the reply before it is sent. The first writer wins; everyone gets what is stored.
--- p_cards: JSON array of card texts, p_tool_calls: JSON array.
+-- p_cards: JSON array of card texts, after them of files: {content, file}. p_tool_calls: JSON array.
 create or replace function public.record_reply(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_cards text, p_tool_calls text
@@ -222,11 +223,12 @@ begin
 
   if v_turn.state = 'open' then
     insert into public.agent_messages (conversation_id, user_id, actor_id, turn_id, tenant_key,
-                                       chat_id, role, chunk, content, status, tool_calls)
+                                       chat_id, role, chunk, content, status, tool_calls, file)
     select v_turn.conversation_id, v_turn.user_id, v_turn.actor_id, v_turn.id, v_turn.tenant_key,
-           v_turn.chat_id, 'assistant', c.ordinality - 1, c.value, 'pending',
-           case when c.ordinality = 1 then p_tool_calls::jsonb else '[]' end
-    from jsonb_array_elements_text(p_cards::jsonb) with ordinality c;
+           v_turn.chat_id, 'assistant', c.ordinality - 1, coalesce(c.value ->> 'content', c.value #>> '{}'),
+           'pending', case when c.ordinality = 1 then p_tool_calls::jsonb else '[]' end,
+           c.value -> 'file'
+    from jsonb_array_elements(p_cards::jsonb) with ordinality c;
     perform bot_private.keep_shown_notes(p_conversation_id, p_user_id, p_actor_id, p_tool_calls);
     update public.agent_turns set state = 'pending', updated_at = now() where id = p_turn_id;
     v_turn.state := 'pending';
@@ -297,7 +299,7 @@ begin
   end if;
   update public.agent_messages
   set status = 'sent', content = p_content, message_id = p_message_id, error = null,
-      updated_at = now()
+      updated_at = now(), file = file - 'content'
   where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
     and role = 'assistant' and chunk = p_chunk;
   if not found then
@@ -436,16 +438,19 @@ begin
 
   insert into public.agent_messages as m
     (conversation_id, user_id, actor_id, turn_id, tenant_key, chat_id, role, chunk, content,
-     message_id, status, error, tool_calls, created_at)
+     message_id, status, error, tool_calls, file, created_at)
   select p_conversation_id, p_user_id, p_actor_id, p_turn_id, p_tenant_key, p_chat_id, 'assistant', c.chunk,
          c.content, c.message_id, c.status, case when c.status = 'failed' then p_error end,
          case when c.chunk = 0 then p_tool_calls::jsonb else '[]' end,
+         case when jsonb_typeof(c.file) = 'object' then
+           case when c.status = 'sent' then c.file - 'content' else c.file end end,
          coalesce(p_answered_at, p_asked_at)
-  from jsonb_to_recordset(v_cards) c(chunk smallint, content text, status text, message_id text)
+  from jsonb_to_recordset(v_cards) c(
+    chunk smallint, content text, status text, message_id text, file jsonb)
   order by c.chunk
   on conflict (turn_id, role, chunk) do update
     set content = excluded.content, message_id = excluded.message_id, status = excluded.status,
-        error = excluded.error, updated_at = now(),
+        error = excluded.error, updated_at = now(), file = excluded.file,
         tool_calls = coalesce(nullif(excluded.tool_calls, '[]'), m.tool_calls)
     where m.status = 'pending';
   update public.agent_messages

@@ -192,7 +192,9 @@ TABLES: Mapping[str, Table] = {
         Rules(stored, of_turn, of_either, both(here, own_words)),
         key="turn_id",
         rows=_UNAUTHORED_TOO,
-        may_change=("updated_at", "content", "message_id", "status", "error", "tool_calls"),
+        may_change=(
+            "updated_at", "content", "message_id", "status", "error", "tool_calls", "file",
+        ),
     ),
     "agent_turn_terms": Table(
         lambda r, k: {

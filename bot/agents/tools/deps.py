@@ -28,10 +28,10 @@ Raises `StoreError`.
 class ToolDeps:
     """One turn's tools: whose memory they work on (the code decides, never the model).
 
-    `calls`, `follow_ups`, `pending` and `consulted` are filled while the agents run. `prompt` is
-    what a specialist is told besides its own instructions; it shares `spent` and `on_progress`.
-    `outside` are the tools of MCP servers as the turn found them. `words_of_model` and `reads_only`
-    are those of the `Prompt`.
+    `calls`, `follow_ups`, `pending`, `files` (`bot.files.writing`) and `consulted` are filled while
+    the agents run. `prompt` is what a specialist is told besides its own instructions; it shares
+    `spent` and `on_progress`. `outside` are the tools of MCP servers as the turn found them.
+    `words_of_model` and `reads_only` are those of the `Prompt`.
     """
 
     context: AgentMemoryContext
@@ -49,3 +49,4 @@ class ToolDeps:
     follow_ups: list[str] = field(default_factory=list)
     pending: list[PendingAction] = field(default_factory=list)
     consulted: list[str] = field(default_factory=list)
+    files: list[dict[str, str]] = field(default_factory=list)

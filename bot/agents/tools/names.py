@@ -22,5 +22,6 @@ TOOL_NAMES = frozenset(
         "cancel_reminder",
         "suggest_follow_ups",
         "current_time",
+        "send_file",
     }
 )

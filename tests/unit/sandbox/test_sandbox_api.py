@@ -186,6 +186,35 @@ def test_an_uploaded_image_may_be_used_in_a_card(tenant):
     assert tenant.reply_card(tenant.say("hello"), f"![a]({key})").status_code == 200
 
 
+def upload(tenant, path, **form):
+    headers = {"Authorization": f"Bearer {tenant.token}"}
+    return tenant.http.post(f"/open-apis/im/v1/{path}", data=form, headers=headers)
+
+
+def test_an_uploaded_file_is_sent_under_its_name_and_loaded_from_its_message(tenant):
+    form = {"file_type": "stream", "file_name": "报告.csv"}
+    key = upload(tenant, "files", **form, file=(io.BytesIO(b"a,b"), "x")).json["data"]["file_key"]
+    content = json.dumps({"file_key": key})
+    sent = tenant.reply(tenant.say("hello"), msg_type="file", content=content).json["data"]
+
+    shown = json.loads(sent["body"]["content"])
+    assert shown == {"file_key": key, "file_name": "报告.csv"}
+    path = f"/im/v1/messages/{sent['message_id']}/resources/{key}"
+    loaded = tenant.call("GET", path, type="file")
+    assert (loaded.data, loaded.headers["Content-Disposition"]) == (b"a,b", "attachment")
+
+
+def test_empty_and_oversized_uploads_are_refused(tenant, monkeypatch):
+    form = {"file_type": "stream", "file_name": "a.csv"}
+    empty = upload(tenant, "files", **form, file=(io.BytesIO(b""), "x"))
+    assert code(empty) == (400, 234010)
+    monkeypatch.setattr("sandbox.world.message_views.MOST_FILE", 2)
+    large = upload(tenant, "files", **form, file=(io.BytesIO(b"abc"), "x"))
+    assert code(large) == (400, 234006)
+    unknown = tenant.reply(tenant.say("hello"), msg_type="file", content='{"file_key": "file_x"}')
+    assert code(unknown) == (400, 230001)
+
+
 def test_a_bot_that_left_the_group_cannot_speak(tenant):
     asked = tenant.say("hello")
     tenant.control("POST", "leave", {"chat_id": tenant.group, "open_id": tenant.bot})

@@ -202,3 +202,21 @@ def test_a_card_for_one_person_is_shown_while_one_speaks_as_them_until_it_is_tak
     tenant.call("POST", "/ephemeral/v1/delete", {"message_id": message_id})
     page.wait_for_selector(".card", state="detached")
     assert "psst" not in page.inner_text("body")
+
+
+def test_a_file_is_attached_and_shown_as_something_to_save(page, tenant, tmp_path):
+    chosen = tmp_path / "库存.html"
+    chosen.write_text("<script>document.title='owned'</script>")
+    page.set_input_files("#file", chosen)
+    page.wait_for_selector("a.file")
+
+    assert page.inner_text("a.file") == "库存.html"
+    with page.expect_download() as saved:
+        page.click("a.file")
+    assert saved.value.suggested_filename == "库存.html"
+    (sent,) = [m for m in tenant.control("GET", "messages")["items"] if m["msg_type"] == "file"]
+    key = json.loads(sent["content"])["file_key"]
+    answer = tenant.http.get(f"/sandbox/api/resources/{key}")
+    assert answer.headers["Content-Disposition"].startswith("attachment; filename*=UTF-8''%E5")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.content_type == "application/octet-stream"

@@ -348,6 +348,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
 READING = {"get_note", "list_notes", "search_notes", "read_working_memory", "recall"} | {
     "suggest_follow_ups",
     "list_reminders",
+    "send_file",
     "current_time",
 }
 

@@ -1,0 +1,77 @@
+"""Files that the bot makes: tables without formulas, documents, codes; and their limits."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from docx import Document
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.files.writing import LONGEST, Unwritable, outgoing, told_of, written
+
+
+def cells(content: str) -> list[list[str]]:
+    data = written(outgoing("a.csv", "table", content))
+    return list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
+
+
+@pytest.mark.parametrize(
+    ("cell", "kept"),
+    [
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+        (" =1+1", "' =1+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("+cmd|x", "'+cmd|x"),
+        ("-2+3", "'-2+3"),
+        ("＝1", "'＝1"),
+        ("-5", "-5"),
+        ("+3.2%", "+3.2%"),
+        ("plain", "plain"),
+    ],
+)
+def test_no_cell_is_a_formula(cell: str, kept: str) -> None:
+    assert cells(f"a,b\nx,{cell}")[1][1] == kept
+
+
+@given(st.lists(st.lists(st.text(max_size=20), min_size=1, max_size=4), min_size=1, max_size=4))
+def test_whatever_a_table_holds_no_cell_begins_like_a_formula(rows: list[list[str]]) -> None:
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    if not out.getvalue().strip():
+        return
+    for row in cells(out.getvalue()):
+        assert not any(cell.startswith(("=", "@")) for cell in row)
+
+
+def test_a_markdown_table_is_a_table_too() -> None:
+    assert cells("| a | b |\n|---|:-:|\n| 1 | 苹果 |") == [["a", "b"], ["1", "苹果"]]
+
+
+def test_a_document_has_headings_lists_and_paragraphs() -> None:
+    text = "# 标题\n\nA **bold** word.\n- one\n2. two\x00\x0b"
+    document = Document(io.BytesIO(written(outgoing("a", "document", text))))
+    assert [(p.style.name, p.text) for p in document.paragraphs] == [
+        ("Heading 1", "标题"),
+        ("Normal", "A bold word."),
+        ("List Bullet", "one"),
+        ("List Number", "two"),
+    ]
+
+
+def test_the_name_has_the_ending_of_the_kind_and_no_path() -> None:
+    assert outgoing("../x.exe", "table", "a")["name"] == "x.csv"
+    assert outgoing("notes", "text", "a")["name"] == "notes.txt"
+    assert outgoing("notes.md", "text", "a")["name"] == "notes.md"
+    assert told_of(outgoing("a\u202eb.docx", "document", "a")) == "[file: ab.docx]"
+    assert told_of(outgoing("a", "qr_code", "a")) == "[image]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"), [("text", " \n"), ("text", "x" * (LONGEST + 1)), ("qr_code", "x" * 1001)]
+)
+def test_what_is_empty_or_too_long_is_no_file(kind: str, content: str) -> None:
+    with pytest.raises(Unwritable):
+        outgoing("a", kind, content)  # type: ignore[arg-type]
