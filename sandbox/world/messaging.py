@@ -289,7 +289,7 @@ def compose(
     now = world.now_ms()
     root_id = parent_id = thread_id = ""
     if parent is not None and (in_thread or parent.thread_id):
-        root = world.messages[parent.root_id] if parent.thread_id and parent.root_id else parent
+        root = _root_of_thread(world, parent)
         if not root.thread_id:
             root = world.change(root, thread_id=new_id("omt_", 16))
         root_id = parent_id = root.message_id
@@ -315,6 +315,12 @@ def compose(
     )
     world.put(message)
     return message
+
+
+def _root_of_thread(world: World, message: Message) -> Message:
+    """The first message of its thread; one that quotes another may be the first of its own."""
+    above = world.messages.get(message.root_id) if message.thread_id else None
+    return above if above and above.thread_id == message.thread_id else message
 
 
 def add_reaction(world: World, message: Message, open_id: str, emoji_type: str) -> Reaction:

@@ -204,6 +204,13 @@ def test_an_uploaded_file_is_sent_under_its_name_and_loaded_from_its_message(ten
     assert (loaded.data, loaded.headers["Content-Disposition"]) == (b"a,b", "attachment")
 
 
+def test_all_answers_to_a_quoting_message_are_in_one_thread(tenant):
+    quoting = tenant.say("what is it?", reply_to=tenant.say("hello"), quote=True)
+    answers = [tenant.reply(quoting, text, reply_in_thread=True).json["data"] for text in "ab"]
+    assert len({answer["thread_id"] for answer in answers}) == 1
+    assert {answer["root_id"] for answer in answers} == {quoting}
+
+
 def test_empty_and_oversized_uploads_are_refused(tenant, monkeypatch):
     form = {"file_type": "stream", "file_name": "a.csv"}
     empty = upload(tenant, "files", **form, file=(io.BytesIO(b""), "x"))
