@@ -1,6 +1,6 @@
 """No reader is ever new: whatever people do, an answer draws on what its readers could read.
 
-`AUDIENCE_SECONDS=n` runs for so long (default 20 s, on a build server 60), `AUDIENCE_SEED=n`
+`AUDIENCE_SECONDS=n` runs for so long (default 20 s), `AUDIENCE_COUNT=n` so many, `AUDIENCE_SEED=n`
 repeats one interleaving.
 """
 
@@ -11,15 +11,18 @@ import random
 import secrets
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psycopg
 import pytest
 
-from tests.support.interleavings import SEEN, TABLES, Leak, World
+from tests.support.interleavings import SEEN, TABLES, TOOLS, Leak, World, empty
 from tests.support.postgres import Server
 
-SECONDS = float(os.environ.get("AUDIENCE_SECONDS") or (60 if "CI" in os.environ else 20))
+SECONDS = float(os.environ.get("AUDIENCE_SECONDS") or 20)
+COUNT = int(os.environ.get("AUDIENCE_COUNT") or 0)
 SEED = os.environ.get("AUDIENCE_SEED")
+_EMPTIED_AFTER = 100
 
 READERS = (
     "begin_turn", "get_working_memory", "list_notes", "search_notes", "get_note", "recall",
@@ -75,9 +78,12 @@ def database(database_url: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def connected(url: str) -> psycopg.Connection:
+@contextmanager
+def connected(url: str) -> Iterator[psycopg.Connection]:
     """Statements go as one message, as the bot sends them."""
-    return psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor)
+    with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor) as database:
+        database.execute(TOOLS.encode())
+        yield database
 
 
 def live(database: psycopg.Connection, seed: int) -> None:
@@ -89,12 +95,14 @@ def live(database: psycopg.Connection, seed: int) -> None:
         raise
 
 
-def until(database: psycopg.Connection, seconds: float) -> int:
-    """Interleavings for so long; returns how many."""
+def until(database: psycopg.Connection, seconds: float, most: int = 0) -> int:
+    """Interleavings for so long, or so many; returns how many."""
     ends, count = time.monotonic() + seconds, 0
-    while time.monotonic() < ends:
+    while count < most if most else time.monotonic() < ends:
         live(database, secrets.randbelow(2**40))
         count += 1
+        if count % _EMPTIED_AFTER == 0:
+            empty(database)
     return count
 
 
@@ -105,7 +113,7 @@ def test_no_reader_is_ever_new(
         live(database, int(SEED))
         return
     SEEN.clear()
-    count = until(database, SECONDS)
+    count = until(database, SECONDS, COUNT)
 
     print(f"\n{count} interleavings, {SEEN.total()} things read")
     record_property("interleavings", count)  # type: ignore[operator]
