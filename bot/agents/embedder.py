@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from bot.agents.drawn_on import note_sources
 from bot.agents.endpoint import Endpoint
 from bot.agents.lenient_json import dumps, loads
 from bot.agents.model import Declined, ModelFailed
@@ -160,6 +161,8 @@ async def find(
 ) -> tuple[Passage, ...]:
     """`MemoryStore.find`, by meaning too where there is an embedder that answers in time."""
     likeness = await embedder.likeness(query) if embedder else None
-    return await store.find(
+    found = await store.find(
         context, query, now=now, scope=scope, k=k, before_id=before_id, likeness=likeness
     )
+    note_sources(found)
+    return found

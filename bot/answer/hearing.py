@@ -185,7 +185,8 @@ async def recent_messages(
         return ()
     names = services.people.of(event.tenant_key)
     app_id = services.settings.feishu_app_id
-    records = [_from_list(names, app_id, raw, bot) for raw in reversed(found) if not raw.deleted]
+    here = [one for one in found if not one.deleted and one.chat_id in ("", event.chat_id)]
+    records = [_from_list(names, app_id, raw, bot) for raw in reversed(here)]
     return tuple(r for r in records if r.content and r.message_id != event.message_id)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from bot.agents.drawn_on import noting_sources
 from bot.answer.answering import answer as answer_question
 from bot.answer.answering import language
 from bot.answer.composing import NOTHING, compose
@@ -84,8 +85,14 @@ async def published(
 async def _answered(
     services: Services, turn: Turn, opened: OpenTurn, shown: Shown
 ) -> tuple[StoredCard, ...]:
-    """Makes the answer and stores it as pending; of its buttons only the one that shares it."""
-    answer = await answer_question(services, turn, opened)
+    """Makes the answer and stores it as pending, with what it draws on; of its buttons only the one
+    that shares it."""
+    with noting_sources() as sources:
+        answer = await answer_question(services, turn, opened)
+    with_notes = any("note" in call["name"] for call in answer.tool_calls)
+    await PrivateStore(services.rpc).draw_on(
+        turn.context, turn.id, sorted(sources), with_notes=with_notes
+    )
     tongue = language(services, turn, opened)
     _, stored = await services.store.record_reply(
         turn.context,

@@ -9,7 +9,6 @@ nobody waits for it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -20,13 +19,13 @@ from bot.answer.question import Turn
 from bot.feishu.errors import FeishuFailure
 from bot.languages import Language, language_of
 from bot.private import texts
+from bot.private.asking import asks
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later
 from bot.queue.table import private_look_up
 from bot.reply.buttons import FOLLOW_UP_LIVES_S, card_buttons
 from bot.reply.delivery import Aside, Undeliverable, deliver
 from bot.services import Services
-from bot.slash import parse
 from bot.telemetry import metrics
 from bot.upkeep.tending import TRIES
 from memory.errors import StoreUnavailable
@@ -37,14 +36,6 @@ from memory.rpc import Statement
 from memory.scope import AgentMemoryContext, memory_context, private_context
 
 log = structlog.get_logger()
-
-# “Remember that …” asks for nothing that could be shown.
-_KEEPS = re.compile(
-    r"^\W*(?:please\s+)?(?:remember|note|keep in mind|forget)\b"
-    r"|^\W*(?:请|帮我)?(?:记[住着下一]|忘[记掉])",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(r"[?？吗呢]\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +77,7 @@ def asked_of(services: Services, turn: Turn, opened: OpenTurn) -> Asked | None:
     if not services.settings.private_answers or not turn.in_group or opened.degraded:
         return None
     by_person = turn.event.sender_type == "user" and not turn.by_click
-    if not by_person or not is_asked(turn.question):
+    if not by_person or not asks(turn.question):
         return None
     context = turn.context
     return Asked(
@@ -101,13 +92,6 @@ def asked_of(services: Services, turn: Turn, opened: OpenTurn) -> Asked | None:
 def queued(asked: Asked) -> Statement:
     """What queues the job."""
     return private_look_up(asked.turn_id, asdict(asked))
-
-
-def is_asked(question: str) -> bool:
-    """Whether a message asks for something: no command, and nothing to be kept."""
-    if not question.strip() or parse(question):
-        return False
-    return bool(_ASKS.search(question)) or not _KEEPS.search(question)
 
 
 async def queue_look_up(services: Services, look_up: Statement | None) -> None:

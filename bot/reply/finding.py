@@ -30,6 +30,7 @@ log = structlog.get_logger()
 UUID_HOLDS_S = 50 * 60.0
 _SKEW_S = 120
 _MOST = 500
+_MOST_CARDS = 20
 _GONE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
 _PASSES = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN})
 
@@ -119,6 +120,27 @@ async def find_sent(
     if len(listed) >= _MOST:
         raise _unknown(turn_id, chunk, 0)
     return None
+
+
+async def find_answers(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[str]:
+    """The message_ids of our cards that answer `target`, as the chat shows them. Raises
+    `FeishuFailure` for what may pass; where nothing can be read there are none."""
+    try:
+        listed = await _listed(feishu, target, doubt)
+    except FeishuError as error:
+        if error.action in _PASSES:
+            raise
+        log.warning("delivery.not_searched", turn_id=target.message_id, code=error.code)
+        return []
+    ids = [cards.answer_id(target.message_id, chunk) for chunk in range(_MOST_CARDS)]
+    return [
+        message.message_id
+        for message in listed
+        if message.sender_id == doubt.app_id
+        and not message.deleted
+        and message.message_type == "interactive"
+        and any(shown_text(message, one) is not None for one in ids)
+    ]
 
 
 async def _listed(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[RawMessage]:

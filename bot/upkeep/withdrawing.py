@@ -12,14 +12,17 @@ import structlog
 
 from bot.feishu import cards
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
+from bot.reply.delivery import Target
+from bot.reply.finding import doubt_of, find_answers
 from bot.reply.live_card import TAKEN_BACK
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
-from memory.kept.withdrawals import Withdrawals
+from memory.kept.withdrawals import Due, Withdrawals
 
 log = structlog.get_logger()
 
 _EVERY_S = 15.0
+_ARRIVES_WITHIN_S = 60.0
 _PASSES = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN, Action.ALERT})
 
 
@@ -37,23 +40,57 @@ async def withdraw_cards(services: Services) -> None:
         if gone := await store.forget_turns():
             log.info("turns.forgotten", turns=gone)
         while due := await store.take():
-            for message_id in due:
-                await _withdraw(services, store, message_id)
+            for one in due:
+                await _withdraw(services, store, one)
     except StoreUnavailable as exc:
         log.warning("withdrawing.memory_away", error=type(exc).__name__, code=exc.code)
     except StoreError as exc:
         log.error("withdrawing.refused", error=type(exc).__name__, code=exc.code)
 
 
-async def _withdraw(services: Services, store: Withdrawals, message_id: str) -> None:
+async def _withdraw(services: Services, store: Withdrawals, due: Due) -> None:
     try:
-        how = await _removed(services, message_id)
+        if due.question:
+            is_over = await _search(services, due)
+        else:
+            is_over = await _withdraw_card(services, due.id, of_one=due.chat_id.startswith("ou_"))
     except FeishuFailure as exc:
         code = getattr(exc, "code", None)
-        log.warning("withdrawing.later", message_id=message_id, error=type(exc).__name__, code=code)
+        log.warning("withdrawing.later", message_id=due.id, error=type(exc).__name__, code=code)
         return
-    await store.done(message_id)
+    if is_over:
+        await store.done(due)
+
+
+async def _search(services: Services, due: Due) -> bool:
+    """Withdraws the cards that answer a question which was taken back, as the chat shows them.
+
+    A worker may have been killed while it sent one; after a while none arrives any more.
+    """
+    target = Target(due.question, due.chat_id, in_thread=True)
+    doubt = doubt_of(services, due.since_ms)
+    for message_id in await find_answers(services.feishu, target, doubt):
+        await _withdraw_card(services, message_id)
+    return due.age_s > _ARRIVES_WITHIN_S
+
+
+async def _withdraw_card(services: Services, message_id: str, *, of_one: bool = False) -> bool:
+    """True: nothing more can be done. Raises `FeishuFailure` for what may pass."""
+    gone = of_one and await _taken_from_one(services, message_id)
+    how = "gone" if gone else await _removed(services, message_id)
     log.info("withdrawn", message_id=message_id, how=how)
+    return True
+
+
+async def _taken_from_one(services: Services, message_id: str) -> bool:
+    """Whether it was a card that one person sees beside a group, which is gone now."""
+    try:
+        await services.feishu.delete_ephemeral(message_id)
+    except FeishuError as error:
+        if error.action in _PASSES:
+            raise
+        return False
+    return True
 
 
 async def _removed(services: Services, message_id: str) -> str:

@@ -7,6 +7,7 @@ one round trip and raise `StoreError`.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from memory.kept.buttons import NewButton
 from memory.rpc import Rpc, call_as
@@ -54,3 +55,19 @@ class PrivateStore:
             p_turn_id=turn_id,
         )
         return tuple(cards)
+
+    async def draw_on(
+        self, context: AgentMemoryContext, turn_id: str, sources: Sequence[str], *, with_notes: bool
+    ) -> None:
+        """The answer of `turn_id` was given these turns, the person's lasting facts and,
+        `with_notes`, their notes: it goes when one of the messages is taken back. One that is gone
+        already cancels the turn."""
+        await call_as(
+            self._rpc,
+            "draw_on",
+            context,
+            p_tenant_key=context.tenant_key,
+            p_turn_id=turn_id,
+            p_sources=json.dumps(list(sources)),
+            p_with_notes=with_notes,
+        )

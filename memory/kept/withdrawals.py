@@ -5,9 +5,30 @@ For the service: ids only. All methods raise the errors of `memory.errors`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from memory.rpc import Rpc
 
 _AT_A_TIME = 20
+
+
+_ANSWERS = "of:"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Something to withdraw: a card of ours (`id`) in a chat, or in the place of the one person
+    who sees it. With `question`: the cards that answer this message and were sent at `since_ms` (ms
+    since epoch) or later, which nobody reported. `age_s`: for how long that is known."""
+
+    id: str
+    chat_id: str
+    age_s: float
+    since_ms: int
+
+    @property
+    def question(self) -> str:
+        return self.id.removeprefix(_ANSWERS) if self.id.startswith(_ANSWERS) else ""
 
 
 class Withdrawals:
@@ -16,13 +37,17 @@ class Withdrawals:
     def __init__(self, rpc: Rpc) -> None:
         self._rpc = rpc
 
-    async def take(self) -> tuple[str, ...]:
-        """Some message_ids that are due; each is due again later unless `done` is called."""
-        return tuple(await self._rpc.call("take_withdrawals", {"p_limit": _AT_A_TIME}, None))
+    async def take(self) -> tuple[Due, ...]:
+        """Some that are due; each is due again later unless `done` is called."""
+        rows = await self._rpc.call("take_due_withdrawals", {"p_limit": _AT_A_TIME}, None)
+        return tuple(
+            Due(row["message_id"], row["chat_id"], float(row["age_s"]), row["since_ms"])
+            for row in rows
+        )
 
-    async def done(self, message_id: str) -> None:
-        """Nothing more is to be done about the card."""
-        await self._rpc.call("drop_withdrawal", {"p_message_id": message_id}, None)
+    async def done(self, due: Due) -> None:
+        """Nothing more is to be done about it."""
+        await self._rpc.call("drop_withdrawal", {"p_message_id": due.id}, None)
 
     async def forget_turns(self) -> int:
         """Turns that forgot something and are over keep no words; returns how many."""

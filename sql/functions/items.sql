@@ -118,15 +118,18 @@ as $$
 declare
   v_turn text;
   v_first bigint;
+  v_chat text;
 begin
-  select min(m.id) into v_first from public.agent_messages m where m.turn_id = any (p_turns);
+  select min(m.id), min(m.chat_id) into v_first, v_chat
+  from public.agent_messages m where m.turn_id = any (p_turns);
   for v_turn in
     select distinct t.id from public.agent_turns t
     where t.id = any (p_turns) and t.tenant_key = p_tenant_key and t.id is distinct from p_by_turn
   loop
     p_texts := p_texts || public.drop_turn(v_turn, false);
   end loop;
-  perform public.drop_repetitions(p_texts, p_people, p_tenant_key, coalesce(v_first, 0));
+  perform public.drop_drawn_on(p_turns);
+  perform public.drop_repetitions(p_texts, p_people, p_tenant_key, coalesce(v_first, 0), v_chat);
   update public.agent_turns set forgets = true where id = p_by_turn;
 end
 $$;

@@ -101,6 +101,50 @@ begin
 end
 $$;
 
+-- The private answer of p_turn_id, not stored yet, was given the turns p_sources (JSON array of ids) with
+-- the turns around them, the person's lasting facts and, p_with_notes, their notes. If one of those
+-- messages was taken back meanwhile the turn is cancelled.
+create or replace function public.draw_on(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
+  p_turn_id text, p_sources text, p_with_notes boolean
+) returns boolean
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_sources text[];
+  v_gone boolean;
+begin
+  perform bot_private.require_size('p_sources', p_sources, 65536);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_sources := array(select jsonb_array_elements_text(p_sources::jsonb));
+  v_sources := array(
+    select unnest(v_sources)
+    union select n.turn_id
+    from public.agent_turn_terms s cross join lateral (
+      (select b.turn_id from public.agent_turn_terms b
+       where b.conversation_id = s.conversation_id and b.first_id < s.first_id
+       order by b.first_id desc limit 1)
+      union all
+      (select a.turn_id from public.agent_turn_terms a
+       where a.conversation_id = s.conversation_id and a.first_id > s.first_id
+       order by a.first_id limit 1)) n
+    where s.turn_id = any (v_sources)
+    union select e.value ->> 'turn'
+    from public.agent_working_memory w, jsonb_each(w.sources) e
+    where w.user_id = p_actor_id and w.tenant_key = p_tenant_key
+    union select n.turn_id from public.agent_notes n
+    where p_with_notes and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
+      and n.turn_id is not null);
+  v_gone := exists (
+    select from public.recalled_messages r where r.message_id = any (v_sources));
+  update public.agent_turns t
+  set drawn_on = v_sources, state = case when v_gone then 'cancelled' else t.state end
+  where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
+    and t.state = 'open';
+  return not v_gone;
+end
+$$;
+
 -- The cards of a private answer as they were shown, for whom they were shown to.
 create or replace function public.private_reply(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_turn_id text

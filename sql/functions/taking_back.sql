@@ -239,8 +239,11 @@ begin
          coalesce(array_agg(btrim(m.content)) filter (where m.role = 'user'), '{}')
   into v_cards, v_texts
   from public.agent_messages m where m.turn_id = p_turn_id;
-  if not p_keep_cards then
-    perform public.withdraw_later(v_cards, v_turn.chat_id, v_turn.tenant_key);
+  if p_keep_cards then
+    update public.agent_turns set kept_cards = v_cards where id = p_turn_id;
+  else
+    perform public.withdraw_later(
+      v_cards || v_turn.kept_cards, v_turn.chat_id, v_turn.tenant_key);
     for v_click in
       select t.id from public.agent_buttons b join public.agent_turns t on t.id = 'click:' || b.id
       where b.turn_id = p_turn_id
@@ -266,6 +269,11 @@ as $$
 begin
   insert into public.recalled_messages (message_id, chat_id) values (p_message_id, p_chat_id)
   on conflict do nothing;
+  -- a card may be on its way; if its worker is killed nobody says which
+  insert into public.agent_withdrawals (message_id, chat_id, tenant_key)
+  select 'of:' || t.id, t.chat_id, t.tenant_key from public.agent_turns t
+  where t.id = p_message_id and t.state in ('open', 'pending') and t.chat_id <> t.actor_id
+  on conflict do nothing;
   update public.agent_turns
   set state = case when state in ('open', 'pending') then 'cancelled' else state end,
       error = null, updated_at = now()
@@ -277,12 +285,28 @@ begin
 end
 $$;
 
--- Texts that are long enough to be told from everybody's everyday words.
+-- Texts that are long enough to be told from everybody's everyday words, in lower case: whole ones, and
+-- what stands in them sentence by sentence, without mentions.
 create or replace function public.telling_texts(p_texts text[]) returns text[]
 language sql immutable security invoker set search_path = ''
 as $$
-  select coalesce(array_agg(distinct lower(btrim(t))), '{}') from unnest(p_texts) t
-  where length(btrim(t)) >= 6 or (length(btrim(t)) >= 3 and t ~ '[\u3400-\u9fff]')
+  select coalesce(array_agg(distinct lower(btrim(t))), '{}')
+  from (
+    select t from unnest(p_texts) t
+    where length(btrim(t)) >= 6 or (length(btrim(t)) >= 3 and t ~ '[\u3400-\u9fff]')
+    union
+    select s from unnest(p_texts) t, regexp_split_to_table(
+      regexp_replace(t, '@\S+', '', 'g'), '[.!?;](?=\s|$)|[。！？；]|\n+') s
+    where s !~ '^\s*\[' and cardinality(public.long_texts(array[lower(btrim(s))])) = 1
+  ) told
+$$;
+
+-- Those that are not by chance in somebody else's talk.
+create or replace function public.long_texts(p_texts text[]) returns text[]
+language sql immutable security invoker set search_path = ''
+as $$
+  select array(select t from unnest(p_texts) t
+               where length(t) >= 12 or (length(t) >= 5 and t ~ '[\u3400-\u9fff]'))
 $$;
 
 -- Whether p_text holds any of p_texts, which are lower case.
@@ -292,24 +316,41 @@ as $$
   select exists (select from unnest(p_texts) t where strpos(lower(p_text), t) > 0)
 $$;
 
--- Later answers to a person, or about them, that repeat what went: the card goes, and what tools said.
+-- Later answers that repeat what went: the card goes, and what tools said. Answers to p_people, or about
+-- them; with what is told from everybody's talk also those to others, where they could know it from: in the
+-- chat p_chat_id and where p_people were given it, and alone with the bot if they are in that chat.
+drop function if exists public.drop_repetitions(text[], text[], text, bigint);
 create or replace function public.drop_repetitions(
-  p_texts text[], p_people text[], p_tenant_key text, p_after bigint
+  p_texts text[], p_people text[], p_tenant_key text, p_after bigint, p_chat_id text default null
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $$
 declare
   v_texts constant text[] := public.telling_texts(p_texts);
+  v_long constant text[] := public.long_texts(v_texts);
+  v_chats text[];
+  v_alone text[];
   v_card public.agent_messages;
 begin
   if cardinality(v_texts) = 0 then
     return;
   end if;
-  for v_card in
-    select m.* from public.agent_messages m
+  v_chats := p_chat_id || array(
+    select distinct m.chat_id from public.agent_messages m
     where (m.user_id = any (p_people) or m.actor_id = any (p_people))
-      and m.tenant_key = p_tenant_key and m.role = 'assistant' and m.status = 'sent'
-      and m.id > p_after and public.repeats(m.content, v_texts)
+      and m.tenant_key = p_tenant_key and m.role = 'assistant'
+      and m.id > p_after and public.repeats(m.content, v_long));
+  v_alone := array(
+    select distinct p.chat_id from public.p2p_chats p join public.chat_members c
+      on c.open_id = p.open_id and c.tenant_key = p.tenant_key
+    where c.chat_id = any (v_chats) and p.tenant_key = p_tenant_key);
+  for v_card in
+    select m.*
+    from public.agent_messages m
+    where m.tenant_key = p_tenant_key and m.role = 'assistant' and m.status = 'sent'
+      and m.id > p_after and public.repeats(m.content, case
+        when m.user_id = any (p_people) or m.actor_id = any (p_people) then v_texts
+        when m.chat_id = any (v_chats || v_alone) then v_long end)
     order by m.id
   loop
     perform public.withdraw_later(array[v_card.message_id], v_card.chat_id, v_card.tenant_key);
@@ -322,12 +363,48 @@ begin
                               'ms', 0, 'result', 'What this told was taken back.') end
       order by c.ordinality)
     from jsonb_array_elements(m.tool_calls) with ordinality c)
-  where (m.user_id = any (p_people) or m.actor_id = any (p_people))
-    and m.tenant_key = p_tenant_key and m.role = 'assistant'
-    and m.id > p_after and m.tool_calls <> '[]' and public.repeats(m.tool_calls::text, v_texts);
+  where m.tenant_key = p_tenant_key and m.role = 'assistant'
+    and m.id > p_after and m.tool_calls <> '[]' and public.repeats(m.tool_calls::text, case
+      when m.user_id = any (p_people) or m.actor_id = any (p_people) then v_texts
+      when m.chat_id = any (v_chats || v_alone) then v_long end);
   delete from public.agent_buttons b
-  where (b.user_id = any (p_people) or b.actor_id = any (p_people)) and b.tenant_key = p_tenant_key
-    and public.repeats(b.label || b.payload::text, v_texts);
+  where b.tenant_key = p_tenant_key and public.repeats(b.label || b.payload::text, case
+    when b.user_id = any (p_people) or b.actor_id = any (p_people) then v_texts
+    when b.chat_id = any (v_chats || v_alone) then v_long end);
+end
+$$;
+
+-- What only one person was shown, and drew on one of these turns, goes with them.
+create or replace function public.drop_drawn_on(p_turn_ids text[]) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_turn public.agent_turns;
+begin
+  for v_turn in
+    select t.* from public.agent_turns t
+    where t.drawn_on && p_turn_ids and t.drawn_on <> '{}' order by t.id
+  loop
+    perform public.drop_message(v_turn.id, v_turn.chat_id);
+  end loop;
+end
+$$;
+
+-- Cards that list what is kept of these people, of turns that keep no words: those of p_since and later
+-- may show what is gone.
+create or replace function public.withdraw_kept_cards(
+  p_people text[], p_tenant_key text, p_since timestamptz
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  perform public.withdraw_later(t.kept_cards, t.chat_id, t.tenant_key)
+  from public.agent_turns t
+  where t.user_id = any (p_people) and t.tenant_key = p_tenant_key
+    and t.kept_cards <> '{}' and t.created_at >= p_since;
+  update public.agent_turns t set kept_cards = '{}'
+  where t.user_id = any (p_people) and t.tenant_key = p_tenant_key
+    and t.kept_cards <> '{}' and t.created_at >= p_since;
 end
 $$;
 
@@ -371,9 +448,12 @@ begin
   perform public.drop_card(p_message_id);
   v_texts := public.drop_message(p_message_id, coalesce(v_turn.chat_id, p_chat_id));
   delete from public.chat_transcript where message_id = p_message_id;
+  perform public.drop_drawn_on(array[p_message_id]);
   if v_first is not null then
     perform public.drop_repetitions(
-      v_texts, array[v_turn.user_id, v_turn.actor_id], v_turn.tenant_key, v_first);
+      v_texts, array[v_turn.user_id, v_turn.actor_id], v_turn.tenant_key, v_first, v_turn.chat_id);
+    perform public.withdraw_kept_cards(
+      array[v_turn.user_id, v_turn.actor_id], v_turn.tenant_key, v_turn.created_at);
   end if;
   return (select to_jsonb(t.state) from public.agent_turns t where t.id = p_message_id);
 end
@@ -400,9 +480,11 @@ begin
 end
 $$;
 
--- The cards that are due to be withdrawn, each taken by one worker; after a failure they are due again
--- after ever longer, at most an hour.
-create or replace function public.take_withdrawals(p_limit integer) returns jsonb
+-- What is due to be withdrawn, each taken by one worker; after a failure it is due again after ever longer,
+-- at most an hour. [{message_id, chat_id, age_s, since_ms}]: a card of ours, of what one person sees in that
+-- person's place; or 'of:' and the id of a question: cards that answer it and were sent since_ms (ms since
+-- epoch) or later, which nobody reported.
+create or replace function public.take_due_withdrawals(p_limit integer) returns jsonb
 language sql volatile security invoker set search_path = ''
 as $$
   with taken as (
@@ -413,7 +495,20 @@ as $$
       select d.message_id from public.agent_withdrawals d where d.due_at <= now()
       order by d.due_at limit p_limit for update skip locked)
     returning w.*)
-  select coalesce(jsonb_agg(t.message_id), '[]') from taken t
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'message_id', w.message_id, 'chat_id', w.chat_id,
+    'age_s', extract(epoch from now() - w.created_at),
+    'since_ms', (extract(epoch from coalesce(t.created_at, w.created_at)) * 1000)::bigint)), '[]')
+  from taken w left join public.agent_turns t on 'of:' || t.id = w.message_id
+$$;
+
+-- The same for workers of the last release: cards, ids only.
+create or replace function public.take_withdrawals(p_limit integer) returns jsonb
+language sql volatile security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_agg(d -> 'message_id'), '[]')
+  from jsonb_array_elements(public.take_due_withdrawals(p_limit)) d
+  where not starts_with(d ->> 'message_id', 'of:')
 $$;
 
 create or replace function public.drop_withdrawal(p_message_id text) returns jsonb

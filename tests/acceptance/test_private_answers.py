@@ -177,7 +177,8 @@ def test_what_was_told_in_another_group_is_shown_while_one_is_in_it(world: World
     world.settled(told_there)
     world.rows(
         "insert into chat_members (tenant_key, chat_id, open_id)"
-        " select tenant_key, chat_id, actor_id from agent_turns where id = %s returning 1",
+        " select tenant_key, chat_id, actor_id from agent_turns where id = %s"
+        " on conflict do nothing returning 1",
         told_there,
     )
     question, _ = world.ask("Bob", "What is the door code of the archive?")
@@ -238,6 +239,36 @@ def test_a_question_that_was_taken_back_is_not_answered_privately(world: World) 
 
     assert "no longer valid" in press(world, "Alice", offer)["toast"]["content"]
     assert world.model.requests() == []
+
+
+def test_what_was_told_alone_is_taken_back_and_with_it_what_was_made_of_it(world: World) -> None:
+    alone = tell(world, "Alice")
+    source = world.platform.messages(alone)[-2]["message_id"]
+    in_other_words = {
+        "when": [{"contains": "hunter2", "in": "prompt"}],
+        "reply": {"text": "The one of Bladerunner."},
+    }
+    world.model.control("script", {"rules": [in_other_words, {"reply": {"text": "No idea."}}]})
+    world.model.control("mode", {"mode": "rules"})
+    question, _ = world.ask("Alice", ASKED)
+    offer = offered(world, "Alice", question)
+    press(world, "Alice", offer)
+    shown = answered(world, offer)
+    (card,) = eventually(lambda: shown_to(world, "Alice"), within_s=10, what="the private answer")
+    assert "Bladerunner" in markdown(card)
+    press(world, "Alice", card)
+    shared = answered(world, card)
+    assert len(world.answers(shared)) == 1
+
+    world.platform.post("/recall", message_id=source, **{"as": world.people["Alice"]})
+
+    eventually(lambda: not shown_to(world, "Alice"), within_s=20, what="the private answer goes")
+    eventually(
+        lambda: all(one["deleted"] for one in world.answers(shared)), what="what was shared, too"
+    )
+    for turn in (shown, shared):
+        assert world.stored(turn) == []
+    assert [one for one in world.answers(question) if not one["deleted"]], "this drew on nothing"
 
 
 @pytest.mark.parametrize("moment", ["before the look-up", "while it is offered"])

@@ -156,3 +156,23 @@ def test_talk_that_is_taken_back_before_it_was_heard_is_not_kept(world: World, w
         what="the taking back",
     )
     eventually(lambda: not where(world, word), what="the word is gone everywhere")
+
+
+@pytest.mark.slow
+def test_killed_between_sending_and_marking_the_card_goes_all_the_same(
+    world: World, word: str
+) -> None:
+    question = world.say("Alice", f"@{world.bot_name} the code is {word}")
+    path = f"{MESSAGES}{question}/reply"
+    world.platform.post("/faults", path_prefix=path, method="POST", delay_s=1.5, times=1)
+    eventually(lambda: world.stored(question), what="the reply is stored")
+    with psycopg.connect(world.database_url) as blocker:
+        blocker.execute("select 1 from agent_messages where turn_id = %s for update", [question])
+        eventually(lambda: shown(world), what="the card is there")
+        assert world.stored(question)[0]["status"] == "pending"
+        world.bot.workers[-1].kill()
+    take_back(world, "Alice", question)
+    world.bot.start_worker()
+
+    eventually(lambda: not shown(world), within_s=40, what="the card is withdrawn")
+    eventually(lambda: not where(world, word), what="the word is gone everywhere")

@@ -223,6 +223,45 @@ async def test_a_card_of_ours_that_somebody_withdraws_is_not_kept(
     assert [m.content for m in opened.history] == ["Hello", "so?"]
 
 
+async def test_answers_to_others_that_repeat_it_go_where_they_could_know_it_from(
+    scene: Scene, group: Group
+) -> None:
+    alice, bob = group.turn("alice", thread="one"), group.turn("bob", thread="two")
+    elsewhere = group.turn("cid", thread="three", chat="elsewhere")
+    scene.database.execute(
+        "insert into chat_members (tenant_key, chat_id, open_id) values ('tenant', %s, %s)",
+        [alice.chat_id, bob.user_id],
+    )
+    said = f"The launch code is {scene.word}"
+    await scene.turn(alice, group.message("said"), f"@Bob {said}. Thanks!", "Noted.")
+    for name, context in (("bob", bob), ("alone", group.p2p("bob")), ("cid", elsewhere)):
+        await scene.turn(context, group.message(name), "What is the code?", f"> {said}")
+    await scene.turn(bob, group.message("other"), "Thanks!", "Thanks! You are welcome.")
+
+    await scene.memory.take_back(group.message("said"), alice.chat_id)
+
+    cards = {name: f"{group.message(name)}_card" for name in ("bob", "alone", "cid", "other")}
+    gone = {name for name, card in cards.items() if card in scene.to_withdraw()}
+    assert gone == {"bob", "alone"}, "elsewhere somebody else said it"
+
+
+async def test_a_card_on_its_way_is_looked_for(scene: Scene, group: Group) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    await scene.memory.open_turn(alice, turn_id=turn_id, content=scene.word)
+    await scene.memory.record_reply(alice, turn_id=turn_id, cards=[f"Noted: {scene.word}"])
+
+    await scene.memory.take_back(turn_id, alice.chat_id)
+
+    taken = [one for _ in range(50) for one in await Withdrawals(scene.rpc).take()]
+    [due] = [one for one in taken if one.question == turn_id]
+    assert due.chat_id == alice.chat_id
+    assert due.since_ms > 0
+    old = scene.database.execute("select take_withdrawals(20)").fetchone()
+    assert old
+    assert due.id not in old[0], "workers of the last release know cards only"
+    await Withdrawals(scene.rpc).done(due)
+
+
 async def test_a_withdrawal_is_taken_once_and_comes_again_later(scene: Scene, group: Group) -> None:
     alice, turn_id = group.turn(), group.message("said")
     await scene.turn(alice, turn_id, "Hello", "Hi")
@@ -230,11 +269,11 @@ async def test_a_withdrawal_is_taken_once_and_comes_again_later(scene: Scene, gr
     card, withdrawals = f"{turn_id}_card", Withdrawals(scene.rpc)
 
     taken = [one for _ in range(50) for one in await withdrawals.take()]
-    assert taken.count(card) == 1
+    [due] = [one for one in taken if one.id == card]
     again = "update agent_withdrawals set due_at = now() - interval '1 s' where message_id = %s"
     scene.database.execute(again, [card])
-    assert card in await withdrawals.take()
-    await withdrawals.done(card)
+    assert card in {one.id for one in await withdrawals.take()}
+    await withdrawals.done(due)
     assert card not in scene.to_withdraw()
 
 

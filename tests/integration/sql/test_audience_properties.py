@@ -6,6 +6,7 @@ repeats one interleaving.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import secrets
@@ -97,6 +98,8 @@ def live(database: psycopg.Connection, seed: int) -> None:
 
 def until(database: psycopg.Connection, seconds: float, most: int = 0) -> int:
     """Interleavings for so long, or so many; returns how many."""
+    if most:  # whoever asks for many waits for them
+        faulthandler.cancel_dump_traceback_later()
     ends, count = time.monotonic() + seconds, 0
     while count < most if most else time.monotonic() < ends:
         live(database, secrets.randbelow(2**40))

@@ -6,42 +6,10 @@ from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
 from bot.private import texts
-from bot.private.offering import Asked, asked_of, is_asked
+from bot.private.offering import Asked, asked_of
 from memory.rpc import Statement
 from memory.scope import memory_context
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "When is our launch?",
-        "the wifi password of the Berlin office",
-        "Remember when we met?",
-        "发布日是哪天",
-        "记得发布日是哪天吗",
-    ],
-)
-def test_what_asks_is_looked_up(question: str) -> None:
-    assert is_asked(question)
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "",
-        "  ",
-        "/help",
-        "/forget all",
-        "帮助",
-        "remember that our launch is on 3 March",
-        "记住发布日",
-    ],
-)
-def test_commands_and_what_is_to_be_kept_are_not(said: str) -> None:
-    assert not is_asked(said)
 
 
 def wanted(**different: Any) -> bool:

@@ -1,0 +1,110 @@
+"""No reader is ever new, through whole turns: the model prints its whole prompt, and nothing in it
+or in a card comes from where somebody in the audience could not read.
+
+`AUDIENCE_TURNS=n` plays so many histories, `AUDIENCE_API=n` so many through Supabase's API
+(otherwise as many as fit into `AUDIENCE_SECONDS`, 20 by default), `AUDIENCE_SEED=n` repeats one.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import secrets
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+import structlog
+
+from tests.support.lite import SupabaseLite
+from tests.support.postgres import Server
+from tests.support.whole_turns import SEEN, Leak, Stage, play, stage
+
+pytestmark = pytest.mark.anyio
+
+SECONDS = float(os.environ.get("AUDIENCE_SECONDS") or 20)
+SEED = os.environ.get("AUDIENCE_SEED")
+
+# Each breaks the rule in one place; none may go unseen.
+BREAKS = {
+    "messages": "alter policy agent_messages_select on agent_messages using (true)",
+    "facts follow the person": """
+        alter policy agent_working_memory_select on agent_working_memory using (
+          user_id = (select claim('sub')))""",
+    "whoever left": """
+        create or replace function readable_chats() returns jsonb
+        language sql stable set search_path = public as $$
+          select coalesce(jsonb_object_agg(m.chat_id, coalesce(m.joined_at, '-infinity')), '{}')
+          from chat_members m where claim('chat_type') = 'p2p' and m.open_id = claim('actor') $$""",
+    "what repeats it stays": """
+        create or replace function drop_repetitions(
+          p_texts text[], p_people text[], p_tenant_key text, p_after bigint,
+          p_chat_id text default null
+        ) returns void language sql as ''""",
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Half a dozen lines a turn tell nothing here."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    yield
+    structlog.configure(**before)
+
+
+async def until(on: Stage, most: int) -> int:
+    """So many histories, or as many as fit; returns how many."""
+    if most:  # whoever asks for many waits for them
+        faulthandler.cancel_dump_traceback_later()
+    if SEED:
+        await play(on, int(SEED))
+        return 1
+    ends, count = time.monotonic() + SECONDS, 0
+    while count < most if most else time.monotonic() < ends:
+        await play(on, secrets.randbelow(10**13))
+        count += 1
+    return count
+
+
+def told(count: int, record_property: object) -> None:
+    print(f"\n{count} histories of whole turns, {dict(SEEN)}")
+    record_property("histories", count)  # type: ignore[operator]
+    if not SEED:
+        assert SEEN["prompt"]
+        assert SEEN["card"]
+
+
+async def test_no_reader_is_ever_new(
+    database_url: str, record_property: pytest.FixtureRequest
+) -> None:
+    SEEN.clear()
+    async with stage(database_url) as on:
+        count = await until(on, int(os.environ.get("AUDIENCE_TURNS") or 0))
+    told(count, record_property)
+
+
+async def test_no_reader_is_ever_new_through_supabases_api(
+    postgres_server: Server, supabase_lite: SupabaseLite, record_property: pytest.FixtureRequest
+) -> None:
+    SEEN.clear()
+    async with stage(
+        supabase_lite.database_url,
+        supabase_url=supabase_lite.url,
+        supabase_publishable_key=supabase_lite.publishable_key,
+        supabase_secret_key=supabase_lite.secret_key,
+        supabase_jwt_secret=supabase_lite.jwt_secret,
+    ) as on:
+        count = await until(on, int(os.environ.get("AUDIENCE_API") or 0))
+    told(count, record_property)
+
+
+@pytest.mark.parametrize("rule", BREAKS)
+async def test_a_rule_that_is_broken_is_caught(database_url: str, rule: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute(BREAKS[rule].encode())
+    async with stage(database_url) as on:
+        with pytest.raises(Leak):
+            await until(on, 300)
