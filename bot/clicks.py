@@ -267,7 +267,7 @@ async def _delete(services: Services, click: Click, press: Press, tool: str) -> 
         )
     else:
         services.people.of(click.tenant_key).forget(click.operator_id)
-        await operations.forget_person(click.operator_id, click.tenant_key)
+        await operations.forget_person(click.operator_id)  # whatever tenant they wrote under
 
 
 def _to(click: Click, text: str, press: Press) -> str:

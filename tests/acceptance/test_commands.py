@@ -149,6 +149,12 @@ def test_forget_asks_first_and_then_leaves_nothing_of_the_thread(world: World) -
 def test_forget_all_leaves_nothing_of_the_person(world: World) -> None:
     world.ask("Bob", "my other word is medlarfruit")
     world.ask("Alice", "my sentinel word is quincefruit")
+    world.rows(  # of a guest, before turns belonged to the tenant that has the bot
+        "insert into agent_notes (id, user_id, tenant_key, chat_id, conversation_id, title, body)"
+        " values ('note_old', %s, 'her own', 'oc_old', 'feishu:oc_old:om', 'old', 'quincefruit')"
+        " returning 1",
+        world.people["Alice"],
+    )
     asked, _ = world.ask("Alice", "/忘记 全部")
     card = card_of(world, asked)
     assert buttons(card) == ["确认", "取消"]
