@@ -242,15 +242,15 @@ def test_a_question_that_was_taken_back_is_not_answered_privately(world: World) 
 
 
 def test_what_was_told_alone_is_taken_back_and_with_it_what_was_made_of_it(world: World) -> None:
-    alone = tell(world, "Alice")
+    alone = tell(world, "Alice", "The alarm of the Paris warehouse is silenced by roybatty")
     source = world.platform.messages(alone)[-2]["message_id"]
     in_other_words = {
-        "when": [{"contains": "hunter2", "in": "prompt"}],
+        "when": [{"contains": "roybatty", "in": "prompt"}],
         "reply": {"text": "The one of Bladerunner."},
     }
     world.model.control("script", {"rules": [in_other_words, {"reply": {"text": "No idea."}}]})
     world.model.control("mode", {"mode": "rules"})
-    question, _ = world.ask("Alice", ASKED)
+    question, _ = world.ask("Alice", "What silences the alarm of the Paris warehouse?")
     offer = offered(world, "Alice", question)
     press(world, "Alice", offer)
     shown = answered(world, offer)
