@@ -19,6 +19,7 @@ class CommandName(StrEnum):
     NEW = "new"
     MEMORY = "memory"
     FORGET = "forget"
+    DIGEST = "digest"
     QUIET = "quiet"
     RESUME = "resume"
     NOTES = "notes"
@@ -52,6 +53,7 @@ _WORDS: Mapping[str, CommandName] = {
     "新对话": CommandName.NEW,
     "记忆": CommandName.MEMORY,
     "忘记": CommandName.FORGET,
+    "摘要": CommandName.DIGEST,
     "安静": CommandName.QUIET,
     "继续": CommandName.RESUME,
     "笔记": CommandName.NOTES,

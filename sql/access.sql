@@ -25,7 +25,7 @@ declare
     record_reply_with_buttons, press_button, running_turns,
     keep_card, resume_card, note_card,
     open_fold, save_summary,
-    set_timer, list_timers, change_timer,
+    set_timer, list_timers, change_timer, digest_material, get_digest,
     feishu_person
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
@@ -59,7 +59,7 @@ declare
     forget_person, count_person, export_person, forget_conversation, forget_thread_transcript,
     apply_retention,
     cancel_timer, stop_timers_for, stop_timers_of_chat, take_due_timers, due_timer, timer_fired,
-    take_back_timers, inspect_timers,
+    take_back_timers, inspect_timers, set_digest, keep_digest_sources, drop_digests_of,
     list_conversations, list_messages, list_working_memory, list_working_memory_changes,
     list_decisions, list_orphans, list_unplaced, recalled_among, list_tables, born_within, recent_activity,
     inspect_chat, card_asked

@@ -182,6 +182,14 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability(
         "command",
         Sentence(
+            en="`/digest`: what was said today, or in this thread, in short; `/digest daily 18:00` "
+            "posts it by itself, `/digest off` ends that",
+            zh="`/摘要`：今天（或本话题）说了什么；`/摘要 每天 18:00` 定时发出，`/摘要 关闭` 停止",
+        ),
+    ),
+    Capability(
+        "command",
+        Sentence(
             en="`/forget`: forget this thread, or everything about you (`/forget all`); I ask "
             "before I do",
             zh="`/忘记`：忘记这个话题，或关于你的一切（`/忘记 全部`），会先请你确认",

@@ -11,6 +11,7 @@ from bot.commands import item_texts, why_texts
 from bot.commands import texts as texts
 from bot.commands.capabilities import help_text, set_up
 from bot.commands.chat_rules import answer_rule_command
+from bot.commands.digests import answer_digest
 from bot.commands.items import Looking, show_items
 from bot.commands.reminders import show_reminders
 from bot.conversation import ConversationManager
@@ -181,6 +182,10 @@ async def _why(services: Services, asked: Asked) -> Reply:
     return Reply(why_texts.explained(decided, name, at, window_s, asked.language))
 
 
+async def _digest(services: Services, asked: Asked) -> Reply:
+    return await answer_digest(services, asked.looking, asked.command.argument)
+
+
 async def _is_quiet(services: Services, asked: Asked) -> bool:
     chat = {"p_chat_id": asked.context.chat_id}
     return bool(await services.rpc.call("chat_is_quiet", chat, asked.context))
@@ -203,6 +208,7 @@ _ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply]]] = 
     CommandName.NEW: _new,
     CommandName.MEMORY: _memory,
     CommandName.FORGET: _forget,
+    CommandName.DIGEST: _digest,
     CommandName.QUIET: _quiet,
     CommandName.RESUME: _resume,
     CommandName.NOTES: _notes,

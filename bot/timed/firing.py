@@ -6,12 +6,14 @@ repeated, as those of an answer can; the timer goes on only after its card was s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import structlog
 
+from bot.commands.digesting import Span, begins, cards, gathered
 from bot.feishu.errors import Action, FeishuError
 from bot.queue.consumer import Lease
 from bot.recurrence import next_after
@@ -20,6 +22,7 @@ from bot.reply.finding import OutcomeUnknown, doubt_of, find_sent, sending
 from bot.services import Services
 from bot.telemetry import metrics
 from bot.timed import texts
+from memory.kept.digests import Said
 from memory.kept.timers import DueTimer, Timer, TimerStore
 from memory.models import StoredCard
 from memory.scope import MAIN_ROOT
@@ -38,12 +41,16 @@ async def handle_timer(services: Services, lease: Lease) -> None:
         return
     timer = due.timer
     structlog.contextvars.bind_contextvars(conversation_id=timer.context.conversation_id)
-    outcome = await _show(services, due, lease)
+    said: Sequence[Said] = ()
+    if timer.kind == "digest":
+        said = await gathered(services, timer.context, _span(due))
+    silent = timer.kind == "digest" and not said
+    outcome = "empty" if silent else await _show(services, due, said, lease)
     now = datetime.fromtimestamp(due.now_ms / 1000, UTC)
     following = next_time(timer, now)
     await timers.fired(timer, int(following.timestamp() * 1000) if following else None)
     late_s = (due.now_ms - timer.plan.due_ms) / 1000
-    metrics.TIMERS.labels(kind="reminder", outcome=outcome).inc()
+    metrics.TIMERS.labels(kind=timer.kind, outcome=outcome).inc()
     metrics.TIMER_LATE_SECONDS.observe(late_s)
     log.info("timer", timer_id=timer.id, outcome=outcome, late_s=round(late_s, 1))
 
@@ -70,7 +77,7 @@ def missed(timer: Timer, now: datetime) -> int:
         moment, count = following, count + 1
 
 
-async def _show(services: Services, due: DueTimer, lease: Lease) -> str:
+async def _show(services: Services, due: DueTimer, said: Sequence[Said], lease: Lease) -> str:
     timer = due.timer
     names = services.people.of(timer.context.tenant_key)
     await names.look_up([*timer.plan.for_people, timer.context.actor_id])
@@ -83,8 +90,18 @@ async def _show(services: Services, due: DueTimer, lease: Lease) -> str:
     )
     reply = opened.reply
     if opened.state == "open":
+        texts_of = (
+            [_card(services, due)]
+            if timer.kind == "reminder"
+            else await _digest(services, due, said)
+        )
+        if not texts_of:
+            await services.store.mark_failed(
+                timer.context, turn_id=timer.fired_turn, error="taken back"
+            )
+            return "taken_back"
         _, reply = await services.store.record_reply(
-            timer.context, turn_id=timer.fired_turn, cards=[_card(services, due)]
+            timer.context, turn_id=timer.fired_turn, cards=texts_of
         )
     outcome = {"sent": "again", "cancelled": "taken_back", "failed": "failed"}.get(opened.state, "")
     since_ms = lease.job.maybe_sent_ms
@@ -93,6 +110,19 @@ async def _show(services: Services, due: DueTimer, lease: Lease) -> str:
     for card in (card for card in reply if card.status == "pending"):
         outcome = await _send(services, timer, card, lease, since_ms)
     return outcome or "sent"
+
+
+def _span(due: DueTimer) -> Span:
+    plan = due.timer.plan
+    since = begins(
+        plan.repeats, datetime.fromtimestamp(plan.due_ms / 1000, UTC), ZoneInfo(plan.zone)
+    )
+    return Span(since, datetime.fromtimestamp(due.now_ms / 1000, UTC))
+
+
+async def _digest(services: Services, due: DueTimer, said: Sequence[Said]) -> list[str]:
+    timer = due.timer
+    return await cards(services, timer.context, timer.fired_turn, said, _span(due))
 
 
 def _card(services: Services, due: DueTimer) -> str:
@@ -170,6 +200,8 @@ async def _delivered(
 def _target(timer: Timer) -> Target:
     """The message that asked for it, or the first of its thread where a button did."""
     context = timer.context
+    if timer.kind == "digest":
+        return Target("", context.chat_id, in_thread=False)
     in_thread = context.chat_type != "p2p" and context.root_id != MAIN_ROOT
     asked = timer.turn_id.partition("~")[0]
     if not asked.startswith("om_"):

@@ -21,11 +21,17 @@ _MISSED: Mapping[Language, str] = {
     "zh": "之后还错过了 {} 次，不再补发。",
     "en": " {} later times were missed too and are not made up for.",
 }
+_DIGEST: Mapping[Language, str] = {
+    "zh": "[到时间的摘要]",
+    "en": "[digest that is due]",
+}
 _ASKED: Mapping[Language, str] = {"zh": "[到时间的提醒] {}", "en": "[reminder that is due] {}"}
 
 
 def as_asked(timer: Timer) -> str:
     """What stands in the history as the question to which the card is the answer."""
+    if timer.kind == "digest":
+        return _DIGEST[language(timer)]
     return _ASKED[language(timer)].format(timer.plan.content)
 
 

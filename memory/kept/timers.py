@@ -1,4 +1,4 @@
-"""Timers: reminders, set in a conversation and shown there when their time comes.
+"""Timers: reminders and digests, set in a conversation and shown there when their time comes.
 
 Setting, listing and changing is done with the token of a turn; cancelling and what happens at the
 time is the service's (`sql/functions/timers.sql`). Methods raise the errors of `memory.errors`.
@@ -17,6 +17,7 @@ from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext, ChatType, memory_context
 
 Repeats = Literal["once", "daily", "weekdays", "weekly", "monthly"]
+Kind = Literal["reminder", "digest"]
 REPEATS: tuple[Repeats, ...] = get_args(Repeats)
 
 MOST_OF_A_PERSON = 20  # in one chat
@@ -68,6 +69,7 @@ class Timer:
     turn_id: str
     plan: Plan
     state: str = "active"
+    kind: Kind = "reminder"
 
     @property
     def fired_turn(self) -> str:
@@ -213,7 +215,7 @@ def timer_of(row: Mapping[str, Any]) -> Timer:
         for_all=row["for_all"],
         language=row["language"],
     )
-    return Timer(row["id"], context, row["turn_id"], plan, row["state"])
+    return Timer(row["id"], context, row["turn_id"], plan, row["state"], row["kind"])
 
 
 def changed(plan: Plan, **what: Any) -> Plan:

@@ -93,6 +93,7 @@ declare
 begin
   perform public.require_person(p_user_id);
   v_counts := public.count_person(p_user_id, p_tenant_key);
+  perform public.drop_digests_of('{}', p_user_id);
   delete from public.chat_transcript
   where author_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
   v_count := public.forget_in_transcript(array(
@@ -192,6 +193,10 @@ begin
   if coalesce(p_conversation_id, '') = '' then
     raise exception 'identity missing: conversation_id is required' using errcode = 'PT428';
   end if;
+  perform public.drop_digests_of(array(
+    select m.message_id from public.agent_messages m
+    where m.conversation_id = p_conversation_id and m.message_id is not null
+      and (p_user_id is null or m.user_id = p_user_id)), '');
   v_count := public.forget_in_transcript(array(
     select t.id from public.agent_turns t
     where t.conversation_id = p_conversation_id and (p_user_id is null or t.user_id = p_user_id)));

@@ -279,6 +279,9 @@ begin
       error = null, updated_at = now()
   where id = p_message_id;
   update public.agent_decisions set cue = null where message_id = p_message_id;
+  perform public.drop_digests_of(array[p_message_id] || array(
+    select m.message_id from public.agent_messages m
+    where m.turn_id = p_message_id and m.message_id is not null), '');
   return public.drop_turn(p_message_id, false)
          || public.take_back_facts(p_message_id, p_chat_id) || public.take_back_notes(p_message_id)
          || public.take_back_timers(p_message_id);

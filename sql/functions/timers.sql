@@ -44,12 +44,13 @@ begin
   if p_most_person <= (
     select count(*) from public.agent_timers t
     where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t.actor_id = p_actor_id
-      and t.state = 'active') then
+      and t.state = 'active' and t.kind = 'reminder') then
     return '{"refused": "person"}';
   end if;
   if p_most_chat <= (
     select count(*) from public.agent_timers t
-    where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t.state = 'active') then
+    where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t.state = 'active'
+      and t.kind = 'reminder') then
     return '{"refused": "chat"}';
   end if;
   insert into public.agent_timers
@@ -81,6 +82,7 @@ begin
     from (
       select * from public.agent_timers t
       where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t.state = 'active'
+        and t.kind = 'reminder'
       order by t.due_at, t.id limit least(p_limit, 200)) t);
 end
 $$;

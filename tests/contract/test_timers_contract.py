@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from memory.errors import AccessDenied, TakenBack
 from memory.identity import FeishuPerson
 from memory.kept.chats import ChatStore
+from memory.kept.digests import DigestStore
 from memory.kept.operations import Operations
 from memory.kept.timers import MOST_OF_A_PERSON, Plan, Timer, TimerStore, TooMany
 from memory.rpc import Rpc
@@ -171,3 +172,64 @@ async def test_who_left_is_left_out_and_a_chat_that_is_gone_stops_all(
     later = at + int(timedelta(seconds=1).total_seconds() * 1000)
     await chats.leave(alice.tenant_key, alice.chat_id, at_ms=later)
     assert await timers.list(alice) == ()
+
+
+async def test_a_digest_is_of_its_chat_is_its_managers_and_goes_with_its_sources(
+    rpc: Rpc, timers: TimerStore, group: Group
+) -> None:
+    alice, bob, memory, digests = (
+        group.turn(),
+        group.turn("bob"),
+        MemoryStore(rpc),
+        DigestStore(rpc),
+    )
+    for context, name in ((alice, "hers"), (bob, "his"), (group.turn(chat="there"), "there")):
+        turn_id = group.message(name)
+        await memory.open_turn(context, turn_id=turn_id, content=f"said {name}")
+        await memory.record_reply(context, turn_id=turn_id, cards=[f"heard {name}"])
+        await memory.mark_sent(
+            context, turn_id=turn_id, chunk=0, content=f"heard {name}", message_id=f"{turn_id}_card"
+        )
+    span = {"since": datetime.fromtimestamp(0, UTC), "until": datetime.fromtimestamp(9e9, UTC)}
+    said = await digests.material(alice, root=None, **span)
+    assert [one.content for one in said] == ["said hers", "heard hers", "said his", "heard his"]
+
+    made = group.message("digest")
+    await memory.open_turn(alice, turn_id=made, content="/digest")
+    assert await digests.keep_sources(alice, made, said)
+    await memory.record_reply(alice, turn_id=made, cards=["in other words"])
+    await memory.take_back(group.message("his"), bob.chat_id)
+    gone = await memory.open_turn(alice, turn_id=made, content="/digest")
+    assert gone.state == "cancelled"
+    late = group.message("late")
+    await memory.open_turn(alice, turn_id=late, content="/digest")
+    assert not await digests.keep_sources(alice, late, said), "one of them was taken back"
+
+    daily = replace(SOON, content="", repeats="daily")
+    with pytest.raises(AccessDenied):
+        await digests.set_schedule(alice, late, daily)
+    await ChatStore(rpc).save_managers(alice.tenant_key, alice.chat_id, [alice.actor_id])
+    assert not await digests.set_schedule(alice, late, daily)
+    assert (await digests.schedule(bob)).plan == daily
+    assert await timers.list(alice) == ()
+    assert await digests.set_schedule(alice, late, None)
+    assert await digests.schedule(bob) is None
+
+
+async def test_a_digest_goes_when_one_who_is_in_it_is_forgotten(rpc: Rpc, group: Group) -> None:
+    alice, bob, memory, digests = (
+        group.turn(),
+        group.turn("bob"),
+        MemoryStore(rpc),
+        DigestStore(rpc),
+    )
+    await memory.open_turn(bob, turn_id=group.message("his"), content="said his")
+    span = {"since": datetime.fromtimestamp(0, UTC), "until": datetime.fromtimestamp(9e9, UTC)}
+    made = group.message("digest")
+    await memory.open_turn(alice, turn_id=made, content="/digest")
+    said = await digests.material(alice, root=None, **span)
+    assert await digests.keep_sources(alice, made, said)
+    await memory.record_reply(alice, turn_id=made, cards=["in other words"])
+    await Operations(rpc).forget_person(bob.actor_id, bob.tenant_key)
+    gone = await memory.open_turn(alice, turn_id=made, content="/digest")
+    assert gone.state == "cancelled"

@@ -448,6 +448,13 @@ TABLES: Mapping[str, Table] = {
             "due_at",
         ),
     ),
+    "agent_digest_sources": Table(
+        lambda r, k: {"turn_id": k, **_in_chat(r), "message_id": k, "author_id": r.author},
+        Rules(here, **_READ_ONLY),
+        tried="message_id",
+        changed="om_changed",
+        key="turn_id",
+    ),
     "p2p_chats": Table(
         lambda r, k: {"tenant_key": TENANT, "open_id": r.author, "chat_id": r.chat},
         Rules(_member_themselves, both(here, _member_themselves, _alone), nobody, nobody),

@@ -1,0 +1,77 @@
+"""`/digest`: what was said today or in a thread, in short, now; and when that comes by itself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bot.commands import digest_texts as texts
+from bot.commands import rule_texts
+from bot.commands.chat_rules import learn_managers
+from bot.commands.digesting import Span, cards, gathered
+from bot.commands.items import Looking
+from bot.recurrence import next_after
+from bot.reply.buttons import Reply
+from bot.services import Services
+from memory.errors import AccessDenied
+from memory.kept.digests import DigestStore
+from memory.kept.timers import Plan
+from memory.scope import MAIN_ROOT
+
+_EVER = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+async def answer_digest(services: Services, looking: Looking, argument: str) -> Reply:
+    """Now, or the schedule changed. Raises `StoreUnavailable`."""
+    asked, language = texts.wanted(argument), looking.language
+    if asked.kind == "unclear":
+        return Reply(texts.HOW[language])
+    if asked.kind in ("schedule", "off"):
+        return await _change(services, looking, asked)
+    now, root = services.now(), looking.context.root_id
+    in_thread = root not in (MAIN_ROOT, looking.turn_id)
+    if asked.kind == "thread" or (asked.kind == "here" and in_thread):
+        span = Span(_EVER, now, root)
+    else:
+        span = Span(now.replace(hour=0, minute=0, second=0, microsecond=0), now)
+    said = await gathered(services, looking.context, span)
+    if said and span.root:
+        span = Span(datetime.fromtimestamp(said[0].at_ms / 1000, UTC), now, root)
+    shown = await cards(services, looking.context, looking.turn_id, said, span, language)
+    if not shown:
+        timer = await DigestStore(services.rpc).schedule(looking.context)
+        note = f"\n\n{texts.scheduled(timer, language)}" if timer else ""
+        return Reply(texts.NOTHING[language] + note)
+    return Reply("", cards=tuple(shown))
+
+
+async def _change(services: Services, looking: Looking, asked: texts.Wanted) -> Reply:
+    """The chat's schedule, by who manages it."""
+    language, context = looking.language, looking.context
+    if not context.speaks_for_self:
+        return Reply(rule_texts.REFUSED[language])
+    plan = _plan(services, asked, language) if asked.kind == "schedule" else None
+    readable = await learn_managers(services, context, looking.chat_type)
+    try:
+        had = await DigestStore(services.rpc).set_schedule(context, looking.turn_id, plan)
+    except AccessDenied:
+        return Reply((rule_texts.REFUSED if readable else rule_texts.UNREADABLE)[language])
+    if plan:
+        return Reply(texts.was_set(plan.repeats, plan.local_at, language))
+    return Reply((texts.STOPPED if had else texts.NONE_SET)[language])
+
+
+def _plan(services: Services, asked: texts.Wanted, language: str) -> Plan:
+    now, zone = services.now(), services.settings.zone
+    local = texts.first(asked, now)
+    due = next_after(local, asked.repeats, zone, now)
+    if due is None:
+        raise ValueError("what repeats comes again")
+    return Plan(
+        content="",
+        local_at=local,
+        zone=zone.key,
+        due_ms=int(due.timestamp() * 1000),
+        repeats=asked.repeats,
+        for_all=True,
+        language=language,
+    )

@@ -1,0 +1,121 @@
+"""Digests through the real processes: now, on a schedule, and gone with what they are made of."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import World, is_from_bot, markdown
+from tests.acceptance.test_reminders import BERLIN, make_due, over, timers
+from tests.support.processes import eventually
+
+
+@pytest.fixture(scope="module")
+def bot_options() -> dict[str, str]:
+    return {"OPENAI_API_KEY": "", "TIMEZONE": BERLIN.key}
+
+
+@pytest.fixture
+def group(world: World) -> World:
+    """A new group that Alice owns."""
+    fresh = world.in_a_new_group()
+    members = [world.people["Alice"], *world.people.values()]
+    fresh.group = world.platform.post("/chats", name="Digest", members=members)["chat_id"]
+    return fresh
+
+
+def digests(world: World) -> list[dict[str, Any]]:
+    said = world.platform.messages(world.group)
+    found = [m for m in said if m["content"] != "This message was recalled"]
+    return [m for m in found if is_from_bot(m) and "📋" in markdown(m)]
+
+
+def test_now_of_today_and_of_a_thread_and_of_no_other_chat(group: World) -> None:
+    elsewhere = group.in_a_new_group()
+    elsewhere.settled(elsewhere.ask("Bob", "remember that the persimmon costs 9 euros")[0])
+    first, _ = group.ask("Alice", "remember that the quince launch is on 3 March")
+    group.settled(first)
+    second, _ = group.ask("Bob", "remember that the medlar budget is 400 euros")
+    group.settled(second)
+
+    _, today = group.ask("陈晨", "/digest")
+    assert "quince launch" in today
+    assert "medlar budget" in today
+    assert "persimmon" not in today
+    assert f"{datetime.now(BERLIN):%Y-%m-%d} 00:00" in today
+    _, of_thread = group.ask("Alice", "/digest", root_id=first)
+    assert "Digest of this thread" in of_thread
+    assert "quince launch" in of_thread
+    assert "medlar" not in of_thread
+
+
+def test_where_nothing_was_said_it_says_so(group: World) -> None:
+    _, card = group.ask("陈晨", "/摘要 今天")
+    assert "没有摘要" in card
+    _, unclear = group.ask("Alice", "/digest sometimes")
+    assert "/digest weekly mon 9:00" in unclear
+
+
+def test_only_who_manages_the_group_schedules_it(group: World) -> None:
+    _, refused = group.ask("Bob", "/digest daily 18:00")
+    assert "Nothing was changed" in refused
+    assert timers(group) == []
+    _, card = group.ask("Alice", "/digest daily 18:00")
+    assert "every day at 18:00" in card
+    _, again = group.ask("Alice", "/摘要 每周一 9:00")
+    assert "每周一 09:00" in again
+    daily, weekly = timers(group)
+    assert (daily["state"], weekly["state"]) == ("cancelled", "active")
+    due = weekly["due_at"].astimezone(BERLIN)
+    assert (due.weekday(), due.hour, weekly["repeats"]) == (0, 9, "weekly")
+    _, listed = group.ask("Bob", "/reminders")
+    assert "9:00" not in listed
+    _, off = group.ask("Alice", "/digest off")
+    assert "不再定时发摘要" in off
+    assert timers(group)[1]["state"] == "cancelled"
+
+
+def test_on_schedule_it_comes_once_over_a_kill_and_not_on_empty_days(group: World) -> None:
+    group.settled(group.ask("Alice", "/digest daily 18:00")[0])
+    (timer,) = timers(group)
+    make_due(group, timer["id"])
+    assert over(group, timer["id"])["state"] == "active"
+    assert digests(group) == []
+
+    said, _ = group.ask("Bob", "remember that the medlar budget is 400 euros")
+    group.settled(said)
+    group.rows("update agent_timers set fired = 0 where id = %s returning id", timer["id"])
+    path = "/open-apis/im/v1/messages"
+    group.platform.post("/faults", path_prefix=path, method="POST", delay_s=1.5, times=1)
+    make_due(group, timer["id"], timedelta(seconds=1))
+    card = "select 1 from agent_messages where starts_with(turn_id, %s) and role = 'assistant'"
+    eventually(lambda: group.rows(card, f"timer:{timer['id']}:"), what="the digest is stored")
+    group.bot.workers[-1].kill()
+    group.bot.start_worker()
+    following = over(group, timer["id"])["due_at"].astimezone(BERLIN)
+    assert (following.hour, following.minute) == (18, 0)
+    (shown,) = digests(group)
+    assert "medlar budget" in markdown(shown)
+    (stored,) = group.rows(
+        "select content, status from agent_messages where message_id = %s", shown["message_id"]
+    )
+    assert stored == {"content": markdown(shown), "status": "sent"}
+
+
+def test_it_goes_with_a_message_that_is_taken_back(group: World) -> None:
+    group.settled(group.ask("Alice", "remember that the quince launch is on 3 March")[0])
+    said, _ = group.ask("Bob", "remember that the medlar budget is 400 euros")
+    group.settled(said)
+    asked, _ = group.ask("Alice", "/digest")
+    group.settled(asked)
+    assert len(digests(group)) == 1
+    group.platform.post("/recall", **{"message_id": said, "as": group.people["Bob"]})
+    eventually(lambda: digests(group) == [], within_s=30, what="the digest is withdrawn")
+    left = group.rows(
+        "select 1 from agent_messages where chat_id = %s and content like %s",
+        group.group,
+        "%medlar%",
+    )
+    assert left == []
