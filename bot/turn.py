@@ -21,6 +21,7 @@ from bot.answer.answering import language
 from bot.answer.composing import NOTHING, compose
 from bot.answer.foreign_ids import may_be_meant, with_own_ids
 from bot.answer.hearing import before_answer, listen, opening_args
+from bot.answer.measuring import measure
 from bot.answer.question import Turn, begin, knowing, told
 from bot.answer.showing import Showing
 from bot.commands import item_texts
@@ -350,6 +351,8 @@ def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> N
     seconds = services.clock() - turn.received_ms / 1000
     metrics.TURNS.labels(outcome=outcome).inc()
     metrics.TURN_SECONDS.observe(seconds)
+    if outcome == "sent":
+        measure(turn)
     log.info(
         "turn",
         turn_id=turn.id,

@@ -34,7 +34,7 @@ declare
     recent_exchanges, merged_facts, merge_patch,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     recall_tokens, recall_terms, recall_place, recall_likely, recall_alike,
-    add_to_transcript, extend_conversation, tell_conversation,
+    add_to_transcript, keep_topics, extend_conversation, tell_conversation,
     card_block, card_row, leave_card, may_help, asked_terms, timer_json, accepted_press
   }';
   -- Nobody: a trigger needs no right to its function.
@@ -62,7 +62,7 @@ declare
     take_back_timers, inspect_timers, set_digest, keep_digest_sources, drop_digests_of,
     list_conversations, list_messages, list_working_memory, list_working_memory_changes,
     list_decisions, list_orphans, list_unplaced, recalled_among, list_tables, born_within, recent_activity,
-    inspect_chat, card_asked
+    inspect_chat, card_asked, measure_conversations
   }';
   -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.
   of_the_owner constant text[] := '{

@@ -211,7 +211,8 @@ def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
 
 
 def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageRecord, ...]:
-    """What was said in this chat (in a thread: in this thread) that the prompt has nowhere else.
+    """What was said in this chat (in a thread: in this thread) that the prompt has nowhere else, on
+    the topic of the question where that is clear.
 
     Who asks the bot outright is given the talk that the bot did not answer; other people's
     exchanges with the bot stay theirs. A turn that follows a discussion sees all of it.
@@ -219,9 +220,11 @@ def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageR
     if turn.heard.conversation is None:
         return ()
     outright = turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER
+    discussion = turn.heard.discussion
+    said = turn.heard.conversation.messages
     others = (
         message
-        for message in turn.heard.conversation.messages
+        for message in (discussion.of_topic(turn.question) if discussion else said)
         if message.message_id != turn.event.message_id
         and message.is_in(turn.heard.message.root_id)
         and not (outright and (message.ours or message.answered))

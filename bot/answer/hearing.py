@@ -22,7 +22,8 @@ from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
 from bot.group.decisions import Decision, IncomingMessage, decide_start
 from bot.group.rules import ChatRules
-from bot.group.store import ChatConversations, decision_args, heard_args, told_args
+from bot.group.store import NO_TOPICS, ChatConversations, decision_args, heard_args, told_args
+from bot.group.topics import Discussion, tell_apart
 from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
 from bot.people.names import Names
@@ -42,6 +43,8 @@ _LOOK_BACK_TIMEOUT_S = 2.0
 class Heard:
     """A message, the decision on it, and the group conversation it belongs to, if one is on.
 
+    `discussion` is where in it the message belongs; in a thread there is none.
+
     What is not `kept` is still to be recorded and stored, with the opening of the turn.
     """
 
@@ -49,6 +52,12 @@ class Heard:
     decision: Decision
     conversation: ChannelConversation | None = None
     kept: bool = True
+    discussion: Discussion | None = None
+
+    def within(self, conversation: ChannelConversation | None) -> Heard:
+        """The same, its topic found in that conversation."""
+        conversation, discussion = _told_apart(self.message, conversation)
+        return replace(self, conversation=conversation, discussion=discussion)
 
 
 async def listen(services: Services, event: MessageEvent, bot: Person) -> Heard:
@@ -70,10 +79,23 @@ async def listen(services: Services, event: MessageEvent, bot: Person) -> Heard:
         bot.open_id, services.settings.followup_window_seconds, services.judge
     )
     recent = conversation.messages if conversation else await _loop_memory(services, event, message)
+    conversation, discussion = _told_apart(message, conversation)
     decision = await decider.decide(message, conversation, recent, rules.mode)
-    decision = await _store_decision(services, event, message, decision)
+    topics = discussion.found if discussion else NO_TOPICS
+    decision = await _store_decision(services, event, message, decision, topics)
     _say(event, message, decision)
-    return Heard(message, decision, conversation)
+    return Heard(message, decision, conversation, discussion=discussion)
+
+
+def _told_apart(
+    message: IncomingMessage, conversation: ChannelConversation | None
+) -> tuple[ChannelConversation | None, Discussion | None]:
+    """The conversation with its topics, and where in it the message belongs."""
+    if conversation is None or message.root_id is not None:
+        return conversation, None
+    asked = message.record()
+    discussion = tell_apart(conversation.messages, asked, asks_bot=message.is_explicit)
+    return replace(conversation, messages=discussion.messages), discussion
 
 
 async def chat_rules(services: Services, store: ChatConversations) -> ChatRules:
@@ -126,14 +148,20 @@ def opening_args(
 
 
 def told_args_of(
-    services: Services, event: MessageEvent, before: Sequence[MessageRecord], record: MessageRecord
+    services: Services,
+    event: MessageEvent,
+    heard: Heard,
+    before: Sequence[MessageRecord],
+    record: MessageRecord,
 ) -> dict[str, object] | None:
     """What the conversation of the chat is told of a delivered reply (`record`): it goes on with
     it, or begins with it after what was said `before`. None where conversations are not followed.
     """
     if not _follows(services, event):
         return None
-    return told_args((*before, record), record.timestamp, _timeout_ms(services))
+    known = heard.discussion or Discussion(tuple(before))
+    topics = {**known.found, **tell_apart(known.messages, record).found}
+    return told_args((*before, record), record.timestamp, _timeout_ms(services), topics)
 
 
 @contextlib.asynccontextmanager
@@ -206,6 +234,7 @@ async def _incoming(services: Services, event: MessageEvent, bot: Person) -> Inc
         mentions_others=event.mentions_all or any(m.open_id != bot.open_id for m in event.mentions),
         replies_to_bot=quoted_bot,
         replies_to_other=quotes and not quoted_bot,
+        quotes="" if event.thread_id else event.parent_id,
         root_id=event.root_id if event.thread_id else None,
     )
 
@@ -246,11 +275,15 @@ async def _loop_memory(
 
 
 async def _store_decision(
-    services: Services, event: MessageEvent, message: IncomingMessage, decision: Decision
+    services: Services,
+    event: MessageEvent,
+    message: IncomingMessage,
+    decision: Decision,
+    topics: Mapping[str, int],
 ) -> Decision:
     if event.chat_type != "p2p":
         with contextlib.suppress(StoreUnavailable):
-            return await _store(services, event).log_decision(message, decision)
+            return await _store(services, event).log_decision(message, decision, topics)
     return decision
 
 
@@ -313,5 +346,6 @@ def _from_list(names: Names, app_id: str, raw: RawMessage, bot: Person) -> Messa
         is_bot=ours or raw.sender_type != "user",
         message_id=raw.message_id,
         root_id=raw.root_id or None if raw.thread_id else None,
+        quotes="" if raw.thread_id else raw.parent_id,
     )
     return replace(record, ours=ours)

@@ -127,7 +127,7 @@ def knowing(turn: Turn, conversation: ChannelConversation | None) -> Turn:
     """The turn with the chat's conversation, where that was not known before it was opened."""
     if conversation is None:
         return turn
-    return replace(turn, heard=replace(turn.heard, conversation=conversation))
+    return replace(turn, heard=turn.heard.within(conversation))
 
 
 def subject_of(event: MessageEvent, bot_open_id: str) -> str:
@@ -165,5 +165,6 @@ def told(
         message_id=message_id,
         root_id=event.root_id or (event.message_id if in_thread else None),
         ours=True,
+        quotes="" if event.root_id or in_thread else event.message_id,
     )
-    return told_args_of(services, event, earlier, record)
+    return told_args_of(services, event, turn.heard, earlier, record)

@@ -66,6 +66,10 @@ WHY: Mapping[Reason, Sentence] = {
     Reason.RECENT_FOLLOWUP: Sentence(
         "it went on with what I had said{since}.", "它接着我{since}说的话往下说。"
     ),
+    Reason.OTHER_TOPIC: Sentence(
+        "it read like a question, but of another discussion than the one I was part of{since}.",
+        "它看起来像在提问，但属于另一场讨论，不是我{since}参与的那场。",
+    ),
     Reason.MODE_ALL: Sentence(
         "in this chat I answer everything that is not for somebody else (mode `all`; `/settings`).",
         "这个群设置为不是对别人说的我都回答（模式 `all`，见 `/设置`）。",

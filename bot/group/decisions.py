@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from bot.group.cues import Cue, Exchange, cue_of
 from bot.group.rules import Mode
+from bot.group.topics import tell_apart
 from bot.group.transcript import ChannelConversation, MessageRecord
 
 BOT_TURN_LIMIT = 10
@@ -22,7 +23,8 @@ class IncomingMessage:
 
     `mentions_others` is an @ of anybody but the bot, @all included. `replies_to_bot` and
     `replies_to_other` are about the quoted message outside threads: inside a thread Feishu gives
-    the thread's root as parent of every message, so there they say nothing.
+    the thread's root as parent of every message, so there they say nothing. `quotes` is that
+    message's id.
     """
 
     message_id: str
@@ -37,6 +39,7 @@ class IncomingMessage:
     replies_to_bot: bool = False
     replies_to_other: bool = False
     root_id: str | None = None
+    quotes: str = ""
 
     @property
     def is_explicit(self) -> bool:
@@ -53,6 +56,7 @@ class IncomingMessage:
             is_bot=self.is_bot,
             message_id=self.message_id,
             root_id=self.root_id,
+            quotes=self.quotes,
         )
 
 
@@ -66,6 +70,7 @@ class Reason(StrEnum):
     ADDRESSED_TO_OTHER = "addressed_to_other"
     QUIET = "quiet"
     RECENT_FOLLOWUP = "recent_followup"
+    OTHER_TOPIC = "other_topic"
     LLM_JUDGE = "llm_judge"
     NO_TRIGGER = "no_trigger"
     MODE_ALL = "mode_all"
@@ -91,7 +96,8 @@ class Decision:
     @property
     def is_open(self) -> bool:
         """Silent so far, but a judge may find that the bot is meant."""
-        return self.reason is Reason.NO_TRIGGER and self.cue in (Cue.UNCLEAR, Cue.FOLLOW_UP)
+        silent = self.reason in (Reason.NO_TRIGGER, Reason.OTHER_TOPIC)
+        return silent and self.cue in (Cue.UNCLEAR, Cue.FOLLOW_UP)
 
 
 def decide_start(
@@ -116,7 +122,8 @@ def decide(
 ) -> Decision:
     """The decision within a conversation, as far as rules go. `message` may be recorded already.
 
-    In a thread in which the bot has spoken the window does not close.
+    In a thread in which the bot has spoken the window does not close; in the main chat it closes
+    for who has gone on with another topic.
     """
     earlier = before(message, conversation.messages)
     exchange, spoken_at = _exchange(message, earlier, bot_open_id)
@@ -131,6 +138,8 @@ def decide(
         return replace(of_mode, since_bot_ms=since, cue=cue)
     in_time = since is not None and (since <= window_ms or message.root_id is not None)
     if cue is Cue.FOLLOW_UP and in_time:
+        if _is_elsewhere(message, conversation, bot_open_id):
+            return Decision(False, Reason.OTHER_TOPIC, since_bot_ms=since, cue=cue)
         return Decision(True, Reason.RECENT_FOLLOWUP, "heuristic", since, cue)
     return Decision(False, Reason.NO_TRIGGER, since_bot_ms=since, cue=cue)
 
@@ -199,6 +208,18 @@ def _exchange(
         bot_name=answer.author,
     )
     return exchange, answer.timestamp
+
+
+def _is_elsewhere(
+    message: IncomingMessage, conversation: ChannelConversation, bot_open_id: str
+) -> bool:
+    """Whether the message surely belongs to another topic than what the bot said last."""
+    if message.root_id is not None:
+        return False
+    talk = tell_apart(before(message, conversation.messages), message.record())
+    ours = [record for record in talk.messages if _is_ours(record, bot_open_id)]
+    spoken = talk.topic_of(ours[-1]) if ours else None
+    return None not in (spoken, talk.topic) and spoken != talk.topic
 
 
 def _is_ours(record: MessageRecord, bot_open_id: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from bot.group.decisions import Decision, IncomingMessage, Reason
@@ -12,6 +13,8 @@ from bot.group.rules import ChatRules, rules_of
 from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
+
+NO_TOPICS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class ChatConversations:
         self._context = context
 
     async def load(self, channel_id: str) -> ChannelConversation | None:
-        return conversation_of(await self._call("load_conversation", channel_id))
+        return conversation_of(await self._call("load_conversation", channel_id, p_topics=True))
 
     async def begin(self, channel_id: str, now: int, seed: Sequence[MessageRecord]) -> None:
         await self._call(
@@ -58,6 +61,7 @@ class ChatConversations:
             p_at=record.timestamp,
             p_active_since=active_since,
             p_keep=keep,
+            p_topics=True,
         )
         return conversation_of(row)
 
@@ -92,14 +96,21 @@ class ChatConversations:
             "set_chat_quiet", channel_id, p_tenant_key=self._context.tenant_key, p_quiet=quiet
         )
 
-    async def log_decision(self, message: IncomingMessage, decision: Decision) -> Decision:
-        """Stores a decision and returns the one that holds: the first made on this message."""
+    async def log_decision(
+        self,
+        message: IncomingMessage,
+        decision: Decision,
+        topics: Mapping[str, int] = NO_TOPICS,
+    ) -> Decision:
+        """Stores a decision, with the topics that were found (message id → topic), and returns the
+        one that holds: the first made on this message."""
         row = await self._call(
             "log_decision",
             self._context.chat_id,
             p_tenant_key=self._context.tenant_key,
             p_actor_id=self._context.actor_id,
             **decision_args(message, decision),
+            **_topic_args(topics),
         )
         if not row:
             return decision
@@ -168,16 +179,24 @@ def heard_args(record: MessageRecord, timeout_ms: int) -> dict[str, object]:
         "p_at": record.timestamp,
         "p_active_since": record.timestamp - timeout_ms,
         "p_keep": MAX_MESSAGES,
+        "p_topics": True,
     }
 
 
-def told_args(records: Sequence[MessageRecord], now: int, timeout_ms: int) -> dict[str, object]:
-    """The arguments of `tell_conversation`, beside chat and tenant; `now` is ms since epoch."""
+def told_args(
+    records: Sequence[MessageRecord],
+    now: int,
+    timeout_ms: int,
+    topics: Mapping[str, int] = NO_TOPICS,
+) -> dict[str, object]:
+    """The arguments of `tell_conversation`, beside chat and tenant; `now` is ms since epoch,
+    `topics` those that were found (message id → topic)."""
     return {
         "p_records": _dump(records[-MAX_MESSAGES:]),
         "p_now": now,
         "p_active_since": now - timeout_ms,
         "p_keep": MAX_MESSAGES,
+        **_topic_args(topics),
     }
 
 
@@ -187,6 +206,10 @@ def conversation_of(row: Mapping[str, Any] | None) -> ChannelConversation | None
         return None
     messages = tuple(MessageRecord(**message) for message in row["messages"])
     return ChannelConversation(**{**row, "messages": messages})
+
+
+def _topic_args(topics: Mapping[str, int]) -> dict[str, object]:
+    return {"p_topics": json.dumps(dict(topics))} if topics else {}
 
 
 def _dump(records: Sequence[MessageRecord]) -> str:

@@ -19,7 +19,9 @@ class MessageRecord:
 
     `content` is plain text with `@Name`, not card markdown. `ours` says that this bot wrote it:
     Feishu's list names the app, not the bot's open_id. `root_id` is the thread's root, if in a
-    thread; `answered` that the bot answered the message.
+    thread; `answered` that the bot answered the message. `topic` is the one of the main chat that
+    it belongs to (`bot.group.topics`), if known; `quotes` the message it quotes outside threads,
+    known when it is heard.
     """
 
     author: str
@@ -31,6 +33,8 @@ class MessageRecord:
     root_id: str | None = None
     ours: bool = False
     answered: bool = False
+    topic: int | None = None
+    quotes: str = ""
 
     def is_in(self, root_id: str | None) -> bool:
         """Whether it belongs to that thread, its root included; everything does to the chat."""

@@ -20,6 +20,18 @@ _SLOW = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 45, 60)
 EVENTS = Counter("bot_events_total", "Deliveries to the webhook.", ["outcome"])
 ACK_SECONDS = Histogram("bot_ack_seconds", "Delivery to acknowledgement.", buckets=_FAST)
 DECISIONS = Counter("bot_decisions_total", "Answer or stay silent, and why.", ["respond", "reason"])
+CONVERSATION_MESSAGES = Histogram(
+    "bot_conversation_messages",
+    "Messages in the group's conversation when the bot answers in it.",
+    buckets=(1, 2, 5, 10, 20, 50, 100, 200),
+)
+CONVERSATION_PEOPLE = Histogram(
+    "bot_conversation_people",
+    "People in the group's conversation when the bot answers in it.",
+    buckets=(1, 2, 3, 5, 8, 13, 21),
+)
+TOPICS = Counter("bot_topics_total", "Questions in main chats: is their topic sure?", ["topic"])
+SUBJECTS = Counter("bot_subjects_total", "Answers in groups: about the sender?", ["about"])
 TURNS = Counter("bot_turns_total", "Turns by how they ended.", ["outcome"])
 TURN_SECONDS = Histogram("bot_turn_seconds", "Acknowledgement to delivered reply.", buckets=_SLOW)
 STAGE_SECONDS = Histogram(

@@ -44,7 +44,7 @@ class Score:
 
 def rows_of(log: Sequence[str], links: Iterable[str]) -> Iterator[LogRow]:
     """The rows of one log; only its annotated part, and no line that names somebody there."""
-    lines = _addressed(_spoken(log))
+    lines = _addressed(spoken(log))
     pairs = [tuple(int(n) for n in link.split()[:2]) for link in links if link.strip()]
     answers: dict[int, set[str]] = {}
     for one, other in pairs:
@@ -92,7 +92,7 @@ def _rows_at(
         )
 
 
-def _spoken(log: Sequence[str]) -> dict[int, MessageRecord]:
+def spoken(log: Sequence[str]) -> dict[int, MessageRecord]:
     found: dict[int, MessageRecord] = {}
     day, before = 0, 0
     for index, text in enumerate(log):

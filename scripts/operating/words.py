@@ -11,6 +11,7 @@ WORDS: Mapping[str, str] = {
     "decisions": "决定",
     "monitor": "监控",
     "timers": "定时事项",
+    "conversations": "对话",
     # titles
     "Conversations (Q question, A card, … pending, x failed)": (
         "会话（Q 问题，A 卡片，… 待发送，x 失败）"
@@ -25,12 +26,25 @@ WORDS: Mapping[str, str] = {
     "Decisions": "决定",
     "Timers": "定时事项",
     "By reason": "按原因",
+    "By chat and day": "按群和日期",
+    "Why answered": "回答的原因",
+    "Why silent": "沉默的原因",
+    "Who mentions": "谁 @ 机器人",
+    "Whom it is about": "回答关于谁",
     "People": "成员",
     # columns
     "conversation": "会话",
     "person": "成员",
     "name": "姓名",
     "messages": "消息数",
+    "day": "日期",
+    "heard": "听到的消息",
+    "people": "人数",
+    "messages each": "每段消息数",
+    "people each": "每段人数",
+    "seconds each": "每段秒数",
+    "mentions": "@ 次数",
+    "about another": "关于他人",
     "first": "最早",
     "last": "最近",
     "sequence": "顺序",

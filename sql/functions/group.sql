@@ -1,7 +1,11 @@
 -- Purpose: the conversation of a group that the bot is part of, its transcript, and the decisions.
 
--- The conversation as it stands, messages oldest first; null when none is active.
-create or replace function public.load_conversation(p_chat_id text) returns jsonb
+-- The conversation as it stands, messages oldest first, with p_topics each with its topic if that is
+-- known; null when none is active.
+drop function if exists public.load_conversation(text);
+create or replace function public.load_conversation(
+  p_chat_id text, p_topics boolean default false
+) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select jsonb_build_object(
@@ -9,8 +13,12 @@ as $$
     'quiet', c.quiet,
     'messages', coalesce((
       select jsonb_agg(to_jsonb(t) - 'chat_id' - 'tenant_key' || jsonb_build_object(
-               'answered', coalesce(d.respond, false)) order by t."timestamp", t.message_id)
+               'answered', coalesce(d.respond, false))
+               || case when p_topics then jsonb_build_object('topic', s.topic) else '{}' end
+             order by t."timestamp", t.message_id)
       from public.chat_transcript t
+      left join public.chat_topics s on p_topics and s.tenant_key = t.tenant_key
+        and s.chat_id = t.chat_id and s.message_id = t.message_id
       left join public.agent_decisions d on d.message_id = t.message_id
         and d.tenant_key = t.tenant_key and d.chat_id = t.chat_id
       where t.chat_id = c.chat_id and t.tenant_key = c.tenant_key), '[]'))
@@ -41,6 +49,29 @@ as $$
     "timestamp" bigint, is_bot boolean, ours boolean)
   where not exists (select from public.recalled_messages t where t.message_id = r.message_id)
   on conflict do nothing
+$$;
+
+-- Keeps the topics of messages (JSON: message_id -> topic) that are in the transcript and have none.
+-- One that leaves the transcript at this moment needs none.
+create or replace function bot_private.keep_topics(
+  p_chat_id text, p_tenant_key text, p_topics text
+) returns void
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  if p_topics is null then
+    return;
+  end if;
+  perform bot_private.require_size('p_topics', p_topics, 65536);
+  insert into public.chat_topics (tenant_key, chat_id, message_id, topic)
+  select p_tenant_key, p_chat_id, f.key, f.value::bigint
+  from jsonb_each_text(p_topics::jsonb) f
+  where exists (select from public.chat_transcript t where t.tenant_key = p_tenant_key
+                  and t.chat_id = p_chat_id and t.message_id = f.key)
+  on conflict do nothing;
+exception when foreign_key_violation then
+  null;
+end
 $$;
 
 -- Starts a conversation with these messages in place of any other. What is kept already of one that
@@ -94,9 +125,10 @@ end
 $$;
 
 -- The same, and the conversation as it then is, or null when none is active.
+drop function if exists public.append_to_conversation(text, text, text, bigint, bigint, integer);
 create or replace function public.append_to_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
-  p_keep integer
+  p_keep integer, p_topics boolean default false
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -105,15 +137,17 @@ begin
     p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep) then
     return null;
   end if;
-  return public.load_conversation(p_chat_id);
+  return public.load_conversation(p_chat_id, p_topics);
 end
 $$;
 
 -- Goes on with the conversation that is active since p_active_since, or begins one with these
--- messages; one that is newer is left as it is. Can be repeated, also much later.
+-- messages; one that is newer is left as it is. Can be repeated, also much later. p_topics: those that
+-- were found meanwhile, as keep_topics takes them.
+drop function if exists bot_private.tell_conversation(text, text, text, bigint, bigint, integer);
 create or replace function bot_private.tell_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
-  p_keep integer
+  p_keep integer, p_topics text default null
 ) returns void
 language plpgsql security invoker set search_path = ''
 as $$
@@ -125,19 +159,21 @@ begin
                        and c.last_activity > p_now) then
     perform public.begin_conversation(p_chat_id, p_tenant_key, p_now, p_records);
   end if;
+  perform bot_private.keep_topics(p_chat_id, p_tenant_key, p_topics);
 end
 $$;
 
 -- The same, and the conversation as it then is.
+drop function if exists public.continue_conversation(text, text, text, bigint, bigint, integer);
 create or replace function public.continue_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
-  p_keep integer
+  p_keep integer, p_topics text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
 begin
   perform bot_private.tell_conversation(
-    p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep);
+    p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep, p_topics);
   return (select public.load_conversation(c.chat_id) from public.chat_conversations c
           where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
             and c.last_activity >= p_active_since);
@@ -171,13 +207,16 @@ as $$
 $$;
 
 -- One row per message that was decided on; a message decided again keeps its first row, which is
--- what this returns, so that a turn taken up again is not dropped half way.
+-- what this returns, so that a turn taken up again is not dropped half way. p_topics: what the message
+-- and those before it are about, as keep_topics takes it.
 drop function if exists public.log_decision(
   text, text, text, text, boolean, text, text, text, bigint, text, integer);
+drop function if exists public.log_decision(
+  text, text, text, text, boolean, text, text, text, bigint, text, integer, text);
 create or replace function public.log_decision(
   p_chat_id text, p_tenant_key text, p_actor_id text, p_message_id text, p_respond boolean,
   p_reason text, p_tier text, p_cue text, p_since_bot_ms bigint, p_verdict text, p_judge_ms integer,
-  p_root_id text default null
+  p_root_id text default null, p_topics text default null
 ) returns jsonb
 language sql volatile security invoker set search_path = ''
 as $$
@@ -189,6 +228,7 @@ as $$
   values (p_chat_id, p_tenant_key, p_actor_id, p_message_id, p_respond, p_reason, p_tier, p_cue,
           p_since_bot_ms, p_verdict, p_judge_ms, p_root_id)
   on conflict do nothing;
+  select bot_private.keep_topics(p_chat_id, p_tenant_key, p_topics);
   select jsonb_build_object('respond', d.respond, 'reason', d.reason)
   from public.agent_decisions d
   where d.message_id = p_message_id and d.tenant_key = p_tenant_key and d.chat_id = p_chat_id

@@ -173,7 +173,8 @@ begin
   if v_heard is not null then
     v_conversation := public.append_to_conversation(
       p_chat_id, p_tenant_key, v_heard ->> 'p_records', (v_heard ->> 'p_at')::bigint,
-      (v_heard ->> 'p_active_since')::bigint, (v_heard ->> 'p_keep')::integer);
+      (v_heard ->> 'p_active_since')::bigint, (v_heard ->> 'p_keep')::integer,
+      coalesce((v_heard ->> 'p_topics')::boolean, false));
   end if;
   if v_decision is not null then
     v_decision := public.log_decision(
@@ -354,7 +355,8 @@ begin
   if v_told is not null then
     perform bot_private.tell_conversation(
       p_chat_id, p_tenant_key, v_told ->> 'p_records', (v_told ->> 'p_now')::bigint,
-      (v_told ->> 'p_active_since')::bigint, (v_told ->> 'p_keep')::integer);
+      (v_told ->> 'p_active_since')::bigint, (v_told ->> 'p_keep')::integer,
+      v_told ->> 'p_topics');
   end if;
   return public.mark_sent(p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_chunk, p_content,
                           p_message_id);

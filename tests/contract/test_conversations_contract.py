@@ -5,6 +5,7 @@ Two managers over two stores are two workers; the clock is the test's.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ import pytest
 
 from bot.conversation import ConversationManager
 from bot.group.decisions import Decision, IncomingMessage, Reason
-from bot.group.store import ChatConversations
+from bot.group.store import ChatConversations, told_args
 from bot.group.transcript import MessageRecord
 from memory.errors import AccessDenied
 from memory.rpc import Rpc
@@ -195,3 +196,38 @@ async def test_the_bots_own_record_of_a_card_stays_when_the_platform_lists_it_in
     conversation = await store.load(channel)
     assert conversation is not None
     assert [m.content for m in conversation.messages] == ["On **3 March**.", "and now?"]
+
+
+async def test_topics_are_kept_with_the_messages_and_go_with_them(
+    rpc: Rpc, group: Group, clock: Clock
+) -> None:
+    store, channel = ChatConversations(rpc, group.turn()), group.turn().chat_id
+    one, two = said(group, "one", START), said(group, "two", START + 1, who="bob")
+    await store.begin(channel, START, [one, two])
+    silent = IncomingMessage(two.message_id, "bob", two.author_id, "two", two.timestamp)
+    told = {one.message_id: START, two.message_id: START + 1, group.message("unknown"): START}
+
+    await store.log_decision(silent, Decision(False, Reason.NO_TRIGGER), told)
+    await store.log_decision(silent, Decision(False, Reason.NO_TRIGGER), {two.message_id: START})
+
+    conversation = await store.load(channel)
+    assert conversation
+    assert [record.topic for record in conversation.messages] == [START, START + 1]
+    await store.remove(channel, two.message_id)
+    again = await store.append(channel, two, active_since=0, keep=5)
+    assert again
+    assert [record.topic for record in again.messages] == [START, None]
+
+
+async def test_a_told_answer_brings_topics_along(rpc: Rpc, group: Group) -> None:
+    store, channel = ChatConversations(rpc, group.turn()), group.turn().chat_id
+    asked = said(group, "asked", START)
+    topics = json.dumps({asked.message_id: START})
+    args = {**told_args([asked], START, 120_000), "p_topics": topics}
+    place = {"p_chat_id": channel, "p_tenant_key": group.turn().tenant_key}
+
+    await rpc.call("continue_conversation", {**place, **args}, group.turn())
+
+    conversation = await store.load(channel)
+    assert conversation
+    assert [record.topic for record in conversation.messages] == [START]

@@ -366,6 +366,13 @@ TABLES: Mapping[str, Table] = {
         changed="changed",
         key="message_id",
     ),
+    "chat_topics": Table(
+        lambda r, k: {**_in_chat(r), "message_id": k, "topic": 1},
+        Rules(both(here, _unless_narrowed(nobody)), here, nobody, nobody),
+        tried="topic",
+        changed=7,
+        key="message_id",
+    ),
     "agent_decisions": Table(
         lambda r, k: {
             **_in_chat(r), "message_id": k, "actor_id": r.author, "respond": True, "reason": "r",

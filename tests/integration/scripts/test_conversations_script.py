@@ -1,0 +1,106 @@
+"""scripts/conversations: figures of groups, day by day, and no text."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.support.processes import ROOT
+
+CHAT = "oc_figures"
+# Sender, seconds since the first, answered, why, about whom.
+HEARD = (
+    ("ou_ann", 0, True, "explicit_trigger", "ou_ann"),
+    ("ou_bob", 30, False, "no_trigger", None),
+    ("ou_ann", 40, True, "recent_followup", "ou_ann"),
+    ("ou_bob", 1000, False, "no_trigger", None),
+    ("ou_bob", 2000, True, "explicit_trigger", "ou_ann"),
+    ("ou_cid", 2010, False, "addressed_to_other", None),
+)
+
+
+@pytest.fixture
+def environment(database_url: str, tmp_path: Path) -> dict[str, str]:
+    ours = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    return {
+        **kept, "DATABASE_URL": database_url, "DATA_DIR": str(tmp_path), "COLUMNS": "200",
+        "TIMEZONE": "Asia/Shanghai", "CONVERSATION_TIMEOUT_SECONDS": "120",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def heard(database_url: str) -> None:
+    """A day of one chat, beginning ten to midnight in Shanghai."""
+    with psycopg.connect(database_url) as db:
+        for number, (who, at, respond, reason, about) in enumerate(HEARD):
+            said = f"timestamptz '2026-01-05 15:50:00+00' + interval '{at} seconds'"
+            db.execute(
+                "insert into agent_decisions (message_id, chat_id, actor_id, respond, reason, tier,"
+                f" created_at) values (%s, %s, %s, %s, %s, 'none', {said})",  # type: ignore[arg-type]
+                (f"om_{number}", CHAT, who, respond, reason),
+            )
+            if about:
+                thread = f"feishu:{CHAT}:om_{number}"
+                db.execute(
+                    "insert into agent_chats (id, user_id, chat_id, root_id)"
+                    " values (%s, %s, %s, %s)",
+                    (thread, about, CHAT, f"om_{number}"),
+                )
+                db.execute(
+                    "insert into agent_turns"
+                    " (id, conversation_id, user_id, actor_id, chat_id, state)"
+                    " values (%s, %s, %s, %s, %s, 'sent')",
+                    (f"om_{number}", thread, about, who, CHAT),
+                )
+
+
+def run(environment: dict[str, str], *arguments: str) -> str:
+    command = [sys.executable, "-m", "scripts.conversations", *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.usefixtures("heard")
+def test_the_figures_of_a_chat(environment: dict[str, str]) -> None:
+    told = json.loads(run(environment, "--chat", CHAT, "--since", "2026-01-01", "--json"))
+    latest, first = told["days"]
+
+    assert (first["day"], first["heard"], first["answered"], first["people"]) == (
+        "2026-01-05", 3, 2, 2,
+    )  # fmt: skip
+    assert (first["conversations"], first["median_messages"], first["median_people"]) == (1, 3, 2)
+    assert first["median_seconds"] == 40
+    assert first["mentions_by"] == {"ou_ann": 1}
+    assert first["answered_by"] == {"explicit_trigger": 1, "recent_followup": 1}
+
+    assert (latest["day"], latest["heard"], latest["conversations"]) == ("2026-01-06", 3, 1)
+    assert latest["silent_by"] == {"addressed_to_other": 1, "no_trigger": 1}
+    assert (latest["about_sender"], latest["about_another"]) == (0, 1)
+    assert latest["answers_about"] == {"ou_ann": 1}
+
+
+@pytest.mark.usefixtures("heard")
+def test_they_are_shown_in_both_languages(environment: dict[str, str]) -> None:
+    shown = run(environment, "--since", "2026-01-01", "--people", "--lang", "en")
+    assert shown.splitlines()[0] == "conversations: 2 in 1 chats, 3 of 6 messages answered"
+    assert "ou_bob\t1" in shown
+
+    chinese = run(environment, "--since", "2026-01-01", "--lang", "zh")
+    assert chinese.splitlines()[0] == "对话: 1 个群共 2 段，6 条消息中回答 3 条"
+    assert "沉默的原因" in chinese
+
+
+def test_a_database_without_decisions_has_none(environment: dict[str, str]) -> None:
+    assert run(environment, "--chat", "oc_nobody", "--lang", "en").startswith(
+        "conversations: none is recorded"
+    )
