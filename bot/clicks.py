@@ -21,7 +21,17 @@ from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.outcomes import told
 from bot.agents.prompt import PendingAction, Prompt
 from bot.agents.tools.confirming import SHARE_NOTE
-from bot.answer.pressed import Place, as_message, asked_there, turn_id, turn_of, under_card
+from bot.answer.pressed import (
+    Place,
+    Saying,
+    as_message,
+    as_said,
+    asked_there,
+    in_conversation,
+    turn_id,
+    turn_of,
+    under_card,
+)
 from bot.answer.question import Turn, people_of
 from bot.commands import items, reminders
 from bot.commands import texts as texts
@@ -32,12 +42,14 @@ from bot.feishu.events import CardAction
 from bot.languages import Language
 from bot.mentions import Person
 from bot.private.answering import Shown, answer_privately, published
-from bot.reply.buttons import Reply, click_of
+from bot.reply.buttons import Reply, click_of, touch_of
 from bot.reply.delivery import Target, Undeliverable, deliver
+from bot.reply.redrawing import redraw
 from bot.services import Services
 from bot.turn import Answering, handle_message
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, Press
+from memory.kept.handles import HandleStore, Touch
 from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
 from memory.models import OpenTurn, WorkingMemory
@@ -51,6 +63,9 @@ _LOOK_UP_S = 2.0
 
 async def handle_click(services: Services, action: CardAction, received_ms: int) -> None:
     """Does what the pressed button is for. Raises what is worth another attempt."""
+    if touch := touch_of(action):
+        await _again(services, action, touch, received_ms)
+        return
     click = click_of(action)
     if click is None:
         return
@@ -60,6 +75,7 @@ async def handle_click(services: Services, action: CardAction, received_ms: int)
         return
     confirmed = press.payload.get("decision") == "confirm"
     if press.kind == "confirm" and confirmed and press.payload["tool"] in _FORGETTING:
+        await redraw(services, click.message_id, click.tenant_key)
         await _forget(services, click, press)
         return
     if press.kind == "show":
@@ -68,8 +84,31 @@ async def handle_click(services: Services, action: CardAction, received_ms: int)
     place = asked_there(press) if press.kind == "share" else under_card(services, click, press)
     turn = turn_of(click, press)
     event = await as_message(services, action, click, place, _words(press), turn=turn)
-    await handle_message(
+    answered = handle_message(
         services, event, received_ms, reply_to=place.message_id, answering=_answering(press)
+    )
+    await asyncio.gather(answered, redraw(services, click.message_id, click.tenant_key))
+
+
+async def _again(services: Services, action: CardAction, touch: Touch, received_ms: int) -> None:
+    """Answers the question of the card once more, in a turn of its own. A press that was begun
+    before a crash goes on: then its turn is there already, and `used`."""
+    if touch.handle != "again":
+        return  # the edge has kept it
+    found = await HandleStore(services.rpc).press(touch)
+    log.info("again", verdict=found.verdict, turn_id=found.turn_id)
+    if found.verdict not in ("accepted", "used") or not found.question:
+        return
+    _, chat_id, root = found.conversation_id.split(":", 2)
+    kind = found.chat_type or "group"
+    place = in_conversation(services, chat_id, root, kind, touch.message_id)
+    saying = Saying(touch.operator_id, touch.tenant_key, action.event_id, action.create_time_ms)
+    event = await as_said(
+        services, saying, found.turn_id, place, found.question, about=found.subject
+    )
+    await asyncio.gather(
+        handle_message(services, event, received_ms, reply_to=touch.message_id),
+        redraw(services, touch.message_id, touch.tenant_key, again=False),
     )
 
 

@@ -2,7 +2,8 @@
 
 `handle_reaction` is where every reaction arrives. It counts as the answer, once, when the card ends
 with a question that yes or no answers, whoever asked put it there, and has not gone on in words.
-Then it goes the way of every message, as what that person said.
+Then it goes the way of every message, as what that person said. On any other answer 👍 and 👎 say
+what the buttons below it say, until they are taken away.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from bot.group.questions import asks_for_consent, last_question
 from bot.languages import Language, language_of
 from bot.mentions import from_card
 from bot.services import Services
+from bot.telemetry import metrics
 from bot.turn import handle_message
+from memory.kept.handles import HandleStore
 from memory.scope import MAIN_ROOT
 
 log = structlog.get_logger()
@@ -33,13 +36,32 @@ _WORDS: Mapping[Consent, Mapping[Language, str]] = {
 
 async def handle_reaction(services: Services, reaction: Reaction, received_ms: int) -> None:
     """Hears a reaction. Raises what is worth another attempt."""
-    if reaction.open_id and reaction.consent:
-        await _answer_of(services, reaction, reaction.consent, received_ms)
+    if not reaction.open_id:
+        return
+    says = None if reaction.gone else reaction.consent
+    if says and await _answer_of(services, reaction, says, received_ms):
+        return
+    if reaction.helpful is not None:
+        await _keep_feedback(services, reaction, helpful=reaction.helpful)
+
+
+async def _keep_feedback(services: Services, reaction: Reaction, *, helpful: bool) -> None:
+    verdict = await HandleStore(services.rpc).react(
+        reaction.message_id,
+        reaction.open_id,
+        reaction.tenant_key,
+        helpful=helpful,
+        gone=reaction.gone,
+    )
+    if verdict != "unknown":
+        metrics.count_feedback("reaction", helpful=helpful, kept=verdict == "thanks")
+        log.info("feedback", message_id=reaction.message_id, helpful=helpful, verdict=verdict)
 
 
 async def _answer_of(
     services: Services, reaction: Reaction, consent: Consent, received_ms: int
-) -> None:
+) -> bool:
+    """Whether it was an answer, which is given then."""
     params = {
         "p_message_id": reaction.message_id,
         "p_tenant_key": reaction.tenant_key,
@@ -47,10 +69,10 @@ async def _answer_of(
     }
     asked = await services.rpc.call("card_asked", params, None)
     if asked is None:
-        return
+        return False
     question = _question(services, reaction, asked)
     if not question:
-        return
+        return False
     log.info("reaction", message_id=reaction.message_id, consent=consent)
     root = "" if asked["root_id"] == MAIN_ROOT else asked["root_id"]
     place = Place(asked["chat_id"], asked["chat_type"], root, reaction.message_id)
@@ -59,6 +81,7 @@ async def _answer_of(
     words = _WORDS[consent][language_of([question])]
     event = await as_said(services, saying, turn, place, words)
     await handle_message(services, event, received_ms, reply_to=reaction.message_id)
+    return True
 
 
 def _question(services: Services, reaction: Reaction, asked: Mapping[str, Any]) -> str:

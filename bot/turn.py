@@ -22,7 +22,7 @@ from bot.answer.composing import NOTHING, compose
 from bot.answer.foreign_ids import may_be_meant, with_own_ids
 from bot.answer.hearing import before_answer, listen, opening_args
 from bot.answer.measuring import measure
-from bot.answer.question import Turn, begin, knowing, told
+from bot.answer.question import Turn, begin, is_pressed, knowing, told
 from bot.answer.showing import Showing
 from bot.commands import item_texts
 from bot.feishu import markup
@@ -36,9 +36,10 @@ from bot.mentions import from_card
 from bot.private.looking import Looking
 from bot.private.offering import queue_look_up
 from bot.queue.consumer import Lease
-from bot.reply.buttons import Reply, card_buttons, stop_button
+from bot.reply.buttons import Reply, card_buttons, marked, stop_button
 from bot.reply.delivery import REPLACING, Delivered, Undeliverable, deliver
 from bot.reply.finding import doubt_of, find_sent, sending
+from bot.reply.foot import Foot, card_foot
 from bot.reply.late import late_note
 from bot.reply.private import show_privately
 from bot.reply.streaming import CardStream, Opening, Working, begin_stream
@@ -103,7 +104,7 @@ async def handle_message(
         opened = await _open(services, turn)
         turn = knowing(turn, conversation_of(opened.conversation))
         looking.begin(turn, opened)
-        reply, forgets = opened.reply, False
+        reply, forgets, foot = opened.reply, False, Foot.of_row(opened.shown)
         showing = Showing(services, turn, language(services, turn, opened))
         stream = await _stream(services, turn, opened, showing)
         if opened.state == "open":
@@ -119,8 +120,10 @@ async def handle_message(
                     answer = await _again_in_private(
                         services, turn, answer, language(services, turn, opened)
                     )
-            forgets = answer.forgets
+            forgets, foot = answer.forgets, answer.foot
             reply = await _store(services, turn, answer, NOTHING[language(services, turn, opened)])
+        asked = turn.question if answering is None and is_pressed(turn.id) else None
+        turn = replace(turn, foot=foot, asked=asked)
         outcome = await _deliver(services, turn, opened, reply, stream, lease, looking)
         look_up = looking.after()
     if forgets:
@@ -213,8 +216,9 @@ async def _store(
             tool_calls=with_shown(answer.tool_calls, answer.text),
             buttons=answer.buttons,
             files=[{"content": told_of(file), "file": file} for file in answer.files],
+            shown=answer.foot.row() if answer.foot else None,
         )
-    return stored
+    return marked(stored, answer.buttons)
 
 
 async def _stream(
@@ -243,10 +247,12 @@ async def _deliver(
             await stream.withdraw()
         return "duplicate" if opened.state == "sent" else "cancelled"
     pending = [card for card in reply if card.status == "pending"]
+    last = max((card.chunk for card in reply if not card.file), default=0)
     async with before_answer(services, turn.event, turn.heard, turn.bot) as before:
         for card in pending:
             try:
-                sent = await _send(services, turn, card, stream, lease)
+                shown = turn if card.chunk == last else replace(turn, foot=None)
+                sent = await _send(services, shown, card, stream, lease)
             except Undeliverable as exc:
                 await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
                 return "failed"
@@ -302,9 +308,13 @@ async def _give(
 ) -> Delivered:
     """The first card is the one that was streamed, if any; the others are new ones."""
     names, buttons = turn.names.known, card_buttons(card.buttons)
+    asked = turn.asked if card.chunk == 0 else None
+    foot = card_foot(turn.foot, services.now()) if turn.foot else None
     streamed = stream is not None and stream.card is not None and card.chunk == 0
     if stream and streamed:
-        shown = await stream.deliver(card.content, buttons=buttons, names=names)
+        shown = await stream.deliver(
+            card.content, buttons=buttons, names=names, asked=asked, foot=foot
+        )
         if shown:
             return shown
     return await deliver(
@@ -317,6 +327,8 @@ async def _give(
         buttons=buttons,
         version=REPLACING if streamed else 0,
         file=card.file,
+        asked=asked,
+        foot=foot,
     )
 
 

@@ -22,9 +22,8 @@ from bot.answer.giving_up import give_up
 from bot.clicks import handle_click
 from bot.connections import database_url, require_migrated
 from bot.ending import ended
-from bot.feishu import chat_events, events
+from bot.feishu import chat_events, events, reactions
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
-from bot.feishu.reactions import REACTION_ADDED, parse_reaction
 from bot.interruptions import Interruptions
 from bot.private.offering import Asked, handle_look_up
 from bot.queue.consumer import Consumer, Handlers, Lease
@@ -102,8 +101,8 @@ async def handle_event(services: Services, lease: Lease) -> None:
             await handle_message(services, message, received_ms, lease=lease)
         elif envelope.event_type == events.MESSAGE_RECALLED:
             await handle_recall(services, events.parse_recall(envelope))
-        elif envelope.event_type == REACTION_ADDED:
-            await handle_reaction(services, parse_reaction(envelope), received_ms)
+        elif envelope.event_type in reactions.KINDS:
+            await handle_reaction(services, reactions.parse_reaction(envelope), received_ms)
         elif envelope.event_type == events.CARD_ACTION:
             await _click(services, events.parse_card_action(envelope), received_ms)
         elif envelope.event_type in chat_events.HAPPENINGS and services.membership:

@@ -30,6 +30,7 @@ class CardButton:
 
     id: str
     label: str
+    danger: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class OpenTurn:
 
     `rules`: what the chat set of its own, for `bot.group.rules`.
 
+    `shown`: what stands below the answer, once there is one (`bot.reply.foot`).
+
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
     """
 
@@ -118,6 +121,7 @@ class OpenTurn:
     fold_due: bool = False
     conversation: Mapping[str, Any] | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, Any] | None = None
     degraded: bool = False
 
     @property

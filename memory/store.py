@@ -117,9 +117,11 @@ class MemoryStore:
         tool_calls: Sequence[Mapping[str, Any]] = (),
         buttons: Sequence[NewButton] = (),
         files: Sequence[Mapping[str, Any]] = (),
+        shown: Mapping[str, Any] | None = None,
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """Stores the exact card texts as pending, before anything is sent; `buttons` are of the
-        last card. `files` ({content, file} as in `StoredCard`) follow the cards.
+        last card. `files` ({content, file} as in `StoredCard`) follow the cards. `shown` is what
+        stands below the last card, nobody's words.
 
         The first writer wins: returned are the turn's state and the cards that are stored.
         """
@@ -131,6 +133,7 @@ class MemoryStore:
             p_cards=_dump([*cards, *files]),
             p_tool_calls=_dump(list(tool_calls)),
             **with_buttons,
+            **({"p_shown": _dump(shown)} if shown else {}),
         )
         return row["state"], _cards(row["reply"])
 
@@ -358,6 +361,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         fold_due=row.get("fold_due", False),
         conversation=row.get("conversation"),
         rules=row.get("rules") or {},
+        shown=row.get("shown"),
     )
 
 

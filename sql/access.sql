@@ -22,7 +22,7 @@ declare
     continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
     log_decision, last_decision, get_chat_rules, set_chat_rule, has_answered_in,
     private_fits, offer_private, private_reply, draw_on,
-    record_reply_with_buttons, press_button, running_turns,
+    record_reply_with_buttons, press_button, running_turns, press_handle,
     keep_card, resume_card, note_card,
     open_fold, save_summary,
     set_timer, list_timers, change_timer, digest_material, get_digest,
@@ -35,7 +35,8 @@ declare
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     recall_tokens, recall_terms, recall_place, recall_likely, recall_alike,
     add_to_transcript, keep_topics, extend_conversation, tell_conversation,
-    card_block, card_row, leave_card, may_help, asked_terms, timer_json, accepted_press
+    card_block, card_row, leave_card, may_help, asked_terms, timer_json, accepted_press,
+    turn_of_card, again_id, keep_feedback
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{
@@ -50,6 +51,7 @@ declare
     drop_forgetting_turns, take_withdrawals, take_due_withdrawals, drop_withdrawal,
     forget_item, forget_fact, withdraw_lists, forget_sources, correct_item,
     take_left_cards, pending_replies, conversations_to_embed,
+    note_reaction, list_feedback, card_to_redraw,
     people_named, remember_people, list_people, count_people, link_person,
     time_of_news, doubtful_time, remember_chats, find_chats, take_chats, describe_chat, postpone_chat,
     save_chat_managers, save_chat_adder,

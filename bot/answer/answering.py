@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -28,11 +28,14 @@ from bot.group.rules import ChatRules, rules_of, told_by_owner
 from bot.group.transcript import MessageRecord, transcript
 from bot.languages import Language, Sentence, language_of
 from bot.reply.buttons import Reply, reply_of
+from bot.reply.foot import Foot, Source, Where
 from bot.services import Services
 from bot.slash import parse
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from memory.models import OpenTurn
+from memory.recall.passages import Passage
+from memory.scope import AgentMemoryContext
 from memory.tokens import estimate_tokens
 
 log = structlog.get_logger()
@@ -85,8 +88,36 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     elif item := awaited(opened, turn.context.actor_id):
         looking = Looking(turn.context, turn.chat_type, language(services, turn, opened), turn.id)
         return await correct_item(services, looking, item, turn.question)
-    found = await _answer(services, turn, opened)
-    return reply_of(found, chat_type=turn.chat_type, language=language(services, turn, opened))
+    found, earlier = await _answer(services, turn, opened)
+    spoken = language(services, turn, opened)
+    reply = reply_of(found, chat_type=turn.chat_type, language=spoken)
+    if opened.degraded:  # nobody could press anything
+        return reply
+    seconds = services.clock() - turn.received_ms / 1000
+    return replace(reply, foot=_foot(turn.context, found, earlier, seconds, spoken))
+
+
+def _foot(
+    here: AgentMemoryContext,
+    answer: Answer,
+    earlier: Sequence[Passage],
+    seconds: float,
+    language: Language,
+) -> Foot:
+    """What is told below the answer of how it came about."""
+    calls = tuple((str(call["name"]), bool(call["ok"])) for call in answer.tool_calls)
+    return Foot(
+        language,
+        seconds,
+        calls,
+        tuple(Source(one.asked_at, _said_where(here, one)) for one in earlier),
+    )
+
+
+def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
+    if passage.conversation_id == here.conversation_id:
+        return "thread"
+    return "chat" if passage.chat_id == here.chat_id else "elsewhere"
 
 
 def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
@@ -101,16 +132,26 @@ def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
     return language_of([turn.question, *said])
 
 
-async def _answer(services: Services, turn: Turn, opened: OpenTurn) -> Answer:
-    """The model's answer, or an honest sentence when there is none in time."""
+async def _answer(
+    services: Services, turn: Turn, opened: OpenTurn
+) -> tuple[Answer, tuple[Passage, ...]]:
+    """The model's answer, or an honest sentence when there is none in time; and what it was told
+    of what was said earlier."""
     if not turn.question.strip():
-        return Answer(UNSUPPORTED)
+        return Answer(UNSUPPORTED), ()
     came = await material.gather(services, _source(turn, opened))
     if refused := _only_unread(services, turn, opened, came):
-        return Answer(refused)
-    prompt = await _prompt(services, turn, opened, came)
+        return Answer(refused), ()
+    prompt, earlier = await _prompt(services, turn, opened, came)
     spent = services.clock() - turn.received_ms / 1000
     left = max(_LEAST_MODEL_TIME_S, _ANSWER_WITHIN_S - spent)
+    return await _asked(services, turn, opened, prompt, left), earlier
+
+
+async def _asked(
+    services: Services, turn: Turn, opened: OpenTurn, prompt: Prompt, left: float
+) -> Answer:
+    """What the model says within `left` seconds."""
     try:
         with stage("model"):
             answer = await services.manager.answer(
@@ -146,11 +187,13 @@ def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Materia
     )
 
 
-async def _prompt(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> Prompt:
+async def _prompt(
+    services: Services, turn: Turn, opened: OpenTurn, came: Material
+) -> tuple[Prompt, tuple[Passage, ...]]:
     talk = _talk(turn, opened, came.quoted)
     told = {message.message_id for message in opened.told} | {one.message_id for one in talk}
     earlier = await recalled(services, turn, opened, told)
-    return build_prompt(
+    prompt = build_prompt(
         opened,
         turn.question,
         _scene(services, turn, opened),
@@ -167,6 +210,7 @@ async def _prompt(services: Services, turn: Turn, opened: OpenTurn, came: Materi
         words_of_model=turn.by_click,
         reads_only=turn.private,
     )
+    return prompt, earlier.found
 
 
 def _count(answer: Answer) -> None:

@@ -44,10 +44,19 @@ class Place:
 
 def under_card(services: Services, click: Click, press: Press) -> Place:
     """Under the card that was clicked."""
-    root = "" if press.root_id == MAIN_ROOT else press.root_id
-    if not root and press.chat_type == "group" and services.settings.reply_in_thread:
-        root = click.message_id  # threads were switched on after the card was sent
-    return Place(click.chat_id, press.chat_type, root, click.message_id)
+    return in_conversation(
+        services, click.chat_id, press.root_id, press.chat_type, click.message_id
+    )
+
+
+def in_conversation(
+    services: Services, chat_id: str, root: str, chat_type: str, card_id: str
+) -> Place:
+    """Under a card of the conversation of that root."""
+    root = "" if root == MAIN_ROOT else root
+    if not root and chat_type == "group" and services.settings.reply_in_thread:
+        root = card_id  # threads were switched on after the card was sent
+    return Place(chat_id, chat_type, root, card_id)
 
 
 def asked_there(press: Press) -> Place:
@@ -83,9 +92,10 @@ async def as_message(
 
 
 async def as_said(
-    services: Services, saying: Saying, turn: str, place: Place, text: str
+    services: Services, saying: Saying, turn: str, place: Place, text: str, *, about: str = ""
 ) -> MessageEvent:
-    """`text` as a message to the bot, of the id `turn`."""
+    """`text` as a message to the bot, of the id `turn`; `about`: the open_id of whom it is about,
+    if not about who says it."""
     bot = await services.own_person.look_up()
     in_thread = bool(place.root and place.message_id)
     return MessageEvent(
@@ -101,7 +111,7 @@ async def as_said(
         sender_type="user",
         tenant_key=saying.tenant_key,
         create_time_ms=saying.at_ms,
-        mentions=(_mention(bot, saying.tenant_key),),
+        mentions=(_mention(bot, saying.tenant_key), *_subject(services, saying, about)),
         mentions_all=False,
         text=text,
         template=text,
@@ -112,6 +122,13 @@ async def as_said(
 def _mention(bot: Person, tenant_key: str) -> Mention:
     """The click is meant for the bot; no key, for it stands nowhere in the text."""
     return Mention(key="", open_id=bot.open_id, name=bot.name, is_bot=True, tenant_key=tenant_key)
+
+
+def _subject(services: Services, saying: Saying, about: str) -> tuple[Mention, ...]:
+    if about in ("", saying.open_id):
+        return ()
+    name = services.people.of(saying.tenant_key).name(about)
+    return (Mention(key="", open_id=about, name=name, is_bot=False, tenant_key=saying.tenant_key),)
 
 
 async def _thread_of(services: Services, message_id: str) -> str:

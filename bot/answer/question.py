@@ -16,6 +16,7 @@ from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
 from bot.people.names import Names
 from bot.reply.delivery import Target
+from bot.reply.foot import Foot
 from bot.services import Services
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context, thread_root
 
@@ -31,8 +32,9 @@ class Turn:
     `by_click`: the question stood on a button that somebody pressed, so they did not write it.
     `anew`: how many times an operator wanted an answer beside the word that there is none.
     `private`: only the person who asked sees the answer, which draws on all they may read.
-    `names` are those of its tenant. `stop` says when the answer is to end where it is; `settle`
-    then gives what stays of its text.
+    `names` are those of its tenant. `asked` is the question that was pressed, shown with the
+    answer, and `foot` what stands below it. `stop` says when the answer is to end where it is;
+    `settle` then gives what stays of its text.
     """
 
     event: MessageEvent
@@ -46,6 +48,8 @@ class Turn:
     on_progress: OnProgress | None = None
     settle: Callable[[str], str] = str
     stop: Stop | None = None
+    asked: str | None = None
+    foot: Foot | None = None
     by_click: bool = False
     anew: int = 0
     private: bool = False
@@ -116,6 +120,12 @@ def begin(
         by_click=bool(reply_to) and not event.message_id.startswith(REACTED),
         anew=anew,
     )
+
+
+def is_pressed(turn_id: str) -> bool:
+    """Whether somebody pressed the question of that turn and did not write it: a follow-up, or
+    Again."""
+    return turn_id.startswith("click:") or "~again" in turn_id
 
 
 def kind_of(event: MessageEvent) -> ChatType:

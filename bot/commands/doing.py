@@ -126,6 +126,7 @@ def _choices(asked: Asked, choices: Mapping[str, str]) -> tuple[NewButton, ...]:
             group_id=group,
             chat_type=asked.chat_type,
             language=asked.language,
+            danger=tool == FORGET_PERSON and choice == "confirm",
         )
 
     first = next(iter(choices))

@@ -14,12 +14,13 @@ from typing import Any
 import structlog
 
 from bot.edge.presses import Presses, PressUnavailable
-from bot.feishu import chat_events, events
-from bot.feishu.reactions import REACTION_ADDED
+from bot.feishu import chat_events, events, reactions
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox, QueueUnavailable
-from bot.reply.buttons import Toast, click_of, toast
+from bot.reply.buttons import Toast, click_of, toast, touch_of
+from bot.telemetry import metrics
 from memory.kept.buttons import Click, Press
+from memory.kept.handles import Touch
 from memory.scope import conversation_id, thread_root
 
 log = structlog.get_logger()
@@ -27,8 +28,8 @@ log = structlog.get_logger()
 _QUEUED = {
     events.MESSAGE_RECEIVED,
     events.MESSAGE_RECALLED,
-    REACTION_ADDED,
     *chat_events.HAPPENINGS,
+    *reactions.KINDS,
 }
 
 
@@ -65,11 +66,11 @@ class Intake:
         self.arrived(delivery.event_type)
         if delivery.event_type == events.CARD_ACTION:
             return self._clicked(delivery, payload)
-        if delivery.event_type not in _QUEUED:
+        if delivery.event_type not in _QUEUED or not _is_wanted(delivery, payload):
             log.info("webhook.ignored", event_type=delivery.event_type, event_id=delivery.event_id)
             return Accepted("ignored")
         started = time.perf_counter()
-        fresh = self._enqueue(delivery, payload, self._lock(delivery))
+        fresh = self._enqueue(delivery.key, payload, self._lock(delivery))
         log.info(
             "webhook.accepted",
             key=delivery.key,
@@ -96,18 +97,21 @@ class Intake:
         return Accepted("accepted" if taken else "refused", toast(kind))
 
     def _press(self, delivery: events.Delivery, payload: dict[str, Any]) -> Toast:
-        click = click_of(events.parse_card_action(events.parse_envelope(payload)))
-        if click is None:
-            return "unknown"
+        action = events.parse_card_action(events.parse_envelope(payload))
         if self.presses is None:
             return "away"
+        if touch := touch_of(action):
+            return self._touch(payload, touch)
+        click = click_of(action)
+        if click is None:
+            return "unknown"
         try:
             found = self.presses.look(click)
             if found.verdict != "accepted":
                 return "stopped" if found.kind == "stop" else found.verdict
             if found.kind == "stop":
                 return self._stop(click, found)
-            self._enqueue(delivery, payload, found.conversation_id)
+            self._enqueue(delivery.key, payload, found.conversation_id)
         except (PressUnavailable, QueueUnavailable) as exc:
             log.error("webhook.click_unavailable", error=str(exc))
             return "away"
@@ -115,6 +119,25 @@ class Intake:
             return self.presses.press(click).verdict
         except PressUnavailable:
             return "later"  # it is in the queue: the worker presses when the memory answers
+
+    def _touch(self, payload: dict[str, Any], touch: Touch) -> Toast:
+        """Feedback is kept at once; another answer is a job, one however often it is pressed."""
+        if self.presses is None:
+            return "away"
+        try:
+            found = self.presses.touch(touch)
+            if found.verdict in ("thanks", "taken_back"):
+                metrics.count_feedback(
+                    "button", helpful=touch.handle == "helpful", kept=found.verdict == "thanks"
+                )
+            if found.verdict != "accepted":
+                return found.verdict
+            key = f"again:{found.turn_id}"
+            fresh = self._enqueue(key, payload, found.conversation_id)
+        except (PressUnavailable, QueueUnavailable) as exc:
+            log.error("webhook.click_unavailable", error=str(exc))
+            return "away"
+        return "accepted" if fresh else "used"
 
     def _stop(self, click: Click, found: Press) -> Toast:
         """No job: it would wait behind the very turn that it stops. The workers are told before the
@@ -131,11 +154,9 @@ class Intake:
             return "stopping"
         return "stopped" if verdict == "used" else verdict
 
-    def _enqueue(
-        self, delivery: events.Delivery, payload: dict[str, Any], lock: str | None
-    ) -> bool:
+    def _enqueue(self, key: str, payload: dict[str, Any], lock: str | None) -> bool:
         return self.inbox.enqueue(
-            delivery.key,
+            key,
             events.to_keep(payload),
             lock=lock,
             received_ms=int(self.clock() * 1000),
@@ -153,3 +174,10 @@ class Intake:
             reply_in_thread=self.reply_in_thread,
         )
         return conversation_id(delivery.chat_id, root)
+
+
+def _is_wanted(delivery: events.Delivery, payload: dict[str, Any]) -> bool:
+    """Of emojis that are taken away, those that said something."""
+    if delivery.event_type != reactions.REACTION_REMOVED:
+        return True
+    return reactions.parse_reaction(events.parse_envelope(payload)).helpful is not None

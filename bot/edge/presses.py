@@ -19,15 +19,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from memory.errors import StoreError
 from memory.kept.buttons import ButtonStore, Click, Press
+from memory.kept.handles import HandleStore, Touch, Touched
 from memory.rpc import Rpc
 
 _LIMIT_S = 1.0
 _CLOSE_S = 3.0
 
+T = TypeVar("T")
 Opener = Callable[[], Awaitable[Rpc]]
 
 
@@ -54,6 +56,11 @@ class Presses:
         """Presses the button. Raises `PressUnavailable` after a second."""
         return self._ask(self._with_buttons(ButtonStore.press, click))
 
+    def touch(self, touch: Touch) -> Touched:
+        """Keeps what was pressed below an answer, or says what `again` leads to. Raises
+        `PressUnavailable` after a second."""
+        return self._ask(self._touched(touch))
+
     def close(self) -> None:
         """Ends the connections and the thread."""
         with self._starting:
@@ -68,12 +75,15 @@ class Presses:
     ) -> Press:
         return await step(ButtonStore(await self._connected()), click)
 
+    async def _touched(self, touch: Touch) -> Touched:
+        return await HandleStore(await self._connected()).press(touch)
+
     async def _connected(self) -> Rpc:
         if self._rpc is None:
             self._rpc = asyncio.ensure_future(self._open_rpc())
         return await asyncio.shield(self._rpc)
 
-    def _ask(self, question: Coroutine[Any, Any, Press]) -> Press:
+    def _ask(self, question: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(question, self._running_loop())
         try:
             return future.result(self._limit_s)

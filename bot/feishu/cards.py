@@ -32,6 +32,17 @@ class Button:
 
     text: str
     value: dict[str, Any]
+    danger: bool = False
+    disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Foot:
+    """Below an answer: one `line`, which unfolds to `details`, all plain; and small buttons."""
+
+    line: str
+    details: Sequence[str]
+    handles: Sequence[Button]
 
 
 def reply_uuid(message_id: str, chunk: int, version: int = 0) -> str:
@@ -62,20 +73,26 @@ def answer_card(
     streaming: bool = False,
     note: str | None = None,
     stage: str | None = None,
+    asked: str | None = None,
+    foot: Foot | None = None,
 ) -> dict[str, Any]:
     """A card with `markdown`, as it is, in the one Markdown element `element_id`.
 
     `summary` is what the chat list shows (default: the beginning of the text); `note` is small
     plain text below the answer, and so is `stage`, which changes while the answer is written.
+    `asked`, above the answer, is the question that somebody pressed. Only `markdown` is the answer.
     """
-    elements: list[dict[str, Any]] = [
-        {"tag": "markdown", "element_id": element_id, "content": markdown}
-    ]
+    elements: list[dict[str, Any]] = []
+    if asked:
+        elements.append({"tag": "div", "element_id": "asked", "text": _small(f"↪ {asked}")})
+    elements.append({"tag": "markdown", "element_id": element_id, "content": markdown})
     if note:
         elements.append(_note(note))
     if stage:
         elements.append({"tag": "div", "text": {**_small(stage), "element_id": STAGE_ID}})
-    elements += [_button(number, button) for number, button in enumerate(buttons, 1)]
+    elements += [_button(f"button_{number}", button) for number, button in enumerate(buttons, 1)]
+    if foot:
+        elements += [_panel(foot), _handles(foot.handles)]
     config: dict[str, Any] = {"update_multi": True, "width_mode": "fill"}
     shown = _summary(markdown) if summary is None else summary
     if shown or streaming:
@@ -94,14 +111,43 @@ def _small(text: str) -> dict[str, Any]:
     return {"tag": "plain_text", "content": text, "text_size": "notation", "text_color": "grey"}
 
 
-def _button(number: int, button: Button) -> dict[str, Any]:
-    return {
+def _button(element_id: str, button: Button) -> dict[str, Any]:
+    made = {
         "tag": "button",
-        "element_id": f"button_{number}",
-        "type": "default",
+        "element_id": element_id,
+        "type": "danger" if button.danger else "default",
         "text": {"tag": "plain_text", "content": button.text},
         "behaviors": [{"type": "callback", "value": button.value}],
     }
+    return {**made, "disabled": True} if button.disabled else made
+
+
+def _panel(foot: Foot) -> dict[str, Any]:
+    return {
+        "tag": "collapsible_panel",
+        "element_id": "foot",
+        "expanded": False,
+        "header": {
+            "title": _small(foot.line),
+            "vertical_align": "center",
+            "icon": {
+                "tag": "standard_icon",
+                "token": "down-small-ccm_outlined",
+                "size": "16px 16px",
+            },
+            "icon_position": "follow_text",
+            "icon_expanded_angle": -180,
+        },
+        "elements": [{"tag": "div", "text": _small(detail)} for detail in foot.details],
+    }
+
+
+def _handles(handles: Sequence[Button]) -> dict[str, Any]:
+    # In columns: JSON 2.0 puts buttons below each other otherwise.
+    made = (_button(f"handle_{number}", one) for number, one in enumerate(handles, 1))
+    small = ({**button, "type": "text", "size": "small"} for button in made)
+    columns = [{"tag": "column", "width": "auto", "elements": [one]} for one in small]
+    return {"tag": "column_set", "element_id": "handles", "columns": columns}
 
 
 def _summary(markdown: str) -> str:

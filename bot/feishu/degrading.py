@@ -16,6 +16,13 @@ from bot.feishu.splitting import blocks_of
 _NAMED: Mapping[int, int] = {11310: 0, 200570: 1, 100290: 2}
 
 
+def drops_foot(error: FeishuError) -> bool:
+    """Whether what stands around the answer goes before anything of the answer itself: it does
+    unless Feishu names something in the words as the fault."""
+    of_the_card = error.action in (Action.DEGRADE, Action.SPLIT, Action.REJECTED)
+    return of_the_card and (error.sub_code or error.code) not in _NAMED
+
+
 def degrade(
     markdown: str, error: FeishuError, names: Mapping[str, str] | None = None
 ) -> str | None:

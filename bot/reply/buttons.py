@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast, get_args
 
 from bot.agents.prompt import Answer, PendingAction
 from bot.feishu import cards, markup
@@ -19,8 +19,10 @@ from bot.feishu.events import CardAction
 from bot.follow_ups import parted, questions_of
 from bot.languages import Language
 from bot.mentions import AutoMention
+from bot.reply.foot import Foot
 from memory.kept.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
-from memory.models import CardButton
+from memory.kept.handles import Handle, Touch, TouchVerdict
+from memory.models import CardButton, StoredCard
 from memory.scope import ChatType
 
 # Feishu: a card of schema 2.0 can be interacted with for 14 days.
@@ -31,7 +33,7 @@ _DELETING = frozenset({"forget_fact", "delete_note"})
 _ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
 
 Decision = Literal["confirm", "cancel"]
-Toast = Verdict | Literal["later", "away", "stopping", "stopped"]
+Toast = Verdict | TouchVerdict | Literal["later", "away", "stopping", "stopped"]
 
 CONFIRM: Mapping[Language, str] = {"zh": "确认", "en": "Confirm"}
 CANCEL: Mapping[Language, str] = {"zh": "取消", "en": "Cancel"}
@@ -53,6 +55,8 @@ _TOASTS: Mapping[Toast, tuple[str, str, str]] = {
         "Only who asked can press this",
     ),
     "unknown": ("warning", "这个按钮已失效", "This button is no longer valid"),
+    "thanks": ("success", "谢谢反馈，再按一次可收回", "Thank you; press again to take it back"),
+    "taken_back": ("info", "已收回你的反馈", "Your feedback was taken back"),
     "over": ("info", "已经结束了，没有可以停止的", "It is over; there is nothing left to stop"),
     "stopping": ("success", "正在停止…", "Stopping …"),
     "stopped": ("info", "已经在停止了", "It is being stopped already"),
@@ -72,6 +76,7 @@ class Reply:
     buttons: tuple[NewButton, ...] = ()
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     auto_mention: AutoMention | None = None
+    foot: Foot | None = None
     cards: tuple[str, ...] = ()
     in_private: bool = False
     forgets: bool = False
@@ -135,10 +140,13 @@ def decision(
     group_id: str,
     chat_type: ChatType,
     language: Language,
+    danger: bool = False,
 ) -> NewButton:
     """One of the buttons of a confirmation; pressing one uses up all with its `group_id`."""
     kept = {**_storable(payload), "decision": choice, "language": language}
-    return NewButton(label(text), "confirm", kept, chat_type, CONFIRM_LIVES_S, group_id)
+    return NewButton(
+        label(text), "confirm", kept, chat_type, CONFIRM_LIVES_S, group_id, danger=danger
+    )
 
 
 def _storable(value: Any) -> Any:
@@ -188,7 +196,20 @@ def one_line(text: str) -> str:
 
 def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:
     """Stored buttons as the card shows them."""
-    return [cards.Button(button.label, {"b": button.id}) for button in stored]
+    return [cards.Button(one.label, {"b": one.id}, danger=one.danger) for one in stored]
+
+
+def marked(stored: Sequence[StoredCard], new: Sequence[NewButton]) -> tuple[StoredCard, ...]:
+    """The cards, with those buttons looking dangerous that are."""
+    dangerous = {button.id for button in new if button.danger}
+    if not dangerous:
+        return tuple(stored)
+    return tuple(
+        replace(
+            card, buttons=tuple(replace(one, danger=one.id in dangerous) for one in card.buttons)
+        )
+        for card in stored
+    )
 
 
 def stop_button(button_id: str, language: Language) -> cards.Button:
@@ -214,6 +235,21 @@ def click_of(action: CardAction) -> Click | None:
         operator_id=action.operator_open_id,
         tenant_key=action.tenant_key,
         event_id=action.event_id,
+    )
+
+
+def touch_of(action: CardAction) -> Touch | None:
+    """The press of a button below an answer; None for all others."""
+    value = action.value
+    named = value.get("h") if isinstance(value, dict) and len(value) == 1 else None
+    if named not in get_args(Handle) or not action.operator_open_id:
+        return None
+    return Touch(
+        cast(Handle, named),
+        chat_id=action.open_chat_id,
+        message_id=action.open_message_id,
+        operator_id=action.operator_open_id,
+        tenant_key=action.tenant_key,
     )
 
 

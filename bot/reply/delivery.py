@@ -25,7 +25,7 @@ log = structlog.get_logger()
 NEUTRAL = "这条回复含有无法在此发送的内容。 / This reply holds content that cannot be sent here."
 NOT_SENT = "文件“{name}”没能发出。 / The file “{name}” could not be sent."
 REPLACING = 10  # beyond the versions that the steps below count up to
-_STEPS = 8
+_STEPS = 9
 _FINAL = frozenset(
     {
         Action.TERMINAL_MESSAGE,
@@ -85,6 +85,8 @@ class _Attempt:
     version: int = 0
     msg_type: str = "interactive"
     resource: str = ""
+    asked: str | None = None
+    foot: cards.Foot | None = None
 
 
 async def deliver(
@@ -98,16 +100,18 @@ async def deliver(
     buttons: Sequence[cards.Button] = (),
     version: int = 0,
     file: Mapping[str, Any] | None = None,
+    asked: str | None = None,
+    foot: cards.Foot | None = None,
 ) -> Delivered:
     """Sends one card, or `file` in its place: a sentence where Feishu does not take that.
 
     Raises `Undeliverable`, or a failure that is worth another attempt.
 
     `names`: open_id → name of people in at-tags, for when a tag must become plain. A card that ends
-    as plain text has no `buttons`. `version` is `REPLACING` when a card was sent and withdrawn.
-    Only a card beside a group has no uuid: repeated, it is there twice.
+    as plain text has no `buttons`, and no `foot`. `version` is `REPLACING` when a card was sent and
+    withdrawn. Only a card beside a group has no uuid: repeated, it is there twice.
     """
-    attempt = _first_attempt(target, content, version)
+    attempt = replace(_first_attempt(target, content, version), asked=asked, foot=foot)
     if file:
         attempt = await _with_file(feishu, attempt, file)
     for _ in range(_STEPS):
@@ -164,7 +168,13 @@ async def _send(
     """The message_id of what was sent."""
     uuid = cards.reply_uuid(turn_id, chunk, attempt.version)
     element = cards.answer_id(turn_id, chunk)
-    card = cards.answer_card(attempt.content, element_id=element, buttons=buttons)
+    card = cards.answer_card(
+        attempt.content,
+        element_id=element,
+        buttons=buttons,
+        asked=attempt.asked,
+        foot=attempt.foot,
+    )
     if attempt.resource:
         content = attempt.resource
     elif attempt.msg_type == "interactive":
@@ -208,6 +218,8 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
         case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.resource:
             said = NOT_SENT.format(name=attempt.content.strip("[]").removeprefix("file: "))
             return replace(changed(said, "text"), resource="")
+        case action if degrading.drops_foot(error) and (attempt.foot or attempt.asked):
+            return replace(attempt, foot=None, asked=None, version=attempt.version + 1)
         case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.msg_type == "interactive":
             simpler = degrading.degrade(attempt.content, error, names)
             if simpler is not None:

@@ -24,7 +24,7 @@ from memory.kept.cards import CardStore, OpenCard
 log = structlog.get_logger()
 
 TAKEN_BACK = "（所回答的消息已撤回） / (The message that this answered was taken back.)"
-_STEPS = 8
+_STEPS = 9
 _CLOSED = {"config": {"streaming_mode": False}}
 _LATER = frozenset({Action.RETRY, Action.IN_FLIGHT})
 _GONE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
@@ -40,6 +40,8 @@ class LiveCard:
         self._answer = cards.answer_id(kept.turn_id, 0)
         self._numbers = iter(kept.numbers)
         self._message_id = kept.message_id
+        self._asked: str | None = None
+        self._foot: cards.Foot | None = None
 
     @property
     def message_id(self) -> str | None:
@@ -65,9 +67,15 @@ class LiveCard:
         await self._feishu.stream_text(self._kept.card_id, cards.STAGE_ID, text, number, uuid)
 
     async def finish(
-        self, markdown: str, *, buttons: Sequence[cards.Button], names: Mapping[str, str]
+        self,
+        markdown: str,
+        *,
+        buttons: Sequence[cards.Button],
+        names: Mapping[str, str],
+        asked: str | None = None,
+        foot: cards.Foot | None = None,
     ) -> Delivered | None:
-        """Puts the final text and its buttons into the card and ends the streaming.
+        """Puts the final text and what stands around it into the card and ends the streaming.
 
         Gives what is shown then, or None when CardKit refuses the card for good: it is withdrawn
         and the reply is to be sent as an ordinary card. Raises `Undeliverable`, or a failure that
@@ -79,6 +87,7 @@ class LiveCard:
             if error.action in _LATER:
                 raise
             return None  # nothing is shown yet
+        self._asked, self._foot = asked, foot
         content: str | None = markdown
         for _ in range(_STEPS):
             if content is None:
@@ -91,6 +100,8 @@ class LiveCard:
                     raise
                 if error.action is Action.OUT_OF_SEQUENCE:
                     await self._renumber()
+                elif degrading.drops_foot(error) and (self._foot or self._asked):
+                    self._asked = self._foot = None
                 else:
                     content = simpler(content, error, names)
             else:
@@ -163,7 +174,13 @@ class LiveCard:
         return None
 
     def _card(self, markdown: str, buttons: Sequence[cards.Button]) -> dict[str, Any]:
-        return cards.answer_card(markdown, element_id=self._answer, buttons=buttons)
+        return cards.answer_card(
+            markdown,
+            element_id=self._answer,
+            buttons=buttons,
+            asked=self._asked,
+            foot=self._foot,
+        )
 
     async def _renumber(self) -> None:
         kept = await self._store.resume(self._kept.context, turn_id=self._kept.turn_id)

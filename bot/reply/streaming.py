@@ -157,7 +157,13 @@ class CardStream:
             await self._stop(task, at_once=at_once)
 
     async def deliver(
-        self, markdown: str, *, buttons: Sequence[cards.Button], names: Mapping[str, str]
+        self,
+        markdown: str,
+        *,
+        buttons: Sequence[cards.Button],
+        names: Mapping[str, str],
+        asked: str | None = None,
+        foot: cards.Foot | None = None,
     ) -> Delivered | None:
         """Finishes the card; None where the reply is to be sent as an ordinary one.
 
@@ -165,7 +171,9 @@ class CardStream:
         """
         if self.card is None:
             return None
-        delivered = await self.card.finish(markdown, buttons=buttons, names=names)
+        delivered = await self.card.finish(
+            markdown, buttons=buttons, names=names, asked=asked, foot=foot
+        )
         if delivered is None:
             self._deny()
         return delivered

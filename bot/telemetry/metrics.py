@@ -42,6 +42,11 @@ STAGE_SECONDS = Histogram(
 )
 IN_FLIGHT = Gauge("bot_turns_in_flight", "Turns being worked on.", multiprocess_mode="livesum")
 STOPPED = Counter("bot_turns_stopped_total", "Answers that somebody stopped.")
+FEEDBACK = Counter(
+    "bot_feedback_total",
+    "What people said of answers: helpful or unhelpful, by button or reaction, kept or taken back.",
+    ["said", "by", "kept"],
+)
 TOKENS = Counter("bot_model_tokens_total", "Tokens as the model reports them.", ["direction"])
 MODEL_FAILURES = Counter("bot_model_failures_total", "Model calls that gave no answer.", ["reason"])
 FEISHU_ERRORS = Counter("bot_feishu_errors_total", "Errors of the Feishu API.", ["code"])
@@ -91,6 +96,12 @@ GIVEN_UP = Counter("bot_given_up_jobs_total", "Jobs that get no other attempt.",
 UNKNOWN_OUTCOMES = Counter(
     "bot_unknown_outcomes_total", "Cards not sent again because nobody can see whether they were."
 )
+
+
+def count_feedback(by: str, *, helpful: bool, kept: bool) -> None:
+    """One press or reaction that said whether an answer helped."""
+    said = "helpful" if helpful else "unhelpful"
+    FEEDBACK.labels(said=said, by=by, kept="yes" if kept else "no").inc()
 
 
 def render() -> bytes:

@@ -159,6 +159,7 @@ class SpoolingStore(MemoryStore):
         tool_calls: Sequence[Mapping[str, Any]] = (),
         buttons: Sequence[NewButton] = (),
         files: Sequence[Mapping[str, Any]] = (),
+        shown: Mapping[str, Any] | None = None,
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """As in the memory; a reply that is spooled has no buttons: a press needs the memory."""
         said = [
@@ -179,6 +180,7 @@ class SpoolingStore(MemoryStore):
                 tool_calls=tool_calls,
                 buttons=buttons,
                 files=files,
+                shown=shown,
             ),
             partial(self._spool.record_reply, turn_id, pending, tool_calls),
         )

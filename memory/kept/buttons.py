@@ -32,7 +32,7 @@ class NewButton:
     A `follow_up` is for everyone in the chat and asks its label; all others are for the person who
     asked: a `confirm` lets a tool act, a `show` asks for a private answer, a `share` publishes it.
     A `stop` is kept with the card of an answer that is being written (`memory.kept.cards`).
-    `payload` is JSON; `lives_s` in seconds.
+    `payload` is JSON; `lives_s` in seconds; `danger`: it looks like what cannot be undone.
     """
 
     label: str
@@ -42,9 +42,11 @@ class NewButton:
     lives_s: int
     group_id: str = field(default_factory=new_id)
     id: str = field(default_factory=new_id)
+    danger: bool = False
 
     def row(self) -> dict[str, Any]:
-        return asdict(self)
+        """As it is kept; how it looks is not."""
+        return {name: value for name, value in asdict(self).items() if name != "danger"}
 
 
 @dataclass(frozen=True, slots=True)

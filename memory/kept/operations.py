@@ -122,6 +122,20 @@ class Operations:
         )
         return tuple(rows)
 
+    async def feedback(
+        self,
+        *,
+        chat_id: str | None = None,
+        since: str | None = None,
+        helpful: bool | None = None,
+        limit: int = 100,
+    ) -> Mapping[str, Any]:
+        """What was said of answers: counts `helpful` and `unhelpful`, and `feedback`, rows of
+        `agent_feedback` with question and answer, latest first. `since` is an ISO 8601 time."""
+        filters = {"p_chat_id": chat_id, "p_since": since, "p_helpful": helpful}
+        found: Mapping[str, Any] = await self._call("list_feedback", **filters, p_limit=limit)
+        return found
+
     async def working_memory(
         self, *, user_id: str | None = None, conversation_id: str | None = None, limit: int = 100
     ) -> tuple[Mapping[str, Any], ...]:

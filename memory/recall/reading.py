@@ -26,10 +26,12 @@ Label = Callable[[str, str], str]
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """`text` has a line for each message, oldest first; `worth` of the lines says which goes first
-    where not all fit: the least, and what was said last of all never before another."""
+    where not all fit: the least, and what was said last of all never before another. `found` is
+    what it was made of, oldest first."""
 
     text: str = ""
     worth: tuple[float, ...] = ()
+    found: tuple[Passage, ...] = ()
 
 
 def render(
@@ -63,7 +65,8 @@ def render(
         if passage.answer:
             told = excerpt(visible(passage.answer), words, _ANSWER_LENGTH)
             lines.append((f"{head} (you): {told}", worth))
-    return Recalled("\n".join(text for text, _ in lines), tuple(worth for _, worth in lines))
+    text = "\n".join(text for text, _ in lines)
+    return Recalled(text, tuple(worth for _, worth in lines), tuple(ordered))
 
 
 def _when(at: str, now: datetime) -> str:

@@ -102,7 +102,7 @@ function setReply(view) {
   world.replyTo = view;
   byId("reply-target").hidden = !view;
   if (view) {
-    const text = view.text || view.card?.body?.elements?.[0]?.content || `[${view.msg_type}]`;
+    const text = view.text || (view.card && cardPreview(view.card)) || `[${view.msg_type}]`;
     byId("reply-text").textContent = `${say("replyTo")} ${view.sender.name}: ${text.replace(/<[^>]*>/g, "").slice(0, 60)}`;
     composer.focus();
   }

@@ -5,7 +5,7 @@ import { avatar, el, icon, link } from "./dom.js";
 import { say, timeOf } from "./labels.js";
 import { at, markdown, picture } from "./markdown.js";
 
-const EMOJI = { THUMBSUP: "👍", Typing: "⌨️", OK: "👌", SMILE: "😊", HEART: "❤️", DONE: "✅", OnIt: "🫡",
+const EMOJI = { THUMBSUP: "👍", ThumbsDown: "👎", Typing: "⌨️", OK: "👌", SMILE: "😊", HEART: "❤️", DONE: "✅", OnIt: "🫡",
   GLANCE: "👀", THINKING: "🤔", Get: "👌", LGTM: "✅" };
 
 // `context` is that of card(), plus actions: replyTo, react, recall; `speaker()` is an open id.

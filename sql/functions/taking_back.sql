@@ -222,8 +222,9 @@ as $$
 $$;
 
 -- The words of a turn go: question and answer, its lines in the transcript, buttons, a card that is
--- being written, and with them (triggers) title, summaries, terms and vectors. Its cards will be
--- withdrawn unless p_keep_cards. What was asked by its buttons goes the same way.
+-- being written, what was said of it, and with them (triggers) title, summaries, terms and vectors. Its
+-- cards will be withdrawn unless p_keep_cards. What was asked by its buttons, and what answered its
+-- question again, goes the same way.
 create or replace function public.drop_turn(p_turn_id text, p_keep_cards boolean) returns text[]
 language plpgsql volatile security invoker set search_path = ''
 as $$
@@ -247,6 +248,8 @@ begin
     for v_click in
       select t.id from public.agent_buttons b join public.agent_turns t on t.id = 'click:' || b.id
       where b.turn_id = p_turn_id
+      union all
+      select t.id from public.agent_turns t where t.again_of = p_turn_id
     loop
       v_texts := v_texts || public.drop_message(v_click, v_turn.chat_id);
     end loop;
@@ -257,6 +260,8 @@ begin
   delete from public.agent_buttons
   where turn_id = p_turn_id and not (p_keep_cards and kind = 'confirm');
   delete from public.agent_cards where turn_id = p_turn_id and not streaming;
+  delete from public.agent_feedback where turn_id = p_turn_id;
+  update public.agent_turns set shown = null where id = p_turn_id and shown is not null;
   delete from public.agent_messages where turn_id = p_turn_id;
   return v_texts;
 end

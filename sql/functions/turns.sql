@@ -91,8 +91,10 @@ begin
     set updated_at = now(), chat_type = coalesce(public.agent_chats.chat_type, excluded.chat_type)
   returning history_from into v_from;
 
-  insert into public.agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id)
-  values (p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id)
+  insert into public.agent_turns
+    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, again_of)
+  values (p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
+          substring(p_turn_id from '^(.*)~again[0-9]+$'))
   on conflict (id) do update
     set attempts = public.agent_turns.attempts + 1, updated_at = now()
     where public.agent_turns.user_id = p_user_id
@@ -116,7 +118,7 @@ begin
 
   if v_turn.state <> 'open' then
     return jsonb_build_object('state', v_turn.state, 'attempts', v_turn.attempts,
-                              'reply', bot_private.turn_reply(p_turn_id));
+                              'reply', bot_private.turn_reply(p_turn_id), 'shown', v_turn.shown);
   end if;
   v_thread := array(  -- newest first
     select t.id from bot_private.thread_messages(
@@ -203,9 +205,11 @@ $$;
 
 -- Stores the reply before it is sent. The first writer wins; everyone gets what is stored.
 -- p_cards: JSON array of card texts, after them of files: {content, file}. p_tool_calls: JSON array.
+-- p_shown: agent_turns.shown.
+drop function if exists public.record_reply(text, text, text, text, text, text);
 create or replace function public.record_reply(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
-  p_cards text, p_tool_calls text
+  p_cards text, p_tool_calls text, p_shown text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -214,6 +218,7 @@ declare
 begin
   perform bot_private.require_size('p_cards', p_cards, 4194304);
   perform bot_private.require_size('p_tool_calls', p_tool_calls, 4194304);
+  perform bot_private.require_size('p_shown', p_shown, 16384);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   select * into v_turn from public.agent_turns t
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
@@ -231,7 +236,8 @@ begin
            c.value -> 'file'
     from jsonb_array_elements(p_cards::jsonb) with ordinality c;
     perform bot_private.keep_shown_notes(p_conversation_id, p_user_id, p_actor_id, p_tool_calls);
-    update public.agent_turns set state = 'pending', updated_at = now() where id = p_turn_id;
+    update public.agent_turns
+    set state = 'pending', shown = p_shown::jsonb, updated_at = now() where id = p_turn_id;
     v_turn.state := 'pending';
   end if;
   return jsonb_build_object('state', v_turn.state, 'reply', bot_private.turn_reply(p_turn_id));

@@ -126,11 +126,22 @@ def test_a_refused_card_loses_one_feature(world: World, error: str, shown: str) 
 
 
 def test_a_card_refused_again_and_again_loses_them_all_and_ends_as_text(world: World) -> None:
-    question = ask_refused(world, "ErrCode: 200621; ErrMsg: parse card json err", times=4)
+    question = ask_refused(world, "ErrCode: 200621; ErrMsg: parse card json err", times=5)
     (row,) = world.settled(question, within_s=60)
     (sent,) = world.answers(question)
     assert sent["msg_type"] == "text"
     assert row["content"] == f"@Alice\n\n{AS_CODE}\n\nb (https://x)"
+
+
+def test_a_card_that_is_refused_for_its_form_loses_what_stands_around_the_words_first(
+    world: World,
+) -> None:
+    question = ask_refused(world, "ErrCode: 200621; ErrMsg: parse card json err", times=1)
+    (row,) = world.settled(question, within_s=60)
+    (sent,) = world.answers(question)
+    assert markdown(sent) == row["content"]
+    assert row["content"].endswith(FEATURES)
+    assert [one["tag"] for one in sent["card"]["body"]["elements"]] == ["markdown"]
 
 
 def ask_refused(world: World, error: str, *, times: int) -> str:

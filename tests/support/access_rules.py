@@ -182,7 +182,7 @@ TABLES: Mapping[str, Table] = {
         lambda r, k: {"id": k, **_said(r, k), "created_at": SAID_AT},
         Rules(stored, of_turn, of_turn, both(here, own_words)),
         key="id",
-        may_change=("updated_at", "state", "attempts", "error", "forgets", "drawn_on"),
+        may_change=("updated_at", "state", "attempts", "error", "forgets", "drawn_on", "shown"),
     ),
     "agent_messages": Table(
         lambda r, k: {
@@ -342,6 +342,15 @@ TABLES: Mapping[str, Table] = {
         Rules(here, both(here, _sender_is_author), nobody, nobody),
         tried="created_at",
         key="group_id",
+    ),
+    "agent_feedback": Table(
+        lambda r, k: {
+            **_said(r, k), "turn_id": k, "source": "button", "helpful": True, "updated_at": SAID_AT,
+        },
+        Rules(*[both(here, _sender_is_author)] * 4),
+        key="turn_id",
+        may_change=("updated_at", "helpful"),
+        changed=TAKEN,
     ),
     "chat_conversations": Table(
         lambda r, k: _in_chat(r),

@@ -520,7 +520,9 @@ async def test_a_follow_up_is_answered_under_the_card_by_the_model(
 
     ((target, _, content),) = sent.replies
     assert target == card
-    assert "from the model" in json.loads(content)["body"]["elements"][0]["content"]
+    asked, answer = json.loads(content)["body"]["elements"][:2]
+    assert asked["text"]["content"].startswith("↪ ")
+    assert "from the model" in answer["content"]
     rows = await worker.store.list_messages(bob.conversation_id, bob.user_id)
     assert (rows[0]["turn_id"], rows[0]["content"]) == (turn_id(button.id), "what next?")
 

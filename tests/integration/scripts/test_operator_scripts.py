@@ -106,6 +106,7 @@ def _log_line(event: str, **fields: Any) -> str:
         "check_memory",
         "decisions",
         "doctor",
+        "feedback",
         "memory",
         "migrate",
         "monitor",
@@ -131,7 +132,7 @@ def test_help_has_examples_fits_80_columns_and_the_script_is_a_link(
     assert (ROOT / "scripts" / script).readlink() == Path("_python")
 
 
-@pytest.mark.parametrize("script", ["check_memory", "decisions"])
+@pytest.mark.parametrize("script", ["check_memory", "decisions", "feedback"])
 def test_a_database_that_is_away_is_configuration_trouble(
     environment: dict[str, str], script: str
 ) -> None:
@@ -394,7 +395,8 @@ async def test_on_a_terminal_the_verdict_comes_first_and_everything_fits_80_colu
     shown = {
         (script, lang): _on_a_terminal(environment, script, *more, "--lang", lang)
         for script, *more in (
-            ("check_memory", "--messages"), ("decisions",), ("memory", "get", "--person", "Alice"),
+            ("check_memory", "--messages"), ("decisions",), ("feedback",),
+            ("memory", "get", "--person", "Alice"),
         )
         for lang in ("en", "zh")
     }  # fmt: skip

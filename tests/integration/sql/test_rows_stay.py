@@ -125,6 +125,7 @@ CALLS = {
     "share_note": "share_note(%(thread)s, %(me)s, %(me)s, %(tenant)s, %(chat)s, %(id)s, true)",
     "press_button": "press_button(%(id)s, %(chat)s, 'om_card', %(me)s, %(tenant)s, 'event', false)",
     "running_turns": "running_turns(%(thread)s, %(me)s, %(me)s, %(tenant)s, %(id)s)",
+    "press_handle": "press_handle('again', %(chat)s, %(id)s, %(me)s, %(tenant)s)",
     "log_decision": "log_decision(%(chat)s, %(tenant)s, %(me)s, %(id)s, true, 'r', 't', null, null,"
     " null, null)",
     "save_summary": "save_summary(%(thread)s, %(me)s, %(me)s, %(summary)s, 1, 'x', '[]',"
