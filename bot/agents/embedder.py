@@ -18,6 +18,7 @@ from bot.agents.endpoint import Endpoint
 from bot.agents.lenient_json import dumps, loads
 from bot.agents.model import Declined, ModelFailed
 from bot.settings import Settings
+from bot.slash import parse
 from bot.telemetry import metrics
 from memory.kept.embeddings import Vector, as_text, bare
 from memory.recall.passages import Likeness, Passage, RecallScope
@@ -28,6 +29,7 @@ log = structlog.get_logger()
 
 QUESTION_WITHIN_S = 1.0
 _BATCH_WITHIN_S = 30.0
+_COMMANDS_AMONG = 3
 _PATH = "/embeddings"
 
 
@@ -159,10 +161,13 @@ async def find(
     k: int = 5,
     before_id: int | None = None,
 ) -> tuple[Passage, ...]:
-    """`MemoryStore.find`, by meaning too where there is an embedder that answers in time."""
+    """`MemoryStore.find`, by meaning too where there is an embedder that answers in time. What a
+    command showed, such as the settings, is nothing that was said."""
     likeness = await embedder.likeness(query) if embedder else None
-    found = await store.find(
-        context, query, now=now, scope=scope, k=k, before_id=before_id, likeness=likeness
+    wanted = k + _COMMANDS_AMONG
+    hits = await store.find(
+        context, query, now=now, scope=scope, k=wanted, before_id=before_id, likeness=likeness
     )
+    found = tuple(one for one in hits if not parse(one.question))[:k]
     note_sources(found)
     return found

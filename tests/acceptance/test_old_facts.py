@@ -106,6 +106,22 @@ def test_of_a_fact_that_changed_the_model_is_told_which_holds(
     assert {_mark(line) for line in told if change in line} == {"current"}
 
 
+def test_what_a_command_showed_is_not_what_was_said(world: World) -> None:
+    for command in ("/settings", "/help", "帮助"):
+        world.settled(world.ask("Alice", command)[0])
+    world.settled(world.ask("Alice", "the answer in the settings of the printer is 42")[0])
+    for talk in OTHER_TALK:
+        world.settled(world.ask("Alice", talk)[0])
+    world.model.forget()
+
+    world.ask("Bob", "which settings answer a mention in this group, and what can I do?")
+
+    (prompt, *_) = world.model.requests()
+    told = [text for _, text in prompt_of(prompt)]
+    assert not any("/settings" in text or "(`/mode`)" in text for text in told)
+    assert any("printer is 42" in text for text in told)
+
+
 def _mark(line: str) -> str:
     """Of a recalled line: what its head says last, without the time."""
     return line.split("]")[0].split(" · ")[-1].split(",")[0]

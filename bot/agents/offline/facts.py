@@ -62,6 +62,8 @@ _SAYS_NO_TOPIC = frozenset(
     "i we you he she it they this that there 我 我们 你 他 她 它 这 那".split()
 )
 _LONGEST_KEY = 40
+_RECALLED = re.compile(r"^\[(?P<when>[^\]]+)\] (?P<who>.{1,80}?): (?P<said>.+)$")
+_TOLD = 3
 
 
 def is_question(text: str) -> bool:
@@ -172,6 +174,21 @@ def closest(question: str, statements: Iterable[str]) -> str:
 def spoken(line: str) -> str:
     """What was said, without the author's name and people addressed in front."""
     return re.sub(r"^(?:[^\s:：]{1,40}[:：]\s+)?(?:@\S+\s+)*", "", line.strip())
+
+
+def told_before(question: str, recalled: str) -> list[str]:
+    """What people told, of the lines that recall gives: no questions and nothing that the bot said;
+    what shares a word with `question`, if anything does; at most `_TOLD`."""
+    lines = [match for match in map(_RECALLED.match, recalled.splitlines()) if match]
+    told = [one for one in lines if one["who"] != "(you)" and not is_question(spoken(one["said"]))]
+    asked = _words(question)
+    fitting = [one for one in told if asked & _words(one["said"])] or told
+    return [_cited(one) for one in fitting[-_TOLD:]]
+
+
+def _cited(line: re.Match[str]) -> str:
+    said = spoken(line["said"])
+    return f"{line['who']} ({line['when']}): {to_remember(said) or said}"
 
 
 def _stated(match: re.Match[str]) -> str:

@@ -158,8 +158,13 @@ def _with_facts(situation: Situation) -> Call | str:
         return f"你告诉过我：{known}。" if chinese else f"You told me: {known}."
     if "recall" in situation.tools and not last:
         return Call("recall", {"query": situation.question, "scope": "everywhere"})
-    if last and last.tool == "recall" and "Do not guess" not in last.text:
-        return f"我找到了之前的内容：\n\n{last.text}" if chinese else f"From before:\n\n{last.text}"
+    if (
+        last
+        and last.tool == "recall"
+        and (lines := facts.told_before(situation.question, last.text))
+    ):
+        shown = "\n".join(f"- {line}" for line in lines)
+        return f"我找到了之前的内容：\n\n{shown}" if chinese else f"From before:\n\n{shown}"
     return "这里我还没有听到过相关的内容。" if chinese else "I have not been told that here yet."
 
 

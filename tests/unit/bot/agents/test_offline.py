@@ -14,6 +14,7 @@ from bot.agents.calling import Hands
 from bot.agents.limits import Spent
 from bot.agents.loop import run
 from bot.agents.model import Request
+from bot.agents.offline import facts
 from bot.agents.offline.commands import Command, command
 from bot.agents.offline.guide import HELP
 from bot.agents.offline.model import OfflineModel, Situation, next_step
@@ -471,3 +472,22 @@ def test_a_card_of_an_earlier_version_reads_without_its_notice() -> None:
     ):
         assert without_notice(f"Done.\n\n{notice}") == "Done."
     assert without_notice("Done. ") == "Done. "
+
+
+def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() -> None:
+    recalled = "\n".join(
+        [
+            "[2026-11-22 13:08] Alice: @Memo what can you do?",
+            "[2026-11-22 13:08] (you): @Alice I am the offline model. when is our launch?",
+            "[2026-11-22 13:09 · current] Alice: @Memo remember that our launch is on 3 March",
+            "[2026-11-22 13:09 · current] (you): @Alice Got it: our launch is on 3 March.",
+            "[2026-11-22 13:10] Bob: the cake is in the fridge",
+        ]
+    )
+    assert facts.told_before("when is our launch?", recalled) == [
+        "Alice (2026-11-22 13:09 · current): our launch is on 3 March"
+    ]
+    assert facts.told_before(
+        "什么时候发布？", "[2026-11-22 13:08] 陈晨: 记一条笔记：发布推迟到周五"
+    ) == ["陈晨 (2026-11-22 13:08): 记一条笔记：发布推迟到周五"]
+    assert facts.told_before("when?", "Nothing matches. Do not guess.") == []
