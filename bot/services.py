@@ -25,6 +25,8 @@ from bot.people.meeting import People
 from bot.people.membership import Membership
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
+from bot.telemetry.allowance import Allowance
+from bot.telemetry.turn_records import TurnRecords
 from memory.rpc import Rpc, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -74,6 +76,8 @@ class Services:
     is_stopped: Callable[[str], Awaitable[bool]] | None = None
     membership: Membership | None = None  # who is in which chat; learned in the background
     denials: Denials = field(default_factory=Denials)
+    records: TurnRecords = field(default_factory=TurnRecords)
+    allowance: Allowance = field(default_factory=Allowance)
     clock: Callable[[], float] = field(default=time.time)
 
     def now(self) -> datetime:

@@ -115,6 +115,9 @@ class Settings(BaseSettings):
     reply_in_thread: bool = True
     stream_replies: bool = True
     retention_days: int = Field(0, ge=0)
+    trace_days: int = Field(7, ge=0, le=365)  # 0: what turns were made of is not kept
+    usage_limit_person: int = Field(0, ge=0)  # tokens a day, in and out; 0: no limit
+    usage_limit_chat: int = Field(0, ge=0)
 
     @field_validator("auto_mention", mode="before")
     @classmethod

@@ -48,6 +48,7 @@ from bot.services import Services
 from bot.slash import quietens
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
+from bot.telemetry.turn_records import TurnRecord
 from bot.upkeep.tending import tend_later
 from bot.upkeep.withdrawing import withdraw_cards
 from memory.kept.buttons import new_id
@@ -376,3 +377,6 @@ def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> N
         seconds=round(seconds, 3),
         **timing.fields(),
     )
+    fields = {"outcome": outcome, "attempt": opened.attempts, "seconds": round(seconds, 3)}
+    fields |= {**timing.fields(), **timing.kept()}
+    services.records.add(TurnRecord(turn.id, services.now(), fields))

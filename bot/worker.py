@@ -42,6 +42,7 @@ from bot.upkeep.janitor import keep_order
 from bot.upkeep.left_cards import tend_left_cards
 from bot.upkeep.members import learn_members
 from bot.upkeep.pending_replies import sweep_forever
+from bot.upkeep.recording import record_turns
 from bot.upkeep.standing import Standing
 from bot.upkeep.tending import handle_tending
 from bot.upkeep.withdrawing import tend_withdrawals
@@ -186,6 +187,7 @@ async def _work(
         asyncio.create_task(tend_withdrawals(services)),
         asyncio.create_task(tend_timers(services, table)),
         asyncio.create_task(standing.keep()),
+        asyncio.create_task(record_turns(table, services)),
         asyncio.create_task(learn_members(services)),
     ]
     if isinstance(services.store, SpoolingStore):

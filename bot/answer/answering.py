@@ -13,6 +13,7 @@ from bot.agents.prompt import Prompt
 from bot.agents.sentences import stopped
 from bot.agents.stopping import STOPPED
 from bot.answer import material
+from bot.answer.allowing import used_up
 from bot.answer.attached import limits_of
 from bot.answer.material import Material
 from bot.answer.once import Quoted, untold
@@ -139,6 +140,8 @@ async def _answer(
     of what was said earlier."""
     if not turn.question.strip():
         return Answer(UNSUPPORTED), ()
+    if refused := used_up(services, turn, language(services, turn, opened)):
+        return Answer(refused), ()
     came = await material.gather(services, _source(turn, opened))
     if refused := _only_unread(services, turn, opened, came):
         return Answer(refused), ()
@@ -193,6 +196,7 @@ async def _prompt(
     talk = _talk(turn, opened, came.quoted)
     told = {message.message_id for message in opened.told} | {one.message_id for one in talk}
     earlier = await recalled(services, turn, opened, told)
+    _keep(services, opened, talk, came, turn.bot.name)
     prompt = build_prompt(
         opened,
         turn.question,
@@ -211,6 +215,26 @@ async def _prompt(
         reads_only=turn.private,
     )
     return prompt, earlier.found
+
+
+def _keep(
+    services: Services,
+    opened: OpenTurn,
+    talk: Sequence[MessageRecord],
+    came: Material,
+    bot_name: str,
+) -> None:
+    """For the record of the turn: which rows its prompt is made of."""
+    timing.keep(
+        bot=bot_name,
+        model=services.settings.openai_model if services.settings.openai_api_key else "offline",
+        history_ids=[message.id for message in opened.history],
+        recent_ids=[message.id for message in opened.recent],
+        transcript_ids=[one.message_id for one in talk],
+        summary=opened.summary.version if opened.summary else None,
+        came_along=bool(came.text or came.images),
+        budget=services.settings.history_token_budget,
+    )
 
 
 def _count(answer: Answer) -> None:

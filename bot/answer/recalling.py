@@ -11,6 +11,7 @@ from bot.agents.recalled import told_passages
 from bot.answer.question import Turn
 from bot.services import Services
 from bot.slash import parse
+from bot.telemetry import timing
 from bot.telemetry.timing import stage
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn
@@ -33,6 +34,7 @@ async def recalled(
     is_wanted = _is_wanted(services, turn, opened)
     found = await _found(services, turn, opened, _MOST + len(told)) if is_wanted else ()
     earlier = [passage for passage in found if passage.turn_id not in told][:_MOST]
+    timing.keep(recalled=[passage.turn_id for passage in earlier])
     names = turn.names
     return told_passages(
         earlier, turn.context, services.now(), names.known, names.label, turn.question

@@ -52,6 +52,15 @@ from public.agent_turns
 where state = 'failed' and updated_at > now() - interval '1 day'
 group by 1 order by 2 desc, 1 limit 10
 """
+_STAGES = """
+select replace(s.key, '_ms', '') as stage, count(*) as times,
+       percentile_cont(0.5) within group (order by s.value::text::numeric) as p50,
+       percentile_cont(0.95) within group (order by s.value::text::numeric) as p95
+from public.agent_turn_records r, jsonb_each(r.record) s
+where r.at > now() - interval '1 hour' and s.key like '%%\\_ms'
+  and jsonb_typeof(s.value) = 'number'
+group by 1 order by 4 desc
+"""
 _SILENT = """
 select count(*) filter (where respond) as spoke, count(*) filter (where not respond) as silent
 from public.agent_decisions where created_at > now() - interval '15 minutes'
@@ -126,6 +135,7 @@ def _figures(view: View) -> dict[str, Any]:
         "unfinished": view.row(_UNFINISHED),
         "errors": view.rows(_ERRORS),
         "spoken": view.row(_SILENT),
+        "stages": view.rows(_STAGES),
     }
 
 

@@ -10,11 +10,12 @@ from flask import Flask, Response, g, make_response, redirect, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
-from bot.console import audit, doctor, now, queue
+from bot.console import audit, doctor, now, queue, turns
 from bot.console.desk import Desk, draw
 from bot.console.origins import refusal
 from bot.console.reading import Reader
 from bot.console.sessions import COOKIE, LONGEST_S, Sessions, csrf_token
+from bot.console.words import has
 from bot.languages import Sentence
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operations import QueueOperations
@@ -23,7 +24,13 @@ from bot.settings import Settings
 log = structlog.get_logger()
 
 # path below /console/, and the key of its name
-_PAGES = (("", "now"), ("queue", "queue"), ("setup", "setup"), ("audit", "audit"))
+_PAGES = (
+    ("", "now"),
+    ("turns", "turns"),
+    ("queue", "queue"),
+    ("setup", "setup"),
+    ("audit", "audit"),
+)
 _STATIC = "/console/static/"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -48,12 +55,12 @@ def create_console(settings: Settings, url: str) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = _MOST_BYTES
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     desk = Desk(settings, url, Reader(url), Sessions(url), QueueOperations(url))
-    app.jinja_env.globals.update(moment=desk.moment, clock=desk.clock, pages=_PAGES)
+    app.jinja_env.globals.update(moment=desk.moment, clock=desk.clock, pages=_PAGES, known=has)
     _guard(app, desk)
     _sign_in(app, desk)
     _preferences(app)
     _failures(app)
-    for page in (now, queue, doctor, audit):
+    for page in (now, turns, queue, doctor, audit):
         page.add(app, desk)
     return app
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import psycopg
@@ -75,6 +76,21 @@ class JobTable:
     async def without_jobs(self, keys: Sequence[str]) -> frozenset[str]:
         """Those ids of messages and buttons of which no job tells, waiting, running or failed."""
         return frozenset(await self._value("without_jobs", list(keys)))
+
+    async def keep_turn_records(self, rows: Sequence[Mapping[str, Any]], *, keep: bool) -> None:
+        """Adds up what turns used; with `keep` also what they were made of. See `TurnRecord`."""
+        await self._value("keep_turn_records", json.dumps(rows), keep)
+
+    async def forget_turn_records(self, *, days: int) -> None:
+        """Deletes what turns were made of more than `days` ago."""
+        await self._value("forget_turn_records", days)
+
+    async def usage_exhausted(
+        self, day: date, person: int, chat: int
+    ) -> tuple[list[str], list[str]]:
+        """open_ids and chats that have used so many tokens on `day`; 0: there is no limit."""
+        found = await self._value("usage_exhausted", day, person, chat)
+        return found["people"], found["chats"]
 
     async def forget_failed(self, *, days: int) -> int:
         """Deletes what failed or was refused more than `days` ago; returns how many."""

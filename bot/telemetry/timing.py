@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from bot.telemetry import metrics
 
 _spent: ContextVar[dict[str, float] | None] = ContextVar("spent", default=None)
+_kept: ContextVar[dict[str, object] | None] = ContextVar("kept", default=None)
 _noted: ContextVar[dict[str, object] | None] = ContextVar("noted", default=None)
 
 
@@ -17,6 +18,7 @@ def begin() -> None:
     """Starts counting for the task that runs now."""
     _spent.set({})
     _noted.set({})
+    _kept.set({})
 
 
 def note(**fields: object) -> None:
@@ -24,6 +26,18 @@ def note(**fields: object) -> None:
     noted = _noted.get()
     if noted is not None:
         noted.update(fields)
+
+
+def keep(**ids: object) -> None:
+    """Keeps for the record of the turn what it is made of: ids and counts, no words."""
+    kept = _kept.get()
+    if kept is not None:
+        kept.update(ids)
+
+
+def kept() -> dict[str, object]:
+    """What was kept since `begin`."""
+    return dict(_kept.get() or {})
 
 
 @contextlib.contextmanager

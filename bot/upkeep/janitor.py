@@ -26,9 +26,17 @@ async def keep_order(table: JobTable, services: Services) -> None:
             await table.prune(hours=_KEYS_KEPT_H)
         except QueueUnavailable as exc:
             log.warning("queue.not_pruned", error=str(exc))
+        await _forget_records(table, services.settings.trace_days)
         await _forget_failed(table, services.settings.retention_days or _FAILED_KEPT_DAYS)
         await _apply_retention(table, services)
         await asyncio.sleep(_EVERY_S)
+
+
+async def _forget_records(table: JobTable, days: int) -> None:
+    try:
+        await table.forget_turn_records(days=days)
+    except QueueUnavailable as exc:
+        log.warning("records.not_pruned", error=str(exc))
 
 
 async def _forget_failed(table: JobTable, days: int) -> None:

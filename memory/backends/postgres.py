@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import psycopg
@@ -64,6 +64,8 @@ def prepare_threshold(database_url: str) -> int | None:
 class PostgresRpc:
     """Calls SQL functions as the person of the turn, or as `service_role` for operators."""
 
+    AS_ROLE = _AS_ROLE
+
     def __init__(self, pool: Pool, *, timeout_s: float = 5.0, sharing: Sharing = "chat") -> None:
         self._pool = pool
         self._sharing: Sharing = sharing
@@ -111,12 +113,16 @@ class PostgresRpc:
         async with asyncio.timeout(limit + _CANCEL_GRACE_S), asyncio.timeout(limit):
             yield
 
+    def _connected(self) -> AbstractAsyncContextManager[Any]:
+        """The connection of one call."""
+        return self._pool.connection()
+
     async def _run(
         self, function: str, statement: bytes, args: Sequence[object], wanted: Sequence[int]
     ) -> list[Any]:
         """The first value of each of the `wanted` results, counted from 0."""
         try:
-            async with self._time_limit(), self._pool.connection() as connection:
+            async with self._time_limit(), self._connected() as connection:
                 cursor = await connection.execute(statement, args)
                 return await _values(cursor, wanted)
         except TimeoutError as exc:

@@ -254,6 +254,7 @@ begin
       v_texts := v_texts || public.drop_message(v_click, v_turn.chat_id);
     end loop;
   end if;
+  delete from public.agent_turn_records where turn_id = p_turn_id;
   delete from public.chat_transcript t
   where t.chat_id = v_turn.chat_id and (t.message_id = p_turn_id or t.message_id = any (v_cards));
   -- a confirmation names its item only

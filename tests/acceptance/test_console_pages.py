@@ -27,7 +27,7 @@ from tests.support.processes import (
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("", "queue", "setup", "audit")
+PAGES = ("", "turns", "queue", "setup", "audit")
 VIEWS = [("en", "light", 1280), ("zh", "dark", 1280), ("en", "dark", 390), ("zh", "light", 390)]
 
 
@@ -116,6 +116,10 @@ def test_a_page_is_sound_in_every_language_look_and_width(
     page.on("console", listen)
     page.set_viewport_size({"width": width, "height": 800})
     page.goto(f"{sandbox.url}/console/{path}")
+    if path == "turns":
+        assert findings(page) == []
+        page.click(".jobs a")
+        page.wait_for_selector(".shown-card")
     if path == "setup":
         page.wait_for_selector(".checks li", timeout=60_000)
 

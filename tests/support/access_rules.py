@@ -382,6 +382,15 @@ TABLES: Mapping[str, Table] = {
         changed=7,
         key="message_id",
     ),
+    # Written by a worker beside its turns, for operators.
+    "agent_turn_records": Table(
+        lambda r, k: {"turn_id": k, "record": Jsonb({})},
+        Rules(nobody, **_READ_ONLY),
+        tried="at",
+        changed=TAKEN,
+        key="turn_id",
+        unread=("turn_id", "at", "record"),
+    ),
     "agent_decisions": Table(
         lambda r, k: {
             **_in_chat(r), "message_id": k, "actor_id": r.author, "respond": True, "reason": "r",
@@ -484,7 +493,7 @@ TABLES: Mapping[str, Table] = {
 
 # What the console's role reads of everybody; and what only in a transaction that has kept the look.
 AT_THE_CONSOLE = frozenset(
-    "agent_chats agent_turns agent_decisions people chats chat_members".split()
+    "agent_chats agent_turns agent_turn_records agent_decisions people chats chat_members".split()
 )
 AT_THE_CONSOLE_LOOKING = frozenset(
     "agent_messages agent_working_memory agent_working_memory_history agent_notes agent_summaries "

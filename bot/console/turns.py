@@ -1,0 +1,138 @@
+"""Conversations and one turn: who asked what, why it was answered, from what, and how it went."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import structlog
+from flask import Flask, abort, request
+
+from bot.agents.prompt import manager_instructions
+from bot.console.desk import Desk, admin, draw
+from bot.console.reading import Row, names
+from bot.feishu import markup
+from bot.mentions import from_card
+from bot.replay.recorded import MESSAGES, OF_TURN, RecordedTurn
+from bot.replay.rerunning import rebuilt
+from memory.errors import StoreError
+
+log = structlog.get_logger()
+
+_PAGE = 50
+_TURNS = """
+select t.id, t.conversation_id, t.chat_id, t.user_id, t.actor_id, t.state, t.error, t.created_at,
+       extract(epoch from t.updated_at - t.created_at) as seconds,
+       (select d.reason from public.agent_decisions d
+        where d.message_id = t.id order by d.id desc limit 1) as reason
+from public.agent_turns t
+where (%(before)s::timestamptz is null or t.created_at < %(before)s)
+  and (%(state)s = '' or t.state = %(state)s)
+  and (%(person)s = '' or exists (
+    select from public.people p where p.open_id in (t.actor_id, t.user_id)
+      and strpos(lower(p.name), lower(%(person)s)) > 0))
+  and (%(chat)s = '' or exists (
+    select from public.chats c where c.chat_id = t.chat_id
+      and strpos(lower(c.name), lower(%(chat)s)) > 0))
+  and (%(reason)s = '' or exists (
+    select from public.agent_decisions d where d.message_id = t.id and d.reason = %(reason)s))
+order by t.created_at desc limit %(limit)s
+"""
+_SILENT = """
+select d.id, d.message_id, d.chat_id, d.actor_id, d.reason, d.tier, d.cue, d.verdict, d.created_at
+from public.agent_decisions d
+where not d.respond and (%(before)s::timestamptz is null or d.created_at < %(before)s)
+  and (%(person)s = '' or exists (
+    select from public.people p where p.open_id = d.actor_id
+      and strpos(lower(p.name), lower(%(person)s)) > 0))
+  and (%(chat)s = '' or exists (
+    select from public.chats c where c.chat_id = d.chat_id
+      and strpos(lower(c.name), lower(%(chat)s)) > 0))
+  and (%(reason)s = '' or d.reason = %(reason)s)
+order by d.created_at desc limit %(limit)s
+"""
+_REASONS = "select distinct reason from public.agent_decisions order by 1"
+_DECISION = """
+select * from public.agent_decisions where message_id = %(turn)s order by id desc limit 1
+"""
+_CARDS = (
+    "select chunk, label, kind from public.agent_buttons where turn_id = %(turn)s order by ordinal"
+)
+STATES = ("sent", "failed", "open", "pending", "cancelled", "silent")
+
+
+def add(app: Flask, desk: Desk) -> None:
+    def show() -> str:
+        wanted = {
+            name: request.args.get(name, "").strip()[:100]
+            for name in ("person", "chat", "reason", "state")
+        }
+        before = request.args.get("before") or None
+        query = _SILENT if wanted["state"] == "silent" else _TURNS
+        with desk.reader.view() as view:
+            rows = view.rows(query, {**wanted, "before": _moment(before), "limit": _PAGE + 1})
+            reasons = [row["reason"] for row in view.rows(_REASONS)]
+            named = names(view, [row["actor_id"] for row in rows], [row["chat_id"] for row in rows])
+        more = rows[_PAGE - 1]["created_at"] if len(rows) > _PAGE else None
+        return draw("turns.html", rows=rows[:_PAGE], names=named, reasons=reasons, states=STATES,
+                    wanted=wanted, more=more)  # fmt: skip
+
+    def one(turn: str) -> str:
+        with desk.reader.looking(admin(), "read turn", turn) as view:
+            found = view.row(OF_TURN, {"turn": turn})
+            if found is None:
+                abort(404)
+            messages = view.rows(MESSAGES, {"turn": turn})
+            decision = view.row(_DECISION, {"turn": turn.split("~")[0]})
+            buttons = view.rows(_CARDS, {"turn": turn})
+            named = names(view, [found["actor_id"], found["user_id"]], [found["chat_id"]])
+            known = view.rows("select open_id, name from public.people where name <> ''")
+        recorded = RecordedTurn.of_rows(found, list(messages))
+        people = [(row["open_id"], row["name"]) for row in known]
+        return draw("turn.html", turn=found, record=recorded.record, messages=messages,
+                    decision=decision, buttons=buttons, names=named, visible=_visible(dict(people)),
+                    stages=_stages(recorded.record), **_prompt(desk, recorded, people))  # fmt: skip
+
+    app.add_url_rule("/console/turns", "turns", show)
+    app.add_url_rule("/console/turns/<path:turn>", "turn", one)
+
+
+def _moment(text: str | None) -> str | None:
+    try:
+        return datetime.fromisoformat(text).isoformat() if text else None
+    except ValueError:
+        return None
+
+
+def _visible(people: Mapping[str, str]) -> Any:
+    """A card's text with names for at-tags."""
+    return partial(from_card, names=people, unescape=markup.unescape)
+
+
+def _stages(record: Row) -> list[tuple[str, float]]:
+    found = [
+        (name.removesuffix("_ms"), float(value))
+        for name, value in record.items()
+        if name.endswith("_ms") and isinstance(value, int | float)
+    ]
+    return sorted(found, key=lambda one: -one[1])
+
+
+def _prompt(desk: Desk, turn: RecordedTurn, people: list[tuple[str, str]]) -> dict[str, Any]:
+    """The prompt as it is built again; nothing where there is no record of it."""
+    if not turn.record.get("history_ids"):
+        return {"prompt": None, "missing": ()}
+    try:
+        again = asyncio.run(rebuilt(desk.settings, desk.url, turn, people))
+    except StoreError as exc:
+        log.warning("console.prompt", error=type(exc).__name__)
+        return {"prompt": None, "missing": ()}
+    prompt = again.prompt
+    return {
+        "prompt": prompt,
+        "system": manager_instructions(prompt, with_tools=prompt.context is not None),
+        "missing": again.missing,
+    }

@@ -1,0 +1,88 @@
+-- Purpose: records of turns and use of the model, written by a worker beside its turns, some at a time.
+
+-- Keeps records (JSON array of {turn_id, day, record}) of turns that are there, and adds their tokens
+-- to the day of who asked. A record that comes again, after an attempt that failed, replaces what it
+-- has anew. p_keep: whether records are kept, or only counted.
+create or replace function feishu_bot.keep_turn_records(p_records jsonb, p_keep boolean) returns void
+language plpgsql volatile security invoker set search_path = feishu_bot
+as $$
+begin
+  insert into model_usage as u (day, tenant_key, chat_id, actor_id, turns, tokens_in, tokens_out)
+  select (r ->> 'day')::date, t.tenant_key, t.chat_id, t.actor_id, count(*),
+         sum(coalesce((r #>> '{record,tokens_in}')::bigint, 0)),
+         sum(coalesce((r #>> '{record,tokens_out}')::bigint, 0))
+  from jsonb_array_elements(p_records) r join public.agent_turns t on t.id = r ->> 'turn_id'
+  where r -> 'record' ? 'tokens_in'
+  group by 1, 2, 3, 4 order by 1, 2, 3, 4
+  on conflict (day, tenant_key, chat_id, actor_id) do update
+    set turns = u.turns + excluded.turns, tokens_in = u.tokens_in + excluded.tokens_in,
+        tokens_out = u.tokens_out + excluded.tokens_out;
+  if p_keep then
+    -- whoever takes a question back meanwhile is waited for, and what went gets no record
+    with there as materialized (
+      select t.id from public.agent_turns t
+      where t.id in (select r ->> 'turn_id' from jsonb_array_elements(p_records) r)
+        and exists (select from public.agent_messages m where m.turn_id = t.id and m.role = 'user')
+      order by t.id for share
+    )
+    insert into public.agent_turn_records as k (turn_id, record)
+    select distinct on (there.id) there.id, r -> 'record'
+    from jsonb_array_elements(p_records) with ordinality e (r, place)
+    join there on there.id = r ->> 'turn_id'
+    where length((r -> 'record')::text) <= 65536
+    order by there.id, place desc
+    on conflict (turn_id) do update set record = k.record || excluded.record, at = now();
+  end if;
+end
+$$;
+
+-- Deletes records older than p_days; use of the model is kept for thirteen months.
+create or replace function feishu_bot.forget_turn_records(p_days integer) returns bigint
+language sql volatile security invoker set search_path = feishu_bot
+as $$
+  with gone as (
+    delete from public.agent_turn_records where at < now() - make_interval(days => p_days) returning 1
+  ), old as (
+    delete from model_usage where day < current_date - 400
+  )
+  select count(*) from gone
+$$;
+
+-- Who and which chats have used more tokens on p_day than the limits (0: none) allow:
+-- {"people": [open_id, …], "chats": [chat_id, …]}.
+create or replace function feishu_bot.usage_exhausted(
+  p_day date, p_limit_person bigint, p_limit_chat bigint
+) returns jsonb
+language sql stable security invoker set search_path = feishu_bot
+as $$
+  select jsonb_build_object(
+    'people', (select coalesce(jsonb_agg(actor_id), '[]') from (
+      select actor_id from model_usage where day = p_day and p_limit_person > 0
+      group by actor_id having sum(tokens_in + tokens_out) >= p_limit_person) p),
+    'chats', (select coalesce(jsonb_agg(chat_id), '[]') from (
+      select chat_id from model_usage where day = p_day and p_limit_chat > 0
+      group by chat_id having sum(tokens_in + tokens_out) >= p_limit_chat) c))
+$$;
+
+-- Working memory of a person, and of others in a conversation, as it was at p_at. Only for a
+-- transaction that is rolled back.
+create or replace function feishu_bot.rewind_working_memory(
+  p_user_id text, p_conversation_id text, p_at timestamptz
+) returns void
+language plpgsql volatile security invoker set search_path = feishu_bot
+as $$
+declare
+  v_change record;
+begin
+  for v_change in
+    select h.working_memory_id, h.was, h.became
+    from public.agent_working_memory_history h
+    where (h.user_id = p_user_id or h.conversation_id = p_conversation_id) and h.at > p_at
+    order by h.id desc
+  loop
+    update public.agent_working_memory w
+    set content = (w.content - array(select jsonb_object_keys(v_change.became))) || v_change.was
+    where w.id = v_change.working_memory_id;
+  end loop;
+end
+$$;

@@ -1,0 +1,106 @@
+"""Turns are found by name; only a turn's own page shows what people wrote, and keeps the look."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.integration.bot.console.conftest import Browser
+
+WORDS = "where is the <b>launch</b>?"
+
+
+@pytest.fixture(autouse=True)
+def turns(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("""
+            insert into people (tenant_key, open_id, name, name_seen_at)
+            values ('t', 'ou_alice', 'Alice', now()), ('t', 'ou_bob', '包伯', now())
+        """)
+        connection.execute("""
+            insert into chats (tenant_key, chat_id, chat_type, name)
+            values ('t', 'oc_a', 'group', 'Launch team'), ('t', 'oc_b', 'group', 'Kitchen')
+        """)
+        for turn, who, chat, state in (
+            ("om_1", "ou_alice", "oc_a", "sent"),
+            ("om_2", "ou_bob", "oc_b", "failed"),
+        ):
+            place = (f"feishu:{chat}:{turn}", who, "t", chat)
+            connection.execute(
+                "insert into agent_chats (id, user_id, tenant_key, chat_id, root_id, chat_type,"
+                " title) values (%s, %s, %s, %s, %s, 'group', %s)",
+                [*place, turn, WORDS],
+            )
+            connection.execute(
+                "insert into agent_turns (id, conversation_id, user_id, tenant_key, chat_id,"
+                " actor_id, state, error) values (%s, %s, %s, %s, %s, %s, %s, %s)",
+                [turn, *place, who, state, "230002 chat" if state == "failed" else None],
+            )
+            for role, text in (("user", WORDS), ("assistant", "In the hall.")):
+                connection.execute(
+                    "insert into agent_messages (conversation_id, user_id, tenant_key, chat_id,"
+                    " turn_id, role, content, actor_id, status)"
+                    " values (%s, %s, %s, %s, %s, %s, %s, %s, 'sent')",
+                    [*place, turn, role, text, who],
+                )
+            connection.execute(
+                "insert into agent_decisions (tenant_key, chat_id, message_id, actor_id, respond,"
+                " reason, tier) values ('t', %s, %s, %s, true, 'explicit_trigger', 'explicit')",
+                [chat, turn, who],
+            )
+
+
+def test_the_list_has_names_and_no_words_and_keeps_no_look(ada: Browser) -> None:
+    page = ada.get("/console/turns").text
+
+    assert "Alice" in page
+    assert "Kitchen" in page
+    assert "the bot was asked outright" in page
+    assert "launch</b>" not in page
+    assert "In the hall" not in page
+    assert "read turn" not in ada.get("/console/audit").text
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("person=alice", {"om_1"}),
+        ("person=包", {"om_2"}),
+        ("chat=kitch", {"om_2"}),
+        ("state=sent", {"om_1"}),
+        ("state=silent", set()),
+        ("reason=explicit_trigger", {"om_1", "om_2"}),
+        ("reason=quiet", set()),
+        ("person=%25", set()),
+        ("person=' or 1=1 --", set()),
+        ("before=nonsense", {"om_1", "om_2"}),
+    ],
+)
+def test_turns_are_found_by_name_outcome_and_reason(
+    ada: Browser, query: str, found: set[str]
+) -> None:
+    page = ada.get(f"/console/turns?{query}").text
+
+    assert {turn for turn in ("om_1", "om_2") if f"/console/turns/{turn}" in page} == found
+
+
+def test_a_turn_is_shown_as_text_and_the_look_is_kept(ada: Browser) -> None:
+    page = ada.get("/console/turns/om_1").text
+
+    assert "where is the &lt;b&gt;launch&lt;/b&gt;?" in page
+    assert "In the hall." in page
+    assert "There is no record of it" in page
+    audit = ada.get("/console/audit").text
+    assert "read turn" in audit
+    assert "Launch team" in audit
+
+
+def test_a_failed_turn_says_why_and_where_to_go(ada: Browser) -> None:
+    page = ada.get("/console/turns/om_2").text
+
+    assert "230002 chat" in page
+    assert 'href="/console/queue"' in page
+
+
+def test_a_turn_that_is_not_there_is_not_found(ada: Browser) -> None:
+    assert ada.get("/console/turns/om_3").status_code == 404
