@@ -10,7 +10,7 @@ from flask import Flask, Response, g, make_response, redirect, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
-from bot.console import audit, doctor, now, queue, turns
+from bot.console import audit, doctor, now, queue, turns, usage
 from bot.console.desk import Desk, draw
 from bot.console.origins import refusal
 from bot.console.reading import Reader
@@ -28,6 +28,7 @@ _PAGES = (
     ("", "now"),
     ("turns", "turns"),
     ("queue", "queue"),
+    ("usage", "usage"),
     ("setup", "setup"),
     ("audit", "audit"),
 )
@@ -60,7 +61,7 @@ def create_console(settings: Settings, url: str) -> Flask:
     _sign_in(app, desk)
     _preferences(app)
     _failures(app)
-    for page in (now, turns, queue, doctor, audit):
+    for page in (now, turns, queue, usage, doctor, audit):
         page.add(app, desk)
     return app
 

@@ -181,6 +181,23 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "history": ("History", "历史"),
     "whole_prompt": ("The whole instructions", "完整指令"),
     "again": ("Ask it again", "重新提问"),
+    # usage
+    "usage": ("Usage", "用量"),
+    "usage_intro": ("Tokens of the model that answers used.", "回答所用的模型 token。"),
+    "limit_person": ("A person may use {tokens} a day.", "每人每天可用 {tokens}。"),
+    "limit_chat": ("A chat may use {tokens} a day.", "每个会话每天可用 {tokens}。"),
+    "no_limits": (
+        "There is no limit (USAGE_LIMIT_PERSON, USAGE_LIMIT_CHAT).",
+        "没有上限（USAGE_LIMIT_PERSON、USAGE_LIMIT_CHAT）。",
+    ),
+    "days": ("last {days} days", "最近 {days} 天"),
+    "today": ("today", "今天"),
+    "by_person": ("By person", "按人员"),
+    "by_chat": ("By chat", "按会话"),
+    "by_day": ("By day", "按日期"),
+    "day": ("Day", "日期"),
+    "tokens_in": ("Tokens in", "输入 token"),
+    "tokens_out": ("Tokens out", "输出 token"),
     # audit
     "audit_intro": (
         "Every look at what people wrote, and everything that was done here.",

@@ -27,7 +27,7 @@ from tests.support.processes import (
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("", "turns", "queue", "setup", "audit")
+PAGES = ("", "turns", "queue", "usage", "setup", "audit")
 VIEWS = [("en", "light", 1280), ("zh", "dark", 1280), ("en", "dark", 390), ("zh", "light", 390)]
 
 

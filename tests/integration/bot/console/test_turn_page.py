@@ -104,3 +104,21 @@ def test_a_failed_turn_says_why_and_where_to_go(ada: Browser) -> None:
 
 def test_a_turn_that_is_not_there_is_not_found(ada: Browser) -> None:
     assert ada.get("/console/turns/om_3").status_code == 404
+
+
+def test_usage_is_told_by_name_and_day(ada: Browser, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("""
+            insert into feishu_bot.model_usage
+              (day, tenant_key, chat_id, actor_id, turns, tokens_in, tokens_out)
+            values ((now() at time zone 'utc')::date, 't', 'oc_a', 'ou_alice', 3, 12345, 67),
+                   ((now() at time zone 'utc')::date - 20, 't', 'oc_b', 'ou_bob', 1, 999, 1)
+        """)
+    page = ada.get("/console/usage").text
+
+    assert "Alice" in page
+    assert "Launch team" in page
+    assert "12,345" in page
+    assert "包伯" not in page
+    assert "包伯" in ada.get("/console/usage?days=30").text
+    assert ada.get("/console/usage?days=nonsense").status_code == 200
