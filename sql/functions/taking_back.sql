@@ -443,6 +443,7 @@ language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_turn public.agent_turns;
+  v_heard public.chat_transcript;
   v_first bigint;
   v_texts text[];
 begin
@@ -452,6 +453,8 @@ begin
   where t.id = p_message_id for update of c;
   select * into v_turn from public.agent_turns t where t.id = p_message_id for update;
   select min(m.id) into v_first from public.agent_messages m where m.turn_id = p_message_id;
+  select * into v_heard from public.chat_transcript t
+  where t.message_id = p_message_id and t.chat_id = p_chat_id and not t.is_bot;
   perform public.withdraw_later(
     array(select jsonb_array_elements_text(p_cards::jsonb)), p_chat_id, coalesce(v_turn.tenant_key, ''));
   perform public.drop_card(p_message_id);
@@ -463,6 +466,12 @@ begin
       v_texts, array[v_turn.user_id, v_turn.actor_id], v_turn.tenant_key, v_first, v_turn.chat_id);
     perform public.withdraw_kept_cards(
       array[v_turn.user_id, v_turn.actor_id], v_turn.tenant_key, v_turn.created_at);
+  elsif v_heard.content is not null then  -- nobody asked the bot, but it may have told others
+    select min(m.id) - 1 into v_first from public.agent_messages m
+    where m.chat_id = p_chat_id and m.created_at >= to_timestamp(v_heard."timestamp" / 1000 - 60);
+    perform public.drop_repetitions(array[v_heard.content], array[v_heard.author_id],
+                                    v_heard.tenant_key, v_first, p_chat_id)
+    where v_first is not null;
   end if;
   return (select to_jsonb(t.state) from public.agent_turns t where t.id = p_message_id);
 end

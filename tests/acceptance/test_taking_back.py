@@ -158,6 +158,25 @@ def test_talk_that_is_taken_back_before_it_was_heard_is_not_kept(world: World, w
     eventually(lambda: not where(world, word), what="the word is gone everywhere")
 
 
+def test_an_answer_that_repeats_talk_goes_when_the_talk_is_taken_back(
+    world: World, word: str
+) -> None:
+    world.settled(world.ask("Alice", "let us talk")[0])
+    heard = world.say("Bob", f"the door of the store room opens with {word}")
+    was_heard = "select 1 from chat_transcript where message_id = %s"
+    eventually(lambda: world.rows(was_heard, heard), what="the talk is heard")
+    told = f"Bob says the door of the store room opens with {word}"
+    world.model.control("script", {"rules": [{"reply": {"text": told}}]})
+    world.model.control("mode", {"mode": "rules"})
+    world.settled(world.ask("Alice", "what does Bob say?")[0])
+    assert any(word in str(card) for card in shown(world))
+
+    take_back(world, "Bob", heard)
+
+    eventually(lambda: not where(world, word), what="the word is gone everywhere")
+    eventually(lambda: not any(word in str(card) for card in shown(world)), what="no card shows it")
+
+
 @pytest.mark.slow
 def test_killed_between_sending_and_marking_the_card_goes_all_the_same(
     world: World, word: str
