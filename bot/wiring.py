@@ -91,6 +91,7 @@ async def open_services(
                     NoteStore(rpc),
                     _recall(settings, store, people, embedder),
                     TimerStore(rpc),
+                    embedder.likeness if embedder else None,
                 ),
                 servers,
                 mcp,

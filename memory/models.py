@@ -132,6 +132,15 @@ class OpenTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class Likeness:
+    """The question's embedding by `model`; `weight` (0 to 1) is what it counts beside the words."""
+
+    model: str
+    embedding: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """How much is kept of a person: messages (here and everywhere), conversations and notes.
 

@@ -15,6 +15,7 @@ from memory.kept.buttons import NewButton
 from memory.kept.items import ItemStore
 from memory.models import (
     Conversation,
+    Likeness,
     OpenTurn,
     Overview,
     Scope,
@@ -24,7 +25,7 @@ from memory.models import (
     TurnState,
     WorkingMemory,
 )
-from memory.recall.passages import Likeness, Passage, RecallScope, passages, recall_params
+from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import JoiningRpc, Json, Rpc, Statement, call_as
 from memory.scope import AgentMemoryContext
 

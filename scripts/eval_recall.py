@@ -25,7 +25,8 @@ from bot.settings import EXIT_STATUS, SettingsError, load
 from memory import migrations
 from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.recall.passages import Likeness, passages, recall_params
+from memory.models import Likeness
+from memory.recall.passages import passages, recall_params
 from memory.rpc import call_as
 from memory.scope import AgentMemoryContext, memory_context
 from scripts.measuring.processes import postmaster, stop_server

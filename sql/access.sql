@@ -33,6 +33,7 @@ declare
     require_identity, require_size, turn_reply, messages_told, thread_messages, thread_message,
     recent_exchanges, merged_facts, merge_patch,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
+    note_score, notes_alike, notes_elsewhere,
     recall_tokens, recall_terms, recall_place, recall_likely, recall_alike,
     add_to_transcript, keep_topics, extend_conversation, tell_conversation,
     card_block, card_row, leave_card, may_help, asked_terms, timer_json, accepted_press,

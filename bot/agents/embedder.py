@@ -21,7 +21,8 @@ from bot.settings import Settings
 from bot.slash import parse
 from bot.telemetry import metrics
 from memory.kept.embeddings import Vector, as_text, bare
-from memory.recall.passages import Likeness, Passage, RecallScope
+from memory.models import Likeness
+from memory.recall.passages import Passage, RecallScope
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 

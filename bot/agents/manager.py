@@ -25,7 +25,7 @@ from bot.agents.specialists import Specialist
 from bot.agents.stopping import STOPPED, Stop
 from bot.agents.toolkit import Toolkit
 from bot.agents.tools.conversation import conversation_tools
-from bot.agents.tools.deps import Recall, ToolDeps
+from bot.agents.tools.deps import Liken, Recall, ToolDeps
 from bot.agents.tools.files import file_tools
 from bot.agents.tools.memory import memory_tools
 from bot.agents.tools.notes import note_tools
@@ -43,12 +43,14 @@ LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What the tools work on. Without `recall` the model cannot search earlier messages."""
+    """What the tools work on. Without `recall` the model cannot search earlier messages; with
+    `liken` notes are found by meaning too."""
 
     memory: MemoryStore
     notes: NoteStore
     recall: Recall | None = None
     timers: TimerStore | None = None
+    liken: Liken | None = None
 
 
 class Outside(Protocol):
@@ -172,6 +174,7 @@ class Manager:
             store=self._stores.memory,
             prompt=prompt,
             recall=self._stores.recall,
+            liken=self._stores.liken,
             timers=self._stores.timers,
             outside=self._mcp.tools() if self._mcp else NO_TOOLS,
             words_of_model=prompt.words_of_model,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from bot.agents import reminder_outcomes as reminders
 from bot.agents.shown_notes import named_notes
 from bot.agents.tools.confirming import FORGOTTEN, NOT_YET
+from bot.agents.tools.notes import BY_ANOTHER, BY_MEANING
 from bot.languages import Language
 
 _IDS = re.compile(r" ?\(ID: [^()\s]*\)")
@@ -27,7 +28,7 @@ _READ = re.compile(
 )
 _LISTED = re.compile(
     r"^\d+\. \"(?P<title>.{1,200}?)\" \(ID: note_\w+\), tags: (?P<tags>.*?)"
-    r"(?P<shared>, shared by another person)?$",
+    rf"(?P<others>{BY_ANOTHER})?(?P<alike>{BY_MEANING})?$",
     re.MULTILINE,
 )
 _SENTENCE = re.compile(r"^(?:Error: )?(.*?[.。!！])(?:\s|$)", re.DOTALL)
@@ -182,10 +183,12 @@ def _listed(result: str, language: Language) -> str:
 def _line(match: re.Match[str], language: Language) -> str:
     tags = _tags(match["tags"], language)
     if language == "zh":
-        shared = "，别人分享的" if match["shared"] else ""
-        return match["title"] + (f"（标签：{tags}）" if tags else "") + shared
-    shared = ", shared by another person" if match["shared"] else ""
-    return match["title"] + (f" (tags: {tags})" if tags else "") + shared
+        others = "，别人写的" if match["others"] else ""
+        alike = "，意思可能相近" if match["alike"] else ""
+        return match["title"] + (f"（标签：{tags}）" if tags else "") + others + alike
+    others = ", by another person" if match["others"] else ""
+    alike = ", perhaps alike in meaning" if match["alike"] else ""
+    return match["title"] + (f" (tags: {tags})" if tags else "") + others + alike
 
 
 def _remembered(result: str, language: Language) -> str:

@@ -10,15 +10,21 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from bot.agents.tools.tool import as_error
 from memory.context import Exchange
 from memory.kept.notes import RegisteredNote
+from memory.tokens import estimate_tokens
 
 HEADING = "[Tool context: what the tools did for this reply. Not part of the reply.]"
 NOTE_COLUMNS = "| no. | title | ID | tags | last action | recency (1 = used last) |"
 FROM_ELSEWHERE = "Created in other threads and only seen here:"
+MOST_USED = (
+    "None in this thread yet. From other threads, the one used last first (a number is the place"
+    " in the list that a card showed last; list_notes gives all):"
+)
 SHOWN_LAST = "The list of notes that a card showed last, in its order:"
 
 _LONGEST_ARGUMENTS = 600
@@ -26,6 +32,8 @@ _LONGEST_RESULT = 800
 _LONGEST_PAIRED = 2000
 _LONGEST_ARGUMENT = 200
 _MOST_CALLS = 20
+_MOST_USED_TOKENS = 120
+_LONGEST_TITLE = 40
 _REFERENCE = re.compile(r"\(ID:\s*([^()\s]{1,120})\)|\"id\"\s*:\s*\"([^\"\s]{1,120})\"")
 _MARK = HEADING.split(":", 1)[0]
 _BLOCK = re.compile(r"(?:^|\n)\s*" + re.escape(_MARK) + r":.*", re.DOTALL)
@@ -72,11 +80,14 @@ def without_context(text: str) -> str:
 def registry_table(entries: Iterable[RegisteredNote]) -> str:
     """The notes of a conversation as a short table, in order of creation; empty without any.
 
-    On top stands the order that people last saw; those of other threads stand apart below.
+    On top stands the order that people last saw; those of other threads stand apart below. Where
+    the conversation has none, a few lines about notes used elsewhere.
     """
     notes = list(entries)
     if not notes:
         return ""
+    if notes[0].elsewhere:
+        return _most_used(notes)
     here = [_row(entry) for entry in notes if entry.here]
     elsewhere = [_row(entry) for entry in notes if not entry.here]
     apart = [FROM_ELSEWHERE, *elsewhere] if elsewhere else []
@@ -89,6 +100,20 @@ def _shown_last(notes: Iterable[RegisteredNote]) -> list[str]:
     listed = sorted((note.shown, note.id) for note in notes if note.shown)
     places = (f"{place}. {id}" for place, id in listed)
     return [f"{SHOWN_LAST} {', '.join(places)}"] if listed else []
+
+
+def _most_used(notes: Sequence[RegisteredNote]) -> str:
+    """A line a note, as many as are worth their room; the likeliest come first in `notes`."""
+    lines = {note.id: _short(note) for note in notes}
+    costs = (estimate_tokens(f"{line}\n") for line in (MOST_USED, *lines.values()))
+    fitting = sum(1 for tokens in accumulate(costs) if tokens <= _MOST_USED_TOKENS) - 1
+    kept = sorted(notes[:fitting], key=lambda note: note.recency or len(lines) + 1)
+    return "\n".join([MOST_USED, *(lines[note.id] for note in kept)])
+
+
+def _short(note: RegisteredNote) -> str:
+    place = f"{note.shown}." if note.shown else "-"
+    return f'{place} "{_line(note.title, _LONGEST_TITLE)}" (ID: {note.id})'
 
 
 def _paired(key: str, call: Mapping[str, Any]) -> Exchange:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.errors import NoteInvalid, NoteNotFound
+from memory.models import Likeness
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
 from memory.text import HAN, han_pairs
@@ -29,7 +30,10 @@ _NOT_SEARCHED = frozenset("a an the my note notes of on in for with about and or
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One note. Times are ISO 8601; `shared_chat_id` is the chat that may read it, if any."""
+    """One note. Times are ISO 8601; `shared_chat_id` is the chat that may read it, if any.
+
+    `by_meaning`: a search found it by what it was made from, not by its words.
+    """
 
     id: str
     user_id: str
@@ -39,6 +43,7 @@ class Note:
     shared_chat_id: str | None
     created_at: str
     updated_at: str
+    by_meaning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class RegisteredNote:
     `ordinal` counts from 1: first those created `here`, in this conversation, then those of others
     that were seen in it, each in order of creation. `shown` is the place in the list that a card
     showed last. `recency` 1 is the note used last; None: only listed so far.
+
+    `elsewhere`: the conversation has none, and these are the most used ones of other threads.
     """
 
     id: str
@@ -70,6 +77,7 @@ class RegisteredNote:
     last_used_at: str | None
     here: bool = True
     shown: int | None = None
+    elsewhere: bool = False
 
 
 def note_id(*parts: str) -> str:
@@ -101,6 +109,7 @@ def registered_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[RegisteredNote,
             # an earlier release's function, while a newer one is being rolled out, says neither
             here=row.get("here", True),
             shown=row.get("shown"),
+            elsewhere=row.get("elsewhere", False),
         )
         for row in rows
     )
@@ -148,10 +157,20 @@ class NoteStore:
         return tuple(map(_note, rows))
 
     async def search(
-        self, context: AgentMemoryContext, query: str, *, limit: int = 10
+        self,
+        context: AgentMemoryContext,
+        query: str,
+        *,
+        limit: int = 10,
+        likeness: Likeness | None = None,
     ) -> tuple[Note, ...]:
-        """Notes with words of `query` in title, tags or body, best first."""
-        params = {"p_terms": _dump(search_terms(query)), "p_limit": limit}
+        """Notes with words of `query` in title, tags or body, in any form, best first.
+
+        With `likeness`, the query's, and no title or tag that fits, then the most alike ones.
+        """
+        params: dict[str, object] = {"p_terms": _dump(search_terms(query)), "p_limit": limit}
+        if likeness:
+            params |= {"p_model": likeness.model, "p_embedding": likeness.embedding}
         return tuple(map(_note, await self._call("search_notes", context, params)))
 
     async def update(
@@ -197,7 +216,7 @@ class NoteStore:
         return _note(await self._call("share_note", context, params))
 
     async def registry(self, context: AgentMemoryContext) -> tuple[RegisteredNote, ...]:
-        """The notes of this conversation; none unless the person speaks for themselves."""
+        """The notes the sender worked with in this conversation; else those used elsewhere."""
         return registered_notes(await self._call("note_registry", context, {}))
 
     async def _call(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from memory.models import Likeness
 from memory.recall.dates import DateRange, date_range
 from memory.scope import AgentMemoryContext
 from memory.text import has_han
@@ -41,15 +42,6 @@ class Passage:
     before: str = ""
     after: str = ""
     score: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Likeness:
-    """The question's embedding by `model`; `weight` (0 to 1) is what it counts beside the words."""
-
-    model: str
-    embedding: str
-    weight: float
 
 
 def usual_scope(context: AgentMemoryContext) -> RecallScope:

@@ -9,7 +9,7 @@ from bot.agents.embedder import Embedder
 from bot.upkeep.embedding import embed_new
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.kept.embeddings import as_text, bare
-from memory.recall.passages import Likeness
+from memory.models import Likeness
 from memory.scope import AgentMemoryContext
 
 WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)

@@ -196,41 +196,99 @@ begin
 end
 $$;
 
+-- How much of a note stands in p_terms (lower case): a term in the title or among the tags counts three
+-- times as much as one in the body, and in another form (hikes, hiking) as much as in this one.
+create or replace function bot_private.note_score(n public.agent_notes, p_terms text[])
+returns bigint
+language sql stable security invoker set search_path = ''
+as $$
+  select coalesce(sum(f.worth), 0)
+  from unnest(p_terms) term
+  cross join lateral (select (bot_private.recall_tokens(term))[1] as stem) s
+  cross join (values (3, lower(n.title)), (3, lower(array_to_string(n.tags, ' '))), (1, lower(n.body)))
+    f (worth, said)
+  -- a stem is the beginning of all forms: where it does not stand, none does
+  where strpos(f.said, term) > 0
+     or strpos(f.said, s.stem) > 0 and s.stem = any (bot_private.recall_tokens(f.said))
+$$;
+
 -- Of the notes that may be read here, the sender's and others', those that contain any of p_terms (JSON
--- array of lower-case strings), best first: a term in the title or among the tags counts three times
--- as much as one in the body.
+-- array of lower-case strings), best first. With p_embedding, the query's by p_model, and no title or
+-- tag that fits, then the three that are most alike by the messages they were made from (by_meaning).
+drop function if exists public.search_notes(text, text, text, text, text, text, integer);
 create or replace function public.search_notes(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_terms text, p_limit integer
+  p_terms text, p_limit integer, p_model text default null, p_embedding text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_found jsonb;
+  v_terms text[];
+  v_most constant integer := least(greatest(p_limit, 1), 50);
   v_notes public.agent_notes[];
+  v_alike public.agent_notes[] := '{}';
 begin
   perform bot_private.require_size('p_terms', p_terms, 32768);
+  perform bot_private.require_size('p_embedding', p_embedding, 262144);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  select coalesce(jsonb_agg(bot_private.note_json(f.note) order by f.score desc, (f.note).updated_at desc), '[]'),
-         array_agg(f.note order by f.score desc, (f.note).updated_at desc)
-  into v_found, v_notes
+  v_terms := array(select jsonb_array_elements_text(p_terms::jsonb));
+  select coalesce(array_agg(f.note order by f.score desc, (f.note).updated_at desc), '{}')
+  into v_notes
   from (
-    select n as note, sum(
-      3 * (position(t.value in lower(n.title)) > 0)::integer
-      + 3 * (position(t.value in lower(array_to_string(n.tags, ' '))) > 0)::integer
-      + (position(t.value in lower(n.body)) > 0)::integer) as score
-    from public.agent_notes n, jsonb_array_elements_text(p_terms::jsonb) t
+    select n as note, bot_private.note_score(n, v_terms) as score from public.agent_notes n
     where n.tenant_key = p_tenant_key
-    group by n.id, n.tenant_key, n.user_id, n
-    order by score desc, n.updated_at desc
-    limit least(greatest(p_limit, 1), 50)
+    order by score desc, n.updated_at desc limit v_most
   ) f
   where f.score > 0;
+  if p_embedding is not null
+     and not exists (select from unnest(v_notes) n where bot_private.note_score(n, v_terms) >= 3) then
+    v_alike := bot_private.notes_alike(p_tenant_key, array(select n.id from unnest(v_notes) n),
+                                       p_model, p_embedding);
+  end if;
   -- the one note that was found is the one people go on to speak of
-  perform bot_private.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, v_notes,
-                             case when cardinality(v_notes) = 1 then 'found' else 'listed' end);
-  return v_found;
+  perform bot_private.touch_notes(
+    p_conversation_id, p_actor_id, p_tenant_key, v_notes || v_alike,
+    case when cardinality(v_notes || v_alike) = 1 then 'found' else 'listed' end);
+  return (
+    select coalesce(jsonb_agg(bot_private.note_json(n.note) || n.found order by n.place), '[]')
+    from (
+      select v_notes[i] as note, '{}'::jsonb as found, i as place
+      from generate_subscripts(v_notes, 1) i
+      union all
+      select v_alike[i], '{"by_meaning": true}', v_most + i from generate_subscripts(v_alike, 1) i
+    ) n);
 end
+$$;
+
+-- The notes that may be read here, but p_but, whose making (the messages their title and text come
+-- from) is most alike p_embedding: three at most, none less than the average.
+create or replace function bot_private.notes_alike(
+  p_tenant_key text, p_but text[], p_model text, p_embedding text
+) returns public.agent_notes[]
+language sql stable security invoker set search_path = ''
+as $$
+  with made as materialized (
+    select n.id, n.user_id, t.turn_id
+    from (select * from public.agent_notes n
+          where n.tenant_key = p_tenant_key and n.id <> all (p_but)
+          order by n.updated_at desc limit 1000) n
+    cross join lateral (
+      select n.turn_id union select n.sources #>> '{title,turn}'
+      union select n.sources #>> '{body,turn}') t
+    where t.turn_id is not null
+  ),
+  alike as materialized (
+    select m.id, m.user_id, max(a.similarity) as similarity
+    from bot_private.recall_alike(array(select turn_id from made), p_model, p_embedding) a
+    join made m using (turn_id)
+    group by m.id, m.user_id
+  )
+  select coalesce(array_agg(n order by b.similarity desc), '{}')
+  from (select * from alike
+        where similarity > 0 and similarity >= (select avg(similarity) from alike)
+        order by similarity desc limit 3) b
+  join public.agent_notes n
+    on n.id = b.id and n.user_id = b.user_id and n.tenant_key = p_tenant_key
 $$;
 
 -- Changes what is given (null: unchanged), for message p_turn_id, and says what has changed. Tags compare
@@ -385,24 +443,75 @@ begin
   if v_shown is null then
     return;
   end if;
-  update public.agent_note_uses u set shown_place = (
-    select min(s.ordinality) from jsonb_array_elements_text(v_shown) with ordinality s
-    where s.value = u.note_id)
+  update public.agent_note_uses u set (shown_place, shown_at) = (
+    select min(s.ordinality), case when count(*) > 0 then now() end
+    from jsonb_array_elements_text(v_shown) with ordinality s where s.value = u.note_id)
   where u.conversation_id = p_conversation_id and u.user_id = p_actor_id
     and (u.shown_place is not null or v_shown ? u.note_id);
 end
 $$;
 
+-- What a conversation that has no notes is told of: of the sender's own notes that may be read here the
+-- five used most, among them the one used last (recency 1), and what of a list of the last day, their
+-- last one here, stood in its first five places (`shown`). As note_registry, with `elsewhere`.
+create or replace function bot_private.notes_elsewhere(p_actor_id text, p_tenant_key text)
+returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  with listed as materialized (
+    select u.note_id, u.owner_id, u.shown_place
+    from (select u.conversation_id, u.shown_at from public.agent_note_uses u
+          where u.user_id = p_actor_id and u.tenant_key = p_tenant_key
+            and u.shown_at > now() - interval '1 day'
+          order by u.shown_at desc limit 1) l
+    join public.agent_note_uses u using (conversation_id, shown_at)
+    where u.user_id = p_actor_id and u.tenant_key = p_tenant_key and u.shown_place <= 5
+  ),
+  candidates as materialized (
+    (select n.id, n.user_id from public.agent_notes n
+     where n.user_id = p_actor_id and n.tenant_key = p_tenant_key
+     order by n.created_at desc limit 200)
+    union select l.note_id, l.owner_id from listed l
+  ),
+  used as materialized (
+    select n.id, n.title, to_jsonb(n.tags) as tags, l.shown_place as shown, u.uses,
+           coalesce(u.last_used_at, case when n.user_id = p_actor_id then n.updated_at end)
+             as last_used_at
+    from candidates c
+    join public.agent_notes n using (id, user_id)
+    left join listed l on l.note_id = n.id and l.owner_id = n.user_id
+    cross join lateral (
+      select count(u.last_used_at) as uses, max(u.last_used_at) as last_used_at
+      from public.agent_note_uses u
+      where u.note_id = n.id and u.owner_id = n.user_id and u.user_id = p_actor_id) u
+    where n.tenant_key = p_tenant_key
+  ),
+  ranked as materialized (
+    select *, case when last_used_at is not null then
+      row_number() over (order by last_used_at desc nulls last, id) end as recency from used
+  ),
+  placed as (
+    select id, title, tags, 'read' as last_action, last_used_at, false as here, shown, recency,
+           true as elsewhere, row_number() over (
+             order by (recency = 1) is true desc, shown, uses desc, last_used_at desc, id) as ordinal
+    from ranked
+  )
+  select coalesce(jsonb_agg(to_jsonb(p) order by p.ordinal), '[]')
+  from placed p where p.ordinal <= 5 or p.shown is not null
+$$;
+
 -- The notes this conversation has to do with: those created in it (`here`) in order of creation, then
 -- those of other conversations that were seen in it, likewise. `shown` is the place in the list that a
 -- card showed last, null for others; recency 1 is the note used last, null one that was only listed.
--- Of many, the first ten, the first ten of that list, and the last forty used.
+-- Of many, the first ten, the first ten of that list, and the last forty used. Where there are none, what
+-- notes_elsewhere tells.
 create or replace function public.note_registry(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text
 ) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
-  select coalesce(jsonb_agg(to_jsonb(r) order by r.ordinal), '[]')
+  select coalesce(jsonb_agg(to_jsonb(r) order by r.ordinal),
+                  bot_private.notes_elsewhere(p_actor_id, p_tenant_key))
   from (
     select u.note_id as id, n.title, to_jsonb(n.tags) as tags, u.last_action, u.last_used_at,
            n.conversation_id = p_conversation_id as here, u.shown_place as shown,

@@ -29,7 +29,7 @@ from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, NewButton
 from memory.kept.embeddings import EmbeddingStore
 from memory.kept.notes import NoteStore
-from memory.recall.passages import Likeness
+from memory.models import Likeness
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -334,6 +334,8 @@ class Crowd:
                 ("get_note", {**placed, "p_note_id": note}),
                 ("list_notes", {**placed, "p_tags": "[]", "p_limit": 200}),
                 ("search_notes", {**placed, "p_terms": '["banana"]', "p_limit": 50}),
+                ("search_notes", {**placed, "p_terms": '["none"]', "p_limit": 50, "p_model": "m",
+                                  "p_embedding": ALIKE.embedding}),
                 ("note_registry", placed),
             ]
         )  # fmt: skip

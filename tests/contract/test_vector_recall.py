@@ -13,7 +13,8 @@ import pytest
 
 from memory.errors import IdentityMissing
 from memory.kept.embeddings import EmbeddingStore, Unembedded
-from memory.recall.passages import Likeness, RecallScope
+from memory.models import Likeness
+from memory.recall.passages import RecallScope
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore

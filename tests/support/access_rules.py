@@ -280,7 +280,7 @@ TABLES: Mapping[str, Table] = {
         Rules(*[both(here, _sender_is_author)] * 4),
         tried="last_action",
         key="note_id",
-        may_change=("last_action", "last_used_at", "shown_place"),
+        may_change=("last_action", "last_used_at", "shown_place", "shown_at"),
         changed="updated",
     ),
     "agent_note_changes": Table(

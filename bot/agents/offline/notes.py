@@ -15,6 +15,7 @@ from bot.agents.offline.commands import Command
 from bot.agents.outcomes import tags_of, told
 from bot.agents.prompt import REGISTRY
 from bot.agents.shown_notes import NAMED, named_notes
+from bot.agents.tool_context import MOST_USED
 from bot.languages import Language
 from memory.kept.notes import search_terms
 
@@ -22,6 +23,7 @@ _ROW = re.compile(
     r"^\|\s*(\d+)\s*\|([^|\n]*)\|\s*(note_[a-z2-7]+)\s*\|[^\n]*\|\s*(\d+|-)\s*\|$",
     re.MULTILINE,
 )
+_ELSEWHERE = re.compile(r"^(?:(\d+)\.|-) \"(.{1,200})\" \(ID: (note_[a-z2-7]+)\)$", re.MULTILINE)
 _SHOWN = re.compile(r"(?<=[:,] )(\d+)\. (note_[a-z2-7]+)(?=,|$)", re.MULTILINE)
 _DELETED = "deleted note "
 _NUMBERS_ZH = "一二三四五六七八九十"
@@ -44,7 +46,8 @@ _POINTING = re.compile(
 class KnownNote:
     """A note the prompt speaks of. `recency` 1 was used last; 0: it was only listed.
 
-    `shown` is its place in the list that a card showed last; 0: it was not in it.
+    `shown` is its place in the list that a card showed last; 0: it was not in it. `ordinal` is
+    below 0 where nothing says in which order it was created.
     """
 
     id: str
@@ -93,7 +96,7 @@ def known_notes(instructions: str, said: Iterable[str]) -> tuple[KnownNote, ...]
             )
             for ordinal, title, id, recency in rows
         )
-    return _from_contexts(said)
+    return _from_elsewhere(after) or _from_contexts(said)
 
 
 def found_notes(result: str) -> tuple[KnownNote, ...]:
@@ -208,6 +211,16 @@ def _on_note(asked: Command, id: str) -> Call | None:
         "tags": "get_note",
     }
     return Call(tools[asked.kind], {"note_id": id})
+
+
+def _from_elsewhere(registry: str) -> tuple[KnownNote, ...]:
+    """The notes of other threads, the one used last first; they have no order of creation."""
+    _, _, after = registry.partition(MOST_USED)
+    lines = _ELSEWHERE.findall(after.partition("\n\n")[0])
+    return tuple(
+        KnownNote(id, title, -recency, recency, int(place or 0))
+        for recency, (place, title, id) in enumerate(lines, start=1)
+    )
 
 
 def _from_contexts(said: Iterable[str]) -> tuple[KnownNote, ...]:

@@ -12,6 +12,7 @@ from bot.agents.prompt import PendingAction, Prompt
 from bot.agents.tools.tool import NO_TOOLS, Toolbox
 from memory.kept.notes import NoteStore
 from memory.kept.timers import TimerStore
+from memory.models import Likeness
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
@@ -22,6 +23,9 @@ asks, which does not count as earlier; rendered text.
 
 Raises `StoreError`.
 """
+
+Liken = Callable[[str], Awaitable[Likeness | None]]
+"""What finds by meaning: that of a query; None when it cannot be had in time."""
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class ToolDeps:
     store: MemoryStore
     prompt: Prompt
     recall: Recall | None = None
+    liken: Liken | None = None
     timers: TimerStore | None = None
     outside: Toolbox = NO_TOOLS
     words_of_model: bool = False

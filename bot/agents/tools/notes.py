@@ -13,6 +13,8 @@ from memory.kept.notes import Note, NoteChange, note_id
 
 _LISTED = 50
 _FOUND = 10
+BY_ANOTHER = ", by another person"
+BY_MEANING = ", has none of the words but may be alike in meaning"
 
 
 def note_tools() -> list[Tool]:
@@ -86,7 +88,8 @@ async def search_notes(deps: ToolDeps, query: str) -> str:
     Args:
         query: A few words to look for.
     """
-    notes = await deps.notes.search(deps.context, query, limit=_FOUND)
+    likeness = await deps.liken(query) if deps.liken else None
+    notes = await deps.notes.search(deps.context, query, limit=_FOUND, likeness=likeness)
     if not notes:
         return f"No note matches {query!r}. Try other words, or list_notes."
     return f"{_count(notes)} found, best first:\n" + _lines(notes, deps.context.actor_id)
@@ -183,7 +186,9 @@ def _described(note: Note) -> str:
 
 def _lines(notes: Iterable[Note], user_id: str) -> str:
     return "\n".join(
-        f"{number}. {_described(note)}" + ("" if note.user_id == user_id else ", by another person")
+        f"{number}. {_described(note)}"
+        + ("" if note.user_id == user_id else BY_ANOTHER)
+        + (BY_MEANING if note.by_meaning else "")
         for number, note in enumerate(notes, start=1)
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+import psycopg
 import pytest
 
 from memory.errors import IdentityMissing, NoteInvalid, NoteNotFound
@@ -23,6 +24,13 @@ def notes_backend(request: pytest.FixtureRequest) -> Backend:
         server = request.getfixturevalue("postgres_server")
         return PostgresBackend(request.getfixturevalue("database_url"), server.socket_folder)
     return SupabaseBackend(request.getfixturevalue("supabase_lite"))
+
+
+@pytest.fixture
+def notes_url(request: pytest.FixtureRequest, notes_backend: Backend) -> str:
+    """The database behind `notes_backend`."""
+    direct = isinstance(notes_backend, PostgresBackend)
+    return str(request.getfixturevalue("database_url" if direct else "shared_database_url"))
 
 
 @pytest.fixture
@@ -179,6 +187,33 @@ async def test_search_ranks_titles_and_tags_before_bodies_in_both_languages(
     assert _titles(await notes.search(alice, "意大利面")) == ["意大利面做法", "周末计划"]
     assert await notes.search(alice, "100% _nothing_") == ()
     assert await notes.search(alice, "") == ()
+
+
+@pytest.mark.parametrize(
+    ("title", "query"),
+    [
+        ("Hikes in the Alps", "hiking"),
+        ("Recipe for ramen", "recipes"),
+        ("Planned trips", "the plan for a trip"),
+        ("第三季度预算表", "季度的预算"),
+        ("面", "面"),
+    ],
+)
+async def test_search_finds_other_forms_of_a_word_and_pairs_of_characters(
+    notes: NoteStore, group: Group, title: str, query: str
+) -> None:
+    alice = group.turn()
+    await notes.create(alice, title="Carpet", body="for scarves")
+    await notes.create(alice, title=title)
+
+    assert _titles(await notes.search(alice, query)) == [title]
+
+
+async def test_a_stem_is_no_other_word_that_begins_like_it(notes: NoteStore, group: Group) -> None:
+    alice = group.turn()
+    await notes.create(alice, title="Carpets")
+
+    assert await notes.search(alice, "carried") == ()
 
 
 async def test_a_list_can_be_narrowed_by_tags_and_is_in_order_of_creation(
@@ -406,3 +441,66 @@ async def test_a_missing_identity_reads_nothing(notes: NoteStore, group: Group) 
     nobody = memory_context(chat_id=group.chat(), root="r", subject="", actor="")
     with pytest.raises(IdentityMissing):
         await notes.list(nobody)
+
+
+async def _elsewhere(
+    notes: NoteStore, context: AgentMemoryContext
+) -> list[tuple[str, int | None, int | None]]:
+    """Title, recency and place in the last list of what a thread without notes is told."""
+    told = await notes.registry(context)
+    assert all(note.elsewhere and not note.here for note in told)
+    return [(note.title, note.recency, note.shown) for note in told]
+
+
+async def test_a_fresh_thread_is_told_the_note_used_last_and_then_those_used_most(
+    notes: NoteStore, memory: MemoryStore, group: Group
+) -> None:
+    earlier, later = group.turn(thread="earlier"), group.turn(thread="later")
+    made = [await notes.create(earlier, title=title) for title in "ABCDEFG"]
+    for context in (later, group.turn(thread="latest")):
+        await notes.get(context, made[1].id)
+    await notes.get(later, made[2].id)
+
+    fresh = await _speak(memory, group.turn(thread="fresh"))
+    told = await _elsewhere(notes, fresh)
+
+    assert [title for title, _, _ in told] == ["C", "B", "G", "F", "E"]
+    assert told[0] == ("C", 1, None)
+    await notes.create(fresh, title="Mine")
+    assert [note.title for note in await notes.registry(fresh)] == ["Mine"]
+
+
+async def test_a_fresh_thread_is_told_only_the_senders_own_notes_that_may_be_read_there(
+    notes: NoteStore, group: Group
+) -> None:
+    await notes.create(group.turn("bob", thread="earlier"), title="Of Bob")
+    await notes.create(group.p2p("alice"), title="In private")
+    await notes.create(group.turn(chat="elsewhere"), title="Elsewhere")
+    await notes.create(group.turn(tenant="other tenant"), title="Another tenant")
+    await notes.create(group.turn("bob", sender="alice", thread="earlier"), title="Mine")
+
+    assert await _elsewhere(notes, group.turn(thread="fresh")) == [("Mine", 1, None)]
+    about_bob = group.turn("bob", sender="alice", thread="fresh")
+    assert await _elsewhere(notes, about_bob) == [("Mine", 1, None)]
+    assert await _elsewhere(notes, group.turn("carol", thread="fresh")) == []
+
+
+async def test_the_list_shown_last_in_the_chat_counts_in_a_fresh_thread_for_a_day(
+    notes: NoteStore, memory: MemoryStore, group: Group, notes_url: str
+) -> None:
+    listing = await _speak(memory, group.turn(thread="listing"))
+    a, b, c = [await notes.create(listing, title=title) for title in "ABC"]
+    shown: dict[str, object] = {"name": "list_notes", "shown": [b.id, c.id, a.id], "ok": True}
+    await _answer(memory, listing, group.message("listed"), shown)
+
+    fresh = group.turn(thread="fresh")
+    told = [("C", 1, 2), ("B", 2, 1), ("A", 3, 3)]
+    assert sorted(await _elsewhere(notes, fresh), key=lambda one: one[1] or 9) == told
+    assert await _elsewhere(notes, group.turn("bob", thread="fresh")) == []
+    with psycopg.connect(notes_url, autocommit=True) as db:
+        db.execute(
+            "update agent_note_uses set shown_at = shown_at - interval '25 hours'"
+            " where user_id = %s",
+            [group.person("alice")],
+        )
+    assert {place for _, _, place in await _elsewhere(notes, fresh)} == {None}

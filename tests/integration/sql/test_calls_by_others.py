@@ -169,7 +169,7 @@ def test_nobody_is_told_or_changes_what_they_may_not(world: psycopg.Connection, 
                 leaks += [(function, name) for name in heard if not _may_hear(actor, name)]
                 leaks += [(function, one[:60]) for one in changed]
 
-    assert leaks == []
+    assert leaks == [], leaks
 
 
 @pytest.mark.parametrize("table", ["agent_messages", "agent_notes"])
