@@ -8,6 +8,7 @@ from flask import Flask
 from sandbox.api import open_apis
 from sandbox.config import SandboxConfig
 from sandbox.control import control_api
+from sandbox.extras import Extras
 from sandbox.own_origin import keep_to_own_origin
 from sandbox.page import page
 from sandbox.platform import Platform
@@ -19,6 +20,7 @@ def create_sandbox(
     config: SandboxConfig,
     *,
     inspector: Callable[[str], dict[str, Any]] | None = None,
+    extras: Extras | None = None,
     post: Post | None = None,
 ) -> Flask:
     """Everything under `/`, `/sandbox/`, `/oauth/` and `/open-apis/`; nothing else is answered.
@@ -29,7 +31,8 @@ def create_sandbox(
 
     Args:
         inspector: given a chat id, returns `{"sections": [{"title", "rows" | "text"}]}`;
-            a title is one text, or `{"en", "zh"}`.
+            titles and cells are one text, or `{"en", "zh"}`.
+        extras: what the app brings along for the page: its commands, and links for operators.
         post: how events reach the app; HTTP unless given.
     """
     app = Flask("sandbox", static_folder=None)
@@ -37,6 +40,6 @@ def create_sandbox(
     keep_to_own_origin(app)
     app.register_blueprint(open_apis())
     app.register_blueprint(accounts())
-    app.register_blueprint(control_api(inspector))
+    app.register_blueprint(control_api(inspector, extras or Extras()))
     app.register_blueprint(page())
     return app

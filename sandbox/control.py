@@ -15,6 +15,7 @@ from flask import Blueprint, Response, request
 
 from sandbox import experiments, registration
 from sandbox.control_body import control_body, count_of, number_asked, text_of
+from sandbox.extras import Extras
 from sandbox.http import current_platform, json_response
 from sandbox.push import delivery_view
 from sandbox.world.actors import Refusal, Speech
@@ -28,7 +29,7 @@ PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 Inspector = Callable[[str], dict[str, Any]]
 
 
-def control_api(inspector: Inspector | None) -> Blueprint:
+def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
     """The blueprint; `inspector(chat_id)` says what the bot remembers, None if nobody knows."""
     blueprint = Blueprint("control", __name__, url_prefix="/sandbox/api")
     blueprint.before_request(_require_json)
@@ -39,12 +40,16 @@ def control_api(inspector: Inspector | None) -> Blueprint:
             return json_response({"error": "no bot lets itself be inspected here"}, 404)
         return json_response(inspector(request.args.get("chat_id", "")))
 
+    def state() -> Response:
+        return json_response({**_state(), **asdict(extras)})
+
     routes: list[tuple[str, str, Callable[..., Response]]] = [
         ("GET", "/state", state),
         ("GET", "/messages", messages),
         ("POST", "/messages", say),
         ("GET", "/messages/<message_id>", one_message),
         ("POST", "/redeliver", redeliver),
+        ("POST", "/edit", edit),
         ("POST", "/recall", recall),
         ("POST", "/click", click),
         ("POST", "/reactions", react),
@@ -76,24 +81,22 @@ def control_api(inspector: Inspector | None) -> Blueprint:
     return blueprint
 
 
-def state() -> Response:
+def _state() -> dict[str, Any]:
     """People, chats, bot, switches, and the numbers to follow from (`feed`, `position`)."""
     platform = current_platform()
     world = platform.world
     with world.lock:
-        return json_response(
-            {
-                "bot": person_view(world.bot),
-                "people": [person_view(one) for one in world.people.values()],
-                "chats": [chat_view(one) for one in world.chats.values()],
-                "switches": asdict(world.switches),
-                "webhook_url": platform.config.webhook_url,
-                "timezone": platform.config.timezone,
-                "offline_model": platform.config.offline_model,
-                "feed": platform.feed.number,
-                "position": len(world.messages),
-            }
-        )
+        return {
+            "bot": person_view(world.bot),
+            "people": [person_view(one) for one in world.people.values()],
+            "chats": [chat_view(one) for one in world.chats.values()],
+            "switches": asdict(world.switches),
+            "webhook_url": platform.config.webhook_url,
+            "timezone": platform.config.timezone,
+            "offline_model": platform.config.offline_model,
+            "feed": platform.feed.number,
+            "position": len(world.messages),
+        }
 
 
 def messages() -> Response:
@@ -162,6 +165,15 @@ def redeliver() -> Response:
         text_of(body, "message_id"),
         count_of(body, "times"),
         new_event_id=bool(body.get("new_event_id")),
+    )
+    return json_response({})
+
+
+def edit() -> Response:
+    """`{message_id, as, text}`; the app is not told, as in Feishu."""
+    body = control_body()
+    current_platform().actors.edit(
+        text_of(body, "message_id"), text_of(body, "as"), text_of(body, "text")
     )
     return json_response({})
 

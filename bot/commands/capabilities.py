@@ -6,6 +6,7 @@ example that works as it is written, one after the other; a test says each of th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -243,6 +244,29 @@ _HEADS: Mapping[Part, Sentence] = {
     "saying": Sentence(en="Here is what I can do:", zh="我能做这些："),
     "command": Sentence(en="Commands (in Chinese too):", zh="命令（英文也可以）："),
 }
+
+
+_WORD = re.compile(r"`(/[^`\s]+)`")
+_HELP = Sentence(en="`/help`: what I can do here", zh="`/帮助`：我在这里能做什么")
+
+
+def offered(here: SetUp) -> list[tuple[Sentence, Sentence]]:
+    """The commands that work here, each as the word that is written and what it does."""
+    lines = [one.line for one in CAPABILITIES if one.part == "command" and one.is_there(here)]
+    found = []
+    for line in (*lines, _HELP):
+        (words, about), (words_zh, about_zh) = line.en.split(": ", 1), line.zh.split("：", 1)
+        pairs = list(zip(_WORD.findall(words), _WORD.findall(words_zh), strict=True))
+        abouts = [Sentence(_plain(about), _plain(about_zh))] * len(pairs)
+        if len(pairs) > 1:  # “`/quiet`, `/resume`: the one; the other”
+            parts = zip(about.split("; "), about_zh.split("；"), strict=True)
+            abouts = [Sentence(_plain(en), _plain(zh)) for en, zh in parts]
+        found += [(Sentence(*pair), told) for pair, told in zip(pairs, abouts, strict=True)]
+    return found
+
+
+def _plain(markdown: str) -> str:
+    return re.sub(r"[`*]", "", markdown)
 
 
 def help_text(here: SetUp, language: Language) -> str:

@@ -127,11 +127,28 @@ SILENT: Mapping[Cue | None, Sentence] = {
         "没有什么表明它是对我说的，这种时候我不说话。",
     ),
 }
+_NO_TRIGGER = Sentence(
+    "it did not mention me, and nothing told that it was meant for me.",
+    "它没有 @我，也没有什么表明它是对我说的。",
+)
 _SINCE: Mapping[Language, tuple[str, str, str]] = {
     "zh": ("刚才", "{} 秒前", "{} 分钟前"),
     "en": ("", " {} seconds before", " {} minutes before"),
 }
 _A_MINUTE_S = 90
+
+
+def in_short(respond: bool, reason: Reason) -> Sentence:
+    """What was decided and why, where only the reason is known."""
+    if reason is Reason.LLM_JUDGE:
+        why = JUDGED["yes" if respond else "no"]
+    else:
+        why = WHY.get(reason, _NO_TRIGGER)
+    en, zh = ("Answered", "回答了") if respond else ("Kept silent", "没有回答")
+    since_en, since_zh = _SINCE["en"][0], _SINCE["zh"][0]
+    return Sentence(
+        f"{en}: {why.en.format(since=since_en)}", f"{zh}：{why.zh.format(since=since_zh)}"
+    )
 
 
 def explained(

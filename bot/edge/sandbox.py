@@ -8,10 +8,16 @@ import psycopg
 from flask import Flask
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
+from bot.commands.capabilities import offered, set_up
+from bot.commands.why_texts import in_short
+from bot.group.decisions import Reason
+from bot.languages import Sentence
 from bot.settings import Settings
 from memory.backends.postgres import prepare_threshold
+from memory.scope import ChatType
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
+from sandbox.extras import Extras, Link, Offered, Words
 
 _OWN = ("/webhook", "/healthz", "/readyz", "/metrics", "/console")
 
@@ -30,10 +36,36 @@ def mount(app: Flask, settings: Settings, url: str) -> None:
         offline_model=not settings.openai_api_key,
         journal=settings.data_dir / "sandbox.jsonl",
     )
-    platform = create_sandbox(config, inspector=lambda chat_id: inspect(url, chat_id))
+    platform = create_sandbox(
+        config, inspector=lambda chat_id: inspect(url, chat_id), extras=_extras(settings)
+    )
     bot = app.wsgi_app
     keep_prefix = {path: _with_prefix(bot, path) for path in _OWN}
     app.wsgi_app = DispatcherMiddleware(platform, keep_prefix)  # type: ignore[method-assign]
+
+
+_LINKS: list[Link] = [
+    {"title": {"en": "Console", "zh": "控制台"}, "href": "/console"},
+    {"title": {"en": "Conversations", "zh": "会话"}, "href": "/console/turns"},
+    {"title": {"en": "Set-up check", "zh": "配置检查"}, "href": "/console/setup"},
+    {"title": {"en": "Queue", "zh": "队列"}, "href": "/console/queue"},
+]
+
+
+def _extras(settings: Settings) -> Extras:
+    kinds: tuple[ChatType, ...] = ("group", "p2p")
+    commands: dict[str, list[Offered]] = {
+        kind: [
+            {"word": _both(word), "about": _both(about)}
+            for word, about in offered(set_up(settings, kind, {}))
+        ]
+        for kind in kinds
+    }
+    return Extras(commands, _LINKS)
+
+
+def _both(sentence: Sentence) -> Words:
+    return {"en": sentence.en, "zh": sentence.zh}
 
 
 def _with_prefix(application: Any, prefix: str) -> Any:
@@ -66,4 +98,13 @@ def inspect(url: str, chat_id: str) -> dict[str, Any]:
     ) as connection:
         row = connection.execute("select public.inspect_chat(%s)", [chat_id]).fetchone()
     found: dict[str, Any] = row[0] if row else {}
+    found["decisions"] = [[who, _decided(said)] for who, said in found["decisions"]]
     return {"sections": [{"title": title, "rows": found[key]} for key, title in _TITLES.items()]}
+
+
+def _decided(said: str) -> Words:
+    """`answered: explicit_trigger` in words; a reason that is not known any more as it stands."""
+    how, _, reason = said.partition(": ")
+    if reason not in set(Reason):
+        return {"en": said, "zh": said}
+    return _both(in_short(how == "answered", Reason(reason)))

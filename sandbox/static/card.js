@@ -7,7 +7,7 @@ import { at, inline, markdown, picture } from "./markdown.js";
 // `context`: names(open_id) → name, click(index, value) → Promise, isOpen(id), setOpen(id, open).
 export function card(body, streaming, context) {
   const counter = { buttons: 0, panels: 0 };
-  const node = el("article", { class: streaming ? "card streaming" : "card" });
+  const node = el("div", { class: streaming ? "card streaming" : "card" });
   if (body.header) node.append(header(body.header, context));
   const content = el("div", { class: "card-body" }, elements(body.body?.elements, context, counter));
   if (streaming) content.append(el("div", { class: "generating" }, el("i"), say("generating")));
@@ -16,7 +16,7 @@ export function card(body, streaming, context) {
 }
 
 function header(value, context) {
-  const node = el("header", { class: `card-header template-${value.template ?? "default"}` });
+  const node = el("div", { class: `card-header template-${value.template ?? "default"}` });
   node.append(el("strong", {}, text(value.title, context)));
   if (value.subtitle) node.append(el("small", {}, text(value.subtitle, context)));
   for (const tag of value.text_tag_list ?? []) node.append(el("span", { class: "tag" }, tag.text?.content ?? ""));
@@ -78,10 +78,9 @@ function button(one, context, counter) {
   }
   const node = el("button", { type: "button", class: kind, disabled: Boolean(one.disabled) }, text(one.text, context));
   node.addEventListener("click", async () => {
-    node.disabled = true;
-    node.classList.add("busy");
+    if (node.classList.contains("busy")) return;
+    node.classList.add("busy"); // not `disabled`: that would take the focus away
     await context.click(index);
-    node.disabled = Boolean(one.disabled);
     node.classList.remove("busy");
   });
   return node;
@@ -114,5 +113,5 @@ function table(one, context) {
   };
   const head = el("tr", {}, shown.map((column) => el("th", {}, column.display_name ?? column.name)));
   const rows = (one.rows ?? []).map((row) => el("tr", {}, shown.map((column) => el("td", {}, cell(row[column.name])))));
-  return el("div", { class: "table-box" }, el("table", {}, el("thead", {}, head), el("tbody", {}, rows)));
+  return el("div", { class: "table-box", tabindex: "-1" }, el("table", {}, el("thead", {}, head), el("tbody", {}, rows)));
 }

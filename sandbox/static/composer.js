@@ -1,90 +1,101 @@
-// The box to write in: grows with the text, sends on Enter, completes @ names.
+// The box to write in: grows with the text, sends on Enter, holds pasted files until then.
 
-import { avatar, el } from "./dom.js";
+import { el, icon } from "./dom.js";
+import { Completion } from "./completion.js";
 import { say } from "./labels.js";
 
 export class Composer {
-  // `people()` gives who can be mentioned; `send(text)` resolves when the message is sent.
-  constructor(people, send) {
-    this.people = people;
-    this.send = send;
-    this.form = document.getElementById("composer");
+  // `send(text, files)` resolves to what is true when all of it is sent; `attach(files)` sends now;
+  // `changed(text)` is told of drafts; `cancel()` ends a reply or an edit. The rest: see Completion.
+  constructor({ send, attach, changed, cancel, ...completing }) {
+    Object.assign(this, { send, changed, cancel });
     this.box = document.getElementById("text");
-    this.menu = document.getElementById("completion");
-    this.choices = [];
-    this.chosen = 0;
-    this.box.addEventListener("input", () => { this.resize(); this.complete(); });
+    this.tray = document.getElementById("tray");
+    this.files = [];
+    this.completion = new Completion(this.box, { ...completing, picked: () => { this.typed(); this.focus(); } });
+    this.box.addEventListener("input", () => { this.typed(); this.completion.look(); });
     this.box.addEventListener("keydown", (event) => this.key(event));
-    this.box.addEventListener("blur", () => setTimeout(() => this.close(), 150));
-    this.form.addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });
+    const form = document.getElementById("composer");
+    form.addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });
+    this.box.addEventListener("paste", (event) => this.take(event, event.clipboardData));
+    const chat = document.getElementById("chat");
+    chat.addEventListener("dragover", (event) => { if (event.dataTransfer.types.includes("Files")) event.preventDefault(); });
+    chat.addEventListener("drop", (event) => this.take(event, event.dataTransfer));
+    this.listenToFiles(attach);
   }
 
-  relabel() { this.box.placeholder = say("placeholder"); }
+  listenToFiles(attach) {
+    const input = document.getElementById("file");
+    const button = document.getElementById("attach");
+    button.append(icon("attach"));
+    button.addEventListener("click", () => input.click());
+    input.addEventListener("change", async () => {
+      const chosen = [...input.files];
+      input.value = "";
+      if (chosen.length) await attach(chosen);
+    });
+  }
+
+  relabel() { this.box.placeholder = say("placeholder"); this.drawTray(); }
 
   focus() { this.box.focus(); }
+
+  get text() { return this.box.value; }
+
+  set text(value) {
+    this.box.value = value;
+    this.resize();
+  }
+
+  typed() {
+    this.resize();
+    this.changed(this.box.value);
+  }
 
   resize() {
     this.box.style.height = "auto";
     this.box.style.height = `${Math.min(this.box.scrollHeight, 160)}px`;
   }
 
+  take(event, carried) {
+    const files = [...(carried?.files ?? [])];
+    if (!files.length) return;
+    event.preventDefault();
+    this.files.push(...files);
+    this.drawTray();
+    this.focus();
+  }
+
+  drawTray() {
+    this.tray.replaceChildren(...this.files.map((file) => el("li", {}, icon("file"), file.name,
+      el("button", {
+        type: "button", class: "quiet", "aria-label": `${say("remove")} ${file.name}`,
+        onclick: () => { this.files = this.files.filter((one) => one !== file); this.drawTray(); this.focus(); },
+      }, "✕"))));
+    this.tray.hidden = !this.files.length;
+  }
+
   async submit() {
     const text = this.box.value.trim();
-    if (!text) return;
-    if (await this.send(text)) {
-      this.box.value = "";
-      this.resize();
+    if (this.sending || (!text && !this.files.length)) return;
+    this.sending = true;
+    const written = this.box.value;
+    this.completion.close();
+    try {
+      const left = await this.send(text, this.files);
+      this.files = left.files;
+      this.drawTray();
+      if (left.isSent && this.box.value === written) { this.text = ""; this.changed(""); }
+    } finally {
+      this.sending = false;
     }
-    this.close();
     this.focus();
   }
 
   key(event) {
     if (event.isComposing) return;
-    if (!this.menu.hidden && this.menuKey(event.key)) { event.preventDefault(); return; }
+    if (this.completion.key(event.key)) { event.preventDefault(); return; }
+    if (event.key === "Escape") this.cancel();
     if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); this.submit(); }
   }
-
-  menuKey(key) {
-    if (key === "ArrowDown" || key === "ArrowUp") {
-      const step = key === "ArrowDown" ? 1 : -1;
-      this.chosen = (this.chosen + step + this.choices.length) % this.choices.length;
-      this.draw();
-      return true;
-    }
-    if (key === "Enter" || key === "Tab") { this.pick(this.choices[this.chosen]); return true; }
-    if (key === "Escape") { this.close(); return true; }
-    return false;
-  }
-
-  complete() {
-    const before = this.box.value.slice(0, this.box.selectionStart);
-    const typed = /@([^\s@]*)$/.exec(before);
-    if (!typed) { this.close(); return; }
-    const start = typed[1].toLowerCase();
-    this.choices = this.people().filter((one) => one.name.toLowerCase().startsWith(start));
-    this.chosen = 0;
-    if (this.choices.length) this.draw(); else this.close();
-  }
-
-  draw() {
-    this.menu.replaceChildren(...this.choices.map((one, n) => el("li", {
-      role: "option",
-      class: n === this.chosen ? "chosen" : "",
-      onmousedown: (event) => { event.preventDefault(); this.pick(one); },
-    }, avatar(one), one.name)));
-    this.menu.hidden = false;
-  }
-
-  pick(person) {
-    const end = this.box.selectionStart;
-    const before = this.box.value.slice(0, end).replace(/@[^\s@]*$/, `@${person.name} `);
-    this.box.value = before + this.box.value.slice(end);
-    this.box.setSelectionRange(before.length, before.length);
-    this.close();
-    this.resize();
-    this.focus();
-  }
-
-  close() { this.menu.hidden = true; }
 }

@@ -27,6 +27,13 @@ const DRAWINGS = {
   memory: "M2.5 3.5h11v9h-11zM10 3.5v9M4.5 6h3M4.5 8.5h3",
   attach: "M12.5 7.5 7.6 12.4a3 3 0 0 1-4.2-4.2l5.3-5.3a2 2 0 0 1 2.8 2.8l-5.2 5.2a1 1 0 0 1-1.4-1.4l4.6-4.6",
   file: "M4 1.5h5l3 3v10H4zM9 1.5v3h3",
+  quote: "M6.5 4.5h-4v4h3c0 2-1 3-3 3M13.5 4.5h-4v4h3c0 2-1 3-3 3",
+  edit: "M2.5 13.5l.7-3L10.5 3.2l2.3 2.3-7.3 7.3zM9 4.7 11.3 7",
+  search: "M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9M10.3 10.3l3.2 3.2",
+  down: "M8 2.5v11M3.5 9 8 13.5 12.5 9",
+  look_auto: "M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5a5.5 5.5 0 0 1 0 11",
+  look_light: "M8 5a3 3 0 1 0 0 6 3 3 0 1 0 0-6M8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M13 3l-1 1M4 12l-1 1",
+  look_dark: "M13.5 9.5A6 6 0 0 1 6.5 2.5a6 6 0 1 0 7 7z",
   menu: "M2.5 4h11M2.5 8h11M2.5 12h11",
 };
 
@@ -42,7 +49,7 @@ export function icon(name) {
   return node;
 }
 
-const COLOURS = ["#3370ff", "#f54a45", "#00b578", "#ff8800", "#7f3bf5", "#14b8d4", "#c02a8c"];
+const COLOURS = ["#2b5fd9", "#c93b36", "#0a7a54", "#a85a00", "#7f3bf5", "#0b7285", "#c02a8c"];
 
 export function avatar(person) {
   const bot = person.kind === "bot";

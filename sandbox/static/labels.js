@@ -16,6 +16,14 @@ const WORDS = {
     waiting: "waiting", image: "Image", file: "File", attach: "Send a file or picture", fileTooLarge: "The sandbox takes files up to 10 MB.", offline: "The sandbox does not answer. Trying again…",
     offlineModel: "Offline model: fixed rules answer, no language model. Ask Memo “what can you do?”; set OPENAI_API_KEY for a real one.",
     dissolved: "dissolved", clickFailed: "The app did not answer as it should",
+    skip: "Skip to the message box", messages: "Messages", message: "Message", suggestions: "Suggestions",
+    close: "Close", cancel: "Cancel", remove: "Remove", toBeSent: "Files to be sent", unread: "unread",
+    look_auto: "Appearance: as the system", look_light: "Appearance: light", look_dark: "Appearance: dark",
+    oneNew: "1 new message", newFrom: "New message from", manyNew: "{} new messages", toNewest: "To the newest", today: "Today", yesterday: "Yesterday",
+    search: "Search messages", searchPlaceholder: "Words, or who said it", searchHint: "Looks through all chats. Ctrl + K opens this.",
+    found: "Found: {}", foundNothing: "Nothing was found. Other words, or fewer?",
+    edit: "Edit", editing: "Editing", editUnheard: "Feishu tells no app that a message was edited: Memo keeps what it heard.",
+    quoting: "Quote", react: "Reaction",
   },
   zh: {
     brand: "飞书沙盒", language: "English", groups: "群聊", p2p: "与 Memo 单聊",
@@ -32,6 +40,14 @@ const WORDS = {
     waiting: "等待中", image: "图片", file: "文件", attach: "发送文件或图片", fileTooLarge: "沙盒最多接收 10 MB 的文件。", offline: "沙盒没有响应，正在重试…",
     offlineModel: "离线模型：按固定规则回答，不是语言模型。可以问 Memo“你能做什么？”；设置 OPENAI_API_KEY 后由真正的模型回答。",
     dissolved: "已解散", clickFailed: "应用没有正确响应",
+    skip: "跳到输入框", messages: "消息", message: "消息", suggestions: "候选",
+    close: "关闭", cancel: "取消", remove: "移除", toBeSent: "待发送的文件", unread: "条未读",
+    look_auto: "外观：跟随系统", look_light: "外观：浅色", look_dark: "外观：深色",
+    oneNew: "1 条新消息", newFrom: "新消息，来自", manyNew: "{} 条新消息", toNewest: "回到最新", today: "今天", yesterday: "昨天",
+    search: "搜索消息", searchPlaceholder: "输入关键词或发言人", searchHint: "在所有会话中查找。Ctrl + K 可打开搜索。",
+    found: "找到 {} 条", foundNothing: "没有找到。换个词，或少输几个词试试。",
+    edit: "编辑", editing: "正在编辑", editUnheard: "飞书不会把编辑推送给应用：Memo 仍记得它听到的原文。",
+    quoting: "引用", react: "表情回应",
   },
 };
 
@@ -50,6 +66,17 @@ let zone;
 export const showTimesIn = (name) => { zone = name; };
 export const timeOf = (ms, form = {}) => new Date(ms).toLocaleTimeString(locale(), { timeZone: zone, ...form });
 
+export const momentOf = (ms) => new Date(ms).toLocaleString(locale(), { timeZone: zone, dateStyle: "medium", timeStyle: "short" });
+// The day of a message as it is called today.
+export function dayOf(ms) {
+  const dayIn = (date) => date.toLocaleDateString("en-CA", { timeZone: zone });
+  const [day, now] = [dayIn(new Date(ms)), new Date()];
+  if (day === dayIn(now)) return say("today");
+  if (day === dayIn(new Date(now - 86_400_000))) return say("yesterday");
+  const year = day.slice(0, 4) === dayIn(now).slice(0, 4) ? {} : { year: "numeric" };
+  return new Date(ms).toLocaleDateString(locale(), { timeZone: zone, weekday: "short", month: "long", day: "numeric", ...year });
+}
+
 export function switchLanguage() {
   language = language === "zh" ? "en" : "zh";
   try { localStorage.setItem("language", language); } catch { /* private mode */ }
@@ -58,5 +85,10 @@ export function switchLanguage() {
 export function label(root) {
   document.documentElement.lang = locale();
   for (const node of root.querySelectorAll("[data-label]")) node.textContent = say(node.dataset.label);
-  for (const node of root.querySelectorAll("[data-title]")) node.title = say(node.dataset.title);
+  for (const node of root.querySelectorAll("[data-name]")) node.setAttribute("aria-label", say(node.dataset.name));
+  for (const node of root.querySelectorAll("[data-placeholder]")) node.placeholder = say(node.dataset.placeholder);
+  for (const node of root.querySelectorAll("[data-title]")) {
+    node.title = say(node.dataset.title);
+    if (node.matches("button")) node.setAttribute("aria-label", node.title);
+  }
 }

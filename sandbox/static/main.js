@@ -1,17 +1,23 @@
-// The page: holds what is shown and who speaks, and redraws what changed.
+// The page: holds what is shown and who speaks, and draws again what changed.
 
 import { follow, get, post } from "./api.js";
+import { arrowsLead, drawChats } from "./chats.js";
 import { Composer } from "./composer.js";
-import { avatar, el, icon } from "./dom.js";
-import { label, say, showTimesIn, switchLanguage } from "./labels.js";
-import { message } from "./message.js";
+import { attempt, click, problem, sendFile, toast } from "./deeds.js";
+import { el, icon } from "./dom.js";
+import { inLanguage, label, locale, say, showTimesIn, switchLanguage } from "./labels.js";
 import { deliveries, sections } from "./panel.js";
+import { draftOf, keepDraft, keepPlace, placeOf } from "./place.js";
+import { redraw } from "./redraw.js";
+import { Search } from "./search.js";
+import { preview } from "./text.js";
+import { Timeline } from "./timeline.js";
 
 const byId = (id) => document.getElementById(id);
 
 const world = {
   people: new Map(), chats: new Map(), messages: new Map(), pushes: new Map(), open: new Map(),
-  bot: null, chatId: null, speaker: null, replyTo: null, seen: 0, unread: new Map(),
+  bot: null, commands: {}, chatId: null, speaker: null, target: null, seen: 0, unread: new Map(), arrived: [], epoch: 0,
 };
 
 const name = (openId) => (openId === "all" ? say("everyone") : world.people.get(openId)?.name ?? openId);
@@ -19,77 +25,68 @@ const isP2p = (chat) => chat.mode === "p2p";
 const currentChat = () => world.chats.get(world.chatId);
 // A card for one person is shown to that person, and is gone when it is taken away.
 const isShown = (view) => !view.visible_to || (view.visible_to === world.speaker && !view.deleted);
+const shownIn = (chatId) => [...world.messages.values()].filter((one) => one.chat_id === chatId && isShown(one)).sort((a, b) => a.position - b.position);
 
-const context = {
+const timeline = new Timeline({
   names: name,
+  epoch: () => world.epoch,
+  find: (id) => world.messages.get(id),
   speaker: () => world.speaker,
-  replyTo: setReply,
+  replyTo: (view) => aim("replyTo", view),
+  quote: (view) => aim("quoting", view),
+  edit: (view) => aim("editing", view),
   react: (view, emoji) => attempt(() => post("reactions", { as: world.speaker, message_id: view.message_id, emoji_type: emoji })),
   recall: (view) => attempt(() => post("recall", { as: world.speaker, message_id: view.message_id })),
   forMessage: (view) => ({
     names: name,
-    click: (index) => click(view, index),
+    click: (index) => click(world.speaker, view, index),
     isOpen: (id, preset) => world.open.get(`${view.message_id}/${id}`) ?? preset,
     setOpen: (id, open) => world.open.set(`${view.message_id}/${id}`, open),
   }),
-};
+});
 
-const composer = new Composer(mentionable, send);
+const composer = new Composer({
+  send,
+  attach: (files) => send("", files),
+  changed: (text) => { if (world.target?.how !== "editing") keepDraft(world.chatId, text); },
+  cancel: () => aim(null),
+  mentions: mentionable,
+  commands: () => world.commands[isP2p(currentChat()) ? "p2p" : "group"] ?? [],
+  address: () => (isP2p(currentChat()) ? "" : `@${name(world.bot)} `),
+});
 
-async function attempt(action) {
-  try {
-    const value = await action();
-    byId("problem").hidden = true;
-    return value ?? true;
-  } catch (error) {
-    byId("problem").textContent = error.message;
-    byId("problem").hidden = false;
-    return null;
+const search = new Search({
+  views: () => [...world.messages.values()].filter(isShown).reverse(),
+  names: name,
+  chatName: (chatId) => world.chats.get(chatId)?.name ?? "",
+  show: (view) => {
+    if (view.chat_id !== world.chatId) openChat(view.chat_id);
+    timeline.show(view.message_id);
+  },
+});
+
+// Files first, then the text about them. → {isSent, files that are left}
+async function send(text, files) {
+  const left = [...files];
+  const body = { as: world.speaker, chat_id: world.chatId };
+  const { how, view } = world.target ?? {};
+  if (how === "editing") {
+    const isSent = Boolean(text && await attempt(() => post("edit", { as: world.speaker, message_id: view.message_id, text })));
+    if (isSent) { toast(say("editUnheard"), "info"); aim(null); }
+    return { isSent: false, files: left };
   }
-}
-
-async function send(text) {
-  const chosen = world.replyTo;
-  const body = { as: world.speaker, chat_id: world.chatId, text };
-  if (chosen) body.reply_to = chosen.message_id;
-  return attempt(() => post("messages", body));
-}
-
-const MOST_BYTES = 10 * 1024 * 1024;
-const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-
-// In Feishu a file is a message of its own; the question about it comes after it, or quotes it.
-async function sendFile(chosen) {
-  await attempt(async () => {
-    if (chosen.size > MOST_BYTES) throw new Error(say("fileTooLarge"));
-    const data = await new Promise((resolve, reject) => {
-      const reader = new FileReader();
-      reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,?/, ""));
-      reader.onerror = () => reject(reader.error);
-      reader.readAsDataURL(chosen);
-    });
-    const type = PICTURES.includes(chosen.type) ? "image" : "file";
-    const body = { as: world.speaker, chat_id: world.chatId, message_type: type, file_base64: data, file_name: chosen.name };
-    if (type === "image") body.mime = chosen.type;
-    if (world.replyTo) body.reply_to = world.replyTo.message_id;
-    return post("messages", body);
-  });
-}
-
-async function click(view, index) {
-  const seen = await attempt(() => post("click", { as: world.speaker, message_id: view.message_id, index }));
-  if (!seen) return;
-  if (seen.code) toast(`${say("clickFailed")} (${seen.code})`, "error");
-  else if (seen.toast) toast(seen.toast.content ?? "", seen.toast.type ?? "info");
-}
-
-function toast(text, kind) {
-  const node = byId("toast");
-  node.textContent = text;
-  node.className = kind;
-  node.hidden = false;
-  clearTimeout(toast.timer);
-  toast.timer = setTimeout(() => { node.hidden = true; }, 3000);
+  if (view) Object.assign(body, { reply_to: view.message_id, quote: how === "quoting" });
+  while (left.length) {
+    const sent = await attempt(() => sendFile(left[0], body));
+    if (!sent) return { isSent: false, files: left };
+    timeline.reveal(sent.message_id);
+    left.shift();
+  }
+  if (!text) return { isSent: false, files: left };
+  const sent = await attempt(() => post("messages", { ...body, text }));
+  if (sent) timeline.reveal(sent.message_id);
+  if (sent && how === "quoting") aim(null);
+  return { isSent: Boolean(sent), files: left };
 }
 
 function mentionable() {
@@ -98,81 +95,48 @@ function mentionable() {
   return [...members, { open_id: "all", name: "all", kind: "user" }];
 }
 
-function setReply(view) {
-  world.replyTo = view;
+// What the next message is about: `how` is replyTo, quoting or editing.
+function aim(how, view = null) {
+  const wasEditing = world.target?.how === "editing";
+  world.target = view ? { how, view } : null;
+  if (wasEditing) composer.text = draftOf(world.chatId);
   byId("reply-target").hidden = !view;
-  if (view) {
-    const text = view.text || (view.card && cardPreview(view.card)) || `[${view.msg_type}]`;
-    byId("reply-text").textContent = `${say("replyTo")} ${view.sender.name}: ${text.replace(/<[^>]*>/g, "").slice(0, 60)}`;
+  if (!view) return;
+  byId("reply-text").textContent = `${say(how)} ${view.sender.name}: ${preview(view, name)}`;
+  if (how === "editing") composer.text = view.text;
+  composer.focus();
+}
+
+function drawList() {
+  const last = new Map();
+  for (const one of world.messages.values()) if (isShown(one)) last.set(one.chat_id, one);
+  const entries = [...world.chats.values()].map((chat) => {
+    const newest = last.get(chat.chat_id);
+    return {
+      chat,
+      person: isP2p(chat) ? world.people.get(chat.members.find((id) => id !== world.bot)) : { open_id: chat.chat_id, name: chat.name, kind: "user" },
+      preview: newest ? `${newest.sender.name}: ${newest.deleted ? say("recalled") : preview(newest, name)}` : "",
+      unread: world.unread.get(chat.chat_id),
+      isCurrent: chat.chat_id === world.chatId,
+    };
+  });
+  drawChats(byId("chat-list"), entries, (chat) => {
+    openChat(chat.chat_id);
     composer.focus();
-  }
-}
-
-function drawChats() {
-  const entry = (chat) => {
-    const person = isP2p(chat)
-      ? world.people.get(chat.members.find((id) => id !== world.bot))
-      : { open_id: chat.chat_id, name: chat.name, kind: "user" };
-    const last = [...world.messages.values()].filter((one) => one.chat_id === chat.chat_id && isShown(one)).at(-1);
-    const preview = last ? `${last.sender.name}: ${last.text || (last.card ? cardPreview(last.card) : `[${last.msg_type}]`)}` : "";
-    const unread = world.unread.get(chat.chat_id);
-    return el("button", {
-      type: "button", class: chat.chat_id === world.chatId ? "chat current" : "chat", onclick: () => { openChat(chat.chat_id); if (isP2p(chat)) attempt(() => post("enter", { as: person.open_id })); },
-    }, avatar(person), el("span", { class: "chat-text" }, el("b", {}, chat.name), el("small", {}, preview)),
-    unread ? el("span", { class: "unread" }, String(unread)) : null);
-  };
-  const chats = [...world.chats.values()];
-  byId("chat-list").replaceChildren(
-    el("h2", {}, say("groups")), ...chats.filter((one) => !isP2p(one)).map(entry),
-    el("h2", {}, say("p2p")), ...chats.filter(isP2p).map(entry));
-}
-
-function cardPreview(body) {
-  const first = body.body?.elements?.find((one) => one.tag === "markdown");
-  return (first?.content ?? "").replace(/<at id=([^>]*)><\/at>/g, (_, id) => `@${name(id)}`).replace(/<[^>]*>/g, "");
+    if (isP2p(chat)) attempt(() => post("enter", { as: chat.members.find((id) => id !== world.bot) }));
+  });
 }
 
 function drawHeader() {
   const chat = currentChat();
   byId("chat-name").textContent = chat.dissolved ? `${chat.name} (${say("dissolved")})` : chat.name;
   byId("chat-members").textContent = isP2p(chat) ? "" : `${chat.members.length} ${say("members")} · ${chat.members.map(name).join(", ")}`;
-  byId("attach").append(icon("attach"));
-  byId("attach").addEventListener("click", () => byId("file").click());
-  byId("file").addEventListener("change", async (event) => {
-    const [chosen] = event.target.files;
-    event.target.value = "";
-    if (chosen) await sendFile(chosen);
-  });
   byId("hears-all").parentElement.hidden = isP2p(chat);
   const people = chat.members.map((id) => world.people.get(id)).filter((one) => one && one.open_id !== world.bot);
   if (!people.some((one) => one.open_id === world.speaker)) world.speaker = people[0]?.open_id ?? null;
-  byId("speaker").replaceChildren(...people.map((one) => el("option", { value: one.open_id, selected: one.open_id === world.speaker }, one.name)));
-}
-
-function drawMessages(keepPlace) {
-  const box = byId("messages");
-  const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 80;
-  const all = [...world.messages.values()].filter((one) => one.chat_id === world.chatId && isShown(one)).sort((a, b) => a.position - b.position);
-  const replies = new Map();
-  for (const one of all) if (one.thread_id && one.root_id) replies.set(one.root_id, [...(replies.get(one.root_id) ?? []), one]);
-  const roots = all.filter((one) => !(one.thread_id && one.root_id));
-  box.replaceChildren(...roots.map((root) => block(root, replies.get(root.message_id) ?? [])));
-  if (!roots.length) box.append(el("p", { class: "empty" }, say("nothing")));
-  if (atEnd || !keepPlace) box.scrollTop = box.scrollHeight;
-}
-
-function block(root, replies) {
-  const node = el("div", { class: "block" });
-  if (root.parent_id) {
-    const parent = world.messages.get(root.parent_id);
-    node.append(el("div", { class: "quoted" }, parent ? `${parent.sender.name}: ${parent.text || cardPreview(parent.card ?? {})}` : ""));
-  }
-  node.append(message(root, context));
-  if (root.thread_id) {
-    node.append(el("div", { class: "thread" }, replies.map((one) => message(one, context)),
-      el("button", { type: "button", class: "thread-reply", onclick: () => setReply(root) }, icon("reply"), say("replyInThread"))));
-  }
-  return node;
+  redraw(byId("speaker"), people.map((one) => ({ key: one.open_id, state: one.name, make: () => el("option", { value: one.open_id }, one.name) })));
+  byId("speaker").value = world.speaker;
+  keepPlace(world.chatId, world.speaker);
 }
 
 let inspecting = 0;
@@ -194,19 +158,23 @@ function redrawSoon() {
   if (drawing) return;
   drawing = requestAnimationFrame(() => {
     drawing = 0;
-    drawMessages(true);
-    drawChats();
+    timeline.draw(shownIn(world.chatId), world.arrived.splice(0));
+    drawList();
+    search.draw();
   });
 }
 
 function openChat(chatId) {
+  const isOther = chatId !== world.chatId;
+  if (isOther) aim(null);
   world.chatId = chatId;
   world.unread.delete(chatId);
-  document.body.classList.remove("chats-open");
-  setReply(null);
-  drawChats();
+  world.arrived.length = 0;
+  showChats(false);
+  if (isOther) composer.text = draftOf(chatId);
   drawHeader();
-  drawMessages(false);
+  drawList();
+  timeline.open(shownIn(chatId));
   inspectSoon();
 }
 
@@ -214,27 +182,58 @@ function received(view) {
   const isNew = !world.messages.has(view.message_id);
   world.messages.set(view.message_id, view);
   if (view.chat_id === world.chatId) inspectSoon();
-  else if (isNew && isShown(view)) world.unread.set(view.chat_id, (world.unread.get(view.chat_id) ?? 0) + 1);
+  if (isNew && isShown(view)) {
+    if (view.chat_id !== world.chatId) world.unread.set(view.chat_id, (world.unread.get(view.chat_id) ?? 0) + 1);
+    else {
+      world.arrived.push(view.message_id);
+      if (view.sender.open_id !== world.speaker) byId("announcer").textContent = `${say("newFrom")} ${view.sender.name}`;
+    }
+  }
   redrawSoon();
+}
+
+function showChats(isOpen) {
+  document.body.classList.toggle("chats-open", isOpen);
+  byId("show-chats").setAttribute("aria-expanded", String(isOpen));
 }
 
 function relabel() {
   label(document);
   byId("language").textContent = say("language");
+  byId("language").lang = locale() === "zh-CN" ? "en" : "zh-CN";
+  drawLook();
   composer.relabel();
+  search.draw();
+}
+
+function drawLook() {
+  const look = `look_${document.documentElement.dataset.look}`;
+  byId("look").replaceChildren(icon(look));
+  byId("look").title = say(look);
+  byId("look").setAttribute("aria-label", say(look));
+}
+
+function drawLinks(links) {
+  byId("links").replaceChildren(...links.map((one) => el("li", {}, el("a", { href: one.href, target: "_blank", rel: "noopener" }, inLanguage(one.title)))));
 }
 
 async function load() {
   const [state, messages, pushed] = await Promise.all([get("state"), get("messages"), get("deliveries")]);
   showTimesIn(state.timezone);
+  world.epoch += 1;
   world.bot = state.bot.open_id;
+  world.commands = state.commands;
+  world.links = state.links;
   world.people = new Map(state.people.map((one) => [one.open_id, one]));
   world.chats = new Map(state.chats.map((one) => [one.chat_id, one]));
   world.messages = new Map(messages.items.map((one) => [one.message_id, one]));
   world.pushes = new Map(pushed.items.map((one) => [one.number, one]));
   byId("offline-model").hidden = !state.offline_model;
   byId("hears-all").checked = state.switches.all_group_messages;
-  openChat(world.chats.has(world.chatId) ? world.chatId : state.chats[0].chat_id);
+  drawLinks(world.links);
+  const place = placeOf(location.hash);
+  world.speaker = place.speaker;
+  openChat(world.chats.has(place.chatId) ? place.chatId : state.chats[0].chat_id);
   drawPushes();
   return state.feed;
 }
@@ -242,13 +241,30 @@ async function load() {
 function listen() {
   byId("show-chats").append(icon("menu"));
   byId("show-memory").append(icon("memory"));
-  byId("language").addEventListener("click", () => { switchLanguage(); relabel(); openChat(world.chatId); drawPushes(); });
-  byId("speaker").addEventListener("change", (event) => { world.speaker = event.target.value; drawMessages(true); drawChats(); composer.focus(); });
-  byId("reply-cancel").addEventListener("click", () => setReply(null));
+  byId("show-search").append(icon("search"));
+  arrowsLead(byId("chat-list"));
+  byId("skip").addEventListener("click", (event) => { event.preventDefault(); composer.focus(); });
+  byId("look").addEventListener("click", () => { window.nextLook(); drawLook(); });
+  byId("language").addEventListener("click", () => { switchLanguage(); relabel(); drawLinks(world.links); openChat(world.chatId); drawPushes(); });
+  byId("speaker").addEventListener("change", (event) => {
+    world.speaker = event.target.value;
+    if (world.target?.how === "editing") aim(null);
+    keepPlace(world.chatId, world.speaker);
+    redrawSoon();
+    composer.focus();
+  });
+  byId("reply-cancel").addEventListener("click", () => { aim(null); composer.focus(); });
   byId("hears-all").addEventListener("change", (event) => attempt(() => post("switches", { all_group_messages: event.target.checked })));
-  byId("show-chats").addEventListener("click", () => document.body.classList.toggle("chats-open"));
-  byId("show-memory").addEventListener("click", () => document.body.classList.toggle("memory-toggled"));
-  byId("hide-memory").addEventListener("click", () => document.body.classList.toggle("memory-toggled"));
+  byId("show-chats").addEventListener("click", () => showChats(!document.body.classList.contains("chats-open")));
+  for (const id of ["show-memory", "hide-memory"]) {
+    byId(id).addEventListener("click", () => { document.body.classList.toggle("memory-toggled"); byId("show-memory").focus(); });
+  }
+  window.addEventListener("hashchange", () => {
+    const place = placeOf(location.hash);
+    if (!world.chats.has(place.chatId)) return;
+    world.speaker = place.speaker;
+    openChat(place.chatId);
+  });
 }
 
 async function start() {
@@ -259,20 +275,17 @@ async function start() {
   const source = follow(world.seen, {
     hello: async (value) => {
       clearTimeout(silence);
-      if (byId("problem").textContent === say("offline")) byId("problem").hidden = true;
+      if (byId("problem").textContent === say("offline")) problem("");
       if (value.feed < world.seen) world.seen = await load();
     },
     message: (view, number) => { world.seen = number; received(view); },
-    chat: (chat) => { world.chats.set(chat.chat_id, chat); drawChats(); drawHeader(); },
-    person: (person) => { world.people.set(person.open_id, person); drawHeader(); },
+    chat: (chat) => { world.chats.set(chat.chat_id, chat); drawList(); drawHeader(); },
+    person: (person) => { world.people.set(person.open_id, person); world.epoch += 1; drawHeader(); redrawSoon(); },
     delivery: (one) => { world.pushes.set(one.number, one); drawPushes(); inspectSoon(); },
   });
   source.addEventListener("error", () => {
     clearTimeout(silence);
-    silence = setTimeout(() => {
-      byId("problem").textContent = say("offline");
-      byId("problem").hidden = false;
-    }, 3000);
+    silence = setTimeout(() => problem(say("offline")), 3000);
   });
 }
 

@@ -2,15 +2,18 @@
 
 import { card } from "./card.js";
 import { avatar, el, icon, link } from "./dom.js";
-import { say, timeOf } from "./labels.js";
+import { momentOf, say, timeOf } from "./labels.js";
 import { at, markdown, picture } from "./markdown.js";
 
 const EMOJI = { THUMBSUP: "👍", ThumbsDown: "👎", Typing: "⌨️", OK: "👌", SMILE: "😊", HEART: "❤️", DONE: "✅", OnIt: "🫡",
   GLANCE: "👀", THINKING: "🤔", Get: "👌", LGTM: "✅" };
 
-// `context` is that of card(), plus actions: replyTo, react, recall; `speaker()` is an open id.
+// `context` is that of card(), plus actions: replyTo, quote, edit, react, recall; `speaker()` is an open id.
 export function message(view, context) {
-  const node = el("div", { class: "message", "data-id": view.message_id });
+  const node = el("div", {
+    class: "message", "data-id": view.message_id, role: "group", tabindex: "-1",
+    "aria-label": `${view.sender.name}, ${momentOf(view.create_ms)}`,
+  });
   node.append(...[avatar(view.sender), el("div", { class: "message-main" },
     heading(view), content(view, context), reactions(view, context)), view.visible_to ? null : toolbar(view, context)].filter(Boolean));
   return node;
@@ -22,7 +25,7 @@ function heading(view) {
     el("b", {}, view.sender.name),
     view.sender.kind === "bot" ? el("span", { class: "badge" }, say("bot")) : null,
     view.visible_to ? el("span", { class: "badge only-you" }, say("onlyYou")) : null,
-    el("time", {}, time),
+    el("time", { title: momentOf(view.create_ms) }, time),
     view.updated && !view.card && !view.deleted ? el("span", {}, say("edited")) : null);
 }
 
@@ -84,7 +87,7 @@ function reactions(view, context) {
   return el("div", { class: "reactions" }, [...groups].map(([emoji, list]) => el("button", {
     type: "button",
     class: "reaction",
-    title: list.map((one) => one.name).join(", "),
+    "aria-label": `${say("react")} ${emoji}: ${list.map((one) => one.name).join(", ")}`,
     onclick: () => context.react(view, emoji),
   }, `${EMOJI[emoji] ?? emoji} ${list.map((one) => one.name).join(", ")}`)));
 }
@@ -96,10 +99,13 @@ function grouped(list) {
 }
 
 function toolbar(view, context) {
+  if (view.deleted) return null;
   const own = view.sender.open_id === context.speaker();
   const action = (drawing, title, onclick) => el("button", { type: "button", title, "aria-label": title, onclick }, icon(drawing));
   return el("div", { class: "toolbar" },
-    view.deleted ? null : action("reply", say("replyInThread"), () => context.replyTo(view)),
-    view.deleted ? null : action("like", say("like"), () => context.react(view, "THUMBSUP")),
-    own && !view.deleted ? action("undo", say("recall"), () => context.recall(view)) : null);
+    action("quote", say("quote"), () => context.quote(view)),
+    action("reply", say("replyInThread"), () => context.replyTo(view)),
+    action("like", say("like"), () => context.react(view, "THUMBSUP")),
+    own && ["text", "post"].includes(view.msg_type) ? action("edit", say("edit"), () => context.edit(view)) : null,
+    own ? action("undo", say("recall"), () => context.recall(view)) : null);
 }

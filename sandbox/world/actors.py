@@ -27,7 +27,7 @@ from sandbox.world.entities import (
     new_id,
 )
 from sandbox.world.events import Envelope
-from sandbox.world.messaging import add_reaction, compose
+from sandbox.world.messaging import MAX_EDITS, add_reaction, compose
 from sandbox.world.state import World
 
 # A 1 x 1 pixel, for image messages that bring no picture of their own.
@@ -114,6 +114,27 @@ class Actors:
         if new_event_id:
             envelope = events.with_new_event_id(envelope)
         self._deliver(envelope, message, times, new_event_id)
+
+    def edit(self, message_id: str, open_id: str, text: str) -> Message:
+        """The author writes a text anew. No event: Feishu tells no app."""
+        with self._world.lock:
+            message = self.message(message_id)
+            if open_id != message.sender or message.deleted:
+                raise Refusal("people edit their own messages, until they recall them")
+            if message.msg_type not in ("text", "post"):
+                raise Refusal("only text is edited")
+            if message.edits >= MAX_EDITS:
+                raise Refusal(f"a message is edited {MAX_EDITS} times at most")
+            speech = Speech(open_id, message.chat_id, text, message.msg_type)
+            written = self._content(speech, self._present(open_id, message.chat_id))
+            return self._world.change(
+                message,
+                content=written.content,
+                mentions=written.mentions,
+                updated=True,
+                edits=message.edits + 1,
+                update_ms=self._world.now_ms(),
+            )
 
     def recall(self, message_id: str, open_id: str) -> Message:
         """The author (or, as in Feishu, the owner of the group) withdraws a message."""

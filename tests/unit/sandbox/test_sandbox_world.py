@@ -421,3 +421,23 @@ def test_the_journal_shrinks_to_one_line_per_entity_at_the_next_start(make_tenan
     lines = journal.read_text().splitlines()
     ids = [json.loads(line)["entity"].get("message_id") for line in lines]
     assert ids.count(asked) == 1
+
+
+def test_people_edit_their_own_texts_and_the_app_is_not_told(tenant):
+    asked = tenant.say("@Memo lunch at nine?")
+    tenant.pushed()
+    body = {"message_id": asked, "as": tenant.people["Alice"], "text": "@Bob lunch at noon?"}
+    tenant.control("POST", "edit", body)
+
+    assert tenant.pushed() == []
+    (shown,) = tenant.control("GET", "messages")["items"]
+    assert (shown["text"], shown["updated"]) == ("@Bob lunch at noon?", True)
+    read = tenant.call("GET", f"/im/v1/messages/{asked}").json["data"]["items"][0]
+    assert read["updated"] is True
+    assert [one["name"] for one in read["mentions"]] == ["Bob"]
+
+    for change in ({"as": tenant.people["Bob"]}, {"text": "  "}, {"message_id": "om_none"}):
+        answer = tenant.http.post("/sandbox/api/edit", json={**body, **change})
+        assert answer.status_code == 400
+    tenant.control("POST", "recall", {"message_id": asked, "as": tenant.people["Alice"]})
+    assert tenant.http.post("/sandbox/api/edit", json=body).status_code == 400

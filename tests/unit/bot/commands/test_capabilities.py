@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands.capabilities import CAPABILITIES, SetUp, help_text
+from bot.commands.capabilities import CAPABILITIES, SetUp, help_text, offered
 from bot.commands.welcome_texts import languages_of, welcome_text
 from bot.group.rules import MODES
 from bot.languages import Language
 from bot.slash import parse
+from memory.scope import ChatType
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
@@ -49,3 +50,23 @@ def test_people_are_met_in_the_language_of_their_chat() -> None:
     assert languages_of("auto", "发布小组", lark=True) == ("zh",)
     assert languages_of("auto", "Launch", lark=True) == ("en",)
     assert languages_of("auto", "", lark=False) == ("zh", "en")
+
+
+@pytest.mark.parametrize("chat_type", ["group", "p2p"])
+def test_what_is_offered_after_a_slash_is_a_command_in_both_languages(
+    chat_type: ChatType,
+) -> None:
+    found = offered(SetUp(chat_type))
+
+    for word, about in found:
+        english, chinese = parse(word.en), parse(word.zh)
+        assert english
+        assert chinese
+        assert english.name is chinese.name
+        assert about.en
+        assert about.zh
+        assert "`" not in about.en + about.zh
+    words = [word.en for word, _ in found]
+    assert len(set(words)) == len(words)
+    assert {"/memory", "/forget", "/help"} <= set(words)
+    assert ("/why" in words) is (chat_type == "group")

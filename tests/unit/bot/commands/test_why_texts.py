@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.commands.why_texts import JUDGED, SILENT, WHY, explained
+from bot.commands.why_texts import JUDGED, SILENT, WHY, explained, in_short
 from bot.group.cues import Cue
 from bot.group.decisions import Reason
 from bot.group.store import PastDecision
@@ -49,3 +49,13 @@ def test_it_says_whether_it_spoke_and_when_it_had_spoken_before() -> None:
     late = decided(Reason.NO_TRIGGER, cue=Cue.FOLLOW_UP, since_bot_ms=300_000)
     assert "5 minutes before" in explained(late, "Bob", AT, 60, "en")
     assert "60 seconds" in explained(late, "Bob", AT, 60, "en")
+
+
+@pytest.mark.parametrize("respond", [True, False])
+@pytest.mark.parametrize("reason", list(Reason))
+def test_each_reason_alone_has_words_in_both_languages(reason: Reason, respond: bool) -> None:
+    told = in_short(respond, reason)
+
+    assert told.en.startswith("Answered: " if respond else "Kept silent: ")
+    assert told.zh.startswith("回答了：" if respond else "没有回答：")
+    assert not {"{", "}", "_"} & set(told.en + told.zh)

@@ -1,0 +1,33 @@
+"""What an app brings along for the page: the commands it understands, links for its operators."""
+
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+
+class Words(TypedDict):
+    """One text in both languages."""
+
+    en: str
+    zh: str
+
+
+class Offered(TypedDict):
+    """A command of the slash menu: the word that is written, and what it does."""
+
+    word: Words
+    about: Words
+
+
+class Link(TypedDict):
+    """A page beside the sandbox."""
+
+    title: Words
+    href: str
+
+
+@dataclass(frozen=True)
+class Extras:
+    """`commands`: by kind of chat, `group` or `p2p`."""
+
+    commands: dict[str, list[Offered]] = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)

@@ -1,0 +1,304 @@
+"""The page of the one command in a real browser, as people use it: keyboard, reload, long chats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.one_command import Sandbox
+from tests.support.pages import browser, findings, is_wider_than_its_window
+from tests.support.processes import stop
+
+pytestmark = pytest.mark.slow
+
+VIEWS = [
+    (language, look, width)
+    for language in ("en-GB", "zh-CN")
+    for look in ("light", "dark")
+    for width in (390, 1280)
+]
+HERE = "document.activeElement"
+_IS_IN_SIGHT = """text => {
+  const box = document.getElementById("messages").getBoundingClientRect();
+  return [...document.querySelectorAll(".message")].some(node => {
+    const its = node.getBoundingClientRect();
+    return node.textContent.includes(text) && its.top >= box.top && its.bottom <= box.bottom + 1;
+  });
+}"""
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    running = Sandbox(tmp_path_factory.mktemp("page"))
+    try:
+        running.ask("Alice", "remember that our launch is on 3 March")
+        for number in range(40):
+            running.platform.say(running.people["Bob"], running.group, f"line {number}")
+        yield running
+    finally:
+        stop(running.process)
+
+
+@pytest.fixture(scope="module")
+def launched() -> Iterator[Any]:
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture
+def page(launched: Any, sandbox: Sandbox) -> Iterator[Any]:
+    """A page of its own, in English, in the group, as Alice."""
+    context = launched.new_context(locale="en-GB", viewport={"width": 1280, "height": 720})
+    opened = context.new_page()
+    faults: list[str] = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.goto(f"{sandbox.url}/")
+    opened.wait_for_selector(".message")
+    yield opened
+    context.close()
+    assert faults == []
+
+
+def write(page: Any, text: str) -> None:
+    page.click("#text")
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+
+
+def comes_into_sight(page: Any, text: str) -> None:
+    page.wait_for_function(_IS_IN_SIGHT, arg=text, timeout=20_000)
+
+
+def scroll_up(page: Any) -> None:
+    page.evaluate("document.getElementById('messages').scrollTop = 0")
+    page.wait_for_selector("#newest:not([hidden])")
+
+
+@pytest.mark.parametrize(("language", "look", "width"), VIEWS)
+def test_axe_finds_nothing(
+    launched: Any, sandbox: Sandbox, language: str, look: Any, width: int
+) -> None:
+    viewport = {"width": width, "height": 800}
+    context = launched.new_context(locale=language, color_scheme=look, viewport=viewport)
+    page = context.new_page()
+    page.goto(f"{sandbox.url}/")
+    page.wait_for_selector(".card")
+    page.wait_for_selector("#sections td", state="attached")
+
+    assert findings(page) == []
+    assert not is_wider_than_its_window(page)
+    page.click("#show-search")
+    page.keyboard.type("launch")
+    page.wait_for_selector("#search mark")
+    assert findings(page) == []
+    page.keyboard.press("Escape")
+    page.click("#text")
+    page.keyboard.type("/")
+    page.wait_for_selector("#completion li")
+    assert findings(page) == []
+    context.close()
+
+
+def test_what_one_sends_and_its_answer_are_in_sight(page: Any) -> None:
+    scroll_up(page)
+    write(page, "@Memo remember that our canteen opens at eleven")
+    comes_into_sight(page, "@Memo remember that our canteen opens at eleven")
+    comes_into_sight(page, "I will remember")
+
+
+def test_a_reply_in_an_old_thread_stays_in_sight_with_its_answer(page: Any) -> None:
+    scroll_up(page)
+    page.locator(".thread-reply").first.click()
+    write(page, "@Memo when is our launch?")
+    comes_into_sight(page, "@Memo when is our launch?")
+    comes_into_sight(page, "You told me: our launch is on 3 March")
+
+
+def test_new_messages_disturb_nobody_who_reads_above_and_a_button_leads_to_them(
+    page: Any, sandbox: Sandbox
+) -> None:
+    scroll_up(page)
+    sandbox.platform.say(sandbox.people["Alice"], sandbox.group, "from elsewhere, one")
+    sandbox.platform.say(sandbox.people["Bob"], sandbox.group, "from elsewhere, two")
+    page.wait_for_selector("#newest:has-text('2 new messages')")
+    assert page.evaluate("document.getElementById('messages').scrollTop") == 0
+
+    page.click("#newest")
+    comes_into_sight(page, "from elsewhere, two")
+    assert page.locator("#newest").is_hidden()
+
+
+def test_the_focus_stays_where_it_is_while_others_write(page: Any, sandbox: Sandbox) -> None:
+    asked = sandbox.platform.say(sandbox.people["Alice"], sandbox.group, "somebody there?")
+    like = f".message[data-id='{asked}'] button[aria-label=Like]"
+    page.wait_for_selector(like, state="attached")
+    page.focus(like)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f".message[data-id='{asked}'] .reaction")
+    sandbox.platform.say(sandbox.people["Bob"], sandbox.group, "me")
+    page.wait_for_selector(".message:has-text('me')")
+    assert page.evaluate(f"{HERE}.closest('.message').dataset.id") == asked
+    assert page.evaluate(f"{HERE}.getAttribute('aria-label')") == "Like"
+
+    page.focus("#chat-list button.current")
+    page.keyboard.press("ArrowDown")
+    sandbox.platform.say(sandbox.people["Bob"], sandbox.group, "you too")
+    page.wait_for_selector(".chat small:has-text('you too')")
+    assert page.evaluate(f"{HERE}.textContent").startswith("KKitchen")
+
+
+def test_the_composer_is_a_few_keys_away(page: Any) -> None:
+    page.keyboard.press("Tab")
+    assert page.evaluate(f"{HERE}.id") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate(f"{HERE}.id") == "text"
+
+    page.reload()
+    page.wait_for_selector(".message")
+    stops = []
+    while "text" not in stops and len(stops) < 20:
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate(f"{HERE}.id"))
+    assert stops[-1] == "text"
+
+
+def test_the_arrows_lead_through_the_messages(page: Any) -> None:
+    page.locator(".message").last.focus()
+    last = page.evaluate(f"{HERE}.dataset.id")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(f"{HERE}.className").startswith("message")
+    assert page.evaluate(f"{HERE}.dataset.id") != last
+    page.keyboard.press("Tab")
+    assert page.evaluate(f"{HERE}.getAttribute('aria-label')") == "Quote"
+
+
+def test_a_reload_comes_back_to_chat_speaker_and_draft(page: Any) -> None:
+    page.click("#chat-list button:has-text('Kitchen')")
+    page.select_option("#speaker", label="陈晨")
+    page.click("#text")
+    page.keyboard.type("half a thou")
+    page.reload()
+    page.wait_for_selector("#chat-list .current:has-text('Kitchen')")
+
+    assert page.inner_text("#chat-name") == "Kitchen"
+    chosen = "document.getElementById('speaker').selectedOptions[0].text"
+    assert page.evaluate(chosen) == "陈晨"
+    assert page.input_value("#text") == "half a thou"
+
+
+def test_words_are_found_in_every_chat_and_the_message_is_shown(
+    page: Any, sandbox: Sandbox
+) -> None:
+    page.click("#chat-list button:has-text('Kitchen')")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("LINE 29")
+    page.wait_for_selector("#search-found li")
+    assert page.locator("#search-found li").count() == 1
+    assert page.inner_text("#search-found mark:last-child") == "29"
+    page.keyboard.press("Enter")
+
+    comes_into_sight(page, "line 29")
+    assert page.inner_text("#chat-name") == "Launch team"
+    assert "line 29" in page.evaluate(f"{HERE}.textContent")
+    page.fill("#search-text", "no such word anywhere")
+    assert "Nothing" in page.inner_text("#search-count")
+    page.fill("#search-text", "<b>(.*")
+    assert page.locator("#search-found li").count() == 0
+
+
+def test_a_slash_offers_the_commands_of_the_bot_and_addresses_it(
+    page: Any, sandbox: Sandbox
+) -> None:
+    page.click("#text")
+    page.keyboard.type("/no")
+    page.wait_for_selector("#completion li")
+    assert page.locator("#completion li b").all_inner_texts() == ["/notes"]
+    page.keyboard.press("Enter")
+    assert page.input_value("#text") == "@Memo /notes "
+
+    page.fill("#text", "")
+    page.keyboard.type("@Memo /")
+    offered = page.locator("#completion li b").all_inner_texts()
+    assert {"/new", "/memory", "/forget", "/quiet", "/resume", "/why", "/help"} <= set(offered)
+    page.keyboard.press("Escape")
+    page.fill("#text", "")
+    page.keyboard.type("/help")
+    page.keyboard.press("Enter")
+    assert page.input_value("#text") == "@Memo /help "
+    page.keyboard.press("Enter")
+    comes_into_sight(page, "@Memo /help")
+
+    page.click("#language")
+    page.fill("#text", "")
+    page.keyboard.type("／记")
+    assert page.locator("#completion li b").all_inner_texts() == ["/记忆"]
+
+
+def test_in_a_private_chat_a_command_stands_alone_and_enter_sends_it(page: Any) -> None:
+    page.click("#chat-list button:has(b:text-is('Bob'))")
+    page.keyboard.type("/notes")
+    page.keyboard.press("Enter")
+    comes_into_sight(page, "/notes")
+    assert page.input_value("#text") == ""
+
+
+def test_a_message_is_quoted_and_edited(page: Any, sandbox: Sandbox) -> None:
+    write(page, "the meetign is at nine")
+    comes_into_sight(page, "the meetign is at nine")
+    message = page.locator(".message:has-text('the meetign is at nine')").last
+    message.hover()
+    message.locator("button[aria-label=Quote]").click()
+    write(page, "really?")
+    comes_into_sight(page, "really?")
+    assert page.locator("#reply-target").is_hidden()
+    assert "the meetign is at nine" in page.locator(".quoted").last.inner_text()
+
+    message.hover()
+    message.locator("button[aria-label=Edit]").click()
+    assert page.input_value("#text") == "the meetign is at nine"
+    page.fill("#text", "the meeting is at nine")
+    page.keyboard.press("Enter")
+    comes_into_sight(page, "the meeting is at nine")
+    edited = page.locator(".message:has-text('the meeting is at nine')")
+    assert "edited" in edited.inner_text()
+    said = sandbox.platform.messages(sandbox.group)
+    assert [one["updated"] for one in said if "is at nine" in one["text"]] == [True]
+    assert page.input_value("#text") == ""
+
+
+def test_a_pasted_picture_waits_until_it_is_sent(page: Any) -> None:
+    page.click("#text")
+    page.evaluate("""() => {
+      const carried = new DataTransfer();
+      const bytes = Uint8Array.from(atob("R0lGODlhAQABAAAAACw="), letter => letter.charCodeAt(0));
+      carried.items.add(new File([bytes], "plan.gif", {type: "image/gif"}));
+      const paste = new ClipboardEvent("paste", {clipboardData: carried, cancelable: true});
+      document.getElementById("text").dispatchEvent(paste);
+    }""")
+    assert "plan.gif" in page.inner_text("#tray")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".message img.picture")
+    assert page.locator("#tray").is_hidden()
+
+
+def test_the_look_is_chosen_and_kept(page: Any) -> None:
+    ground = "getComputedStyle(document.getElementById('chat')).backgroundColor"
+    bright = page.evaluate(ground)
+    page.click("#look")
+    dark = page.evaluate(ground)
+    assert dark != bright
+    page.reload()
+    assert page.evaluate(ground) == dark
+
+
+def test_days_stand_between_messages_and_reasons_are_in_words(page: Any) -> None:
+    assert page.locator(".day").first.inner_text() == "Today"
+    page.wait_for_selector("#sections td")
+    assert "it was addressed to me" in page.inner_text("#sections")
+    page.click("#language")
+    page.wait_for_selector("#sections:has-text('那是对我说的')")
+    for code in ("explicit_trigger", "no_trigger", "answered:", "silent:"):
+        assert code not in page.inner_text("#memory")
+    assert page.locator("#links a").first.get_attribute("href") == "/console"

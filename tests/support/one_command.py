@@ -1,0 +1,66 @@
+"""The one command without an app: bot, database and simulated group, as real processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+
+from memory.backends import embedded
+from tests.support.processes import (
+    ROOT,
+    Platform,
+    clean_environment,
+    eventually,
+    free_port,
+    start,
+    wait_for_http,
+)
+
+
+class Sandbox:
+    """The one command without an app, and people who have asked it something."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.folder = folder / "data"
+        self.environment = {"DATA_DIR": str(self.folder), "PORT": str(self.port)}
+        command = [sys.executable, "-m", "bot.supervision"]
+        self.process = start("sandbox", command, folder, self.environment)
+        self.url = f"http://127.0.0.1:{self.port}"
+        wait_for_http(f"{self.url}/healthz", self.process)
+        self.platform = Platform(self.url, self.process)
+        state = self.platform.state()
+        self.people = {one["name"]: one["open_id"] for one in state["people"]}
+        self.bot = state["bot"]["name"]
+        self.group = next(one["chat_id"] for one in state["chats"] if one["name"] == "Launch team")
+
+    @property
+    def database_url(self) -> str:
+        return embedded.find(self.folder)
+
+    def ask(self, who: str, text: str) -> str:
+        """Mentions the bot and waits until the answer is stored; the turn."""
+        turn = self.platform.say(self.people[who], self.group, f"@{self.bot} {text}")
+        eventually(lambda: self._state(turn) == "sent", within_s=60, what="the answer")
+        return turn
+
+    def link(self, *more: str) -> str:
+        """What `scripts/console` prints."""
+        return subprocess.run(
+            [sys.executable, "-m", "scripts.console", *more],
+            cwd=ROOT,
+            env={**clean_environment(), **self.environment},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    def _state(self, turn: str) -> str:
+        with psycopg.connect(self.database_url) as connection:
+            row = connection.execute(
+                "select state from agent_turns where id = %s", [turn]
+            ).fetchone()
+        return row[0] if row else ""
