@@ -34,6 +34,8 @@ from bot.services import Services
 from bot.slash import parse
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
+from memory.errors import StoreUnavailable
+from memory.kept.read_messages import note_read_messages
 from memory.models import OpenTurn
 from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext
@@ -143,12 +145,28 @@ async def _answer(
     if refused := used_up(services, turn, language(services, turn, opened)):
         return Answer(refused), ()
     came = await material.gather(services, _source(turn, opened))
+    if not await _may_tell(services, turn, opened, came.read):
+        came = material.TAKEN_BACK
     if refused := _only_unread(services, turn, opened, came):
         return Answer(refused), ()
     prompt, earlier = await _prompt(services, turn, opened, came)
     spent = services.clock() - turn.received_ms / 1000
     left = max(_LEAST_MODEL_TIME_S, _ANSWER_WITHIN_S - spent)
     return await _asked(services, turn, opened, prompt, left), earlier
+
+
+async def _may_tell(
+    services: Services, turn: Turn, opened: OpenTurn, messages: Sequence[str]
+) -> bool:
+    """Whether what came with others' messages may be told: not when one was taken back. The answer
+    goes when one is later; in the spool nothing is looked for."""
+    if not messages or opened.degraded:
+        return True
+    try:
+        return await note_read_messages(services.rpc, turn.context, turn.id, messages)
+    except StoreUnavailable as exc:
+        log.warning("incoming.not_noted", turn_id=turn.id, error=type(exc).__name__)
+        return True
 
 
 async def _asked(

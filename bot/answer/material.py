@@ -68,13 +68,18 @@ class Source:
 class Material:
     """`text` stands before the question (`quotation.with_material`); `images` are for models that
     see. `quoted` is the message that is quoted in `text`. Of that, what files hold costs
-    `file_tokens`; `unread` are files that gave no text, by their names."""
+    `file_tokens`; `unread` are files that gave no text, by their names. `read` are the messages
+    that any of this came with, besides the question itself."""
 
     text: str = ""
     images: tuple[Image, ...] = ()
     quoted: Quoted | None = None
     file_tokens: int = 0
     unread: tuple[tuple[str, Reason], ...] = ()
+    read: tuple[str, ...] = ()
+
+
+TAKEN_BACK = Material(remark("what the question quotes or came with was taken back; say so"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,9 @@ async def gather(services: Services, source: Source) -> Material:
     images, remarks = await _images(services, pictures, deadline)
     readable = Quoted(event.parent_id, quoted.text) if quoted and quoted.text else None
     text = "\n\n".join([*parts, *files.parts, *remarks])
-    return Material(text, images, readable, files.tokens, files.unread)
+    came_with = {message_id for message_id, _ in attached} | {quoted.message_id if quoted else ""}
+    read = tuple(sorted(came_with - {"", event.message_id}))
+    return Material(text, images, readable, files.tokens, files.unread, read)
 
 
 async def _sent_before(services: Services, source: Source) -> list[tuple[str, Attachment]]:

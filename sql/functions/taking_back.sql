@@ -399,6 +399,32 @@ begin
 end
 $$;
 
+-- Answers that were given what came with a message: their cards go, the questions are others'. One that is
+-- still being made is not given.
+create or replace function public.drop_answers_made_from(p_message_id text) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_card public.agent_messages;
+begin
+  update public.agent_turns t set state = 'cancelled', error = null, updated_at = now()
+  where t.read_messages && array[p_message_id] and t.read_messages <> '{}'
+    and t.state in ('open', 'pending');
+  for v_card in
+    select m.* from public.agent_messages m join public.agent_turns t on t.id = m.turn_id
+    where t.read_messages && array[p_message_id] and t.read_messages <> '{}' and m.role = 'assistant'
+    order by m.id
+  loop
+    if v_card.message_id is null then
+      delete from public.agent_messages where id = v_card.id;
+    else
+      perform public.withdraw_later(array[v_card.message_id], v_card.chat_id, v_card.tenant_key);
+      perform public.drop_card(v_card.message_id);
+    end if;
+  end loop;
+end
+$$;
+
 -- Cards that list what is kept of these people, of turns that keep no words: those of p_since and later
 -- may show what is gone.
 create or replace function public.withdraw_kept_cards(
@@ -461,6 +487,7 @@ begin
   v_texts := public.drop_message(p_message_id, coalesce(v_turn.chat_id, p_chat_id));
   delete from public.chat_transcript where message_id = p_message_id;
   perform public.drop_drawn_on(array[p_message_id]);
+  perform public.drop_answers_made_from(p_message_id);
   if v_first is not null then
     perform public.drop_repetitions(
       v_texts, array[v_turn.user_id, v_turn.actor_id], v_turn.tenant_key, v_first, v_turn.chat_id);

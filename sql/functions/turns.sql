@@ -490,3 +490,26 @@ create or replace trigger agent_messages_keep_words before update of content on 
   for each row
   when (old.content <> new.content and not (old.role = 'assistant' and old.status = 'pending'))
   execute function public.keep_words();
+
+-- The turn p_turn_id, not answered yet, is to be given what came with these messages (JSON array of
+-- message_ids, at most 50), which are not the question itself. False: one of them was taken back, and
+-- nothing of them may be told.
+create or replace function public.note_read_messages(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_turn_id text, p_messages text
+) returns boolean
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_messages text[];
+begin
+  perform bot_private.require_size('p_messages', p_messages, 16384);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_messages := array(select jsonb_array_elements_text(p_messages::jsonb) limit 50);
+  -- written before it looks: who takes a message back looks the other way round
+  update public.agent_turns t set read_messages = v_messages
+  where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
+    and t.state = 'open';
+  return not exists (
+    select from public.recalled_messages r where r.message_id = any (v_messages));
+end
+$$;

@@ -10,6 +10,7 @@ import pytest
 from tests.acceptance.conftest import World
 from tests.acceptance.test_incoming import asked
 from tests.support import hostile_files as made
+from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +41,21 @@ def test_a_quoted_file_is_read_and_its_text_is_not_kept(world: World) -> None:
     rows = world.rows("select content from agent_messages where turn_id = %s and role = 'user'",
                       question)  # fmt: skip
     assert "7391" not in json.dumps(rows)
+
+
+def test_an_answer_made_from_a_quoted_file_goes_when_the_file_is_taken_back(world: World) -> None:
+    file = send(world, "Bob", "rates.txt", b"The day rate is 912 euros.")
+    told = "A day costs nine hundred and twelve."
+    world.model.control("script", {"rules": [{"reply": {"text": told}}]})
+    world.model.control("mode", {"mode": "rules"})
+    question, _ = world.ask("Alice", "what does a day cost?", reply_to=file, quote=True)
+    world.settled(question)
+
+    world.platform.post("/recall", message_id=file, **{"as": world.people["Bob"]})
+
+    eventually(lambda: all(m["deleted"] for m in world.answers(question)), what="no card shows it")
+    kept = world.rows("select role, content from agent_messages where turn_id = %s", question)
+    assert [row["role"] for row in kept] == ["user"], "what Alice asked is hers"
 
 
 def test_a_question_in_the_thread_of_a_file_reads_it(world: World) -> None:

@@ -182,7 +182,10 @@ TABLES: Mapping[str, Table] = {
         lambda r, k: {"id": k, **_said(r, k), "created_at": SAID_AT},
         Rules(stored, of_turn, of_turn, both(here, own_words)),
         key="id",
-        may_change=("updated_at", "state", "attempts", "error", "forgets", "drawn_on", "shown"),
+        may_change=(
+            "updated_at", "state", "attempts", "error", "forgets", "drawn_on", "read_messages",
+            "shown",
+        ),
     ),
     "agent_messages": Table(
         lambda r, k: {
