@@ -29,26 +29,43 @@ $$;
 
 -- Whether the person told the bot anything that may help with p_query where the group p_but_chat_id
 -- cannot read it: in p2p, or in other groups. Nothing of it is returned. What they were shown of it
--- before is no knowledge of its own.
+-- before is no knowledge of its own. However much was said it looks at a bounded number of turns: those
+-- that the index of words gives, as for recall, and the newest, for words that are too common for that.
 create or replace function public.private_fits(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_query text, p_but_chat_id text
 ) returns boolean
 language plpgsql stable security invoker set search_path = ''
+-- the planner does not know how short the lists are: it would rather read the table
+set enable_seqscan = off
+set max_parallel_workers_per_gather = 0
+set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_asked constant text[] := bot_private.asked_terms(p_query);
-  v_any constant tsquery := (select string_agg(quote_literal(t), ' | ') from unnest(v_asked) t);
   v_chats constant text[] := array(
     select c from jsonb_object_keys(public.readable_chats()) c
     where c not in (p_but_chat_id, p_actor_id));
+  v_likely text[];
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  if cardinality(v_asked) > 0 and cardinality(v_chats) > 0 then
+    select l.turn_ids || n.turn_ids into v_likely
+    from bot_private.recall_likely(
+        p_conversation_id, 'everywhere', v_asked, 0, 9223372036854775807, null, null,
+        array[p_but_chat_id, p_actor_id], 300) l,
+      (select array(
+        select t.turn_id from unnest(v_chats) c, lateral (
+          select t.turn_id from public.agent_turn_terms t
+          where t.chat_id = c and t.tenant_key = p_tenant_key
+          order by t.asked_at desc limit 200 / cardinality(v_chats) + 10) t) as turn_ids) n;
+  end if;
   return cardinality(v_asked) > 0 and cardinality(v_chats) > 0 and (
     exists (
       select from public.agent_turn_terms t
-      where t.chat_id = any (v_chats) and t.tenant_key = p_tenant_key and t.actor_id = p_actor_id
-        and t.terms @@ v_any  -- of most turns nothing, which is quick to see
+      where t.turn_id = any (v_likely) and t.chat_id = any (v_chats)
+        and t.tenant_key = p_tenant_key and t.actor_id = p_actor_id
         and bot_private.may_help(v_asked, ts_delete(
               t.terms, bot_private.recall_place(t.tenant_key, t.chat_id))))
     or exists (

@@ -105,16 +105,19 @@ create or replace trigger agent_messages_index_update
 create or replace trigger agent_messages_index_delete after delete on public.agent_messages
   for each row execute function public.index_turn();
 
--- The turns worth weighing for p_terms, a hundred at most, and the weight of each term (null: it tells
+-- The turns worth weighing for p_terms, p_enough at most, and the weight of each term (null: it tells
 -- nothing). Rare words are looked up, of common ones the turns that come first and the newest count.
--- Turns said in [p_since, p_until) come first.
+-- Turns said in [p_since, p_until) come first. Chats of p_but are left out.
 --
 -- It runs as its owner because an operator that may tell of its arguments, as @@ may, is not looked
 -- up in an index under row-level security. So it applies the rule of agent_turn_terms_select itself,
 -- from the claims and before it counts or ranks; its caller reads the turns under that policy again.
+drop function if exists bot_private.recall_likely(
+  text, text, text[], bigint, bigint, timestamptz, timestamptz);
 create or replace function bot_private.recall_likely(
   p_conversation_id text, p_scope text, p_terms text[], p_from bigint, p_before bigint,
-  p_since timestamptz, p_until timestamptz, out turn_ids text[], out weights double precision[]
+  p_since timestamptz, p_until timestamptz, p_but text[] default '{}', p_enough integer default 100,
+  out turn_ids text[], out weights double precision[]
 )
 language plpgsql stable security definer set search_path = ''
 set enable_seqscan = off
@@ -127,8 +130,10 @@ declare
   v_since constant jsonb := public.readable_chats();
   v_actor constant text := public.claim('actor');
   v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
-  v_chats constant text[] := array[v_here] || case when p_scope = 'everywhere'
-    then array(select jsonb_object_keys(v_since)) else '{}' end;
+  v_chats constant text[] := array(
+    select c from unnest(array[v_here] || case when p_scope = 'everywhere'
+      then array(select jsonb_object_keys(v_since)) else '{}' end) c
+    where c <> all (p_but));
   v_places constant text := (
     select '(' || string_agg(quote_literal(bot_private.recall_place(v_tenant, c)), '|') || ')'
     from unnest(v_chats) c);
@@ -140,10 +145,8 @@ declare
   many constant integer := 2000;
   -- how many of the newest tell how common a word is
   sample constant integer := 300;
-  -- so many turns are worth weighing
-  enough constant integer := 100;
 begin
-  if v_here is null then
+  if v_here is null or cardinality(v_chats) = 0 then
     return;
   end if;
   with readable as not materialized (
@@ -207,7 +210,7 @@ begin
     group by h.turn_id, h.length, h.asked_at
   )
   select array(select turn_id from ranked order by in_time desc, score desc, asked_at desc
-               limit enough),
+               limit p_enough),
          array(select weight from generate_subscripts(p_terms, 1) n left join telling t on t.term = n
                order by n)
   into turn_ids, weights;

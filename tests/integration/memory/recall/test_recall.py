@@ -17,7 +17,7 @@ from memory import migrations
 from memory.errors import BadArgument, IdentityMissing
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
 from scripts.eval_recall import evaluate, store
 from scripts.measuring.recall_corpora import load_locomo
@@ -280,6 +280,33 @@ async def test_one_turn_among_many_is_found_and_few_are_read(
     assert row[0][0]["question"] == "The courier is Swiftline"
     assert read is not None
     assert 0 < read[0] < 6_000
+
+
+@pytest.mark.parametrize(
+    ("question", "fits"),
+    [
+        ("Which courier is it?", True),
+        ("talk at lunch", True),  # of which every turn has something
+        ("Where is the bicycle?", False),
+    ],
+)
+async def test_whether_anything_private_fits_is_seen_among_many_turns(
+    direct: Memory, group: Group, database_url: str, question: str, fits: bool
+) -> None:
+    alice = group.p2p()
+    await direct.tell(alice, "1", "The courier is Swiftline", "Noted")
+    _fill(database_url, alice, 20_000)
+    asking = private_context(alice.actor_id, group.message("asked"), alice.tenant_key)
+    identity = asking.conversation_id, asking.user_id, asking.actor_id, asking.tenant_key
+
+    with psycopg.connect(database_url) as connection:
+        connection.execute(b"analyze agent_turn_terms")
+        _become(connection, asking)
+        row = connection.execute(
+            b"select private_fits(%s, %s, %s, %s, %s, %s)", [*identity, question, group.chat()]
+        ).fetchone()
+
+    assert row == (fits,)
 
 
 async def test_many_words_are_not_too_many(memory: Memory, group: Group) -> None:
