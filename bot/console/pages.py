@@ -10,7 +10,7 @@ from flask import Flask, Response, g, make_response, redirect, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
-from bot.console import audit, doctor, now, queue, turns, usage
+from bot.console import audit, doctor, feedback, now, people, queue, turns, usage
 from bot.console.desk import Desk, draw
 from bot.console.origins import refusal
 from bot.console.reading import Reader
@@ -27,6 +27,8 @@ log = structlog.get_logger()
 _PAGES = (
     ("", "now"),
     ("turns", "turns"),
+    ("people", "people"),
+    ("feedback", "feedback"),
     ("queue", "queue"),
     ("usage", "usage"),
     ("setup", "setup"),
@@ -61,7 +63,7 @@ def create_console(settings: Settings, url: str) -> Flask:
     _sign_in(app, desk)
     _preferences(app)
     _failures(app)
-    for page in (now, turns, queue, usage, doctor, audit):
+    for page in (now, turns, people, feedback, queue, usage, doctor, audit):
         page.add(app, desk)
     return app
 

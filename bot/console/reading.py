@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -114,6 +115,14 @@ def names(view: View, people: Sequence[str | None], chats: Sequence[str | None] 
     wanted = {one for one in people if one} | {row["person"] for row in found if row["person"]}
     named = view.rows(_PEOPLE, {"ids": sorted(wanted)})
     return Names({row["open_id"]: row["name"] for row in named}, of_chats)
+
+
+def moment_given(text: str | None) -> str | None:
+    """A moment of a page's address, as ISO 8601; None for none and for what is no moment."""
+    try:
+        return datetime.fromisoformat(text).isoformat() if text else None
+    except ValueError:
+        return None
 
 
 def chat_of(conversation_id: str | None) -> str:

@@ -62,12 +62,15 @@ class Sessions:
         self._call("leave_console", _digest(session))
 
     def _call(self, function: str, *args: object) -> Any:
-        places = ", ".join(["%s"] * len(args))
-        with connected(self._url) as connection:
-            row = connection.execute(
-                f"select {SCHEMA}.{function}({places})".encode(), args
-            ).fetchone()
-        return row[0] if row else None
+        return called(self._url, function, *args)
+
+
+def called(url: str, function: str, *args: object) -> Any:
+    """What a function of the owner's returns. Raises `psycopg.Error`."""
+    places = ", ".join(["%s"] * len(args))
+    with connected(url) as connection:
+        row = connection.execute(f"select {SCHEMA}.{function}({places})".encode(), args).fetchone()
+    return row[0] if row else None
 
 
 @contextmanager

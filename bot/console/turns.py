@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,7 @@ from flask import Flask, abort, request
 
 from bot.agents.prompt import manager_instructions
 from bot.console.desk import Desk, admin, draw
-from bot.console.reading import Row, names
+from bot.console.reading import Row, moment_given, names
 from bot.feishu import markup
 from bot.mentions import from_card
 from bot.replay.recorded import MESSAGES, OF_TURN, RecordedTurn
@@ -73,7 +72,7 @@ def add(app: Flask, desk: Desk) -> None:
         before = request.args.get("before") or None
         query = _SILENT if wanted["state"] == "silent" else _TURNS
         with desk.reader.view() as view:
-            rows = view.rows(query, {**wanted, "before": _moment(before), "limit": _PAGE + 1})
+            rows = view.rows(query, {**wanted, "before": moment_given(before), "limit": _PAGE + 1})
             reasons = [row["reason"] for row in view.rows(_REASONS)]
             named = names(view, [row["actor_id"] for row in rows], [row["chat_id"] for row in rows])
         more = rows[_PAGE - 1]["created_at"] if len(rows) > _PAGE else None
@@ -98,13 +97,6 @@ def add(app: Flask, desk: Desk) -> None:
 
     app.add_url_rule("/console/turns", "turns", show)
     app.add_url_rule("/console/turns/<path:turn>", "turn", one)
-
-
-def _moment(text: str | None) -> str | None:
-    try:
-        return datetime.fromisoformat(text).isoformat() if text else None
-    except ValueError:
-        return None
 
 
 def _visible(people: Mapping[str, str]) -> Any:

@@ -181,6 +181,30 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "history": ("History", "历史"),
     "whole_prompt": ("The whole instructions", "完整指令"),
     "again": ("Ask it again", "重新提问"),
+    # people and feedback
+    "people": ("People", "人员"),
+    "people_intro": (
+        "Who asked the bot, or is known by name; the last seen first.",
+        "向机器人提过问或已知姓名的人，最近出现的在前。",
+    ),
+    "turns_of": ("Turns", "对话轮数"),
+    "last_seen": ("Last seen", "最近出现"),
+    "facts": ("Facts", "事实"),
+    "feedback": ("Feedback", "反馈"),
+    "feedback_intro": (
+        "What people said of answers, by button or reaction; the latest first.",
+        "人们通过按钮或表情对回答的评价，最新的在前。",
+    ),
+    "feedback_given": (
+        "{helpful} helped, {unhelpful} did not",
+        "有帮助 {helpful}，没有帮助 {unhelpful}",
+    ),
+    "verdict": ("Verdict", "评价"),
+    "helped": ("helped", "有帮助"),
+    "did_not_help": ("did not help", "没有帮助"),
+    "source_button": ("button", "按钮"),
+    "source_reaction": ("reaction", "表情"),
+    "asked_by": ("asked by", "提问者："),
     # usage
     "usage": ("Usage", "用量"),
     "usage_intro": ("Tokens of the model that answers used.", "回答所用的模型 token。"),

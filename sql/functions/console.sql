@@ -84,3 +84,33 @@ language sql volatile security invoker set search_path = feishu_bot
 as $$
   update console_audit set about = '(forgotten)' where about = p_open_id
 $$;
+
+-- People whose name holds p_name ('' for all), the last seen first, from p_offset on, at most p_limit:
+-- [{tenant_key, open_id, name, turns, last_at, facts, notes, helpful, unhelpful}]. Facts are those by
+-- them and about them. Numbers, no words.
+create or replace function feishu_bot.people_in_numbers(
+  p_name text, p_offset integer, p_limit integer
+) returns jsonb
+language sql stable security invoker set search_path = feishu_bot
+as $$
+  with asked as (
+    select t.tenant_key, t.actor_id as open_id, count(*) as turns, max(t.created_at) as last_at
+    from public.agent_turns t group by t.tenant_key, t.actor_id),
+  found as (
+    select tenant_key, open_id, coalesce(p.name, '') as name, coalesce(a.turns, 0) as turns, a.last_at
+    from public.people p full join asked a using (tenant_key, open_id)
+    where p_name = '' or strpos(lower(p.name), lower(p_name)) > 0
+    order by a.last_at desc nulls last, 3, 2, 1
+    offset greatest(p_offset, 0) limit least(greatest(p_limit, 1), 200))
+  select coalesce(jsonb_agg(to_jsonb(f) || jsonb_build_object(
+    'facts', (select count(*) from public.agent_working_memory w, jsonb_object_keys(w.content)
+              where w.tenant_key = f.tenant_key and f.open_id in (w.user_id, w.actor_id)),
+    'notes', (select count(*) from public.agent_notes n
+              where n.tenant_key = f.tenant_key and n.user_id = f.open_id),
+    'helpful', (select count(*) from public.agent_feedback b
+                where b.tenant_key = f.tenant_key and b.actor_id = f.open_id and b.helpful),
+    'unhelpful', (select count(*) from public.agent_feedback b
+                  where b.tenant_key = f.tenant_key and b.actor_id = f.open_id and not b.helpful))
+    order by f.last_at desc nulls last, f.name, f.open_id, f.tenant_key), '[]')
+  from found f
+$$;

@@ -17,7 +17,7 @@ from tests.support.processes import ROOT, clean_environment, stop
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("", "turns", "queue", "usage", "setup", "audit")
+PAGES = ("", "turns", "people", "feedback", "queue", "usage", "setup", "audit")
 VIEWS = [("en", "light", 1280), ("zh", "dark", 1280), ("en", "dark", 390), ("zh", "light", 390)]
 
 
@@ -26,7 +26,8 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     running = Sandbox(tmp_path_factory.mktemp("console"))
     try:
         running.ask("Alice", "remember that our launch is on 3 March")
-        running.ask("Alice", "when is our launch?")
+        turn = running.ask("Alice", "when is our launch?")
+        running.give_feedback(turn)
         yield running
     finally:
         stop(running.process)
@@ -80,7 +81,7 @@ def test_all_of_it_is_reached_with_the_keyboard(sandbox: Sandbox, signed_in: Any
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     reached = set()
-    for _ in range(12):
+    for _ in range(len(PAGES) + 6):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.getAttribute('href')"))
     assert {f"/console/{path}" for path in PAGES} <= reached

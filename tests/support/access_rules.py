@@ -496,7 +496,8 @@ TABLES: Mapping[str, Table] = {
 
 # What the console's role reads of everybody; and what only in a transaction that has kept the look.
 AT_THE_CONSOLE = frozenset(
-    "agent_chats agent_turns agent_turn_records agent_decisions people chats chat_members".split()
+    "agent_chats agent_turns agent_turn_records agent_decisions agent_feedback people chats "
+    "chat_members".split()
 )
 AT_THE_CONSOLE_LOOKING = frozenset(
     "agent_messages agent_working_memory agent_working_memory_history agent_notes agent_summaries "

@@ -47,6 +47,16 @@ class Sandbox:
         eventually(lambda: self._state(turn) == "sent", within_s=60, what="the answer")
         return turn
 
+    def give_feedback(self, turn: str) -> None:
+        """Its asker says that the answer helped."""
+        with psycopg.connect(self.database_url, autocommit=True) as connection:
+            connection.execute(
+                "insert into agent_feedback (turn_id, conversation_id, user_id, actor_id,"
+                " tenant_key, chat_id, source, helpful) select id, conversation_id, user_id,"
+                " actor_id, tenant_key, chat_id, 'button', true from agent_turns where id = %s",
+                [turn],
+            )
+
     def link(self, *more: str) -> str:
         """What `scripts/console` prints."""
         return subprocess.run(
