@@ -6,11 +6,11 @@ import hmac
 
 import psycopg
 import structlog
-from flask import Flask, Response, g, make_response, redirect, request
+from flask import Flask, Response, abort, g, make_response, redirect, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
-from bot.console import audit, doctor, feedback, now, people, queue, turns, usage
+from bot.console import audit, doctor, feedback, kept, now, people, queue, turns, usage
 from bot.console.desk import Desk, draw
 from bot.console.origins import refusal
 from bot.console.reading import Reader
@@ -20,6 +20,7 @@ from bot.languages import Sentence
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
+from memory.errors import StoreUnavailable
 
 log = structlog.get_logger()
 
@@ -28,6 +29,7 @@ _PAGES = (
     ("", "now"),
     ("turns", "turns"),
     ("people", "people"),
+    ("memory", "memory"),
     ("feedback", "feedback"),
     ("queue", "queue"),
     ("usage", "usage"),
@@ -63,7 +65,7 @@ def create_console(settings: Settings, url: str) -> Flask:
     _sign_in(app, desk)
     _preferences(app)
     _failures(app)
-    for page in (now, turns, people, feedback, queue, usage, doctor, audit):
+    for page in (now, turns, people, kept, feedback, queue, usage, doctor, audit):
         page.add(app, desk)
     return app
 
@@ -88,6 +90,8 @@ def _guard(app: Flask, desk: Desk) -> None:
         g.admin, g.csrf = admin, csrf_token(session)
         if request.method not in ("GET", "HEAD") and not _has_token(g.csrf):
             return _plain(_FORGED, 403)
+        if any("\0" in text for text in request.values.values()):
+            abort(400)  # Postgres keeps no such text
         return None
 
     def protect(answer: Response) -> Response:
@@ -195,4 +199,5 @@ def _failures(app: Flask) -> None:
 
     app.register_error_handler(psycopg.Error, away)
     app.register_error_handler(QueueUnavailable, away)
+    app.register_error_handler(StoreUnavailable, away)
     app.register_error_handler(HTTPException, refused)

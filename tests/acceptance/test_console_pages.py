@@ -17,7 +17,7 @@ from tests.support.processes import ROOT, clean_environment, stop
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("", "turns", "people", "feedback", "queue", "usage", "setup", "audit")
+PAGES = ("", "turns", "people", "memory", "feedback", "queue", "usage", "setup", "audit")
 VIEWS = [("en", "light", 1280), ("zh", "dark", 1280), ("en", "dark", 390), ("zh", "light", 390)]
 
 
@@ -65,6 +65,12 @@ def test_a_page_is_sound_in_every_language_look_and_width(
         assert findings(page) == []
         page.click(".jobs a")
         page.wait_for_selector(".shown-card")
+    if path == "memory":
+        assert findings(page) == []
+        page.fill("input[name=person]", "Alice")
+        page.click("form[role=search] button")
+        page.wait_for_selector(".kept details")
+        page.evaluate("document.querySelectorAll('.kept details').forEach(one => one.open = true)")
     if path == "setup":
         page.wait_for_selector(".checks li", timeout=60_000)
 
