@@ -33,7 +33,7 @@ from bot.answer.pressed import (
     under_card,
 )
 from bot.answer.question import Turn, people_of
-from bot.commands import items, reminders
+from bot.commands import items, reminders, rule_texts
 from bot.commands import texts as texts
 from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
 from bot.feishu import cards
@@ -52,6 +52,7 @@ from memory.kept.buttons import ButtonStore, Click, Press
 from memory.kept.handles import HandleStore, Touch
 from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
+from memory.kept.proactive import ProactiveStore
 from memory.models import OpenTurn, WorkingMemory
 from memory.scope import MAIN_ROOT, memory_context
 
@@ -125,6 +126,8 @@ def _answering(press: Press) -> Answering | None:
             return partial(_reminder_pressed, press=press)
         case "confirm":
             return partial(_decided, press=press)
+        case "follow_up" if press.payload.get("stops") == "proactive":
+            return partial(_proactive_stopped, press=press)
         case "share":
             where = press.payload
             return partial(published, asked_in=where["turn_id"], answer_id=where["answer_id"])
@@ -247,6 +250,15 @@ async def _reminder_pressed(
     language = cast(Language, press.payload["language"])
     looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
     return await reminders.press_reminder(services, looking, press.payload)
+
+
+async def _proactive_stopped(
+    services: Services, turn: Turn, opened: OpenTurn, *, press: Press
+) -> Reply:
+    """Any member of the group stops what the bot says there unasked."""
+    language = cast(Language, press.payload["language"])
+    await ProactiveStore(services.rpc).stop(turn.context)
+    return Reply(rule_texts.PROACTIVE_STOPPED[language])
 
 
 def _action(press: Press) -> PendingAction:

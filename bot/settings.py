@@ -106,6 +106,9 @@ class Settings(BaseSettings):
         "follow"  # of chats that set none with /mode
     )
     chat_language: Literal["zh", "en", "auto"] = "auto"  # of chats that set none with /language
+    proactive_per_day: int = Field(3, ge=0, le=100)  # in a chat that wants any
+    proactive_after_minutes: int = Field(10, ge=1, le=1440)
+    proactive_hours: str = "9-18"
     memory_sharing: Sharing = "chat"
     group_transcript: Literal["active", "off"] = "active"
     private_answers: bool = True
@@ -141,6 +144,16 @@ class Settings(BaseSettings):
         host = urlsplit(self.domain).hostname or ""
         usual = "UTC" if f".{host}".endswith(_LARK) else "Asia/Shanghai"
         return ZoneInfo(self.timezone or usual)
+
+    @cached_property
+    def speaking_hours(self) -> tuple[int, int]:
+        """`proactive_hours`, read: from which full hour to which."""
+        return rules.hours_of("PROACTIVE_HOURS", self.proactive_hours)
+
+    @property
+    def proactive(self) -> bool:
+        """Whether a group can want proactive answers."""
+        return self.sharing == "chat" and self.proactive_per_day > 0
 
     @property
     def sandbox(self) -> bool:
@@ -194,6 +207,7 @@ def read(**overrides: object) -> Settings:
             f".env 无法读取（{name}）：请重新编写。",
         ) from exc
     rules.require_time_zone("TIMEZONE", settings.timezone)
+    rules.hours_of("PROACTIVE_HOURS", settings.proactive_hours)
     return settings
 
 

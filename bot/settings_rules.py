@@ -134,6 +134,18 @@ def require_time_zone(name: str, value: str) -> None:
         ) from exc
 
 
+def hours_of(name: str, value: str) -> tuple[int, int]:
+    """Full hours such as 9-18 or 22-6, from and to. Raises for everything else."""
+    match = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", value, re.ASCII)
+    begin, end = (int(match[1]), int(match[2])) if match else (0, 0)
+    if begin == end or begin > 23 or end > 24:
+        raise SettingsError(
+            f"{name} is not a range of full hours such as 9-18. See .env.example.",
+            f"{name} 不是整点时段，应形如 9-18。参见 .env.example。",
+        )
+    return begin, end
+
+
 def require_database_url(name: str, value: str) -> None:
     """Raises unless `value` is empty or what libpq takes for a connection string."""
     try:

@@ -26,6 +26,7 @@ class CommandName(StrEnum):
     MODE = "mode"
     LANGUAGE = "language"
     INSTRUCTIONS = "instructions"
+    PROACTIVE = "proactive"
     SETTINGS = "settings"
     REMINDERS = "reminders"
     STOP = "stop"
@@ -60,6 +61,7 @@ _WORDS: Mapping[str, CommandName] = {
     "模式": CommandName.MODE,
     "语言": CommandName.LANGUAGE,
     "要求": CommandName.INSTRUCTIONS,
+    "主动": CommandName.PROACTIVE,
     "设置": CommandName.SETTINGS,
     "提醒": CommandName.REMINDERS,
     "停止": CommandName.STOP,

@@ -20,7 +20,7 @@ from bot.answer.answering import answer as answer_question
 from bot.answer.answering import language
 from bot.answer.composing import NOTHING, compose
 from bot.answer.foreign_ids import may_be_meant, with_own_ids
-from bot.answer.hearing import before_answer, listen, opening_args
+from bot.answer.hearing import Heard, before_answer, listen, opening_args
 from bot.answer.measuring import measure
 from bot.answer.question import Turn, begin, is_pressed, knowing, told
 from bot.answer.showing import Showing
@@ -84,8 +84,10 @@ async def handle_message(
     reply_to: str = "",
     answering: Answering | None = None,
     lease: Lease | None = None,
+    heard: Heard | None = None,
 ) -> None:
-    """Answers one message, or stays silent. Raises what is worth another attempt.
+    """Answers one message, or stays silent. Raises what is worth another attempt. `heard`: what was
+    decided already.
 
     A click comes as a message of ours: then `reply_to` is the card that was clicked, and
     `answering` what takes the place of commands and model, if anything.
@@ -95,7 +97,7 @@ async def handle_message(
     if may_be_meant(event, bot):
         event = await with_own_ids(services, event)
     await services.people.meet(event, bot).look_up([event.sender_open_id])
-    heard = await listen(services, event, bot)
+    heard = heard or await listen(services, event, bot)
     if not heard.decision.respond or _unreadable_in_group(event):
         return
 
@@ -104,17 +106,15 @@ async def handle_message(
     with metrics.IN_FLIGHT.track_inprogress(), Looking(services) as looking:
         opened = await _open(services, turn)
         turn = knowing(turn, conversation_of(opened.conversation))
-        looking.begin(turn, opened)
+        if not turn.unasked:
+            looking.begin(turn, opened)
         reply, forgets, foot = opened.reply, False, Foot.of_row(opened.shown)
         showing = Showing(services, turn, language(services, turn, opened))
         stream = await _stream(services, turn, opened, showing)
         if opened.state == "open":
             if stream:
                 turn = replace(turn, on_progress=stream.progress, settle=showing.settled)
-                at_work = stream.running()
-            else:
-                at_work = showing_work(services.feishu, turn.reply_to)
-            async with _stoppable(services, turn, opened) as stop, at_work:
+            async with _stoppable(services, turn, opened) as stop, _at_work(services, turn, stream):
                 turn = replace(turn, stop=stop)
                 answer = await (answering or answer_question)(services, turn, opened)
                 if answer.in_private:
@@ -133,6 +133,17 @@ async def handle_message(
     if outcome in ("sent", "duplicate"):
         await queue_look_up(services, look_up)
     await tend_later(services, turn.context, opened)
+
+
+def _at_work(
+    services: Services, turn: Turn, stream: CardStream | None
+) -> contextlib.AbstractAsyncContextManager[None]:
+    """What shows that the answer is being made; nothing where nobody waits for it."""
+    if stream:
+        return stream.running()
+    if turn.unasked:
+        return contextlib.nullcontext()
+    return showing_work(services.feishu, turn.reply_to)
 
 
 @contextlib.asynccontextmanager
@@ -225,7 +236,9 @@ async def _store(
 async def _stream(
     services: Services, turn: Turn, opened: OpenTurn, showing: Showing
 ) -> CardStream | None:
-    """The card that shows the answer while it is written."""
+    """The card that shows the answer while it is written; None: it is shown when it is there."""
+    if turn.unasked:
+        return None
     opening = Opening(turn.context, turn.id, turn.target)
     button = new_id()
     stop = stop_button(button, language(services, turn, opened))

@@ -25,7 +25,7 @@ declare
     record_reply_with_buttons, press_button, running_turns, press_handle,
     keep_card, resume_card, note_card,
     open_fold, save_summary,
-    set_timer, list_timers, change_timer, digest_material, get_digest,
+    set_timer, list_timers, change_timer, digest_material, get_digest, said_about,
     feishu_person
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
@@ -63,6 +63,7 @@ declare
     apply_retention,
     cancel_timer, stop_timers_for, stop_timers_of_chat, take_due_timers, due_timer, timer_fired,
     take_back_timers, inspect_timers, set_digest, keep_digest_sources, drop_digests_of,
+    wait_for_answer, may_answer_unasked, leave_unanswered, stop_proactive,
     list_conversations, list_messages, list_working_memory, list_working_memory_changes,
     list_decisions, list_orphans, list_unplaced, recalled_among, list_tables, born_within, recent_activity,
     inspect_chat, card_asked, measure_conversations

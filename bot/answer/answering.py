@@ -66,6 +66,13 @@ _TELL: Mapping[Language, str] = {
     "en": "Sorry, I cannot get an answer from the model: {what}. This does not pass by itself; "
     "please tell your administrator. Your question is kept.",
 }
+# In place of an answer that is given unasked (`bot.timed.unasked`).
+NO_ANSWER = "NO_ANSWER"
+_UNASKED = (
+    "Nobody asked you: the question was put to the group, and nobody has answered it. Answer in "
+    "one or two sentences, and only if what was said in this chat before answers it. Otherwise "
+    f"reply with {NO_ANSWER} and nothing else."
+)
 UNSUPPORTED = (
     "这种消息我还读不了，请用文字发给我。 / "
     "I cannot read this kind of message yet; please send text."
@@ -98,6 +105,12 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
         return reply
     seconds = services.clock() - turn.received_ms / 1000
     return replace(reply, foot=_foot(turn.context, found, earlier, seconds, spoken))
+
+
+def is_apology(text: str) -> bool:
+    """Whether a text says only that the model could not be asked."""
+    begins = (*SORRY.values(), *(one.partition("{")[0] for one in _TELL.values()))
+    return text.startswith(begins)
 
 
 def _foot(
@@ -230,7 +243,7 @@ async def _prompt(
         images=came.images,
         quoted=came.quoted,
         words_of_model=turn.by_click,
-        reads_only=turn.private,
+        reads_only=turn.private or turn.unasked,
     )
     return prompt, earlier.found
 
@@ -284,6 +297,7 @@ def _sorry(turn: Turn, reason: str, language: Language) -> Answer:
 def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
     settings = services.settings
     usual = ChatRules(settings.chat_mode, settings.chat_language)
+    owner = told_by_owner(settings.bot_instructions, rules_of(opened.rules, usual))
     return Scene(
         bot_name=turn.bot.name,
         subject=turn.names.name(turn.context.user_id),
@@ -292,7 +306,7 @@ def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
         labelled=turn.in_group,
         now=services.now(),
         people=turn.names.roster(people_of(turn)),
-        owner=told_by_owner(settings.bot_instructions, rules_of(opened.rules, usual)),
+        owner=f"{owner}\n\n{_UNASKED}".strip() if turn.unasked else owner,
     )
 
 

@@ -84,6 +84,10 @@ async def listen(services: Services, event: MessageEvent, bot: Person) -> Heard:
     topics = discussion.found if discussion else NO_TOPICS
     decision = await _store_decision(services, event, message, decision, topics)
     _say(event, message, decision)
+    if rules.proactive:
+        from bot.answer.waiting import wait_for_others  # for chats that want it
+
+        await wait_for_others(services, event, message, decision)
     return Heard(message, decision, conversation, discussion=discussion)
 
 
@@ -214,7 +218,7 @@ async def recent_messages(
     names = services.people.of(event.tenant_key)
     app_id = services.settings.feishu_app_id
     here = [one for one in found if not one.deleted and one.chat_id in ("", event.chat_id)]
-    records = [_from_list(names, app_id, raw, bot) for raw in reversed(here)]
+    records = [record_of_list(names, app_id, raw, bot) for raw in reversed(here)]
     return tuple(r for r in records if r.content and r.message_id != event.message_id)
 
 
@@ -336,7 +340,8 @@ def _conversations(services: Services, event: MessageEvent) -> ConversationManag
     )
 
 
-def _from_list(names: Names, app_id: str, raw: RawMessage, bot: Person) -> MessageRecord:
+def record_of_list(names: Names, app_id: str, raw: RawMessage, bot: Person) -> MessageRecord:
+    """A message as Feishu lists it."""
     ours = raw.sender_id == app_id
     record = MessageRecord(
         author=bot.name if ours else names.name(raw.sender_id),

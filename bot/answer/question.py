@@ -12,6 +12,7 @@ from bot.agents.stopping import Stop
 from bot.answer.hearing import Heard, told_args_of
 from bot.feishu import events
 from bot.feishu.events import MessageEvent
+from bot.group.decisions import Reason
 from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
 from bot.people.names import Names
@@ -58,6 +59,11 @@ class Turn:
     def id(self) -> str:
         """The message's, or one beside it where an earlier answer said that there is none."""
         return f"{self.event.message_id}~{self.anew}" if self.anew else self.event.message_id
+
+    @property
+    def unasked(self) -> bool:
+        """Whether nobody put the question to the bot."""
+        return self.heard.decision.reason is Reason.PROACTIVE
 
     @property
     def in_group(self) -> bool:

@@ -27,6 +27,7 @@ class SetUp:
     chat_type: ChatType
     mode: Mode = "follow"
     shares: bool = True
+    proactive: bool = False
     offline: bool = False
 
     @property
@@ -47,6 +48,7 @@ def set_up(settings: Settings, chat_type: ChatType, rules: Mapping[str, Any]) ->
         chat_type,
         rules_of(rules, usual).mode,
         shares=settings.sharing == "chat",
+        proactive=settings.proactive,
         offline=not settings.openai_api_key,
     )
 
@@ -229,6 +231,15 @@ CAPABILITIES: tuple[Capability, ...] = (
             "修改",
         ),
         lambda here: here.in_group,
+    ),
+    Capability(
+        "command",
+        Sentence(
+            en="`/proactive on`: I also answer questions that nobody answers, where this chat told "
+            "me the answer; `/proactive off` ends that",
+            zh="`/主动 开`：没有人回答、而这里以前说过答案的问题，我也会主动回答；`/主动 关` 停止",
+        ),
+        lambda here: here.in_group and here.proactive,
     ),
     Capability(
         "command",

@@ -19,6 +19,7 @@ from memory.scope import AgentMemoryContext, ChatType
 _LOOK_UP_S = 5.0
 _CHAT_INFO = "chat info"
 _DEFAULT = frozenset({"default", "默认", "none", "off", "无"})
+_ON_OFF = {"on": "on", "开": "on", "开启": "on", "off": "off", "关": "off", "关闭": "off"}
 _CHOICES = {CommandName.MODE: MODES, CommandName.LANGUAGE: LANGUAGES}
 _SHOWN_AS = {
     CommandName.MODE: {"zh": "/模式", "en": "/mode"},
@@ -35,6 +36,7 @@ async def answer_rule_command(
 ) -> Reply:
     """Changes a rule, or shows all with a button for each choice. Raises `StoreUnavailable`."""
     name = command.name
+    can_proactive = services.settings.proactive and chat_type != "p2p"
     store = ChatConversations(services.rpc, context)
     note = ""
     if name is CommandName.INSTRUCTIONS and command.words:
@@ -47,10 +49,17 @@ async def answer_rule_command(
         if value and value not in _CHOICES[name]:
             return Reply(texts.NO_SUCH[language][name.value])
         note = await _change(services, context, chat_type, name, value, language)
+    elif name is CommandName.PROACTIVE and not can_proactive:
+        return Reply(texts.NO_PROACTIVE[language])
+    elif name is CommandName.PROACTIVE and command.argument:
+        wanted = _ON_OFF.get(command.argument)
+        if not wanted:
+            return Reply(texts.NO_SUCH[language][name.value])
+        note = await _change(services, context, chat_type, name, wanted, language)
     if note not in ("", texts.CHANGED[language]):
         return Reply(note)
     usual = ChatRules(services.settings.chat_mode, services.settings.chat_language)
-    shown = texts.shown_rules(await store.rules(usual), language)
+    shown = texts.shown_rules(await store.rules(usual), language, proactive=can_proactive)
     buttons = [
         f"{words[language]} {value}"
         for which, words in _SHOWN_AS.items()

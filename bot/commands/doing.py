@@ -216,6 +216,7 @@ _ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply]]] = 
     CommandName.MODE: _rules,
     CommandName.LANGUAGE: _rules,
     CommandName.INSTRUCTIONS: _rules,
+    CommandName.PROACTIVE: _rules,
     CommandName.SETTINGS: _rules,
     CommandName.REMINDERS: _reminders,
     CommandName.STOP: _stop,

@@ -44,15 +44,27 @@ TOO_LONG: Texts = {
     "en": f"Instructions may have at most {MAX_INSTRUCTIONS} characters; nothing was changed. "
     "Please shorten them.",
 }
+PROACTIVE_STOPPED: Texts = {
+    "zh": "好的，在这个群里我不再主动回答没有问我的问题。`/主动 开` 可以重新开启。",
+    "en": "All right: in this group I no longer answer what I was not asked. `/proactive on` "
+    "brings it back.",
+}
+NO_PROACTIVE: Texts = {
+    "zh": "这里没有主动回答：只有在群里才有，而且部署者可以关闭它。",
+    "en": "There are no proactive answers here: only groups have them, and who runs me can switch "
+    "them off.",
+}
 CHANGED: Texts = {"zh": "已保存。", "en": "Saved."}
 NO_SUCH: Mapping[Language, Mapping[str, str]] = {
     "zh": {
         "mode": f"请写 `/模式` 加上其中之一：{'、'.join(MODES)}，或 default。",
         "language": f"请写 `/语言` 加上其中之一：{'、'.join(LANGUAGES)}，或 default。",
+        "proactive": "请写 `/主动 开` 或 `/主动 关`。",
     },
     "en": {
         "mode": f"Please write `/mode` and one of {', '.join(MODES)}, or default.",
         "language": f"Please write `/language` and one of {', '.join(LANGUAGES)}, or default.",
+        "proactive": "Please write `/proactive on` or `/proactive off`.",
     },
 }
 _WORDS: Mapping[Language, Mapping[str, str]] = {
@@ -61,6 +73,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "mode": "我什么时候回答（`/模式`）",
         "language": "用什么语言回答（`/语言`）",
         "instructions": "对我的要求（`/要求 …`，`/要求 default` 取消）",
+        "proactive": "没有人回答、而这里以前说过答案的问题，我主动回答（`/主动 开`、`/主动 关`）",
+        "on": "开",
+        "off": "关",
         "own": "本群设置",
         "usual": "默认",
         "none": "（没有）",
@@ -73,6 +88,10 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "language": "In which language (`/language`)",
         "instructions": "Instructions to me (`/instructions …`, `/instructions default` takes them "
         "back)",
+        "proactive": "Unasked, I answer questions that nobody answers and this chat told me the "
+        "answer to (`/proactive on`, `/proactive off`)",
+        "on": "on",
+        "off": "off",
         "own": "set here",
         "usual": "default",
         "none": "(none)",
@@ -82,8 +101,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 }
 
 
-def shown_rules(rules: ChatRules, language: Language) -> str:
-    """What holds, where it comes from, and what could be chosen instead."""
+def shown_rules(rules: ChatRules, language: Language, *, proactive: bool = False) -> str:
+    """What holds, where it comes from, and what could be chosen instead. `proactive`: whether the
+    chat can want proactive answers."""
     words = _WORDS[language]
 
     def line(name: str, value: str) -> str:
@@ -109,6 +129,7 @@ def shown_rules(rules: ChatRules, language: Language) -> str:
             "",
             line("instructions", instructions),
             "",
+            *([line("proactive", words["on" if rules.proactive else "off"]), ""] * proactive),
             words["who"],
         )
     )

@@ -85,6 +85,12 @@ WHY: Mapping[Reason, Sentence] = {
         "它没有 @我，而这个群设置为在我自己的话题之外只有 @我 才回答"
         "（模式 `threads`，见 `/设置`）。",
     ),
+    Reason.PROACTIVE: Sentence(
+        "it was a question that nobody had answered for a while, something was said about it here "
+        "before, and this chat wants that (`/proactive off` ends it).",
+        "那是一个过了一段时间没有人回答的问题，这里以前说过相关的内容，而且这个群开启了主动回答"
+        "（`/主动 关` 可关闭）。",
+    ),
 }
 JUDGED: Mapping[str, Sentence] = {
     "yes": Sentence(

@@ -76,6 +76,7 @@ class Reason(StrEnum):
     MODE_ALL = "mode_all"
     MODE_MENTION = "mode_mention"
     MODE_THREADS = "mode_threads"
+    PROACTIVE = "proactive"
 
 
 @dataclass(frozen=True)

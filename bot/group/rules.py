@@ -18,12 +18,13 @@ class ChatRules:
 
     mention: only who addresses the bot is answered. threads: also who goes on in a thread of the
     bot. follow: also who goes on in the chat just after the bot spoke. all: everybody who does not
-    speak to somebody else.
+    speak to somebody else. `proactive`: the bot also answers what nobody answers.
     """
 
     mode: Mode = "follow"
     language: RuleLanguage = "auto"
     instructions: str = ""
+    proactive: bool = False
     own: frozenset[str] = frozenset()
 
 
@@ -34,6 +35,7 @@ def rules_of(row: Mapping[str, Any] | None, usual: ChatRules) -> ChatRules:
         own.get("mode", usual.mode),
         own.get("language", usual.language),
         own.get("instructions", usual.instructions),
+        bool(own.get("proactive")),
         frozenset(own),
     )
 

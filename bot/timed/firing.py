@@ -41,11 +41,22 @@ async def handle_timer(services: Services, lease: Lease) -> None:
         return
     timer = due.timer
     structlog.contextvars.bind_contextvars(conversation_id=timer.context.conversation_id)
+    if timer.kind == "proactive":
+        from bot.timed.unasked import answer_unasked  # for chats that want it
+
+        await _over(services, due, await answer_unasked(services, due, lease))
+        return
     said: Sequence[Said] = ()
     if timer.kind == "digest":
         said = await gathered(services, timer.context, _span(due))
     silent = timer.kind == "digest" and not said
     outcome = "empty" if silent else await _show(services, due, said, lease)
+    await _over(services, due, outcome)
+
+
+async def _over(services: Services, due: DueTimer, outcome: str) -> None:
+    """The timer goes on."""
+    timer, timers = due.timer, TimerStore(services.rpc)
     now = datetime.fromtimestamp(due.now_ms / 1000, UTC)
     following = next_time(timer, now)
     await timers.fired(timer, int(following.timestamp() * 1000) if following else None)

@@ -17,7 +17,7 @@ from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext, ChatType, memory_context
 
 Repeats = Literal["once", "daily", "weekdays", "weekly", "monthly"]
-Kind = Literal["reminder", "digest"]
+Kind = Literal["reminder", "digest", "proactive"]
 REPEATS: tuple[Repeats, ...] = get_args(Repeats)
 
 MOST_OF_A_PERSON = 20  # in one chat

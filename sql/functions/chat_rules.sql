@@ -1,12 +1,13 @@
 -- Purpose: the rules of a chat: read, changed by who may, and who that is.
 
--- {mode, language, instructions} as far as the chat has them.
+-- {mode, language, instructions, proactive} as far as the chat has them.
 create or replace function public.get_chat_rules(p_chat_id text, p_tenant_key text) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select coalesce((
     select jsonb_build_object(
-      'mode', r.mode, 'language', r.language, 'instructions', r.instructions)
+      'mode', r.mode, 'language', r.language, 'instructions', r.instructions,
+      'proactive', r.proactive)
     from public.chat_rules r
     where r.chat_id = p_chat_id and r.tenant_key = p_tenant_key), '{}')
 $$;
@@ -19,7 +20,7 @@ create or replace function public.set_chat_rule(
 language plpgsql volatile security invoker set search_path = ''
 as $$
 begin
-  if p_name not in ('mode', 'language', 'instructions') then
+  if p_name not in ('mode', 'language', 'instructions', 'proactive') then
     raise exception 'there is no rule %', p_name using errcode = 'PT400';
   end if;
   if not exists (
@@ -35,6 +36,7 @@ begin
     mode = case when p_name = 'mode' then nullif(p_value, '') else r.mode end,
     language = case when p_name = 'language' then nullif(p_value, '') else r.language end,
     instructions = case when p_name = 'instructions' then p_value else r.instructions end,
+    proactive = case when p_name = 'proactive' then p_value = 'on' else r.proactive end,
     updated_at = now()
   where r.chat_id = p_chat_id and r.tenant_key = p_tenant_key;
   return public.get_chat_rules(p_chat_id, p_tenant_key);

@@ -147,7 +147,7 @@ end
 $$;
 
 -- People are reminded no more in a chat, by p_timer_ids (null: by any): they left it, or do not want to
--- be. What was for them alone stops.
+-- be. What was for them alone stops. A question that waited goes.
 create or replace function public.stop_timers_for(
   p_chat_id text, p_people text[], p_timer_ids text[] default null
 ) returns void
@@ -159,7 +159,9 @@ as $$
   from public.agent_timers o, lateral (
     select array(select p from unnest(o.for_people) p where p <> all (p_people)) as kept) k
   where o.id = t.id and t.chat_id = p_chat_id and t.state = 'active' and t.for_people && p_people
-    and (p_timer_ids is null or t.id = any (p_timer_ids))
+    and (p_timer_ids is null or t.id = any (p_timer_ids));
+  delete from public.agent_timers
+  where chat_id = p_chat_id and kind = 'proactive' and state = 'stopped'
 $$;
 
 -- The bot is out of the chat, or the chat is no more.
@@ -167,7 +169,9 @@ create or replace function public.stop_timers_of_chat(p_chat_id text) returns vo
 language sql volatile security invoker set search_path = ''
 as $$
   update public.agent_timers set state = 'stopped', updated_at = now()
-  where chat_id = p_chat_id and state = 'active'
+  where chat_id = p_chat_id and state = 'active';
+  delete from public.agent_timers
+  where chat_id = p_chat_id and kind = 'proactive' and state = 'stopped'
 $$;
 
 -- Up to p_limit timers that are due, [{id, due_ms}], each for one caller, who queues its job within
@@ -227,7 +231,12 @@ begin
       state = case when p_next_ms is null then 'done' else t.state end
   where t.id = p_timer_id and t.state = 'active'
     and (extract(epoch from t.due_at) * 1000)::bigint = p_due_ms;
-  return found;
+  if not found then
+    return false;
+  end if;
+  delete from public.agent_timers t
+  where t.id = p_timer_id and t.kind = 'proactive' and t.state = 'done';
+  return true;
 end
 $$;
 

@@ -36,6 +36,8 @@ from memory.models import Overview
         ("/继续", CommandName.RESUME),
         ("/notes", CommandName.NOTES),
         ("/笔记", CommandName.NOTES),
+        ("/proactive on", CommandName.PROACTIVE),
+        ("/主动 开", CommandName.PROACTIVE),
     ],
 )
 def test_a_command_is_known_in_both_languages(text: str, name: CommandName) -> None:

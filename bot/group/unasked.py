@@ -1,0 +1,69 @@
+"""Whether a question that nobody put to the bot may be answered by it. Pure.
+
+The bot prefers silence: whatever may be an answer to the question counts as one.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from bot.group.cues import Cue, Exchange, cue_of
+from bot.group.decisions import Decision, IncomingMessage, Reason
+from bot.group.questions import is_question
+from bot.group.topics import link
+from bot.group.transcript import MessageRecord
+from bot.slash import parse
+
+_SILENT = frozenset(
+    {Reason.NO_TRIGGER, Reason.OTHER_TOPIC, Reason.MODE_MENTION, Reason.MODE_THREADS}
+)
+
+
+def may_wait(message: IncomingMessage, decision: Decision) -> bool:
+    """Whether an unanswered message of the main chat is a question to everybody."""
+    silent = not decision.respond and decision.reason in _SILENT
+    aside = decision.cue in (Cue.SIDE_TALK, Cue.CLOSING)
+    addressed = message.mentions_others or message.quotes or message.root_id is not None
+    if not silent or aside or addressed or message.is_bot:
+        return False
+    return is_open_question(message.text, message.author_id, ())
+
+
+def is_open_question(text: str, author: str, names: Iterable[str]) -> bool:
+    """A question to nobody of those `names`, and neither side talk nor a command."""
+    words = text.strip()
+    if words[:1] in ("/", "／") or "@" in words or parse(words) or not is_question(words):
+        return False
+    around = Exchange(names=tuple(sorted(name for name in names if name)))
+    return cue_of(words, author, around) not in (Cue.SIDE_TALK, Cue.CLOSING)
+
+
+def is_taken_up(messages: Sequence[MessageRecord], message_id: str) -> bool:
+    """Whether somebody took the question up in the chat's messages, oldest first; also where it is
+    not among them. Its own author may ask once more."""
+    at = next((i for i, one in enumerate(messages) if one.message_id == message_id), None)
+    if at is None:
+        return True
+    answers = link(messages)
+    topics: list[int] = []
+    for index, answered in enumerate(answers):
+        topics.append(topics[answered] if answered < index else index)
+    asked = messages[at]
+    return any(
+        (topics[index] == topics[at] or one.root_id == message_id or one.quotes == message_id)
+        and (one.author_id != asked.author_id or not is_question(one.content))
+        for index, one in enumerate(messages)
+        if index > at
+    )
+
+
+def is_told(said: Iterable[str]) -> bool:
+    """Whether one of these was stated, not merely asked or commanded."""
+    return any(not parse(one) and not is_question(one.strip()) for one in said)
+
+
+def speaks_at(moment: datetime, hours: tuple[int, int]) -> bool:
+    """Whether a local time lies in these hours, which may go over midnight."""
+    begin, end = hours
+    if begin <= end:
+        return begin <= moment.hour < end
+    return moment.hour >= begin or moment.hour < end

@@ -1,0 +1,195 @@
+"""A question of a chat has waited: if nobody took it up and the chat told the answer, the bot gives
+it, marked as unasked, in the way of every answer.
+
+What others said since is read from Feishu at that time, so nothing that was missed meanwhile is
+taken for silence; where Feishu does not say, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import structlog
+
+from bot.answer.answering import NO_ANSWER, is_apology
+from bot.answer.answering import answer as answer_question
+from bot.answer.hearing import Heard, record_of_list
+from bot.answer.question import Turn
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.events import MessageEvent
+from bot.group.decisions import Decision, IncomingMessage, Reason
+from bot.group.transcript import MessageRecord
+from bot.group.unasked import is_open_question, is_taken_up, is_told, speaks_at
+from bot.languages import Language, language_of
+from bot.queue.consumer import Lease
+from bot.reply.buttons import FOLLOW_UP_LIVES_S, Reply
+from bot.services import Services
+from bot.turn import handle_message
+from memory.kept.buttons import NewButton
+from memory.kept.proactive import May, ProactiveStore
+from memory.kept.timers import DueTimer, Timer
+from memory.models import OpenTurn
+
+log = structlog.get_logger()
+
+LATE_S = 1800.0  # later than this an answer is of no use
+_BEFORE_S = 1800
+_MOST = 50
+
+UNASKED: Mapping[Language, str] = {
+    "zh": "> 没有人问我，不过这个问题还没有人回答，而这里以前说过：",
+    "en": "> I was not asked, but nobody has answered, and it was said here before:",
+}
+STOP_THIS: Mapping[Language, str] = {"zh": "别再这样", "en": "Stop this"}
+
+
+class NothingToSay(Exception):
+    """The model found no answer in what it was told."""
+
+
+async def answer_unasked(services: Services, due: DueTimer, lease: Lease) -> str:
+    """One job. Returns what came of it, for metrics; raises what is worth another attempt."""
+    timer = due.timer
+    may = await _may(services, timer, claim=False)
+    if may == "free":
+        if reason := await _silent_because(services, due):
+            return reason
+        may = await _may(services, timer, claim=True)
+    if may != "claimed":
+        return "not_wanted"
+    event = await _event(services, timer)
+    heard = _heard(services, event)
+    try:
+        await handle_message(
+            services, event, due.now_ms, answering=_answered, lease=lease, heard=heard
+        )
+    except NothingToSay:
+        await services.store.mark_failed(
+            timer.context, turn_id=timer.turn_id, error="nothing to say"
+        )
+        await ProactiveStore(services.rpc).leave(timer.context, timer.turn_id)
+        return "nothing_to_say"
+    return "sent"
+
+
+async def _may(services: Services, timer: Timer, *, claim: bool) -> May:
+    midnight = services.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    return await ProactiveStore(services.rpc).may_answer(
+        timer.context,
+        timer.turn_id,
+        since=midnight,
+        most=services.settings.proactive_per_day,
+        claim=claim,
+    )
+
+
+async def _silent_because(services: Services, due: DueTimer) -> str:
+    """Why nothing is said; "" where there is something to say."""
+    timer, settings = due.timer, services.settings
+    now = datetime.fromtimestamp(due.now_ms / 1000, UTC)
+    if not settings.proactive:
+        return "not_wanted"
+    if not speaks_at(now.astimezone(settings.zone), settings.speaking_hours):
+        return "quiet_hours"
+    if due.now_ms - timer.plan.due_ms > LATE_S * 1000:
+        return "late"
+    said = await _said(services, timer)
+    names = {one.author for one in said if one.author_id != timer.context.actor_id}
+    if is_taken_up(said, timer.turn_id):
+        return "taken_up"
+    if not is_open_question(timer.plan.content, timer.context.actor_id, names):
+        return "addressed"
+    found = await ProactiveStore(services.rpc).said_about(timer.context, timer.plan.content)
+    return "" if is_told(found) else "unknown"
+
+
+async def _said(services: Services, timer: Timer) -> tuple[MessageRecord, ...]:
+    """What was said in the chat around the question and since, oldest first; nothing where Feishu
+    does not tell all of it, or somebody opened a thread under the question."""
+    bot = await services.own_person.look_up()
+    names = services.people.of(timer.context.tenant_key)
+    asked_s = int(timer.plan.local_at.replace(tzinfo=UTC).timestamp())
+    try:
+        since = await services.feishu.list_messages(
+            "chat", timer.context.chat_id, start_s=asked_s, max_items=_MOST + 1
+        )
+        before = await services.feishu.list_messages(
+            "chat",
+            timer.context.chat_id,
+            start_s=asked_s - _BEFORE_S,
+            end_s=asked_s,
+            descending=True,
+            max_items=20,
+        )
+    except FeishuFailure as exc:
+        if isinstance(exc, FeishuError):
+            services.denials.note("list_messages")
+        log.info("proactive.not_listed", error=type(exc).__name__)
+        return ()
+    asked = next((raw for raw in since if raw.message_id == timer.turn_id), None)
+    if len(since) > _MOST or asked is None or asked.deleted or asked.thread_id:
+        return ()
+    here = {raw.message_id: raw for raw in (*reversed(before), *since) if not raw.deleted}
+    await names.look_up({raw.sender_id for raw in here.values() if raw.sender_type == "user"})
+    app_id = services.settings.feishu_app_id
+    return tuple(record_of_list(names, app_id, raw, bot) for raw in here.values())
+
+
+async def _event(services: Services, timer: Timer) -> MessageEvent:
+    """The question as it was heard."""
+    context = timer.context
+    return MessageEvent(
+        event_id=timer.id,
+        message_id=timer.turn_id,
+        root_id="",
+        parent_id="",
+        thread_id="",
+        chat_id=context.chat_id,
+        chat_type="group",
+        message_type="text",
+        sender_open_id=context.actor_id,
+        sender_type="user",
+        tenant_key=context.tenant_key,
+        create_time_ms=int(services.clock() * 1000),
+        mentions=(),
+        mentions_all=False,
+        text=timer.plan.content,
+        template=timer.plan.content,
+        attachments=(),
+    )
+
+
+def _heard(services: Services, event: MessageEvent) -> Heard:
+    message = IncomingMessage(
+        message_id=event.message_id,
+        author=services.people.of(event.tenant_key).name(event.sender_open_id),
+        author_id=event.sender_open_id,
+        text=event.text,
+        timestamp=event.create_time_ms,
+    )
+    return Heard(message, Decision(True, Reason.PROACTIVE, "heuristic"))
+
+
+async def _answered(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
+    """The model's answer below a line that says that nobody asked. Raises `NothingToSay`."""
+    reply = await answer_question(services, turn, opened)
+    known = reply.foot is not None and reply.foot.recalled
+    if not known or NO_ANSWER in reply.text or is_apology(reply.text):
+        raise NothingToSay
+    language = language_of([turn.question])
+    stop = NewButton(
+        STOP_THIS[language],
+        "follow_up",
+        {"text": STOP_THIS[language], "stops": "proactive", "language": language},
+        "group",
+        FOLLOW_UP_LIVES_S,
+    )
+    return replace(
+        reply,
+        text=f"{UNASKED[language]}\n\n{reply.text}",
+        buttons=(stop,),
+        auto_mention=None,
+        files=(),
+    )
