@@ -148,8 +148,8 @@ def add(app: Flask, desk: Desk) -> None:
 
 
 def _meant(view: View, of: str, name: str) -> list[Row]:
-    """Whom the page is about: by id as its links give it, or all whose name holds `name`."""
-    if of:
+    """Whom the page is about: by id as its links give it, else all whose name holds `name`."""
+    if of and not name:
         return [{"open_id": of, "name": names(view, [of]).person(of)}]
     return view.rows(_NAMED, {"person": name, "limit": _MOST_NAMED}) if name else []
 

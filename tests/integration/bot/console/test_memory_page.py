@@ -172,6 +172,23 @@ def test_memory_is_found_by_words(ada: Browser, query: str, found: set[str]) -> 
     assert {one for one in ("March", "hall", "Tom", "spring", "Ada") if one in kept} == found
 
 
+def test_a_search_stays_with_somebody_whose_name_is_not_known(
+    ada: Browser, database_url: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "update people set name = '', name_seen_at = null where open_id = 'ou_alice'"
+        )
+    whole = ada.get("/console/memory?of=ou_alice").text
+    form = whole[whole.index('role="search"') :].split("</form>")[0]
+    page = ada.get("/console/memory?of=ou_alice&words=tom").text
+
+    assert 'name="of" value="ou_alice"' in form
+    assert "unknown person" in page
+    assert "Tom" not in page
+    assert "Tom" in ada.get("/console/memory?of=ou_alice&person=包&words=tom").text
+
+
 def test_searched_words_are_not_kept(ada: Browser, database_url: str) -> None:
     ada.get("/console/memory?words=secretword")
 
