@@ -5,7 +5,7 @@ const WORDS = {
     brand: "Feishu sandbox", language: "中文", groups: "Groups", p2p: "With Memo",
     sandboxHint: "A simulated group. Nothing leaves this machine.",
     chats: "Chats", memory: "What Memo remembers", send: "Send", speakAs: "Speak as",
-    placeholder: "Message… type @ to mention somebody", members: "members",
+    placeholder: "Message… @ mentions, / commands", members: "members",
     hearsAll: "hears everything",
     hearsAllHint: "On: the app receives every message of the group (im:message.group_msg). Off: only those that @ it.",
     replyTo: "Reply in the thread of", replyInThread: "Reply in thread", quote: "Quote",
@@ -23,13 +23,13 @@ const WORDS = {
     search: "Search messages", searchPlaceholder: "Words, or who said it", searchHint: "Looks through all chats. Ctrl + K opens this.",
     found: "Found: {}", foundNothing: "Nothing was found. Other words, or fewer?",
     edit: "Edit", editing: "Editing", editUnheard: "Feishu tells no app that a message was edited: Memo keeps what it heard.",
-    quoting: "Quote", react: "Reaction",
+    quoting: "Quote", react: "Reaction", actions: "What to do with it",
   },
   zh: {
     brand: "飞书沙盒", language: "English", groups: "群聊", p2p: "与 Memo 单聊",
     sandboxHint: "这是模拟群聊，数据不会离开本机。",
     chats: "会话", memory: "Memo 记得什么", send: "发送", speakAs: "发言人",
-    placeholder: "输入消息… 输入 @ 可提及成员", members: "位成员",
+    placeholder: "输入消息… @ 提及，/ 命令", members: "位成员",
     hearsAll: "接收全部消息",
     hearsAllHint: "开：应用收到群内所有消息（im:message.group_msg）。关：仅收到 @ 它的消息。",
     replyTo: "回复话题：", replyInThread: "回复话题", quote: "引用",
@@ -47,7 +47,7 @@ const WORDS = {
     search: "搜索消息", searchPlaceholder: "输入关键词或发言人", searchHint: "在所有会话中查找。Ctrl + K 可打开搜索。",
     found: "找到 {} 条", foundNothing: "没有找到。换个词，或少输几个词试试。",
     edit: "编辑", editing: "正在编辑", editUnheard: "飞书不会把编辑推送给应用：Memo 仍记得它听到的原文。",
-    quoting: "引用", react: "表情回应",
+    quoting: "引用", react: "表情回应", actions: "操作",
   },
 };
 

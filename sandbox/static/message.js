@@ -102,7 +102,7 @@ function toolbar(view, context) {
   if (view.deleted) return null;
   const own = view.sender.open_id === context.speaker();
   const action = (drawing, title, onclick) => el("button", { type: "button", title, "aria-label": title, onclick }, icon(drawing));
-  return el("div", { class: "toolbar" },
+  return el("div", { class: "toolbar", role: "toolbar", "aria-label": say("actions") },
     action("quote", say("quote"), () => context.quote(view)),
     action("reply", say("replyInThread"), () => context.replyTo(view)),
     action("like", say("like"), () => context.react(view, "THUMBSUP")),

@@ -9,6 +9,7 @@ import { preview } from "./text.js";
 const END = "end";
 const NEAR_PX = 60;
 const GAP_PX = 12;
+const LATER_TOOL = ".toolbar > button:not(:first-child)"; // a toolbar is one stop; arrows lead along it
 const CONTROLS = "a[href], button, summary, [tabindex]";
 
 const serials = new WeakMap();
@@ -184,7 +185,7 @@ export class Timeline {
       if (node.isReached === on) continue;
       node.isReached = on;
       node.tabIndex = on ? 0 : -1;
-      for (const control of node.querySelectorAll(CONTROLS)) control.tabIndex = on ? 0 : -1;
+      for (const control of node.querySelectorAll(CONTROLS)) control.tabIndex = on && !control.matches(LATER_TOOL) ? 0 : -1;
     }
   }
 
@@ -192,6 +193,10 @@ export class Timeline {
     const here = event.target.closest(".message");
     const steps = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
     if (event.key === "Escape") document.getElementById("text").focus();
+    if (event.target.matches(".toolbar > button")) {
+      if (event.key === "ArrowRight") event.target.nextElementSibling?.focus();
+      if (event.key === "ArrowLeft") event.target.previousElementSibling?.focus();
+    }
     if (!here || !(event.key in steps)) return;
     event.preventDefault();
     const nodes = [...this.list.querySelectorAll(".message")];

@@ -172,6 +172,8 @@ def test_the_arrows_lead_through_the_messages(page: Any) -> None:
     assert page.evaluate(f"{HERE}.dataset.id") != last
     page.keyboard.press("Tab")
     assert page.evaluate(f"{HERE}.getAttribute('aria-label')") == "Quote"
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(f"{HERE}.getAttribute('aria-label')") == "Reply in thread"
 
 
 def test_a_reload_comes_back_to_chat_speaker_and_draft(page: Any) -> None:
