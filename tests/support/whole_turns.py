@@ -27,7 +27,7 @@ from bot.agents.model import OnText, Request, Response
 from bot.feishu.pacing import Pace
 from bot.private.offering import Asked, handle_look_up
 from bot.queue.consumer import Lease
-from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, Job
+from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, Job, Later
 from bot.queue.table import JobTable
 from bot.services import Services
 from bot.settings import Settings
@@ -409,7 +409,10 @@ class Played:
 
     async def _after(self, task: str, args: dict[str, Any]) -> None:
         if task == PRIVATE_TASK:
-            await handle_look_up(self.stage.services, Asked.of_job(args), 1)
+            try:
+                await handle_look_up(self.stage.services, Asked.of_job(args), 1)
+            except Later:  # the memory was slow: as the queue does it
+                await handle_look_up(self.stage.services, Asked.of_job(args), 2)
         else:
             context = own_context(args["conversation_id"], args["user_id"], args["tenant_key"])
             await handle_tending(self.stage.services, context, 1)
