@@ -7,6 +7,7 @@ that tell most are chosen by rules. What it is made of is noted first, so that i
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,11 +19,13 @@ from bot.feishu import markup, splitting
 from bot.languages import Language, language_of
 from bot.mentions import from_card
 from bot.services import Services
+from bot.slash import parse
 from memory.kept.digests import DigestStore, Said
 from memory.kept.timers import Repeats
 from memory.scope import AgentMemoryContext
 from memory.summary.text import Line, batch
 
+_ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
 _WITHIN_S = 40.0
 _MOST_BATCHES = 6
 _PERIOD_DAYS: dict[Repeats, int] = {"daily": 1, "weekdays": 1, "weekly": 7, "monthly": 31}
@@ -87,11 +90,18 @@ def _lines(services: Services, context: AgentMemoryContext, said: Sequence[Said]
             return Line("Bot", text, day, by_bot=True)
         return Line(one.author or names.name(one.author_id or ""), one.content, day)
 
-    return [line(one) for one in said if one.content.strip()]
+    worded = [one for one in said if one.content.strip()]
+    return [line(one) for one in worded if not _is_command(one)] or list(map(line, worded))
+
+
+def _is_command(one: Said) -> bool:
+    return not one.card and parse(_ADDRESSED.sub("", one.content)) is not None
 
 
 async def _written(services: Services, lines: Sequence[Line]) -> str:
     """The newest are told where there is too much to read in time."""
+    if services.summarise is extractive:  # rules cannot tell that the bot repeats what people said
+        lines = [line for line in lines if not line.by_bot] or lines
     parts, left, text = [], list(lines), ""
     while left:
         parts.append(batch(left))

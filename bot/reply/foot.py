@@ -18,6 +18,7 @@ Where = Literal["thread", "chat", "elsewhere"]
 
 _MOST_TOOLS, _MOST_SOURCES = 12, 8
 _SECONDS: Mapping[Language, str] = {"zh": "{} 秒", "en": "{} s"}
+_AT_ONCE: Mapping[Language, str] = {"zh": "不到 1 秒", "en": "under 1 s"}
 _TOOK: Mapping[Language, str] = {"zh": "用时 {} 秒", "en": "Took {} s"}
 _STEPS: Mapping[Language, str] = {"zh": "{} 次工具调用", "en": "{} tool calls"}
 _STEP: Mapping[Language, str] = {"zh": "1 次工具调用", "en": "1 tool call"}
@@ -93,7 +94,9 @@ def _line(foot: Foot) -> str:
     if sources := len(foot.recalled):
         one = sources == 1
         parts.append(_EARLIER_ONE[language] if one else _EARLIER[language].format(sources))
-    return " · ".join([_SECONDS[language].format(max(1, round(foot.seconds))), *parts])
+    whole = round(foot.seconds)
+    took = _SECONDS[language].format(whole) if foot.seconds >= 1 else _AT_ONCE[language]
+    return " · ".join([took, *parts])
 
 
 def _details(foot: Foot, now: datetime) -> Sequence[str]:

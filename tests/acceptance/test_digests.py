@@ -45,6 +45,10 @@ def test_now_of_today_and_of_a_thread_and_of_no_other_chat(group: World) -> None
     assert "medlar budget" in today
     assert "persimmon" not in today
     assert f"{datetime.now(BERLIN):%Y-%m-%d} 00:00" in today
+    _, again = group.ask("陈晨", "/digest")
+    assert "quince launch" in again
+    assert again.count("quince launch") == 1, "the bot's own lines repeat it"
+    assert "/digest" not in again
     _, of_thread = group.ask("Alice", "/digest", root_id=first)
     assert "Digest of this thread" in of_thread
     assert "quince launch" in of_thread

@@ -38,7 +38,7 @@ def test_in_chinese_with_a_year_that_is_not_this_one() -> None:
     foot = Foot("zh", 0.2, (), (Source("2024-02-29T01:02:00+00:00", "chat"),))
     shown = card_foot(foot, NOW, again=False)
 
-    assert shown.line == "1 秒 · 参考了 1 处之前的对话"
+    assert shown.line == "不到 1 秒 · 参考了 1 处之前的对话"
     assert list(shown.details) == [
         "用时 0.2 秒",
         "回想自 2024 年 2 月 29 日 09:02（本群的另一个话题）",
