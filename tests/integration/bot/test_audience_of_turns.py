@@ -27,9 +27,9 @@ pytestmark = pytest.mark.anyio
 SECONDS = float(os.environ.get("AUDIENCE_SECONDS") or 20)
 SEED = os.environ.get("AUDIENCE_SEED")
 
-# Each breaks the rule in one place; none may go unseen.
+# Each breaks the rule in one place; none may go unseen. An open policy of messages alone shows a
+# turn nothing, for what it searches is chosen by the audience first; the readers' own test has it.
 BREAKS = {
-    "messages": "alter policy agent_messages_select on agent_messages using (true)",
     "facts follow the person": """
         alter policy agent_working_memory_select on agent_working_memory using (
           user_id = (select claim('sub')))""",

@@ -35,6 +35,7 @@ WORD = "qzvjkw7"
 SENTENCE = f"The secret is {WORD}."
 
 NO_PERSON = {
+    "agent_turn_records",  # goes with the turn
     "agent_withdrawals",
     "chat_conversations",
     "chat_rules",

@@ -293,7 +293,7 @@ WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
     (required_scope_missing, "scope", "fail", "im:message:send_as_bot is not granted",
      "未获授权：im:message:send_as_bot"),
     (wanted_scope_missing, "scope", "warn", "im:resource is not granted: pictures and files",
-     "未获授权：im:resource（消息中的图片和文件）"),
+     "未获授权：im:resource（收发消息中的图片和文件）"),
     (no_message, "messages", "warn", "No message has ever arrived: add im.message.receive_v1",
      "从未收到过消息：请添加 im.message.receive_v1"),
     (no_click, "clicks", "warn", "No click has ever arrived: add card.action.trigger",

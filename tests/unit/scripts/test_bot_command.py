@@ -37,7 +37,7 @@ def test_help_names_everything_within_80_columns(capsys: pytest.CaptureFixture[s
     [
         ("check-memory", ["check-memory"]),
         ("check_memory", ["check-memory"]),
-        ("eval", ["eval-recall"]),
+        ("eval-r", ["eval-recall"]),
         ("memory", ["memory"]),
         ("m", ["memory", "migrate", "monitor"]),
         ("nothing", []),

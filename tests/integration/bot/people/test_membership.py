@@ -78,6 +78,12 @@ class Town:
         self._thread.join()
 
 
+@pytest.fixture(autouse=True)
+def without_first_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those have tests of their own; here there is no worker who could say them."""
+    monkeypatch.setattr("bot.worker.WELCOMED", frozenset())
+
+
 @pytest.fixture
 def town() -> Iterator[Town]:
     town = Town()
