@@ -71,6 +71,15 @@ def comes_into_sight(page: Any, text: str) -> None:
     page.wait_for_function(_IS_IN_SIGHT, arg=text, timeout=20_000)
 
 
+def is_answered(page: Any) -> None:
+    """Waits until nothing new has come for a while: what other tests asked is answered."""
+    for _ in range(20):
+        before = page.locator(".message").count()
+        page.wait_for_timeout(2000)
+        if page.locator(".message").count() == before:
+            return
+
+
 def scroll_up(page: Any) -> None:
     page.evaluate("document.getElementById('messages').scrollTop = 0")
     page.wait_for_selector("#newest:not([hidden])")
@@ -119,6 +128,7 @@ def test_a_reply_in_an_old_thread_stays_in_sight_with_its_answer(page: Any) -> N
 def test_new_messages_disturb_nobody_who_reads_above_and_a_button_leads_to_them(
     page: Any, sandbox: Sandbox
 ) -> None:
+    is_answered(page)
     scroll_up(page)
     sandbox.platform.say(sandbox.people["Alice"], sandbox.group, "from elsewhere, one")
     sandbox.platform.say(sandbox.people["Bob"], sandbox.group, "from elsewhere, two")
