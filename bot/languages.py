@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -10,10 +11,19 @@ from memory.text import has_han
 
 Language = Literal["zh", "en"]
 
+_NOT_SAID = re.compile(r"\S+://\S+|\[[a-z ]+(?::[^\]]*)?\]")  # links; "[image]", "[file: a.pdf]"
+_WORD = re.compile(r"(?<![@\w])[^\W\d_]")  # not a mention's name
+
 
 def language_of(texts: Iterable[str]) -> Language:
     """Chinese as soon as one of the texts has a Chinese character."""
     return "zh" if any(map(has_han, texts)) else "en"
+
+
+def says_words(text: str) -> bool:
+    """Whether a text has words to tell its language by, beside mentions (@name),
+    links and what stands for a picture or a file."""
+    return _WORD.search(_NOT_SAID.sub("", text)) is not None
 
 
 @dataclass(frozen=True, slots=True)

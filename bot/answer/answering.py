@@ -27,7 +27,7 @@ from bot.files.sentences import not_read
 from bot.group.decisions import Reason
 from bot.group.rules import ChatRules, rules_of, told_by_owner
 from bot.group.transcript import MessageRecord, transcript
-from bot.languages import Language, Sentence, language_of
+from bot.languages import Language, Sentence, language_of, says_words
 from bot.reply.buttons import Reply, reply_of
 from bot.reply.foot import Foot, Source, Where
 from bot.services import Services
@@ -138,11 +138,11 @@ def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
 
 def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
     """The language that the chat or the environment set, else that of the question; of a slash
-    command, that of what the person said before."""
+    command and a question without words (a number, a name, a link), that of what was said."""
     set_here = opened.rules.get("language") or services.settings.chat_language
     if set_here in ("zh", "en"):
         return "zh" if set_here == "zh" else "en"
-    if not turn.question.startswith("/"):
+    if not turn.question.startswith("/") and says_words(turn.question):
         return language_of([turn.question])
     said = (message.content for message in opened.told if message.role == "user")
     return language_of([turn.question, *said])

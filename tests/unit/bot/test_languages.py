@@ -1,0 +1,20 @@
+"""Which texts tell the language of whoever wrote them."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.languages import says_words
+
+
+@pytest.mark.parametrize("text", ["hello", "你好", "@Memo 在吗", "ok", "see https://a.b", "Ünal?"])
+def test_words_tell_the_language(text: str) -> None:
+    assert says_words(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "@Memo", "3", "👍", "?!", "https://example.com/a", "[image]", "[file: plan.pdf]", "@王芳"],
+)
+def test_names_numbers_links_and_pictures_do_not(text: str) -> None:
+    assert not says_words(text)
