@@ -13,6 +13,7 @@ from bot.group.linking import WINDOW, People, Said, Words, likelihoods
 from bot.group.transcript import MessageRecord
 
 SURE = 0.75
+_NEAR = 5
 Shares = Mapping[int | None, float]
 
 
@@ -29,6 +30,7 @@ class Discussion:
     shares: Shares = field(default_factory=dict)
     spoken_for: Mapping[int | None, float] = field(default_factory=dict)
     found: Mapping[str, int] = field(default_factory=dict)
+    near: frozenset[str] = frozenset()
 
     @property
     def topic(self) -> int | None:
@@ -48,11 +50,16 @@ class Discussion:
 
     def of_topic(self, text: str) -> tuple[MessageRecord, ...]:
         """What was said on the topic of the newest message, whose text is `text`, and in threads
-        under it. All messages where that is in doubt, or where everything is asked for."""
+        under it, and right before it. All messages where that is in doubt, or where everything
+        is asked for."""
         topic = self.topic
         if topic is None or _ALL.search(text):
             return self.messages
-        return tuple(one for one in self.messages if self.topic_of(one) == topic)
+        return tuple(
+            one
+            for one in self.messages
+            if self.topic_of(one) == topic or one.message_id in self.near
+        )
 
 
 def link(messages: Sequence[MessageRecord]) -> tuple[int, ...]:
@@ -100,8 +107,25 @@ def tell_apart(
             shares, spoken_for = its_shares, its_words
         if _key(one) not in topics:
             topics[_key(one)] = found[_key(one)] = _name(its_shares, one)
-    placed = (replace(one, topic=found[_key(one)]) if _key(one) in found else one for one in known)
-    return Discussion(tuple(placed), shares, spoken_for, found)
+    placed = [replace(one, topic=found[_key(one)]) if _key(one) in found else one for one in known]
+    told = Discussion(tuple(placed), shares, spoken_for, found)
+    return replace(told, near=_near(told, _key(newest)))
+
+
+def _near(talk: Discussion, newest: str) -> frozenset[str]:
+    """Of the last lines of the main chat before the newest the very last, which everybody sees
+    above it, and those that nobody took up: no discussion holds them."""
+    speakers: defaultdict[int | None, set[str]] = defaultdict(set)
+    main: list[MessageRecord] = []
+    for one in talk.messages:
+        if _key(one) == newest:
+            break
+        speakers[talk.topic_of(one)].add(one.author_id)
+        if one.root_id is None:
+            main.append(one)
+    last = main[-_NEAR:]
+    alone = {one.message_id for one in last if len(speakers[one.topic]) == 1}
+    return frozenset(alone | {one.message_id for one in last[-1:]})
 
 
 def _weighed(

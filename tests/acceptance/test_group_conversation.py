@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 
-from tests.acceptance.conftest import World, is_from_bot
+from tests.acceptance.conftest import World, is_from_bot, prompt_of
 from tests.support.processes import eventually
 
 
@@ -130,10 +131,12 @@ def test_the_transcript_of_one_chat_never_appears_in_anothers_prompt(world: Worl
 
     def talk(number: int) -> None:
         here = chats[number]
-        here.ask("Alice", f"topic-{number} begins")
+        begun, _ = here.ask("Alice", f"topic-{number} begins")
+        here.settled(begun)
         for turn in range(3):
-            here.say("Bob", f"aside-{number}-{turn} about nothing in particular")
-            here.ask("Alice", f"question-{number}-{turn} please")
+            decision(here, here.say("Bob", f"aside-{number}-{turn} about nothing in particular"))
+            asked, _ = here.ask("Alice", f"question-{number}-{turn} please")
+            here.settled(asked)
 
     threads = [threading.Thread(target=talk, args=(n,)) for n in range(len(chats))]
     for thread in threads:
@@ -141,16 +144,15 @@ def test_the_transcript_of_one_chat_never_appears_in_anothers_prompt(world: Worl
     for thread in threads:
         thread.join()
 
-    asides_seen = 0
-    for request in world.model.requests():
-        prompt = json.dumps(request["body"])
-        mine = next(n for n in range(4) if f"-{n}-" in prompt or f"topic-{n}" in prompt)
-        asides_seen += f"aside-{mine}-" in prompt
-        for other in set(range(4)) - {mine}:
-            assert f"topic-{other}" not in prompt
-            assert f"aside-{other}-" not in prompt
-            assert f"question-{other}-" not in prompt
-    assert asides_seen, "no transcript reached any prompt: the test shows nothing"
+    prompts = [prompt_of(request) for request in world.model.requests()]
+    asked = {question[-1][1]: json.dumps(question) for question in prompts}
+    assert len(asked) == 16
+    for question, prompt in asked.items():
+        mine = re.search(r"(?:topic|question)-(\d)", question)
+        assert mine
+        assert not re.search(rf"(?:topic|aside|question)-(?!{mine[1]})\d", prompt)
+        if turn := re.search(r"question-(\d-\d)", question):
+            assert f"aside-{turn[1]}" in prompt
 
 
 def test_a_person_who_left_is_named_plainly_and_that_is_what_is_stored(world: World) -> None:

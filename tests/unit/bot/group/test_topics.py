@@ -59,7 +59,9 @@ PARTS = {"团建": (0, 2, 6, 8), "数据库": (1, 4, 7, 10), "电脑": (3, 5, 9,
 def test_a_question_is_of_the_discussion_it_is_about(who: str, question: str, part: str):
     talk = asked(THREE, who, question)
     shown = [one.content for one in talk.of_topic(question) if one.message_id != "om_newest"]
-    assert shown == [THREE[n].content for n in PARTS[part]]
+    right_before = THREE[-1]
+    on_it = [THREE[n] for n in PARTS[part]]
+    assert shown == [one.content for one in THREE if one in on_it or one is right_before]
 
 
 @pytest.mark.parametrize(("who", "text"), [("钱七", "你好"), ("李雷", "现在怎么样了？")])
@@ -93,6 +95,23 @@ def test_messages_answer_what_was_asked_in_english():
         ("cyd", "ann: put it into fstab"),
     )
     assert link(talk) == (0, 1, 0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("every_s", [3, 40, 110])
+def test_what_a_colleague_says_right_before_a_question_is_shown_however_slow_the_talk(every_s: int):
+    talk = said(
+        ("Alice", "the launch budget is 40k"),
+        ("Bob", "the caterer called"),
+        ("Alice", "@Memo write the launch budget down"),
+        ("Bob", "our vendor moved everything to the 14th"),
+        ("Cyd", "who wants coffee"),
+        every_s=every_s,
+    )
+    told = asked(talk, "Alice", "@Memo put the launch budget into a table")
+    assert told.topic == talk[0].timestamp
+    shown = [one.content for one in told.of_topic("")]
+    assert "our vendor moved everything to the 14th" in shown
+    assert "who wants coffee" in shown
 
 
 def test_a_quotation_and_a_thread_need_no_guess():
