@@ -13,6 +13,8 @@ from bot.agents.tool_context import enrich
 from bot.agents.tools.tool import ERROR
 from memory import context
 
+# Of a kind of message that has no text. Many endpoints refuse a message without content.
+_NOTHING_TO_READ = "[a message without text]"
 _TASK = "Task: {task}\n\nThe person's message:\n{question}"
 
 
@@ -52,7 +54,7 @@ def _with_pairs(said: context.Message) -> Iterator[Message]:
         yield {"role": "assistant", "content": None, "tool_calls": calls}
     for one in said.exchanges:
         yield returned(one.id, one.result)
-    yield {"role": said.role, "content": said.content}
+    yield {"role": said.role, "content": said.content or _NOTHING_TO_READ}
 
 
 def _with_block(said: context.Message) -> Iterator[Message]:
@@ -66,7 +68,7 @@ def _with_block(said: context.Message) -> Iterator[Message]:
         }
         for one in said.exchanges
     ]
-    yield {"role": said.role, "content": enrich(said.content, calls)}
+    yield {"role": said.role, "content": enrich(said.content, calls) or _NOTHING_TO_READ}
 
 
 def _asked(prompt: Prompt) -> str | list[dict[str, Any]]:

@@ -151,10 +151,11 @@ def memory(
         notes=overview.notes,
         since=words["since"].format(overview.since[:10]) if overview.since else "",
     )
+    with_text = [line for line in said if line[1].strip()]
     latest = [
         f"- {words['me' if role == 'assistant' else 'you']}{words['colon']}"
         f"{_one_line(text, _MESSAGE_CHARS)}"
-        for role, text in said[-_MESSAGES_SHOWN:]
+        for role, text in with_text[-_MESSAGES_SHOWN:]
     ]
     parts = [
         f"{words['intro']}\n{counts}",

@@ -1,0 +1,27 @@
+"""What a prompt becomes as the messages of a request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.agents.prompt import Prompt
+from bot.agents.requesting import manager_messages
+from memory.context import Message
+from memory.models import WorkingMemory
+
+PROMPT = Prompt("Bot", "when?", (), "Alice", WorkingMemory(), datetime(2026, 11, 20, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("with_tools", [True, False])
+def test_no_message_of_a_request_is_empty(with_tools: bool) -> None:
+    """Many endpoints refuse one; a kind of message that has no text would silence a chat."""
+    prompt = replace(PROMPT, history=(Message("user", ""), Message("assistant", "I cannot")))
+    messages = manager_messages(prompt, with_tools=with_tools)
+    assert [one["content"] for one in messages[1:]] == [
+        "[a message without text]",
+        "I cannot",
+        "when?",
+    ]
