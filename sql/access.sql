@@ -37,7 +37,7 @@ declare
     recall_tokens, recall_terms, recall_place, recall_likely, recall_alike,
     add_to_transcript, keep_topics, extend_conversation, tell_conversation,
     card_block, card_row, leave_card, may_help, asked_terms, timer_json, accepted_press,
-    turn_of_card, again_id, keep_feedback
+    turn_of_card, again_id, keep_feedback, sources_lock
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{

@@ -103,6 +103,7 @@ create or replace function public.keep_digest_sources(
 language plpgsql volatile security invoker set search_path = ''
 as $$
 begin
+  perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
   insert into public.agent_digest_sources (turn_id, chat_id, tenant_key, message_id, author_id)
   select distinct on (s.message_id) p_turn_id, p_chat_id, p_tenant_key, s.message_id,
          coalesce(s.author_id, '')

@@ -133,6 +133,7 @@ declare
 begin
   perform bot_private.require_size('p_sources', p_sources, 65536);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
   v_sources := array(select jsonb_array_elements_text(p_sources::jsonb));
   v_sources := array(
     select unnest(v_sources)

@@ -3,6 +3,13 @@
 -- What a message set in an object (a working memory, a note) is known by its sources and its changes;
 -- taking it back restores what was there before. What was removed on purpose stays removed.
 
+-- The advisory lock of those who note what an answer is made of and then look whether any of it is gone
+-- (shared), and of who takes a message back and then looks for answers made of it (exclusive): one of them
+-- sees the other. One for all, and before any lock of a row, so that nobody waits in a circle.
+create or replace function bot_private.sources_lock() returns bigint
+language sql immutable parallel safe security invoker set search_path = ''
+as $$ select hashtextextended('bot_private.sources_lock', 0) $$;
+
 -- A turn whose question was taken back changes nothing any more. Waits for a taking back that is under
 -- way, and makes the next one wait.
 create or replace function public.require_turn_stands(p_turn_id text) returns void
@@ -473,6 +480,7 @@ declare
   v_first bigint;
   v_texts text[];
 begin
+  perform pg_advisory_xact_lock(bot_private.sources_lock());
   -- in the order in which a turn that begins takes them
   perform from public.agent_chats c join public.agent_turns t
     on c.id = t.conversation_id and c.user_id = t.user_id and c.tenant_key = t.tenant_key

@@ -505,7 +505,7 @@ begin
   perform bot_private.require_size('p_messages', p_messages, 16384);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_messages := array(select jsonb_array_elements_text(p_messages::jsonb) limit 50);
-  -- written before it looks: who takes a message back looks the other way round
+  perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
   update public.agent_turns t set read_messages = v_messages
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
     and t.state = 'open';

@@ -405,7 +405,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "recalled_messages": Table(
         lambda r, k: {"message_id": k, "chat_id": r.chat},
-        Rules(_same_chat, **_READ_ONLY),
+        Rules(either(_same_chat, _in_the_group), **_READ_ONLY),
         tried="created_at",
         key="message_id",
     ),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Mapping
 
 import psycopg
 import pytest
 
 from memory.backends.postgres import PostgresRpc
 from memory.errors import TakenBack
-from memory.scope import AgentMemoryContext
+from memory.kept.private import PrivateStore
+from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
 from tests.support.people import Group
 from tests.support.processes import eventually
@@ -70,3 +72,96 @@ async def test_a_taking_back_waits_for_a_tool_and_then_undoes_it(
         assert await taking_back == "cancelled"
     assert (await MemoryStore(rpc).working_memory(alice)).user == {}
     assert not connection.execute("select 1 from agent_working_memory_history").fetchone()
+
+
+async def _noted(rpc: PostgresRpc, answer: AgentMemoryContext, source: str) -> str:
+    """Opens a private turn of `answer` and notes what it draws on; returns its id."""
+    turn_id = f"private:{source}"
+    await MemoryStore(rpc).open_turn(answer, turn_id=turn_id, content="What was it?")
+    await PrivateStore(rpc).draw_on(answer, turn_id, [source], with_notes=False)
+    return turn_id
+
+
+async def _state(connection: psycopg.Connection, turn_id: str) -> str:
+    row = connection.execute("select state from agent_turns where id = %s", [turn_id]).fetchone()
+    assert row
+    return str(row[0])
+
+
+async def test_a_source_taken_back_while_the_answer_is_made_is_noticed_in_another_chat(
+    connection: psycopg.Connection, rpc: PostgresRpc
+) -> None:
+    group = Group()
+    said = group.p2p()
+    await MemoryStore(rpc).open_turn(said, turn_id=group.message("said"), content="It is 4711")
+    await MemoryStore(rpc).take_back(group.message("said"), said.chat_id)
+    place = private_context(said.actor_id, group.message("asked"), said.tenant_key)
+
+    assert await _state(connection, await _noted(rpc, place, group.message("said"))) == "cancelled"
+
+
+@pytest.mark.parametrize("how", ["draw_on", "note_read_messages", "keep_digest_sources"])
+async def test_who_notes_a_source_waits_for_its_taking_back(
+    database_url: str, connection: psycopg.Connection, rpc: PostgresRpc, how: str
+) -> None:
+    answer, source = await _ready(rpc, how)
+
+    def note() -> bool:
+        with psycopg.connect(database_url) as noting:
+            row = noting.execute(*_NOTES[how](answer, source)).fetchone()
+        return bool(row and row[0])
+
+    with psycopg.connect(database_url) as taking_back:
+        taking_back.execute(_RECALL, [source, answer.chat_id])
+        noting = asyncio.create_task(asyncio.to_thread(note))
+        await _waits(connection)
+        taking_back.commit()
+        assert not await noting, "it may not be told"
+
+
+@pytest.mark.parametrize("how", ["draw_on", "note_read_messages", "keep_digest_sources"])
+async def test_a_taking_back_waits_for_who_notes_the_source(
+    database_url: str, connection: psycopg.Connection, rpc: PostgresRpc, how: str
+) -> None:
+    answer, source = await _ready(rpc, how)
+    with psycopg.connect(database_url) as noting:
+        noting.execute(*_NOTES[how](answer, source))
+        taking_back = asyncio.create_task(MemoryStore(rpc).take_back(source, answer.chat_id))
+        await _waits(connection)
+        noting.commit()
+        await taking_back
+    assert await _state(connection, "answer") == "cancelled"
+
+
+_Statement = tuple[str, list[str]]
+
+
+def _identity(answer: AgentMemoryContext) -> list[str]:
+    return [answer.conversation_id, answer.user_id, answer.actor_id]
+
+
+_NOTES: Mapping[str, Callable[[AgentMemoryContext, str], _Statement]] = {
+    "draw_on": lambda answer, source: (
+        "select draw_on(%s, %s, %s, %s, 'answer', %s, false)",
+        [*_identity(answer), answer.tenant_key, json.dumps([source])],
+    ),
+    "note_read_messages": lambda answer, source: (
+        "select note_read_messages(%s, %s, %s, 'answer', %s)",
+        [*_identity(answer), json.dumps([source])],
+    ),
+    "keep_digest_sources": lambda answer, source: (
+        "select keep_digest_sources('answer', %s, %s, %s)",
+        [answer.chat_id, answer.tenant_key, json.dumps([{"message_id": source}])],
+    ),
+}
+
+
+async def _ready(rpc: PostgresRpc, how: str) -> tuple[AgentMemoryContext, str]:
+    """An answer in the making and its source, in the same chat."""
+    group = Group()
+    alone = private_context(group.person("alice"), group.message("asked"), "tenant")
+    answer = alone if how == "draw_on" else group.turn()
+    source = group.message("source")
+    await MemoryStore(rpc).open_turn(answer, turn_id="answer", content="What was it?")
+
+    return answer, source
