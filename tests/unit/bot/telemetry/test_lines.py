@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -60,11 +63,108 @@ def test_a_reader_that_sleeps_stops_nobody_and_gets_what_comes_after_it_wakes() 
     lines = Lines(writing)
     began = time.monotonic()
     for number in range(5000):
-        lines.write(f"{number} {'x' * 100}\n")
-
+        lines.write(json.dumps({"number": number, "more": "x" * 100}) + "\n")
     assert time.monotonic() - began < 5
-    assert os.read(reading, 1_000_000).startswith(b"0 x")
-    lines.write("awake\n")
-    assert os.read(reading, 1_000_000).endswith(b"awake\n")
-    os.close(reading)
+
+    with os.fdopen(reading, encoding="utf-8") as log:
+        read = [json.loads(next(log))]
+        while read[-1].get("number") != 4999:
+            read.append(json.loads(next(log)))
+    numbers = [line["number"] for line in read if "number" in line]
+    assert numbers[0] == 0
+    assert numbers == sorted(numbers)
+    (told,) = [line for line in read if line.get("event") == "log.lines_lost"]
+    assert told["lines"] == 5000 - len(numbers)
     os.close(writing)
+
+
+def test_a_slow_reader_that_falls_asleep_stops_none_of_many_writers() -> None:
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+
+    def write() -> None:
+        lines = Lines(writing)
+        while not asleep.is_set():
+            lines.write("x" * 4000 + "\n")
+
+    asleep = threading.Event()
+    writers = [threading.Thread(target=write, daemon=True) for _ in range(8)]
+    for writer in writers:
+        writer.start()
+    for _ in range(300):
+        os.read(reading, 4096)
+    asleep.set()
+    for writer in writers:
+        writer.join(20)
+
+    stuck = sum(writer.is_alive() for writer in writers)
+    os.close(reading)  # whoever waits for it gets an error
+    until_nothing_waits()
+    os.close(writing)
+    assert stuck == 0
+
+
+def test_a_socket_that_nobody_reads_stops_nobody() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        lines = Lines(ours.fileno())
+        writer = threading.Thread(
+            target=lambda: [lines.write("x" * 4000 + "\n") for _ in range(500)], daemon=True
+        )
+        writer.start()
+        writer.join(20)
+        stuck = writer.is_alive()
+        theirs.close()
+        until_nothing_waits()
+    assert not stuck
+
+
+def test_a_child_does_not_write_what_waits_in_its_parent() -> None:
+    said = run_with_a_sleeping_reader(FORKS)
+
+    assert [said.count(f'"{name}"') for name in ("kept", "child", "parent")] == [1, 1, 1]
+
+
+def test_what_waits_is_written_before_the_process_ends() -> None:
+    assert run_with_a_sleeping_reader(ENDS).count('"last"') == 1
+
+
+def until_nothing_waits() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "log":
+            thread.join(20)
+
+
+FILLS = """
+import fcntl, os
+from bot.telemetry.lines import say
+fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 4096)
+say("first", text="x" * 3500)
+"""
+FORKS = f"""{FILLS}
+say("kept", text="x" * 3500)
+child = os.fork()
+if not child:
+    say("child", text="x" * 3500)
+    raise SystemExit
+say("parent")
+os.write(2, b"full")
+os.waitpid(child, 0)
+"""
+ENDS = f"""{FILLS}
+say("last", text="x" * 3500)
+os.write(2, b"full")
+"""
+
+
+def run_with_a_sleeping_reader(code: str) -> str:
+    """What it wrote; it was not read before the program said that the pipe is full."""
+    running = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        said = running.stderr.read(4)
+        assert said == b"full", said + running.stderr.read()
+        return running.stdout.read().decode()
