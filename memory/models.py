@@ -83,6 +83,19 @@ class WorkingMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class Former:
+    """A value that a fact had from `since` (None: not known) `until` another replaced it, both ISO
+    8601. `turn_id` is the message it came from, None: not known."""
+
+    value: Any
+    since: str | None
+    until: str
+    turn_id: str | None = None
+    key: str = ""
+    scope: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """What came before the history, folded; `messages` is how many, `version` counts the folds."""
 

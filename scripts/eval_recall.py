@@ -38,7 +38,7 @@ from scripts.measuring.recall_corpora import (
     load_memory_bank,
     load_realtalk,
 )
-from scripts.measuring.recall_scale import Latency, Scale, latency, measure_scale
+from scripts.measuring.recall_scale import Latency, Scale, Stored, latency, measure_scale
 from scripts.measuring.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
 
 _DEFAULT_BANK = Path(__file__).parents[2] / "shared" / "eval"
@@ -78,13 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         server = embedded.start(Path(folder))
         try:
             reports = asyncio.run(_evaluate_all(server, _corpora(options), options.k, embedder))
-            scale = _scale(server, options.scale) if options.scale else []
+            scale, stored = _scale(server, options.scale) if options.scale else ([], [])
         finally:
             stop_server(postmaster(Path(folder)))
     if options.json:
-        print(json.dumps({"recall": [*map(asdict, reports)], "scale": [*map(asdict, scale)]}))
+        measured = {"scale": [*map(asdict, scale)], "stored": [*map(asdict, stored)]}
+        print(json.dumps({"recall": [*map(asdict, reports)], **measured}))
     else:
-        _print(reports, scale)
+        _print(reports, scale, stored)
     return 0 if reports or scale else 1
 
 
@@ -264,18 +265,21 @@ async def evaluate(
     return Report(corpus.name, asked, with_dates, shares, latency(times), weight)
 
 
-def _scale(server: str, messages: int) -> list[Scale]:
+def _scale(server: str, messages: int) -> tuple[list[Scale], list[Stored]]:
     return measure_scale(lambda name: fresh_database(server, name), messages, _progress)
 
 
-def _print(reports: Sequence[Report], scale: Sequence[Scale]) -> None:
+def _print(reports: Sequence[Report], scale: Sequence[Scale], stored: Sequence[Stored]) -> None:
     if reports:
         shares = [f"R@{k}" for k in reports[0].found]
         head = ["data", "questions", "dates", "vectors", *shares, "p50 ms", "p95 ms"]
         print(_table([head, *map(_report_row, reports)]))
     if scale:
-        head = ["messages", "operation", "p50 ms", "p95 ms"]
+        head = ["messages", "operation", "p50 ms", "p95 ms", "CPU ms"]
         print(_table([head, *map(_scale_row, scale)]))
+    if stored:
+        print(f"\nbytes a message of {stored[0].text:.0f} bytes")
+        print(_table([["table", "rows", "indexes"], *map(_stored_row, stored)]))
 
 
 def _report_row(report: Report) -> list[str]:
@@ -286,7 +290,11 @@ def _report_row(report: Report) -> list[str]:
 
 
 def _scale_row(scale: Scale) -> list[str]:
-    return [f"{scale.messages:,}", scale.operation, *_ms(scale.ms)]
+    return [f"{scale.messages:,}", scale.operation, *_ms(scale.ms), f"{scale.cpu_ms:.1f}"]
+
+
+def _stored_row(stored: Stored) -> list[str]:
+    return [stored.table, f"{stored.rows:.0f}", f"{stored.indexes:.0f}"]
 
 
 def _ms(ms: Latency) -> list[str]:

@@ -14,7 +14,7 @@ declare
     restore_turn, card_is_too_late, withdraw_later,
     require_turn_stands, next_sources, note_fields, keep_note_change, list_items, find_facts,
     said_message, start_afresh, memory_overview,
-    get_working_memory, merge_working_memory, clear_working_memory,
+    get_working_memory, former_facts, merge_working_memory, clear_working_memory,
     create_note, get_note, list_notes, search_notes, update_note, delete_note, share_note,
     note_registry,
     recall, messages_to_embed, save_embeddings,
@@ -31,7 +31,7 @@ declare
   -- What these and those of the service are made of, in a schema that no API serves.
   of_functions constant text[] := '{
     require_identity, require_size, turn_reply, messages_told, thread_messages, thread_message,
-    recent_exchanges, merged_facts, merge_patch,
+    recent_exchanges, merged_facts, former_values, merge_patch,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     note_score, notes_alike, notes_elsewhere,
     recall_tokens, recall_terms, recall_place, recall_likely, recall_alike,

@@ -14,7 +14,8 @@ from bot.slash import parse
 from bot.telemetry import timing
 from bot.telemetry.timing import stage
 from memory.errors import StoreError, StoreUnavailable
-from memory.models import OpenTurn
+from memory.models import Former, OpenTurn
+from memory.recall.former import asks_for_former, with_former
 from memory.recall.passages import Passage, needs_recall, usual_scope
 from memory.recall.reading import Recalled
 
@@ -35,10 +36,23 @@ async def recalled(
     found = await _found(services, turn, opened, _MOST + len(told)) if is_wanted else ()
     earlier = [passage for passage in found if passage.turn_id not in told][:_MOST]
     timing.keep(recalled=[passage.turn_id for passage in earlier])
-    names = turn.names
-    return told_passages(
-        earlier, turn.context, services.now(), names.known, names.label, turn.question
-    )
+    names, now = turn.names, services.now()
+    lines = told_passages(earlier, turn.context, now, names.known, names.label, turn.question)
+    former = await _former(services, turn, opened)
+    subject = names.label(turn.context.user_id, "")
+    return with_former(lines, former, question=turn.question, subject=subject, now=now)
+
+
+async def _former(services: Services, turn: Turn, opened: OpenTurn) -> tuple[Former, ...]:
+    """What the facts about the subject said before, where that is asked for."""
+    facts = opened.working_memory.chat or opened.working_memory.user
+    if opened.degraded or not facts or not asks_for_former(turn.question):
+        return ()
+    try:
+        return await services.store.items.former(turn.context)
+    except StoreError as exc:
+        _log_missing(turn, exc)
+        return ()
 
 
 def _is_wanted(services: Services, turn: Turn, opened: OpenTurn) -> bool:
@@ -65,6 +79,10 @@ async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tu
                 before_id=opened.history[0].id if opened.history else None,
             )
     except StoreError as exc:
-        event = "recall.unavailable" if isinstance(exc, StoreUnavailable) else "recall.refused"
-        log.warning(event, turn_id=turn.id, error=type(exc).__name__, code=exc.code)
+        _log_missing(turn, exc)
         return ()
+
+
+def _log_missing(turn: Turn, exc: StoreError) -> None:
+    event = "recall.unavailable" if isinstance(exc, StoreUnavailable) else "recall.refused"
+    log.warning(event, turn_id=turn.id, error=type(exc).__name__, code=exc.code)

@@ -10,6 +10,7 @@ from typing import Any
 
 from bot.languages import Language
 from memory.kept.items import Changed, Item
+from memory.models import Former
 from memory.text import one_line
 
 _VALUE_CHARS = 300
@@ -80,6 +81,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "a_chat": "那个聊天",
         "group": "群聊",
         "p2p": "单聊",
+        "since": "{} 起",
+        "before": "之前：{value}（{span}）",
+        "until": "至 {}",
     },
     "en": {
         "colon": ": ",
@@ -94,6 +98,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "a_chat": "that chat",
         "group": "a group",
         "p2p": "our private chat",
+        "since": "since {}",
+        "before": "before: {value} ({span})",
+        "until": "until {}",
     },
 }
 _PLAIN = str.maketrans("`[]", "'()")
@@ -158,11 +165,22 @@ def short(text: str, limit: int) -> str:
 
 def _entry(number: int, item: Item, viewer: Viewer) -> str:
     words = _WORDS[viewer.language]
-    parts = (_kind(item, viewer), _since(item, viewer), _place(item, viewer), _seen_by(item, words))
+    since = words["since"].format(_when(item.at, viewer))
+    parts = (_kind(item, viewer), since, _place(item, viewer), _seen_by(item, words))
+    before = f"\n{_before(item.before, viewer)}" if item.before else ""
     return (
         f"**{number}.** {_named(item.key, item.value, viewer.language)}\n"
-        f"{' · '.join(part for part in parts if part)}"
+        f"{' · '.join(part for part in parts if part)}{before}"
     )
+
+
+def _before(former: Former, viewer: Viewer) -> str:
+    words = _WORDS[viewer.language]
+    until = _when(former.until, viewer)
+    span = (
+        f"{_when(former.since, viewer)} – {until}" if former.since else words["until"].format(until)
+    )
+    return words["before"].format(value=_value(former.value), span=span)
 
 
 def _named(key: str, value: Any, language: Language) -> str:
@@ -187,8 +205,8 @@ def _kind(item: Item, viewer: Viewer) -> str:
     return words[item.scope]
 
 
-def _since(item: Item, viewer: Viewer) -> str:
-    return f"{datetime.fromisoformat(item.at).astimezone(viewer.zone):%Y-%m-%d %H:%M}"
+def _when(at: str, viewer: Viewer) -> str:
+    return f"{datetime.fromisoformat(at).astimezone(viewer.zone):%Y-%m-%d %H:%M}"
 
 
 def _place(item: Item, viewer: Viewer) -> str:

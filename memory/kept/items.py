@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from memory.models import Scope
+from memory.models import Former, Scope
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
 
@@ -27,7 +27,7 @@ class Item:
     "user" is lasting, "chat" of one thread. `actor_id` is its author, `user_id` whom it is about.
     `chat_id` is where it was told, `chat_type` and `chat_name` as far as they are known; it was
     also shared with `shared_chat_id`. `turn_id` is the message it comes from, None: not known.
-    `at`: since when, ISO 8601.
+    `at`: since when, ISO 8601. `before` is the value that a fact had last.
     """
 
     kind: Kind
@@ -44,6 +44,7 @@ class Item:
     chat_type: str | None = None
     chat_name: str | None = None
     shared_chat_name: str = ""
+    before: Former | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,13 @@ class ItemStore:
             p_limit=limit,
             p_turn_id=turn_id or None,
         )
-        return found["total"], tuple(Item(**row) for row in found["items"])
+        return found["total"], tuple(map(_item_of, found["items"]))
+
+    async def former(self, context: AgentMemoryContext) -> tuple[Former, ...]:
+        """Values that facts about the subject had before those of now, the last first, as far as
+        the sender may read them here: of this thread and lasting ones."""
+        rows = await call_as(self._rpc, "former_facts", context, p_tenant_key=context.tenant_key)
+        return tuple(Former(**row) for row in rows)
 
     async def find(self, context: AgentMemoryContext, key: str, scope: Scope) -> tuple[str, ...]:
         """The ids of the facts under `key` that the sender may have deleted and that may be read
@@ -128,6 +135,11 @@ class ItemStore:
             "p_turn_id": turn_id or None,
         }
         return _changed(await self._rpc.call("correct_item", params, None))
+
+
+def _item_of(row: Mapping[str, Any]) -> Item:
+    before = row["before"]
+    return Item(**{**row, "before": Former(**before) if before else None})
 
 
 def _item(context: AgentMemoryContext, kind: Kind, id: str, key: str) -> dict[str, object]:

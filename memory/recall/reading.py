@@ -58,7 +58,7 @@ def render(
     for passage in ordered:
         until = marks.get(passage.turn_id)
         worth = math.inf if passage is ordered[-1] else passage.score / (2 if until else 1)
-        head = f"[{_when(passage.asked_at, now)}{_where(passage, here)}{_mark(until, now)}]"
+        head = f"[{when(passage.asked_at, now)}{_where(passage, here)}{_mark(until, now)}]"
         who = snippet(label(passage.actor_id or "", passage.actor_name), _NAME_LENGTH)
         said = excerpt(passage.question, words, _QUESTION_LENGTH)
         lines.append((f"{head} {who}: {said}", worth))
@@ -69,7 +69,8 @@ def render(
     return Recalled(text, tuple(worth for _, worth in lines), tuple(ordered))
 
 
-def _when(at: str, now: datetime) -> str:
+def when(at: str, now: datetime) -> str:
+    """A time of the database (ISO 8601) to the minute, in the zone of `now`."""
     return f"{datetime.fromisoformat(at).astimezone(now.tzinfo):%Y-%m-%d %H:%M}"
 
 
@@ -77,7 +78,7 @@ def _mark(until: str | None, now: datetime) -> str:
     """Of `replaced`: whether a value holds, held once, or neither is known."""
     if until is None:
         return ""
-    return f" · earlier, until {_when(until, now)}" if until else " · current"
+    return f" · earlier, until {when(until, now)}" if until else " · current"
 
 
 def _where(passage: Passage, here: AgentMemoryContext) -> str:

@@ -4,7 +4,8 @@
 -- made from and what repeats it goes too.
 
 -- What is kept of the sender, from them or about them, as far as it may be read here: `fact` (of a
--- thread: scope chat, lasting: scope user), what another said about them among it, and `note`. Newest first.
+-- thread: scope chat, lasting: scope user), what another said about them among it, and `note`. Newest
+-- first. `before` is the value that a fact had last, from when until when.
 -- The turn p_turn_id that shows them keeps no words, once it is over: nothing is stored a second time.
 create or replace function public.list_items(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
@@ -22,12 +23,13 @@ begin
     with items as materialized (
       select 'fact' as kind, w.id::text as id, e.key, e.value, w.scope, w.actor_id, w.user_id, w.chat_id,
              null as shared_chat_id, w.sources #>> array[e.key, 'turn'] as turn_id,
-             coalesce((w.sources #>> array[e.key, 'at'])::timestamptz, w.updated_at) as at
+             coalesce((w.sources #>> array[e.key, 'at'])::timestamptz, w.updated_at) as at,
+             w.id as memory_id
       from public.agent_working_memory w, jsonb_each(w.content) e
       where w.tenant_key = p_tenant_key and p_actor_id in (w.user_id, w.actor_id)
       union all
       select 'note', n.id, n.title, to_jsonb(n.body), 'user', n.user_id, n.user_id, n.chat_id,
-             n.shared_chat_id, n.turn_id, n.updated_at
+             n.shared_chat_id, n.turn_id, n.updated_at, null
       from public.agent_notes n
       where n.tenant_key = p_tenant_key and n.user_id = p_actor_id
     ),
@@ -45,8 +47,11 @@ begin
     )
     select jsonb_build_object(
       'total', (select count(*) from items),
-      'items', coalesce((select jsonb_agg(to_jsonb(p) order by p.at desc, p.kind, p.id, p.key)
-                         from page p), '[]')));
+      'items', coalesce((
+        select jsonb_agg(to_jsonb(p) - 'memory_id' || jsonb_build_object('before', (
+          select to_jsonb(f) - 'key' from bot_private.former_values(p.memory_id) f
+          where f.key = p.key order by f.until desc limit 1)) order by p.at desc, p.kind, p.id, p.key)
+        from page p), '[]')));
 end
 $$;
 

@@ -150,6 +150,9 @@ begin
     union select e.value ->> 'turn'
     from public.agent_working_memory w, jsonb_each(w.sources) e
     where w.user_id = p_actor_id and w.tenant_key = p_tenant_key
+    union select e.value ->> 'turn'
+    from public.agent_working_memory_history h, jsonb_each(h.was_sources) e
+    where h.user_id = p_actor_id and h.tenant_key = p_tenant_key
     union select n.turn_id from public.agent_notes n
     where p_with_notes and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
       and n.turn_id is not null);

@@ -37,6 +37,45 @@ begin
 end
 $$;
 
+-- Of the facts that a working memory holds the values they had before, the last first: from when until
+-- when, and the message each came from (null: not known). What was removed in between is no value of
+-- before: whoever tells a fact anew begins anew.
+create or replace function bot_private.former_values(p_memory_id bigint)
+returns table (key text, value jsonb, since timestamptz, until timestamptz, turn_id text)
+language sql stable security invoker set search_path = ''
+as $$
+  select e.key, e.value, (h.was_sources #>> array[e.key, 'at'])::timestamptz, h.at,
+         h.was_sources #>> array[e.key, 'turn']
+  from public.agent_working_memory w
+  join public.agent_working_memory_history h on h.working_memory_id = w.id,
+    jsonb_each(h.was) e
+  where w.id = p_memory_id and w.content ? e.key and h.became ? e.key
+    and not exists (
+      select from public.agent_working_memory_history r
+      where r.working_memory_id = w.id and r.id > h.id and r.was ? e.key and not r.became ? e.key)
+  order by h.id desc
+$$;
+
+-- The former values of what get_working_memory tells of the subject in `chat` and `user`, as far as the
+-- sender may read them here; the last 20.
+create or replace function public.former_facts(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  return (
+    select coalesce(jsonb_agg(to_jsonb(l) order by l.until desc), '[]')
+    from (
+      select w.scope, f.key, f.value, f.since, f.until, f.turn_id
+      from public.agent_working_memory w, bot_private.former_values(w.id) f
+      where w.tenant_key = p_tenant_key and w.user_id = p_user_id and w.actor_id = p_user_id
+        and (w.scope = 'user' or w.conversation_id = p_conversation_id)
+      order by f.until desc limit 20) l);
+end
+$$;
+
 -- Objects laid over each other, the last on top.
 create or replace function bot_private.merged_facts(p_facts jsonb[]) returns jsonb
 language sql immutable security invoker set search_path = ''

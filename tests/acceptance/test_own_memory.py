@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.conftest import World, is_from_bot, markdown
+from tests.acceptance.conftest import World, is_from_bot, markdown, prompt_of
 from tests.acceptance.test_commands import buttons, click
 from tests.acceptance.test_taking_back import where
 from tests.support.processes import eventually
@@ -149,3 +149,28 @@ def test_the_tool_forgets_and_the_request_stays_nowhere_either(world: World, wor
     assert f"Forgotten: {word}" in receipt
     eventually(lambda: not where(world, word), within_s=40, what="it is gone everywhere")
     assert not world.rows("select 1 from agent_messages where turn_id = %s", told)
+
+
+@pytest.mark.parametrize(
+    ("now", "before"),
+    [("Where do I live?", "Where did I live before?"), ("我住哪？", "我以前住哪？")],
+)
+def test_what_a_fact_was_before_is_told_when_that_is_asked(
+    world: World, word: str, now: str, before: str
+) -> None:
+    chat = private_chat(world, "Alice")
+    for city in (f"old{word}", f"new{word}"):
+        keep(world, "Alice", {f"city{word}": city}, chat=chat)
+
+    told = []
+    for question in (now, before):
+        world.model.forget()
+        world.settled(world.ask("Alice", question, chat=chat)[0])
+        request = world.model.requests()[0]
+        told.append("\n".join(text for role, text in prompt_of(request) if role == "system"))
+
+    former = f"kept of Alice: city{word}: old{word}"
+    assert all(f'"city{word}": "new{word}"' in text for text in told)
+    assert [former in text for text in told] == [False, True]
+    _, listed = world.ask("Alice", "/memory", chat=chat)
+    assert f"before: old{word} (" in listed or f"之前：old{word}（" in listed

@@ -268,3 +268,46 @@ async def test_who_is_spoken_of_can_have_it_cleared(memory: MemoryStore, group: 
     await memory.clear_working_memory(group.turn("alice"), scope="chat")
 
     assert await memory.working_memory(group.turn("bob")) == WorkingMemory()
+
+
+async def test_a_value_that_was_replaced_keeps_its_time_and_its_source(
+    memory: MemoryStore, group: Group
+) -> None:
+    alice = group.turn()
+    for city in ("Berlin", "Rome", "Oslo"):
+        await memory.merge_working_memory(
+            alice, scope="user", patch={"city": city}, turn_id=group.message(city)
+        )
+
+    rome, berlin = await memory.items.former(alice)
+
+    assert [(one.key, one.value, one.scope) for one in (rome, berlin)] == [
+        ("city", "Rome", "user"),
+        ("city", "Berlin", "user"),
+    ]
+    assert (berlin.turn_id, rome.turn_id) == (group.message("Berlin"), group.message("Rome"))
+    assert str(berlin.since) <= berlin.until <= rome.until
+    assert (await memory.working_memory(alice)).user == {"city": "Oslo"}
+
+
+async def test_a_value_that_was_removed_is_no_former_value(
+    memory: MemoryStore, group: Group
+) -> None:
+    alice = group.turn()
+    for patch in ({"city": "Berlin"}, {"city": "Rome"}, {"city": None}, {"city": "Oslo"}):
+        await memory.merge_working_memory(alice, scope="chat", patch=patch)
+
+    assert await memory.items.former(alice) == ()
+
+
+async def test_former_values_are_told_to_whom_they_are_of_and_where_they_were_told(
+    memory: MemoryStore, group: Group
+) -> None:
+    alice = group.turn()
+    for city in ("Berlin", "Rome"):
+        await memory.merge_working_memory(alice, scope="user", patch={"city": city})
+
+    assert len(await memory.items.former(group.turn(thread="another"))) == 1
+    assert await memory.items.former(group.turn(chat="elsewhere")) == ()
+    assert await memory.items.former(group.turn("bob")) == ()
+    assert await memory.items.former(group.turn("alice", sender="bob")) == ()

@@ -28,10 +28,16 @@ def memory_tools(*, with_recall: bool) -> list[Tool]:
 
 
 async def read_working_memory(deps: ToolDeps) -> str:
-    """Read the facts kept for this thread and of the person, as they are now."""
+    """Read the facts kept for this thread and of the person, as they are now, and what they were
+    before they changed."""
     held = await deps.store.working_memory(deps.context)
     said = [f"{one.actor_id} about {one.user_id}: {_json(one.content)}" for one in held.said]
-    return "\n".join([f"thread: {_json(held.chat)}", f"person: {_json(held.user)}", *said])
+    before = [
+        f"before, until {one.until}: {_json({one.key: one.value})}"
+        for one in await deps.store.items.former(deps.context)
+    ]
+    facts = (f"thread: {_json(held.chat)}", f"person: {_json(held.user)}")
+    return "\n".join([*facts, *said, *before])
 
 
 async def update_working_memory(

@@ -9,7 +9,9 @@ import pytest
 
 from bot.commands import item_texts as texts
 from bot.commands.item_texts import Viewer
+from bot.languages import Language
 from memory.kept.items import Changed, Item
+from memory.models import Former
 
 ALICE = "ou_alice"
 FACT = Item(
@@ -41,10 +43,32 @@ def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
     assert texts.listed([FACT], 6, 5, VIEWER) == (
         "**Facts and notes** (6–6 of 6)\n\n"
         "**6.** city: Hangzhou\n"
-        "lasting fact · 2026-03-03 10:00 · "
+        "lasting fact · since 2026-03-03 10:00 · "
         "[our private chat](https://applink.feishu.cn/client/chat/open?openChatId=oc_private) · "
         "only you can see it"
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "since", "line"),
+    [
+        (
+            "en",
+            "2026-01-02T08:00:00+00:00",
+            "before: Ningbo (2026-01-02 08:00 – 2026-03-03 10:00)",
+        ),
+        ("en", None, "before: Ningbo (until 2026-03-03 10:00)"),
+        ("zh", None, "之前：Ningbo（至 2026-03-03 10:00）"),
+    ],
+)
+def test_a_fact_that_changed_says_what_it_was(
+    language: Language, since: str | None, line: str
+) -> None:
+    changed = replace(FACT, before=Former("Ningbo", since, FACT.at))
+
+    told = texts.listed([changed], 1, 0, replace(VIEWER, language=language))
+
+    assert told.endswith(f"\n{line}")
 
 
 def test_what_others_said_names_them_and_a_group_its_members() -> None:
@@ -61,7 +85,7 @@ def test_what_others_said_names_them_and_a_group_its_members() -> None:
 def test_a_shared_note_says_with_whom() -> None:
     note = replace(FACT, kind="note", shared_chat_id="oc_team", shared_chat_name="Team")
 
-    assert "note · 2026-03-03 10:00" in texts.listed([note], 1, 0, VIEWER)
+    assert "note · since 2026-03-03 10:00" in texts.listed([note], 1, 0, VIEWER)
     assert "only you can see it · shared with Team" in texts.listed([note], 1, 0, VIEWER)
 
 
