@@ -1,7 +1,7 @@
 """Commands in the chat: which one a text is, in English or Chinese. Pure.
 
 A command is meant when the text after the mention begins with its slash word. The plain word is
-enough only when it is the whole text and cannot be meant otherwise.
+enough only when it is the whole text and cannot be meant otherwise, or not at that moment.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ class Command:
     """A command as it was written. `argument` is the rest of the text, without case; `words` are
     the rest as it stands there.
 
-    `only_when_quiet`: the word means something else (“go on”) in a chat that is not quiet.
+    `only_when_quiet`: the word means something else (“go on”) in a chat that is not quiet;
+    `only_when_running`: also (“no need”) while no answer to the person is being written.
     """
 
     name: CommandName
     argument: str = ""
     language: Language = "en"
     only_when_quiet: bool = False
+    only_when_running: bool = False
     words: str = ""
 
 
@@ -71,6 +73,21 @@ _WORDS: Mapping[str, CommandName] = {
 }
 _PLAIN = frozenset({"help", "帮助", "quiet", "安静", "新对话"})
 _GO_ON = frozenset({"resume", "继续"})
+STOP_WORDS = (
+    *("stop", "stop it", "stop please", "please stop", "stop answering"),
+    *(
+        "停",
+        "停下",
+        "停下来",
+        "停一下",
+        "停一停",
+        "请停下",
+        "别说了",
+        "不用了",
+        "不用说了",
+        "不用回答了",
+    ),
+)
 _EVERYTHING = frozenset({"all", "everything", "me", "全部", "所有", "一切"})
 _THREAD = frozenset({"this", "thread", "this thread", "这个话题", "本话题", "话题"})
 
@@ -88,9 +105,11 @@ def parse(text: str) -> Command | None:
         if not name:
             return None
         return Command(name, argument, language_of([stripped]), words=match[2].strip())
-    word = stripped.rstrip(_ENDING).lower()
+    word = " ".join(stripped.rstrip(_ENDING).lower().split())
     if word in _PLAIN or word in _GO_ON:
         return Command(_WORDS[word], "", language_of([word]), only_when_quiet=word in _GO_ON)
+    if word in STOP_WORDS:
+        return Command(CommandName.STOP, "", language_of([word]), only_when_running=True)
     return None
 
 
@@ -104,10 +123,10 @@ def means_thread(command: Command) -> bool:
     return command.argument in _THREAD
 
 
-def stops(text: str) -> bool:
-    """Whether the text asks the bot to end what it is answering."""
+def may_stop(text: str) -> bool:
+    """Whether the text is a plain word that ends an answer, if one is being written."""
     command = parse(text)
-    return command is not None and command.name is CommandName.STOP
+    return command is not None and command.only_when_running
 
 
 def quietens(text: str) -> bool:

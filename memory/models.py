@@ -118,6 +118,8 @@ class OpenTurn:
 
     `rules`: what the chat set of its own, for `bot.group.rules`.
 
+    `done`: the tools that have changed something for it, in an attempt before this one.
+
     `shown`: what stands below the answer, once there is one (`bot.reply.foot`).
 
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
@@ -134,6 +136,7 @@ class OpenTurn:
     fold_due: bool = False
     conversation: Mapping[str, Any] | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
+    done: tuple[str, ...] = ()
     shown: Mapping[str, Any] | None = None
     degraded: bool = False
 

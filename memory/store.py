@@ -203,11 +203,21 @@ class MemoryStore:
         state: TurnState = row["state"]
         return state, result
 
-    async def running_turns(self, context: AgentMemoryContext, *, turn_id: str) -> tuple[str, ...]:
-        """Ids of the turns of the chat that are being answered to the actor, or about them, but for
-        the turn `turn_id` itself."""
-        params = {"p_tenant_key": context.tenant_key, "p_turn_id": turn_id}
+    async def running_turns(
+        self, context: AgentMemoryContext, *, turn_id: str, in_thread: bool = False
+    ) -> tuple[str, ...]:
+        """Ids of the turns of the chat, or of this thread, that are being answered to the actor, or
+        about them, but for the turn `turn_id` itself."""
+        params = {
+            "p_tenant_key": context.tenant_key,
+            "p_turn_id": turn_id,
+            "p_in_thread": in_thread,
+        }
         return tuple(await self._call("running_turns", context, **params))
+
+    async def note_done(self, context: AgentMemoryContext, turn_id: str, tool: str) -> None:
+        """A tool has changed something for the turn, which is not answered yet."""
+        await self._call("note_done", context, p_turn_id=turn_id, p_tool=tool)
 
     @property
     def items(self) -> ItemStore:
@@ -362,6 +372,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         fold_due=row.get("fold_due", False),
         conversation=row.get("conversation"),
         rules=row.get("rules") or {},
+        done=tuple(row.get("done") or ()),
         shown=row.get("shown"),
     )
 

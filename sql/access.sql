@@ -11,7 +11,7 @@ declare
   of_a_turn constant text[] := '{
     claim, token_auth_user, membership_lasts, readable_chats,
     open_turn, begin_turn, record_reply, preface_reply, mark_sent, mark_sent_and_tell, mark_failed,
-    restore_turn, card_is_too_late, withdraw_later,
+    note_done,     restore_turn, card_is_too_late, withdraw_later,
     require_turn_stands, next_sources, note_fields, keep_note_change, list_items, find_facts,
     said_message, start_afresh, memory_overview,
     get_working_memory, former_facts, merge_working_memory, clear_working_memory,

@@ -35,18 +35,18 @@ _DONE = {"zh": "已经完成的操作：", "en": "Done so far: "}
 def cut_short(question: str, calls: Sequence[Mapping[str, Any]]) -> str:
     """An honest sentence, with the names of the steps that were done."""
     language = _language(question)
-    return "\n\n".join([CUT_SHORT[language], *_steps(calls, language)])
+    done = [call["name"] for call in calls if call["ok"]]
+    return "\n\n".join([CUT_SHORT[language], *_steps(done, language)])
 
 
-def stopped(said: str, calls: Sequence[Mapping[str, Any]], language: Language) -> str:
-    """What was said until somebody stopped it, that it was, and the steps that were done."""
+def stopped(said: str, done: Sequence[str], language: Language) -> str:
+    """What was said until somebody stopped it, that it was, and the steps done, by name."""
     end = [said, _STOPPED[language]] if said else [_STOPPED_FIRST[language]]
-    return "\n\n".join([*end, *_steps(calls, language)])
+    return "\n\n".join([*end, *_steps(done, language)])
 
 
-def _steps(calls: Sequence[Mapping[str, Any]], language: str) -> list[str]:
-    done = dict.fromkeys(call["name"] for call in calls if call["ok"])
-    return [_DONE[language] + ", ".join(done)] if done else []
+def _steps(done: Sequence[str], language: str) -> list[str]:
+    return [_DONE[language] + ", ".join(dict.fromkeys(done))] if done else []
 
 
 def declined(question: str, said: str) -> str:

@@ -82,7 +82,9 @@ UNSUPPORTED = (
 async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     """A command to the bot is carried out; everything else is for the model."""
     command = parse(turn.question)
-    if command and turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER:
+    if command and turn.heard.decision.reason is Reason.STOP:
+        command = replace(command, only_when_running=False)  # it ran when that was decided
+    if command and turn.heard.decision.reason in (Reason.EXPLICIT_TRIGGER, Reason.STOP):
         asked = Asked(
             command,
             turn.context,
@@ -95,7 +97,7 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
         )
         if reply := await answer_command(services, asked):
             return reply
-    elif item := awaited(opened, turn.context.actor_id):
+    if item := awaited(opened, turn.context.actor_id):
         looking = Looking(turn.context, turn.chat_type, language(services, turn, opened), turn.id)
         return await correct_item(services, looking, item, turn.question)
     found, earlier = await _answer(services, turn, opened)
@@ -197,17 +199,19 @@ async def _asked(
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason, language(services, turn, opened))
     if answer.cut_short == STOPPED:
-        answer = _stopped(turn, answer, language(services, turn, opened))
+        answer = _stopped(turn, opened, answer, language(services, turn, opened))
     elif not answer.text.strip():
         return _sorry(turn, "empty", language(services, turn, opened))
     _count(answer)
     return answer
 
 
-def _stopped(turn: Turn, answer: Answer, language: Language) -> Answer:
-    """The answer as far as it came. What it would have offered is not offered."""
+def _stopped(turn: Turn, opened: OpenTurn, answer: Answer, language: Language) -> Answer:
+    """The answer as far as it came, with what was done for it, also before a crash. What it would
+    have offered is not offered."""
     metrics.STOPPED.inc()
-    text = stopped(turn.settle(answer.text), answer.tool_calls, language)
+    calls = [call["name"] for call in answer.tool_calls if call["ok"]]
+    text = stopped(turn.settle(answer.text), [*opened.done, *calls], language)
     return replace(answer, text=text, follow_ups=(), pending_actions=(), files=())
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from bot.answer.stopping import ends_an_answer
 from bot.conversation import ConversationManager, ResponseDecider
 from bot.ending import ended
 from bot.feishu import events
@@ -20,7 +21,7 @@ from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
-from bot.group.decisions import Decision, IncomingMessage, decide_start
+from bot.group.decisions import Decision, IncomingMessage, Reason, decide_start
 from bot.group.rules import ChatRules
 from bot.group.store import NO_TOPICS, ChatConversations, decision_args, heard_args, told_args
 from bot.group.topics import Discussion, tell_apart
@@ -69,6 +70,10 @@ async def listen(services: Services, event: MessageEvent, bot: Person) -> Heard:
     message = await _incoming(services, event, bot)
     if _asked_outright(event, message, bot):
         decision = decide_start(message, (), bot.open_id)
+        _say(event, message, decision)
+        return Heard(message, decision, kept=False)
+    if await ends_an_answer(services, event, message):
+        decision = Decision(True, Reason.STOP, "explicit")
         _say(event, message, decision)
         return Heard(message, decision, kept=False)
     conversation, rules = await asyncio.gather(

@@ -146,11 +146,13 @@ async def _resume(services: Services, asked: Asked) -> Reply:
     return Reply(texts.RESUMED[asked.language])
 
 
-async def _stop(services: Services, asked: Asked) -> Reply:
+async def _stop(services: Services, asked: Asked) -> Reply | None:
     """Ends the answers to the person, and those about them, that are being written in this chat."""
     context, language = asked.context, asked.language
     running = await services.store.running_turns(context, turn_id=asked.turn_id)
     if not running or services.run_on_queue is None:
+        if asked.command.only_when_running:
+            return None
         return Reply(texts.NOTHING_RUNS[language])
     for turn_id in running:
         await services.run_on_queue(stopping(turn_id))
@@ -204,7 +206,7 @@ def _spoken(services: Services, asked: Asked, message: StoredMessage) -> str:
     return from_card(message.content, known, unescape=markup.unescape)
 
 
-_ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply]]] = {
+_ANSWERS: Mapping[CommandName, Callable[[Services, Asked], Awaitable[Reply | None]]] = {
     CommandName.HELP: _help,
     CommandName.NEW: _new,
     CommandName.MEMORY: _memory,

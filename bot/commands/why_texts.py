@@ -85,6 +85,10 @@ WHY: Mapping[Reason, Sentence] = {
         "它没有 @我，而这个群设置为在我自己的话题之外只有 @我 才回答"
         "（模式 `threads`，见 `/设置`）。",
     ),
+    Reason.STOP: Sentence(
+        "it asked me to stop while I was writing an answer for whoever wrote it.",
+        "我正在为这个人写回答，而它让我停下。",
+    ),
     Reason.PROACTIVE: Sentence(
         "it was a question that nobody had answered for a while, something was said about it here "
         "before, and this chat wants that (`/proactive off` ends it).",

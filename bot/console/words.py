@@ -144,6 +144,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "reason_bot_without_mention": ("another bot, without a mention", "其他机器人发的，没有提及"),
     "reason_bot_loop_limit": ("two bots would talk without end", "避免两个机器人无休止对话"),
     "reason_explicit_trigger": ("the bot was asked outright", "直接向机器人提问"),
+    "reason_stop": ("it was to end an answer that was being written", "让正在写的回答停下"),
     "reason_addressed_to_other": ("it was meant for somebody else", "是对别人说的"),
     "reason_quiet": ("the chat wanted quiet", "会话要求安静"),
     "reason_recent_followup": ("it goes on with what the bot said", "接着机器人的话说"),

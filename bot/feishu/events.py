@@ -4,6 +4,7 @@ Source: Feishu, "Receive message" (im.message.receive_v1), "Message recalled", "
 communication" (card.action.trigger).
 """
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,17 +21,21 @@ from bot.feishu.content import (
     render_content,
     render_mentions,
 )
+from bot.slash import STOP_WORDS
 
 MESSAGE_RECEIVED = "im.message.receive_v1"
 MESSAGE_RECALLED = "im.message.recalled_v1"
 CARD_ACTION = "card.action.trigger"
 
-# The content of a text that says /stop and nothing else but mentions. The edge looks at every
-# message, so no JSON is read for it (`bot.slash` has the words).
+# The content of a text that may end an answer and says nothing else but mentions. The edge looks at
+# every message, so no JSON is read for it; Chinese may stand there escaped.
+_STOP = "|".join(
+    re.escape(form).replace("\\ ", r"\s+")
+    for word in ("/stop", "/停", "/停止", "／stop", "／停", "／停止", *STOP_WORDS)
+    for form in (word, json.dumps(word)[1:-1])
+)
 _STOPS = re.compile(
-    r'\{"text": ?"\s*(?:@_\w+\s+)*[/／](?:stop|停止?|\\u505c(?:\\u6b62)?)'
-    r'[\s.!。！]*(?:@_\w+\s*)*"\}',
-    re.IGNORECASE,
+    rf'\{{"text": ?"\s*(?:@_\w+\s+)*(?:{_STOP})[\s.!。！]*(?:@_\w+\s*)*"\}}', re.IGNORECASE
 )
 
 _SEPARATORS = " \t\r\n\u3000\xa0,，、:："
@@ -59,7 +64,7 @@ class Delivery:
 
     `key` is what makes a delivery the same one. For messages Feishu says to use message_id: a
     message may come twice under two event ids. The ids of the message are "" for other kinds.
-    `stops`: the message is the command that ends an answer.
+    `stops`: the message may be what ends an answer.
     """
 
     event_type: str

@@ -77,6 +77,7 @@ class Reason(StrEnum):
     MODE_MENTION = "mode_mention"
     MODE_THREADS = "mode_threads"
     PROACTIVE = "proactive"
+    STOP = "stop"
 
 
 @dataclass(frozen=True)

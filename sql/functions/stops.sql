@@ -27,9 +27,11 @@ as $$
   where s.asked_at > now() - interval '5 minutes'
 $$;
 
--- The turns of the chat that are being answered to the person, or about them.
+-- The turns of the chat (p_in_thread: of this thread) that are being answered to the person, or about them.
+drop function if exists public.running_turns(text, text, text, text, text);
 create or replace function public.running_turns(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_turn_id text
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_turn_id text,
+  p_in_thread boolean default false
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 as $$
@@ -39,6 +41,7 @@ begin
     select coalesce(jsonb_agg(t.id order by t.created_at), '[]') from public.agent_turns t
     where t.tenant_key = p_tenant_key and t.chat_id = split_part(p_conversation_id, ':', 2)
       and p_actor_id in (t.user_id, t.actor_id) and t.state = 'open' and t.id <> p_turn_id
+      and (not p_in_thread or t.conversation_id = p_conversation_id)
       and t.updated_at > now() - interval '15 minutes');
 end
 $$;

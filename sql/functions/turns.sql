@@ -134,7 +134,7 @@ begin
   end if;
   return jsonb_build_object(
     'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
-    'history', v_history,
+    'history', v_history, 'done', to_jsonb(v_turn.done),
     'working_memory',
       public.get_working_memory(p_conversation_id, p_user_id, p_actor_id, p_tenant_key),
     'registry', public.note_registry(
@@ -475,6 +475,21 @@ begin
   where id = p_turn_id
   returning state into v_turn.state;
   return jsonb_build_object('state', v_turn.state);
+end
+$$;
+
+-- A tool has changed something for the turn p_turn_id, which is not answered yet.
+create or replace function public.note_done(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_turn_id text, p_tool text
+) returns void
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  perform bot_private.require_size('p_tool', p_tool, 200);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  update public.agent_turns t set done = t.done || p_tool
+  where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
+    and t.state = 'open' and cardinality(t.done) < 100 and t.done[cardinality(t.done)] is distinct from p_tool;
 end
 $$;
 

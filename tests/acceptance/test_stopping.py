@@ -149,6 +149,63 @@ def test_a_worker_killed_after_the_press_is_followed_by_one_that_stops(slow: Wor
     ]
 
 
+def test_what_was_done_stays_listed_when_the_worker_that_did_it_is_killed(slow: World) -> None:
+    slow.model.control("script", {"steps": [NOTE, {"text": WORDS, "chunk_delay_s": 0.15}]})
+    question = slow.say("Alice", f"@{slow.bot_name} keep a note")
+    card = running(slow, question)
+    worker = slow.bot.workers[-1]
+    worker.popen.send_signal(19)  # SIGSTOP
+    press(slow, "Alice", card)
+    worker.kill()
+    slow.bot.start_worker()
+
+    (row,) = slow.settled(question, within_s=60)
+    assert row["content"].endswith("Done so far: create_note")
+
+
+def decided(world: World, message: str) -> tuple[bool, str]:
+    """Whether the bot speaks to a message, and why."""
+
+    def found() -> list[dict[str, Any]]:
+        return world.rows(
+            "select respond, reason from agent_decisions where message_id = %s", message
+        )
+
+    (row,) = eventually(found, what="a decision")
+    return row["respond"], row["reason"]
+
+
+def test_a_plain_word_in_the_thread_stops_it_when_who_asked_says_so(slow: World) -> None:
+    question = slow.say("Alice", f"@{slow.bot_name} when is the launch?")
+    running(slow, question)
+    for who, text in (("Bob", "stop"), ("Alice", "stop by my desk"), ("Alice", "@Bob 停一下")):
+        said = slow.say(who, text, root_id=question)
+        assert decided(slow, said)[1] != "stop", text
+    aside = slow.say("Alice", "停")
+    assert decided(slow, aside) == (False, "no_trigger"), "it stands in no thread of an answer"
+    assert [m["streaming"] for m in slow.answers(question) if m["card_id"]] == [True]
+
+    stop = slow.say("Alice", "停一下。", root_id=question)
+    assert decided(slow, stop) == (True, "stop")
+    assert "正在停止" in slow.settled(stop)[0]["content"]
+    assert ENDING in slow.settled(question)[0]["content"]
+    late = slow.say("Alice", "停一下", root_id=question)
+    assert decided(slow, late)[1] != "stop", "nothing is written any more"
+
+
+def test_said_to_the_bot_it_stops_in_the_whole_chat_or_is_a_message_like_others(
+    slow: World,
+) -> None:
+    question = slow.say("Alice", f"@{slow.bot_name} when is the launch?")
+    running(slow, question)
+    _, said = slow.ask("Alice", "Please stop!")
+    assert "Stopping" in said
+    assert ENDING in slow.settled(question)[0]["content"]
+    slow.model.control("mode", {"mode": "echo"})
+    _, said = slow.ask("Alice", "不用了")
+    assert "不用了" in said, "it went to the model"
+
+
 def test_the_command_stops_what_runs_in_the_same_thread_without_waiting_for_it(
     slow: World,
 ) -> None:

@@ -184,7 +184,7 @@ TABLES: Mapping[str, Table] = {
         key="id",
         may_change=(
             "updated_at", "state", "attempts", "error", "forgets", "drawn_on", "read_messages",
-            "shown",
+            "shown", "done",
         ),
     ),
     "agent_messages": Table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
@@ -54,8 +55,12 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any
 async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
     """What the call gives. Where a model wrote the question nothing is changed before the person
     who pressed its button has confirmed exactly that; what is only looked up changes nothing."""
-    if tool.reads or not (deps.words_of_model or deps.reads_only):
+    if tool.reads:
         return await tool.call(deps, arguments)
+    if not (deps.words_of_model or deps.reads_only):
+        result = await tool.call(deps, arguments)
+        await _note_done(tool.name, deps)
+        return result
     if deps.reads_only:
         raise ToolFailed(
             "Nothing can be changed in this answer, and nothing was: it only shows what is known. "
@@ -63,6 +68,13 @@ async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
         )
     given = as_stored({key: value for key, value in arguments.items() if value is not None})
     return wait_for_confirmation(tool.name, given, deps, await _about(tool, given, deps))
+
+
+async def _note_done(tool: str, deps: ToolDeps) -> None:
+    """So that it stays listed when this worker dies and another one ends the turn."""
+    if deps.prompt.turn_id:
+        with contextlib.suppress(StoreError):  # it is done, whether that is noted or not
+            await deps.store.note_done(deps.context, deps.prompt.turn_id, tool)
 
 
 async def _about(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> dict[str, str]:

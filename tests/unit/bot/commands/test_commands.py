@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.commands import texts as texts
-from bot.slash import Command, CommandName, means_everything, means_thread, parse, quietens
+from bot.slash import (
+    Command,
+    CommandName,
+    may_stop,
+    means_everything,
+    means_thread,
+    parse,
+    quietens,
+)
 from memory.kept.notes import Note
 from memory.models import Overview
 
@@ -46,6 +54,20 @@ def test_a_command_is_known_in_both_languages(text: str, name: CommandName) -> N
     assert command is not None
     assert command.name is name
     assert not command.only_when_quiet
+
+
+@pytest.mark.parametrize("text", ["stop", "Stop it!", "please  stop.", "停", "停一下。", "不用了"])
+def test_a_plain_word_stops_only_what_runs(text: str) -> None:
+    command = parse(text)
+
+    assert command is not None
+    assert (command.name, command.only_when_running) == (CommandName.STOP, True)
+    assert may_stop(text)
+
+
+@pytest.mark.parametrize("text", ["stop by my desk", "停车", "don't stop", "/stop", "停电了"])
+def test_peoples_own_talk_is_no_such_word(text: str) -> None:
+    assert not may_stop(text)
 
 
 @pytest.mark.parametrize(

@@ -386,11 +386,18 @@ def test_any_content_of_any_type_is_rendered(message_type, content):
         ('{"text":"/停 @_user_1"}', True),
         ('{"text":"@_user_1 what does /stop do?"}', False),
         ('{"text":"@_user_1 /stop the launch"}', False),
-        ('{"text":"stop"}', False),
+        ('{"text":"stop"}', True),
+        ('{"text":"@_user_1 Please  stop!"}', True),
+        ('{"text":"停一下。"}', True),
+        ('{"text":"\\u4e0d\\u7528\\u4e86"}', True),
+        ('{"text":"stop by my desk"}', False),
+        ('{"text":"停车"}', False),
+        ('{"text":"停一下车"}', False),
+        ('{"text":"不用了吧"}', False),
         ('{"text":"' + "@_user_1 " * 20_000 + 'x"}', False),
     ],
 )
-def test_the_edge_sees_the_command_that_ends_an_answer(content: str, stops: bool) -> None:
+def test_the_edge_sees_what_may_end_an_answer(content: str, stops: bool) -> None:
     payload = {
         "header": {"event_id": "e", "event_type": MESSAGE_RECEIVED},
         "event": {"message": {"message_id": "om", "chat_id": "oc", "content": content}},
