@@ -120,6 +120,8 @@ class OpenTurn:
 
     `done`: the tools that have changed something for it, in an attempt before this one.
 
+    `first_read`: of a question that is asked again, which messages its first answer was given.
+
     `shown`: what stands below the answer, once there is one (`bot.reply.foot`).
 
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
@@ -137,6 +139,7 @@ class OpenTurn:
     conversation: Mapping[str, Any] | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
     done: tuple[str, ...] = ()
+    first_read: tuple[str, ...] = ()
     shown: Mapping[str, Any] | None = None
     degraded: bool = False
 

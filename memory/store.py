@@ -373,6 +373,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         conversation=row.get("conversation"),
         rules=row.get("rules") or {},
         done=tuple(row.get("done") or ()),
+        first_read=tuple(row.get("first_read") or ()),
         shown=row.get("shown"),
     )
 

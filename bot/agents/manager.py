@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from bot.agents.calling import Hands
@@ -177,6 +178,9 @@ class Manager:
             liken=self._stores.liken,
             timers=self._stores.timers,
             outside=self._mcp.tools() if self._mcp else NO_TOOLS,
+            note_done=partial(self._stores.memory.note_done, prompt.context, prompt.turn_id)
+            if prompt.turn_id
+            else None,
             words_of_model=prompt.words_of_model,
             reads_only=prompt.reads_only,
             spent=spent,

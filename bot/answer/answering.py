@@ -286,7 +286,9 @@ def _count(answer: Answer) -> None:
 
 def _source(turn: Turn, opened: OpenTurn) -> material.Source:
     talk = turn.heard.conversation.messages if turn.heard.conversation else ()
-    return material.Source(turn.event, turn.context, turn.bot, opened.history, talk)
+    return material.Source(
+        turn.event, turn.context, turn.bot, opened.history, talk, opened.first_read
+    )
 
 
 def _sorry(turn: Turn, reason: str, language: Language) -> Answer:

@@ -55,13 +55,14 @@ _DENIAL = "get_message"
 @dataclass(frozen=True, slots=True)
 class Source:
     """A question as it came: `history` is what the model is given anyway, `talk` what was said in
-    the chat lately."""
+    the chat lately. `first_read`: of one that is asked again, what its first answer was given."""
 
     event: MessageEvent
     context: AgentMemoryContext
     bot: Person
     history: Sequence[StoredMessage] = ()
     talk: Sequence[MessageRecord] = ()
+    first_read: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,9 @@ def stored_text(event: MessageEvent, question: str) -> str:
 
 async def gather(services: Services, source: Source) -> Material:
     """Everything that came with the question, as far as it can be had in time."""
-    event = source.event
     deadline = asyncio.get_running_loop().time() + _WITHIN_S
+    source = await _as_first_asked(services, source)
+    event = source.event
     quoted = await _quoted(services, source) if event.parent_id else None
     parts = [quotation(quoted.label, quoted.text)] if quoted else []
     if is_forward(event.message_type):
@@ -107,7 +109,7 @@ async def gather(services: Services, source: Source) -> Material:
     if quoted:
         attached += [(quoted.message_id, one) for one in quoted.attachments]
     if not attached:
-        attached = await _sent_before(services, source)
+        attached = await (_read_first if source.first_read else _sent_before)(services, source)
     parts += [_described(one) for _, one in attached if one.kind not in ("image", "file")]
     files = await attached_files(services, [pair for pair in attached if pair[1].kind == "file"])
     pictures = [(message_id, one.key) for message_id, one in attached if one.kind == "image"]
@@ -117,6 +119,40 @@ async def gather(services: Services, source: Source) -> Material:
     came_with = {message_id for message_id, _ in attached} | {quoted.message_id if quoted else ""}
     read = tuple(sorted(came_with - {"", event.message_id}))
     return Material(text, images, readable, files.tokens, files.unread, read)
+
+
+async def _as_first_asked(services: Services, source: Source) -> Source:
+    """The question with all that it came with, where it is asked again: then its own event is a
+    button's. Another question as it is."""
+    event = source.event
+    first, again, _ = event.message_id.partition("~again")
+    if not again or ":" in first:  # a button was pressed the first time, too
+        return source
+    found = await _fetched(services, first)
+    if not found or found[0].deleted or found[0].chat_id not in ("", event.chat_id):
+        return source
+    raw = found[0]
+    asked = replace(
+        event,
+        message_id=first,
+        message_type=raw.message_type,
+        attachments=raw_attachments(raw),
+        parent_id=raw.parent_id,
+        # a message gets a thread with the answer to it
+        thread_id="" if event.text.endswith(QUOTING) else raw.thread_id or event.thread_id,
+    )
+    return replace(source, event=asked)
+
+
+async def _read_first(services: Services, source: Source) -> list[tuple[str, Attachment]]:
+    """The files and pictures of the messages that the first answer was given."""
+    found = await asyncio.gather(*(_fetched(services, one) for one in source.first_read))
+    return [
+        (message_id, attachment)
+        for message_id, raws in zip(source.first_read, found, strict=True)
+        if raws and raws[0].chat_id in ("", source.event.chat_id)
+        for attachment in raw_attachments(raws[0])
+    ]
 
 
 async def _sent_before(services: Services, source: Source) -> list[tuple[str, Attachment]]:

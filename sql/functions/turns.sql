@@ -135,6 +135,7 @@ begin
   return jsonb_build_object(
     'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
     'history', v_history, 'done', to_jsonb(v_turn.done),
+    'first_read', (select to_jsonb(f.read_messages) from public.agent_turns f where f.id = v_turn.again_of),
     'working_memory',
       public.get_working_memory(p_conversation_id, p_user_id, p_actor_id, p_tenant_key),
     'registry', public.note_registry(

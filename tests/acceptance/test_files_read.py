@@ -9,6 +9,7 @@ import pytest
 
 from tests.acceptance.conftest import World
 from tests.acceptance.test_incoming import asked
+from tests.acceptance.test_own_memory import private_chat
 from tests.support import hostile_files as made
 from tests.support.processes import eventually
 
@@ -121,3 +122,30 @@ def test_a_file_of_another_place_is_not_read(world: World) -> None:
     file = send(world, "Bob", "secret.txt", b"apricot-7391", chat=world.kitchen)
     world.ask("Alice", "what does it say?", reply_to=file, quote=True)
     assert "apricot-7391" not in json.dumps(world.model.requests()[-1]["body"])
+
+
+@pytest.mark.parametrize("how", ["quoted", "sent with it", "sent before it"])
+def test_asked_again_the_question_is_read_with_its_file_again(world: World, how: str) -> None:
+    """However the file came; what came later in the thread is no part of the question."""
+    if how == "sent with it":
+        chat = private_chat(world, "Alice")
+        question = send(world, "Alice", "rates.txt", b"The day rate is 912 euros.", chat=chat)
+        world.answer(question, chat=chat)
+    else:
+        chat = world.group
+        file = send(world, "Bob", "rates.txt", b"The day rate is 912 euros.")
+        quote = {"reply_to": file, "quote": True} if how == "quoted" else {"reply_to": file}
+        question, _ = world.ask("Alice", "what does a day cost?", **quote)
+    world.settled(question)
+    first = asked(world)
+    assert "\n> The day rate is 912 euros." in first
+    (card,) = world.answers(question, chat=chat)
+    pressed = {"as": world.people["Alice"], "message_id": card["message_id"]}
+    world.platform.post("/click", **pressed, value={"h": "again"})
+    world.settled(f"{question}~again1")
+
+    assert "\n> The day rate is 912 euros." in asked(world)
+    rows = world.rows(
+        "select read_messages from agent_turns where id like %s order by id", f"{question}%"
+    )
+    assert rows[0] == rows[1], "it goes with the same messages"

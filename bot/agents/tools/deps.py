@@ -35,6 +35,7 @@ class ToolDeps:
     `calls`, `follow_ups`, `pending`, `files` (`bot.files.writing`) and `consulted` are filled while
     the agents run. `prompt` is what a specialist is told besides its own instructions; it shares
     `spent` and `on_progress`. `outside` are the tools of MCP servers as the turn found them.
+    `note_done` keeps, beside the turn, the name of a tool that has changed something.
     `words_of_model` and `reads_only` are those of the `Prompt`.
     """
 
@@ -46,6 +47,7 @@ class ToolDeps:
     liken: Liken | None = None
     timers: TimerStore | None = None
     outside: Toolbox = NO_TOOLS
+    note_done: Callable[[str], Awaitable[None]] | None = None
     words_of_model: bool = False
     reads_only: bool = False
     spent: Spent = field(default_factory=Spent)

@@ -72,9 +72,9 @@ async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
 
 async def _note_done(tool: str, deps: ToolDeps) -> None:
     """So that it stays listed when this worker dies and another one ends the turn."""
-    if deps.prompt.turn_id:
+    if deps.note_done:
         with contextlib.suppress(StoreError):  # it is done, whether that is noted or not
-            await deps.store.note_done(deps.context, deps.prompt.turn_id, tool)
+            await deps.note_done(tool)
 
 
 async def _about(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> dict[str, str]:
