@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,10 +12,26 @@ from hypothesis import settings
 from memory import migrations
 from tests.support import lite, postgres
 
+_HERE = Path(__file__).parent
+
 # How long an example takes says something about the machine's load, nothing about the rule. A build
 # server looks at the same examples every time; new ones are looked for where somebody can follow.
-settings.register_profile("steady", deadline=None, derandomize="CI" in os.environ)
+# PROPERTY_EXAMPLES=500 looks more closely.
+settings.register_profile(
+    "steady",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "50")),
+)
 settings.load_profile("steady")
+
+
+_LONGEST_FIRST = ("faults", "acceptance", "contract", "integration", "unit")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole files go to the processes in this order: the last ones are short, and end together."""
+    items.sort(key=lambda item: _LONGEST_FIRST.index(item.path.relative_to(_HERE).parts[0]))
 
 
 @pytest.fixture(scope="session")

@@ -76,7 +76,7 @@ class World:
         found = self.platform.messages(self.group)
         return [m for m in found if is_from_bot(m) and m["root_id"] == question]
 
-    def answer(self, question: str, *, chat: str | None = None, within_s: float = 30) -> str:
+    def answer(self, question: str, *, chat: str | None = None, within_s: float = 60) -> str:
         found = eventually(
             lambda: self.answers(question, chat=chat), within_s=within_s, what="an answer"
         )
@@ -93,7 +93,7 @@ class World:
             question,
         )
 
-    def settled(self, question: str, *, within_s: float = 45) -> list[dict[str, Any]]:
+    def settled(self, question: str, *, within_s: float = 90) -> list[dict[str, Any]]:
         """The assistant rows once their turn is sent."""
 
         def done() -> bool:

@@ -35,7 +35,7 @@ def bot(
     ):
         domain = f"http://127.0.0.1:{feishu.getsockname()[1]}"
         environment = {"DATABASE_URL": url, "FEISHU_DOMAIN": domain}
-        with running_bot(folder, free_port(), environment, workers=0) as bot:
+        with running_bot(folder, free_port(), environment, workers=0, webs=2) as bot:
             yield bot
 
 

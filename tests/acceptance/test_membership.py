@@ -56,9 +56,9 @@ def test_who_joins_and_leaves_is_known_by_the_events_alone(world: World) -> None
     bob = world.people["Bob"]
 
     world.platform.post("/leave", chat_id=world.group, open_id=bob)
-    eventually(lambda: "Bob" not in members(world), within_s=10, what="Bob is out")
+    eventually(lambda: "Bob" not in members(world), what="Bob is out")
     world.platform.post("/join", chat_id=world.group, open_id=bob)
-    eventually(lambda: "Bob" in members(world), within_s=10, what="Bob is in")
+    eventually(lambda: "Bob" in members(world), what="Bob is in")
 
     [row] = world.rows(
         "select joined_at is not null as known from chat_members where open_id = %s"
@@ -75,7 +75,7 @@ def test_a_group_without_the_bot_has_no_members(world: World) -> None:
 
     world.platform.post("/leave", chat_id=world.group, open_id=world.bot_id)
 
-    eventually(lambda: not members(world), within_s=10, what="nobody is in")
+    eventually(lambda: not members(world), what="nobody is in")
 
 
 def test_an_answer_waits_for_no_list_of_members(world: World) -> None:
@@ -101,7 +101,7 @@ def test_p2p_chats_are_known_as_such(world: World) -> None:
             {"chat_type": "p2p"}
         ]
 
-    eventually(known, within_s=10, what="the p2p chat is known")
+    eventually(known, what="the p2p chat is known")
 
 
 def test_the_metrics_count_what_was_asked(world: World, metrics_port: int) -> None:

@@ -139,7 +139,7 @@ def test_offered_shown_and_shared(world: World) -> None:
     shown = answered(world, offer)
     (request,) = world.model.requests()
     assert "hunter2" in json.dumps(request["body"])
-    (card,) = eventually(lambda: shown_to(world, "Alice"), within_s=10, what="the private answer")
+    (card,) = eventually(lambda: shown_to(world, "Alice"), what="the private answer")
     assert card["message_id"] != offer["message_id"], "the offer has done its work"
     (stored,) = world.stored(shown)
     assert stored["content"] == markdown(card)
@@ -240,7 +240,7 @@ def test_a_question_that_was_taken_back_is_not_answered_privately(world: World) 
     world.model.forget()
     world.platform.post("/recall", message_id=question, **{"as": world.people["Alice"]})
     gone = "select 1 from agent_messages where turn_id = %s and role = 'user'"
-    eventually(lambda: not world.rows(gone, question), within_s=10, what="the question is gone")
+    eventually(lambda: not world.rows(gone, question), what="the question is gone")
 
     assert "no longer valid" in press(world, "Alice", offer)["toast"]["content"]
     assert world.model.requests() == []
@@ -259,7 +259,7 @@ def test_what_was_told_alone_is_taken_back_and_with_it_what_was_made_of_it(world
     offer = offered(world, "Alice", question)
     press(world, "Alice", offer)
     shown = answered(world, offer)
-    (card,) = eventually(lambda: shown_to(world, "Alice"), within_s=10, what="the private answer")
+    (card,) = eventually(lambda: shown_to(world, "Alice"), what="the private answer")
     assert "Bladerunner" in markdown(card)
     press(world, "Alice", card)
     shared = answered(world, card)

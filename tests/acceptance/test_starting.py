@@ -65,29 +65,31 @@ SUPABASE = {
 NOBODY_THERE = "postgresql://bot:hush-hush@127.0.0.1:1/postgres"
 
 
-@pytest.mark.parametrize("command", [GUNICORN, WORKER], ids=["web", "worker"])
+MISTAKES = [
+    ({**APP, "FEISHU_ENCRYPT_KEY": ""}, "FEISHU_ENCRYPT_KEY is not set"),
+    ({**APP, "FEISHU_VERIFICATION_TOKEN": ""}, "FEISHU_VERIFICATION_TOKEN is not set"),
+    ({**APP, "FEISHU_APP_SECRET": ""}, "FEISHU_APP_SECRET is not set"),
+    ({**APP, "SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
+    ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
+    ({"SUPABASE_URL": "x.supabase.co"}, "SUPABASE_URL is not a URL such as"),
+    ({**APP, **SUPABASE}, "Neither SUPABASE_JWT_PRIVATE_KEY nor SUPABASE_JWT_SECRET is set"),
+    ({"OPENAI_BASE_URL": "api.openai.com/v1"}, "OPENAI_BASE_URL is not a URL such as"),
+    ({"PORT": "eighty"}, "PORT is not valid"),
+    ({"TIMEZONE": "Shanghai"}, "TIMEZONE is not the name of a time zone such as Asia/Shanghai"),
+    ({"HISTORY_MESSAGES": "0"}, "HISTORY_MESSAGES is not valid"),
+    ({**APP, "FEISHU_DOMAIN": "http://evil.example"}, "FEISHU_DOMAIN must be an https://"),
+    ({**APP, "FEISHU_DOMAIN": "open.feishu.cn"}, "FEISHU_DOMAIN is not an origin such as"),
+    ({"DATA_DIR": "README.md"}, "DATA_DIR is 'README.md': nothing can be written there."),
+    ({"DATA_DIR": "/proc/nothing"}, "DATA_DIR is '/proc/nothing': nothing can be written"),
+    ({**APP, "DATABASE_URL": "http://hush-hush"}, "DATABASE_URL is not a connection string"),
+    ({**APP, "DATABASE_URL": NOBODY_THERE}, "the database refuses the connection: check"),
+]
+
+
 @pytest.mark.parametrize(
-    ("environment", "sentence"),
-    [
-        ({**APP, "FEISHU_ENCRYPT_KEY": ""}, "FEISHU_ENCRYPT_KEY is not set"),
-        ({**APP, "FEISHU_VERIFICATION_TOKEN": ""}, "FEISHU_VERIFICATION_TOKEN is not set"),
-        ({**APP, "FEISHU_APP_SECRET": ""}, "FEISHU_APP_SECRET is not set"),
-        ({**APP, "SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
-        ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
-        ({"SUPABASE_URL": "x.supabase.co"}, "SUPABASE_URL is not a URL such as"),
-        ({**APP, **SUPABASE}, "Neither SUPABASE_JWT_PRIVATE_KEY nor SUPABASE_JWT_SECRET is set"),
-        ({"OPENAI_BASE_URL": "api.openai.com/v1"}, "OPENAI_BASE_URL is not a URL such as"),
-        ({"PORT": "eighty"}, "PORT is not valid"),
-        ({"TIMEZONE": "Shanghai"}, "TIMEZONE is not the name of a time zone such as Asia/Shanghai"),
-        ({"HISTORY_MESSAGES": "0"}, "HISTORY_MESSAGES is not valid"),
-        ({**APP, "FEISHU_DOMAIN": "http://evil.example"}, "FEISHU_DOMAIN must be an https://"),
-        ({**APP, "FEISHU_DOMAIN": "open.feishu.cn"}, "FEISHU_DOMAIN is not an origin such as"),
-        ({"DATA_DIR": "README.md"}, "DATA_DIR is 'README.md': nothing can be written there."),
-        ({"DATA_DIR": "/proc/nothing"}, "DATA_DIR is '/proc/nothing': nothing can be written"),
-        ({**APP, "DATABASE_URL": "http://hush-hush"}, "DATABASE_URL is not a connection string"),
-        ({**APP, "DATABASE_URL": NOBODY_THERE}, "the database refuses the connection: check"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ("command", "environment", "sentence"),
+    [(GUNICORN, *mistake) for mistake in MISTAKES] + [(WORKER, *one) for one in MISTAKES[::4]],
+    ids=lambda value: value if isinstance(value, str) else "worker" if value == WORKER else "",
 )
 def test_what_is_missing_or_malformed_is_named_in_one_sentence(
     tmp_path: Path, command: list[str], environment: dict[str, str], sentence: str
@@ -95,20 +97,18 @@ def test_what_is_missing_or_malformed_is_named_in_one_sentence(
     _must_end_with(sentence, run(command, tmp_path, environment))
 
 
+SCRIPTS = [["migrate"], ["check_memory"], ["monitor", "--db", "--once"], ["memory", "link-users"],
+           ["decisions"]]  # fmt: skip
+NO_DATABASE = ({**APP, "DATABASE_URL": NOBODY_THERE}, "the database refuses the connection: check")
+NO_KEYS = ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set")
+NO_FOLDER = ({"DATA_DIR": "README.md"}, "DATA_DIR is 'README.md': nothing can be written there.")
+
+
 @pytest.mark.parametrize(
-    "script",
-    [["migrate"], ["check_memory"], ["monitor", "--db", "--once"], ["memory", "link-users"],
-     ["decisions"]],
-    ids=lambda script: script[0],
-)  # fmt: skip
-@pytest.mark.parametrize(
-    ("environment", "sentence"),
-    [
-        ({**APP, "DATABASE_URL": NOBODY_THERE}, "the database refuses the connection: check"),
-        ({"SUPABASE_URL": "https://x.supabase.co"}, "SUPABASE_PUBLISHABLE_KEY is not set"),
-        ({"DATA_DIR": "README.md"}, "DATA_DIR is 'README.md': nothing can be written there."),
-    ],
-    ids=["database", "keys", "folder"],
+    ("script", "environment", "sentence"),
+    [(script, *NO_DATABASE) for script in SCRIPTS]
+    + [(SCRIPTS[0], *NO_KEYS), (SCRIPTS[1], *NO_KEYS), (SCRIPTS[0], *NO_FOLDER)],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_every_script_names_what_is_wrong_in_one_sentence(
     tmp_path: Path, script: list[str], environment: dict[str, str], sentence: str
@@ -160,7 +160,7 @@ def test_a_web_process_reads_its_settings_again_although_it_listens_itself(
         web = bot.start_web()
         os.kill(web.popen.pid, signal.SIGHUP)
         eventually(lambda: "Hang up: Master" in web.output(), what="the signal arrives")
-        eventually(lambda: web.output().count("Booting worker") == 4, what="new workers")
+        eventually(lambda: web.output().count("Booting worker") == 2, what="new workers")
         wait_for_http(f"{bot.url}/healthz", web)
     finally:
         bot.stop()
@@ -212,7 +212,7 @@ def test_a_wrong_model_key_is_said_at_the_start_and_makes_the_bot_not_ready(
         environment = {**APP, "DATABASE_URL": database_url, "FEISHU_DOMAIN": platform.url,
                        "OPENAI_API_KEY": "hush-hush", "OPENAI_BASE_URL": f"{model.url}/v1",
                        "INLINE_WORKER": "0"}  # fmt: skip
-        bot = Bot(tmp_path, free_port(), environment)
+        bot = Bot(tmp_path, free_port(), environment, webs=2)
         bot.environment |= {"PORT": str(bot.port), "DATA_DIR": str(tmp_path)}
         try:
             web = bot.start_web()

@@ -65,7 +65,7 @@ class Server:
         """A database of its own, dropped afterwards whoever is still connected. Yields its URL."""
         name = f"test_{uuid.uuid4().hex[:12]}"
         self.execute(
-            sql.SQL("create database {} template {} owner {}").format(
+            sql.SQL("create database {} template {} owner {} strategy file_copy").format(
                 *map(sql.Identifier, (name, template, owner))
             )
         )

@@ -32,7 +32,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def eventually(ask: Callable[[], T], *, within_s: float = 20.0, what: str = "") -> T:
+def eventually(ask: Callable[[], T], *, within_s: float = 60.0, what: str = "") -> T:
     """The first truthy answer of `ask`; an AssertionError names `what` after `within_s`."""
     deadline = time.monotonic() + within_s
     while True:
@@ -158,7 +158,7 @@ class Model:
         assert answer.ok, answer.text
 
 
-def wait_for_http(url: str, process: Process, *, within_s: float = 40.0) -> None:
+def wait_for_http(url: str, process: Process, *, within_s: float = 90.0) -> None:
     def answers() -> bool:
         assert process.popen.poll() is None, f"{process.name} ended:\n{process.output()}"
         with contextlib.suppress(requests.RequestException):
@@ -202,11 +202,12 @@ def running_model(folder: Path, *options: str) -> Iterator[Model]:
 
 @dataclass
 class Bot:
-    """The bot's processes: gunicorn for the edge, `bot.worker` for the work."""
+    """The bot's processes: gunicorn with so many `webs` for the edge, `bot.worker` for the work."""
 
     folder: Path
     port: int
     environment: dict[str, str]
+    webs: int = 1
     web: Process | None = None
     workers: list[Process] = field(default_factory=list)
 
@@ -215,7 +216,8 @@ class Bot:
         return f"http://127.0.0.1:{self.port}"
 
     def start_web(self) -> Process:
-        command = [sys.executable, "-m", "gunicorn", "-c", "gunicorn.conf.py", "app:create_app()"]
+        options = ["-c", "gunicorn.conf.py", "--workers", str(self.webs)]
+        command = [sys.executable, "-m", "gunicorn", *options, "app:create_app()"]
         self.web = start("web", command, self.folder, self.environment)
         wait_for_http(f"{self.url}/healthz", self.web)
         return self.web
@@ -226,7 +228,7 @@ class Bot:
         self.workers.append(worker)
         eventually(
             lambda: "worker.started" in worker.output() or worker.popen.poll() is not None,
-            within_s=40,
+            within_s=90,
             what=f"the worker starts\n{worker.output()}",
         )
         assert worker.popen.poll() is None, worker.output()
@@ -239,9 +241,10 @@ class Bot:
 
 @contextlib.contextmanager
 def running_bot(
-    folder: Path, port: int, environment: Mapping[str, str], *, workers: int = 1
+    folder: Path, port: int, environment: Mapping[str, str], *, workers: int = 1, webs: int = 1
 ) -> Iterator[Bot]:
-    bot = Bot(folder, port, {**APP, "PORT": str(port), "DATA_DIR": str(folder), **environment})
+    usual = {**APP, "PORT": str(port), "DATA_DIR": str(folder)}
+    bot = Bot(folder, port, {**usual, **environment}, webs)
     try:
         bot.start_web()
         for _ in range(workers):

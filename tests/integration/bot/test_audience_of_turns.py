@@ -2,7 +2,7 @@
 or in a card comes from where somebody in the audience could not read.
 
 `AUDIENCE_TURNS=n` plays so many histories, `AUDIENCE_API=n` so many through Supabase's API
-(otherwise as many as fit into `AUDIENCE_SECONDS`, 20 by default), `AUDIENCE_SEED=n` repeats one.
+(otherwise as many as fit into `AUDIENCE_SECONDS`, 10 by default), `AUDIENCE_SEED=n` repeats one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.support.whole_turns import SEEN, Leak, Stage, play, stage
 
 pytestmark = pytest.mark.anyio
 
-SECONDS = float(os.environ.get("AUDIENCE_SECONDS") or 20)
+SECONDS = float(os.environ.get("AUDIENCE_SECONDS") or 10)
 SEED = os.environ.get("AUDIENCE_SEED")
 
 # Each breaks the rule in one place; none may go unseen. An open policy of messages alone shows a

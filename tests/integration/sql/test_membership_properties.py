@@ -84,9 +84,7 @@ def latest_says_in(told: list[News], person: str) -> bool:
 
 
 @given(data=st.data())
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_nobody_is_in_whom_the_latest_news_puts_out(
     db: psycopg.Connection, data: st.DataObject
 ) -> None:
@@ -105,9 +103,7 @@ def test_nobody_is_in_whom_the_latest_news_puts_out(
 
 
 @given(data=st.data())
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_next_list_makes_everything_right(db: psycopg.Connection, data: st.DataObject) -> None:
     pieces = data.draw(news())
     order = data.draw(st.permutations(pieces))

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.progress import Progress
@@ -232,7 +232,6 @@ pieces_of_text = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=300)
 @given(pieces_of_text)
 def test_whatever_is_written_the_card_is_taken_and_calls_only_who_is_addressed(text: str):
     pieces = sent(text)

@@ -87,7 +87,7 @@ def sent_tokens(prompt: Prompt) -> int:
 def test_what_is_sent_is_within_the_budget(seed: int) -> None:
     rng = random.Random(seed)
     cut = 0
-    for _ in range(250):
+    for _ in range(60):
         turn, budget = opened(rng), rng.randint(1500, 8000)
         calibration = Calibration(rng.uniform(0.5, 2), 9)
         prompt = build_prompt(
@@ -112,7 +112,7 @@ def test_what_is_sent_is_within_the_budget(seed: int) -> None:
         allowed = max(budget, calibration.reported(sent_tokens(least)))
         assert calibration.reported(sent_tokens(prompt)) <= allowed
 
-    assert cut > 20, "the budget was tight often enough"
+    assert cut > 5, "the budget was tight often enough"
 
 
 def test_a_working_memory_that_is_too_long_keeps_whole_keys_and_says_so() -> None:

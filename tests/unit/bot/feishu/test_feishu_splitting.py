@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.cards import answer_card
@@ -51,7 +51,6 @@ def test_text_that_fits_comes_back_as_it_is(text):
     assert split_markdown(text, max_tables=1000) == [text]
 
 
-@settings(max_examples=300)
 @given(pieces_of_text, st.integers(400, 900), st.integers(1, 3))
 def test_pieces_fit_and_keep_every_word(text, max_bytes, max_tables):
     pieces = split_markdown(text, max_bytes, max_tables)
