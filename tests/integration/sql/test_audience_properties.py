@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import faulthandler
-import itertools
 import os
 import random
 import secrets
@@ -96,6 +95,11 @@ def live(database: psycopg.Connection, seed: int) -> None:
         raise
 
 
+def any_seeds() -> Iterator[int]:
+    while True:
+        yield secrets.randbelow(2**40)
+
+
 def play(database: psycopg.Connection, seeds: Iterable[int], enough: Callable[[int], bool]) -> int:
     """Interleavings until there are enough, by how many there were; returns how many."""
     for count, seed in enumerate(seeds):
@@ -104,7 +108,7 @@ def play(database: psycopg.Connection, seeds: Iterable[int], enough: Callable[[i
         if count and count % _EMPTIED_AFTER == 0:
             empty(database)
         live(database, seed)
-    return 0
+    raise AssertionError("too few seeds")
 
 
 def unseen() -> set[str]:
@@ -122,9 +126,8 @@ def test_no_reader_is_ever_new(
     if COUNT:  # whoever asks for many waits for them
         faulthandler.cancel_dump_traceback_later()
     SEEN.clear()
-    seeds = (secrets.randbelow(2**40) for _ in itertools.repeat(None))
     enough = (lambda count: count >= COUNT) if COUNT else _has_seen_it_all
-    count = play(database, seeds, enough)
+    count = play(database, any_seeds(), enough)
 
     print(f"\n{count} interleavings, {SEEN.total()} things read")
     record_property("interleavings", count)  # type: ignore[operator]
@@ -143,4 +146,4 @@ def test_a_rule_that_is_broken_is_caught(
         with psycopg.connect(url, autocommit=True) as owner:
             owner.execute(BREAKS[rule].encode())
         with connected(url) as database, pytest.raises(Leak):
-            play(database, range(_MOST), lambda _: False)
+            play(database, any_seeds(), lambda count: count >= _MOST)
