@@ -22,7 +22,7 @@ from tests.support.postgres import Server
 COUNT = int(os.environ.get("AUDIENCE_COUNT") or 0)
 SEED = os.environ.get("AUDIENCE_SEED")
 _EMPTIED_AFTER = 100
-_LEAST, _MOST = 40, 600
+_LEAST, _MOST = 40, 2000
 
 READERS = (
     "begin_turn", "get_working_memory", "list_notes", "search_notes", "get_note", "recall",
