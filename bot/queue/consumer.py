@@ -227,15 +227,16 @@ class Consumer:
                 self._news.set()
 
     async def _make_rounds(self) -> None:
-        """Once a second: says that the worker is alive, and sees what stands still."""
+        """At once, for who takes a dead one's place, and then every second: says that the worker is
+        alive, and sees what stands still."""
         while True:
-            await asyncio.sleep(ROUND_S)
             try:
                 if self._presence.lost.is_set():
                     await self._come_back()
                 await self._put_right(await self._look())
             except QueueUnavailable as exc:
                 log.warning("queue.away", error=str(exc))
+            await asyncio.sleep(ROUND_S)
 
     async def _look(self) -> Round:
         async with self._claiming:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scripts.measuring.faults.command import experiments
+from scripts.measuring.faults.command import in_short
 from tests.support.lite import missing
 from tests.support.processes import ROOT
 
@@ -29,7 +29,7 @@ def counts() -> dict[str, dict[str, Any]]:
     return {count["experiment"]: count for count in json.loads(done.stdout)}
 
 
-@pytest.mark.parametrize("name", experiments(1))
+@pytest.mark.parametrize("name", in_short())
 def test_everybody_is_answered_once_and_what_is_stored_is_what_was_seen(
     counts: dict[str, dict[str, Any]], name: str
 ) -> None:

@@ -6,7 +6,7 @@ stopped at once, Feishu is out of reach, events hold nonsense, Supabase, the log
 platform fail in every way that is known. Counted from both sides: what people see, what is stored.
 
 Examples:
-  scripts/bench --faults                          everything, in about forty minutes
+  scripts/bench --faults                          everything, in about fifty minutes
   scripts/bench --faults --short                  a round of each, in at most five minutes
   scripts/bench --faults --only kills --rounds 40
   scripts/bench --faults --only feishu --minutes 15
@@ -43,11 +43,17 @@ _SHORT_MINUTES = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """`full` and `short` are rounds; of experiments with kinds a round is a kind."""
+    """`full` and `short` are rounds, 0 for none; of experiments with kinds a round is a kind, of
+    those with many people a person."""
 
     run: Callable[[Scene, Count, int], None]
     full: int
     short: int
+
+
+def in_short() -> list[str]:
+    """The experiments of which a short round is made."""
+    return [name for name, one in experiments(_SHORT_MINUTES).items() if one.short]
 
 
 def experiments(minutes: float) -> dict[str, Experiment]:
@@ -55,11 +61,13 @@ def experiments(minutes: float) -> dict[str, Experiment]:
     away = partial(processes_and_networks.feishu_away, minutes=minutes)
     return {
         "kills": Experiment(processes_and_networks.kills, 42, 3),
+        "takeover": Experiment(processes_and_networks.takeover, 20, 0),
         "postgres": Experiment(processes_and_networks.postgres, 12, 1),
         "feishu": Experiment(away, 1, 1),
         "logs": Experiment(processes_and_networks.logs, 3, 3),
         "poison": Experiment(kinds.poison, 100, 8),
         "model": Experiment(kinds.model, 100, 100),
+        "hung": Experiment(kinds.hung, 150, 0),
         "platform": Experiment(kinds.platform, 200, 16),
         "supabase": Experiment(supabase.supabase, 100, 2),
     }
@@ -93,8 +101,10 @@ def main(arguments: list[str] | None = None) -> int:
                 for wanted, one in experiments(minutes).items():
                     if options.only and wanted not in options.only:
                         continue
-                    console.log(f"experiment {wanted}")
                     rounds = options.rounds or (one.short if options.short else one.full)
+                    if not rounds:
+                        continue
+                    console.log(f"experiment {wanted}")
                     counts.append(_run(scene, wanted, one, rounds, console))
         finally:
             stop_server(postmaster(folder))
@@ -136,7 +146,9 @@ def table(counts: list[Count]) -> Table:
 
 def _as_json(count: Count) -> dict[str, object]:
     silences = {"longest_s": count.longest_s}
-    return {k: v for k, v in asdict(count).items() if k != "silences_s"} | silences
+    return {
+        k: v for k, v in asdict(count).items() if k not in ("silences_s", "answered_ms")
+    } | silences
 
 
 if __name__ == "__main__":

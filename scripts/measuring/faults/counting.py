@@ -33,6 +33,7 @@ class Count:
     doubled: int = 0
     mismatched: int = 0
     silences_s: list[float] = field(default_factory=list)
+    answered_ms: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
 
@@ -67,6 +68,7 @@ class Count:
             self.mismatched += 1
             self.details.append(f"{one.message_id}: differs from what is stored")
         first = min(card["create_ms"] for card in cards)
+        self.answered_ms.append(first)
         self.silences_s.append((first - accepted_ms) / 1000)
 
     def _without(self, one: Asked, rows: Sequence[Any]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from statistics import median
 from typing import Any
 
 from bot.feishu.errors import ACTIONS, Action
 from scripts.measuring.faults.counting import Asked, Count
 from scripts.measuring.faults.scene import Scene
 
+_OTHERS_ASK_S = 10.0
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -155,6 +157,25 @@ def model(scene: Scene, count: Count, rounds: int) -> None:
     ]
     count.rounds += len(names)
     scene.count(count, asked, within_s=70)
+
+
+def hung(scene: Scene, count: Count, rounds: int) -> None:
+    """So many people at once ask a model that never answers, and others meanwhile one that does.
+    Everybody has a card; those of the first say that there is no answer."""
+    silent = {"when": [{"contains": "kind=hang."}], "reply": {"fault": "hang"}}
+    scene.model.control("script", {"rules": [silent, {"reply": {"text": "fine"}}]})
+    scene.model.control("mode", {"mode": "rules"})
+    scene.start(MODEL_TIMEOUT_SECONDS="45")
+    waiting = [scene.ask(f"kind=hang. {number}", scene.new_chat()) for number in range(rounds)]
+    others: list[Asked] = []
+    with scene.asking(others, per_s=3, text="kind=fine."):
+        time.sleep(_OTHERS_ASK_S)
+    for name, asked in (("hung", waiting), ("others", others)):
+        part = scene.count(Count(name, scene.bot_id), asked, within_s=120)
+        half = median(part.silences_s) if part.silences_s else float("nan")
+        count.notes.append(f"{name}: p50 {half:.1f} s, longest {part.longest_s:.1f} s")
+    count.rounds += rounds
+    scene.count(count, [*waiting, *others], within_s=30)
 
 
 _ENDS = {Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER, Action.ALERT}

@@ -7,13 +7,17 @@ import os
 import random
 import signal
 import time
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import IO
 
 from scripts.measuring.faults.counting import Asked, Count
-from scripts.measuring.faults.scene import Scene
+from scripts.measuring.faults.scene import WORKERS, Scene
+from tests.support.processes import eventually
 
 _WORKER, _WEB = "bot.worker", "gunicorn"
+_MODEL_S = 1.0
 
 
 def kills(scene: Scene, count: Count, rounds: int) -> None:
@@ -38,6 +42,34 @@ def _kill(scene: Scene, what: str) -> None:
     found = scene.processes(_WORKER if what == "worker" else _WEB)
     for process in found[:1] if what == "worker" else found:
         process.send_signal(signal.SIGKILL)
+
+
+def takeover(scene: Scene, count: Count, rounds: int) -> None:
+    """kill -9 to one of two workers and to both, in turn, with questions in hand: how long until
+    they are answered all the same, without the second that the model takes."""
+    scene.model.control("mode", {"mode": "echo", "delay_s": _MODEL_S})
+    asked: list[Asked] = []
+    waited: dict[int, list[float]] = {1: [], WORKERS: []}
+    for number in range(rounds):
+        most = (1, WORKERS)[number % 2]
+        scene.start()  # anew: whoever falls again and again is started again more slowly
+        eventually(scene.is_complete, what="both workers work")
+        questions = [scene.ask(f"taken over {number}", scene.new_chat()) for _ in range(6)]
+        eventually(partial(scene.are_in_hand, questions), what="all are in hand")
+        for process in scene.processes(_WORKER)[:most]:
+            process.send_signal(signal.SIGKILL)
+        killed_ms = time.time() * 1000
+        meanwhile = scene.count(Count("takeover", scene.bot_id), questions, within_s=60)
+        last_ms = max(meanwhile.answered_ms, default=killed_ms)
+        waited[most].append(max(0.0, (last_ms - killed_ms) / 1000 - _MODEL_S))
+        asked += questions
+        count.rounds += 1
+        scene.stop()
+    for most, times in waited.items():
+        if times:
+            count.notes.append(f"{most} killed: p50 {median(times):.1f} s, max {max(times):.1f} s")
+    scene.start()
+    scene.count(count, asked, within_s=30)
 
 
 def postgres(scene: Scene, count: Count, rounds: int) -> None:

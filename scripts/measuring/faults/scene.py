@@ -215,6 +215,19 @@ class Scene:
                     found.setdefault(delivery["message_id"], attempt["at_ms"])
         return found
 
+    def are_in_hand(self, asked: Sequence[Asked]) -> bool:
+        """Whether workers are busy with all of these questions."""
+        doing = "select args::text from feishu_bot.procrastinate_jobs where status = 'doing'"
+        rows = [row[0] for row in self.rows(doing)]
+        return all(any(one.message_id in row for row in rows) for one in asked)
+
+    def is_complete(self) -> bool:
+        """Whether every process of the bot works."""
+        with contextlib.suppress(requests.RequestException):
+            found = requests.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).json()
+            return bool(found["ready"]) and not found["degraded"]
+        return False
+
     def _is_settled(self, asked: Sequence[Asked]) -> bool:
         waiting = (
             "select count(*) from feishu_bot.procrastinate_jobs where status in ('todo','doing')"
