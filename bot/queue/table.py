@@ -19,6 +19,7 @@ from psycopg_pool import PoolTimeout
 
 from bot.queue.inbox import QUEUE, QueueUnavailable
 from bot.queue.jobs import PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Again, Dead, Job
+from memory.backends.exchange import Connection
 from memory.backends.postgres import Pool
 from memory.kept.timers import Taken
 from memory.migrations import SCHEMA
@@ -158,18 +159,15 @@ class JobTable:
     async def run(self, statement: Statement) -> None:
         """Runs a statement such as `private_look_up`."""
         async with self._connection() as connection:
-            await connection.execute(statement.sql.encode(), statement.params)
+            await connection.ask(statement.sql.encode(), statement.params)
 
     async def _value(self, function: str, *args: object) -> Any:
         places = ", ".join(["%s"] * len(args))
         async with self._connection() as connection:
-            statement = f"select {SCHEMA}.{function}({places})".encode()
-            cursor = await connection.execute(statement, args)
-            row = await cursor.fetchone()
-        return row[0] if row else None
+            return await connection.ask(f"select {SCHEMA}.{function}({places})".encode(), args)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    async def _connection(self) -> AsyncIterator[Connection]:
         try:
             async with asyncio.timeout(_WITHIN_S), self._pool.connection() as connection:
                 yield connection

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import psycopg
-from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from memory.away.writes import LateWrite
@@ -177,8 +176,8 @@ class Spool:
         await self._pool.close()
 
     async def _call(self, function: str, *arguments: object) -> Any:
-        places = sql.SQL(", ").join(sql.Placeholder() for _ in arguments)
-        statement = sql.SQL("select {}({})").format(sql.Identifier(SCHEMA, function), places)
+        places = ", ".join(["%s"] * len(arguments))
+        statement = f"select {SCHEMA}.{function}({places})".encode()
         try:
             # The second limit gives up a server that does not even cancel; see backends.postgres.
             async with (
@@ -186,13 +185,12 @@ class Spool:
                 asyncio.timeout(self._timeout_s),
                 self._pool.connection() as connection,
             ):
-                row = await (await connection.execute(statement, arguments)).fetchone()
+                return await connection.ask(statement, arguments)
         except TimeoutError as exc:
             raise SpoolUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
         except psycopg.Error as exc:
             code = exc.sqlstate or ""
             raise SpoolUnavailable(f"{function}: {type(exc).__name__}", code=code) from exc
-        return row[0] if row else None
 
 
 def _row(turn: SpooledTurn) -> dict[str, Any]:

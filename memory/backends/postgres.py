@@ -15,14 +15,14 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
+from memory.backends.exchange import Connection
 from memory.errors import StoreError, StoreUnavailable, from_sqlstate
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext, Sharing
 
-Pool = AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
+Pool = AsyncConnectionPool[Connection]
 
 _CANCEL_GRACE_S = 0.25
 _AS_ROLE = (
@@ -36,6 +36,7 @@ def connection_pool(database_url: str, *, size: int = 8, timeout_s: float = 5.0)
     """A closed pool; `await pool.open()` first. `timeout_s` bounds the wait for a connection."""
     return AsyncConnectionPool(
         database_url,
+        connection_class=Connection,
         min_size=1,
         max_size=size,
         timeout=timeout_s,
@@ -43,7 +44,7 @@ def connection_pool(database_url: str, *, size: int = 8, timeout_s: float = 5.0)
         kwargs={
             "autocommit": True,
             "prepare_threshold": None,  # nothing is prepared: see above
-            "cursor_factory": psycopg.AsyncClientCursor,
+            "client_encoding": "utf8",
             "connect_timeout": max(2, round(timeout_s)),
         },
         check=None if has_sessions(database_url) else AsyncConnectionPool.check_connection,
@@ -113,7 +114,7 @@ class PostgresRpc:
         async with asyncio.timeout(limit + _CANCEL_GRACE_S), asyncio.timeout(limit):
             yield
 
-    def _connected(self) -> AbstractAsyncContextManager[Any]:
+    def _connected(self) -> AbstractAsyncContextManager[Connection]:
         """The connection of one call."""
         return self._pool.connection()
 
@@ -123,8 +124,7 @@ class PostgresRpc:
         """The first value of each of the `wanted` results, counted from 0."""
         try:
             async with self._time_limit(), self._connected() as connection:
-                cursor = await connection.execute(statement, args)
-                return await _values(cursor, wanted)
+                return await connection.ask_each(statement, args, wanted)
         except TimeoutError as exc:
             raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
         except psycopg.Error as exc:
@@ -140,16 +140,6 @@ class PostgresRpc:
             call = sql.SQL("select public.{}({})").format(sql.Identifier(function), arguments)
             self._statements[key] = _AS_ROLE + call.as_bytes()
         return self._statements[key]
-
-
-async def _values(cursor: psycopg.AsyncCursor[TupleRow], wanted: Sequence[int]) -> list[Any]:
-    values = []
-    for number in range(max(wanted) + 1):
-        if number in wanted:
-            row = await cursor.fetchone()
-            values.append(row[0] if row else None)
-        cursor.nextset()
-    return values
 
 
 def _translated(function: str, exc: psycopg.Error) -> StoreError:

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
+from memory.backends.exchange import Connection
 from memory.backends.postgres import Pool, PostgresRpc
 from memory.migrations import SCHEMA
 from memory.scope import AgentMemoryContext, Sharing
@@ -68,11 +69,11 @@ class RehearsalRpc(PostgresRpc):
         return value
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Any]:
+    async def _connected(self) -> AsyncIterator[Connection]:
         async with (
             self._pool.connection() as connection,
             connection.transaction(force_rollback=True),
         ):
             of = (self._of.user_id, self._of.conversation_id, self._at)
-            await connection.execute(_REWIND, of)
+            await connection.ask(_REWIND, of)
             yield connection

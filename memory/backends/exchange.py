@@ -1,0 +1,163 @@
+"""One message of several statements to Postgres and what comes back, by way of libpq itself.
+
+A cursor of psycopg adapts, rewrites and counts for every case there is; a call of the memory knows
+its case: text and numbers go out quoted, JSON comes back. Everything else that a connection does
+(connecting, cancelling, transactions) stays with psycopg.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import orjson
+import psycopg
+from psycopg import errors, pq, sql
+from psycopg.adapt import Transformer
+from psycopg.rows import TupleRow
+
+_JSON = frozenset({114, 3802})  # json, jsonb (pg_type.dat)
+_LONG_NUMBER = re.compile(rb"\d{19}")  # orjson makes a float of an integer beyond 64 bits
+_CANCEL_S = 5.0
+
+
+class Connection(psycopg.AsyncConnection[TupleRow]):
+    """A connection that `ask` is cheap on."""
+
+    async def ask(self, query: bytes, args: Sequence[object], wanted: int = 0) -> Any:
+        """The value of the first row of result `wanted`, counted from 0; None without a row."""
+        [value] = await self.ask_each(query, args, [wanted])
+        return value
+
+    async def ask_each(
+        self, query: bytes, args: Sequence[object], wanted: Sequence[int]
+    ) -> list[Any]:
+        """As `ask`, of several results. `query`: statements with `%s` for each of `args`.
+
+        A cancellation is passed on to the server; the next one closes the connection. Raises
+        `psycopg.Error`.
+        """
+        message = self._message(query, args)
+        async with self.lock:
+            results = await self._exchanged(message)
+        for result in filter(_refused, results):
+            raise errors.error_from_result(result, encoding="utf-8")
+        return [self._value(results[number]) for number in wanted]
+
+    async def _exchanged(self, message: bytes) -> list[pq.abc.PGresult]:
+        pgconn = self.pgconn
+        pgconn.send_query(message)
+        try:
+            if pgconn.flush():
+                await self._flushed()
+            return await self._results()
+        except asyncio.CancelledError:
+            await self._give_up()
+            raise
+
+    async def _flushed(self) -> None:
+        """The server may have to be rid of something before it takes more."""
+        pgconn, loop = self.pgconn, asyncio.get_running_loop()
+        number = pgconn.socket
+        while pgconn.flush():
+            ready = loop.create_future()
+            loop.add_writer(number, _done, ready)
+            loop.add_reader(number, _done, ready)
+            try:
+                await ready
+            finally:
+                loop.remove_writer(number)
+                loop.remove_reader(number)
+            pgconn.consume_input()
+
+    async def _results(self) -> list[pq.abc.PGresult]:
+        pgconn, loop = self.pgconn, asyncio.get_running_loop()
+        number = pgconn.socket
+        results: list[pq.abc.PGresult] = []
+        ready = loop.create_future()
+
+        def arrived() -> None:
+            try:
+                pgconn.consume_input()
+                while not pgconn.is_busy():
+                    if (result := pgconn.get_result()) is None:
+                        _done(ready)
+                        return
+                    results.append(result)
+            except psycopg.Error as exc:
+                if not any(map(_refused, results)):  # else the server said why it hung up
+                    _failed(ready, exc)
+                _done(ready)
+
+        loop.add_reader(number, arrived)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(number)
+        return results
+
+    async def _give_up(self) -> None:
+        """Has the server stop, as psycopg does it; what cannot be stopped is closed."""
+        try:
+            await self.cancel_safe(timeout=_CANCEL_S)
+            async with asyncio.timeout(_CANCEL_S):
+                await self._results()
+        except Exception:  # noqa: BLE001  whatever it is, nobody knows the state of the connection
+            self.pgconn.finish()
+        except BaseException:
+            self.pgconn.finish()
+            raise
+
+    def _message(self, query: bytes, args: Sequence[object]) -> bytes:
+        first, *others = _pieces(query)
+        message = [first]
+        for value, piece in zip(args, others, strict=True):
+            message += (self._quoted(value), piece)
+        return b"".join(message)
+
+    def _quoted(self, value: object) -> bytes:
+        if value is None:
+            return b"NULL"
+        if isinstance(value, str) and "\0" not in value:
+            return pq.Escaping(self.pgconn).escape_literal(value.encode())
+        if isinstance(value, bool):
+            return b"true" if value else b"false"
+        if isinstance(value, int):
+            return b" %d" % value
+        return sql.Literal(value).as_bytes(self)  # with a cast where it needs one
+
+    def _value(self, result: pq.abc.PGresult) -> Any:
+        if not result.ntuples:
+            return None
+        found = result.get_value(0, 0)
+        if found is None:
+            return None
+        if result.ftype(0) in _JSON:
+            return json.loads(found) if _LONG_NUMBER.search(found) else orjson.loads(found)
+        loading = Transformer(self)
+        loading.set_pgresult(result)
+        return loading.load_row(0, tuple)[0]
+
+
+@lru_cache(maxsize=512)
+def _pieces(query: bytes) -> tuple[bytes, ...]:
+    """What stands around the parameters."""
+    return tuple(query.split(b"%s"))
+
+
+def _refused(result: pq.abc.PGresult) -> bool:
+    return result.status == pq.ExecStatus.FATAL_ERROR
+
+
+def _done(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+def _failed(ready: asyncio.Future[None], exc: psycopg.Error) -> None:
+    if not ready.done():
+        ready.set_exception(exc)

@@ -1,0 +1,118 @@
+"""Messages of several statements: what goes out comes back, and what goes wrong is said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+
+from memory.backends.postgres import Pool, connection_pool
+from tests.support.queue import until
+
+pytestmark = pytest.mark.anyio
+
+_LONG = "long 长 " * 400_000
+_HUGE = 123456789012345678901234567890
+
+
+@pytest.fixture
+async def pool(shared_database_url: str) -> AsyncIterator[Pool]:
+    async with connection_pool(shared_database_url, size=1) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("cast", "value"),
+    [
+        ("text", "it's a \\ back'slash; select 1 -- 中文 %s"),
+        pytest.param("text", _LONG, id="more than a socket takes at once"),
+        ("text", ""),
+        ("text", None),
+        ("int", -7),
+        ("numeric", _HUGE),
+        ("float", 0.25),
+        ("bool", True),
+        ("bool", False),
+        ("text[]", ["a", "b'c"]),
+        ("timestamptz", datetime(2030, 1, 2, 3, 4, tzinfo=UTC)),
+    ],
+)
+async def test_a_value_comes_back_as_it_went_out(pool: Pool, cast: str, value: object) -> None:
+    async with pool.connection() as connection:
+        query = f"select 1; select %s::{cast}, %s".encode()
+
+        assert await connection.ask(query, (value, "another"), 1) == value
+
+
+@pytest.mark.parametrize("value", [{"a": [1, None, "ü"]}, [], "text", _HUGE, {"n": _HUGE}, None])
+async def test_json_comes_back_as_it_is(pool: Pool, value: object) -> None:
+    async with pool.connection() as connection:
+        assert await connection.ask(b"select %s::jsonb", (Jsonb(value),)) == value
+
+
+async def test_results_without_a_row_or_a_value_are_none(pool: Pool) -> None:
+    async with pool.connection() as connection:
+        query = b"select 1 where false; select null::jsonb; select 'x'"
+
+        assert await connection.ask_each(query, (), [0, 1, 2]) == [None, None, "x"]
+
+
+async def test_a_message_is_one_transaction(pool: Pool) -> None:
+    query = b"create table public.half_done (n int); select 1 / %s"
+    async with pool.connection() as connection:
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            await connection.ask(query, (0,))
+
+        assert await connection.ask(b"select to_regclass('public.half_done')::text", ()) is None
+
+
+async def test_text_that_postgres_cannot_keep_is_refused_before_it_is_sent(pool: Pool) -> None:
+    async with pool.connection() as connection:
+        with pytest.raises(psycopg.DataError):
+            await connection.ask(b"select %s", ("a\0b",))
+
+        assert await connection.ask(b"select %s", ("still there",)) == "still there"
+
+
+async def test_as_many_values_as_places(pool: Pool) -> None:
+    async with pool.connection() as connection:
+        with pytest.raises(ValueError, match="argument"):
+            await connection.ask(b"select %s", ("one", "too many"))
+
+
+async def test_a_cancelled_call_ends_on_the_server_and_leaves_the_connection(pool: Pool) -> None:
+    async with pool.connection() as connection:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await connection.ask(b"select pg_sleep(600)", ())
+
+        assert await connection.ask(b"select %s", ("still there",)) == "still there"
+
+
+async def test_a_connection_that_the_server_ended_is_replaced(
+    pool: Pool, shared_database_url: str
+) -> None:
+    async with pool.connection() as connection:
+        asking = asyncio.create_task(connection.ask(b"select pg_sleep(600)", ()))
+        await _ended_by_somebody(connection.info.backend_pid, shared_database_url)
+        with pytest.raises(psycopg.OperationalError):
+            await asking
+
+    async with pool.connection() as connection:
+        assert await connection.ask(b"select 1", ()) == 1
+
+
+async def _ended_by_somebody(pid: int, url: str) -> None:
+    asleep = f"select count(*) from pg_stat_activity where pid = {pid} and wait_event = 'PgSleep'"
+
+    async def sleeping(_: str) -> object:
+        found = await (await owner.execute(asleep.encode())).fetchone()
+        return found and found[0]
+
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as owner:
+        await until(sleeping, url, 1)
+        await owner.execute("select pg_terminate_backend(%s)", (pid,))
