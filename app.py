@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bot.telemetry.plain  # noqa: F401
+
+# isort: split
 import atexit
 import os
 from functools import partial

@@ -6,6 +6,9 @@ the web process. SIGTERM lets running turns finish for 7 seconds and hands the r
 
 from __future__ import annotations
 
+import bot.telemetry.plain  # noqa: F401
+
+# isort: split
 import asyncio
 import contextlib
 import os
@@ -57,7 +60,7 @@ log = structlog.get_logger()
 
 _GRACE_S = 7.0
 _NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
-_CONNECTIONS = 5  # with the session of the queue six; more waiting turns share them
+_CONNECTIONS = 3  # with the session of the queue four; more waiting turns share them
 
 
 async def handle_job(services: Services, lease: Lease) -> None:

@@ -141,8 +141,8 @@ async def test_a_hundred_questions_to_an_endpoint_that_hangs_all_end_in_time() -
 
 def test_a_worker_loads_neither_sdk_nor_mcp_before_it_needs_them() -> None:
     code = (
-        "import sys, bot.wiring, bot.worker\n"
-        "heavy = {'openai', 'mcp', 'httpx2', 'bot.agents.sdk'} & set(sys.modules)\n"
+        "import sys, bot.worker, bot.wiring\n"
+        "heavy = {'openai', 'mcp', 'httpx2', 'bot.agents.sdk', 'rich'} & set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
