@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +15,8 @@ from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 
 NO_TOPICS: Mapping[str, int] = MappingProxyType({})
+
+_FIELDS = tuple(field.name for field in fields(MessageRecord))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,4 +215,5 @@ def _topic_args(topics: Mapping[str, int]) -> dict[str, object]:
 
 
 def _dump(records: Sequence[MessageRecord]) -> str:
-    return json.dumps([asdict(record) for record in records], ensure_ascii=False)
+    rows = [{name: getattr(record, name) for name in _FIELDS} for record in records]
+    return json.dumps(rows, ensure_ascii=False)

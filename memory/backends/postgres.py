@@ -15,14 +15,12 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg_pool import AsyncConnectionPool
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from memory.backends.exchange import Connection
 from memory.errors import StoreError, StoreUnavailable, from_sqlstate
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext, Sharing
-
-Pool = AsyncConnectionPool[Connection]
 
 _CANCEL_GRACE_S = 0.25
 _AS_ROLE = (
@@ -32,9 +30,39 @@ _AS_ROLE = (
 _AS_OWNER = b"; select set_config('role', 'none', true); "
 
 
+class Pool(AsyncConnectionPool[Connection]):
+    """A pool whose callers wait in line for a connection, which costs a future; waiting in the
+    pool itself costs a task, a condition and a timer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._line = asyncio.Semaphore(self.max_size)
+
+    @asynccontextmanager
+    async def connection(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109  as the pool has it
+    ) -> AsyncIterator[Connection]:
+        """Raises `PoolTimeout`."""
+        limit_s = self.timeout if timeout is None else timeout
+        if not self._line.locked():
+            await self._line.acquire()
+        else:
+            try:
+                async with asyncio.timeout(limit_s):
+                    await self._line.acquire()
+            except TimeoutError as exc:
+                raise PoolTimeout(f"no connection was free for {limit_s:.1f} s") from exc
+        try:
+            async with super().connection(timeout) as connection:
+                yield connection
+        finally:
+            self._line.release()
+
+
 def connection_pool(database_url: str, *, size: int = 8, timeout_s: float = 5.0) -> Pool:
     """A closed pool; `await pool.open()` first. `timeout_s` bounds the wait for a connection."""
-    return AsyncConnectionPool(
+    return Pool(
         database_url,
         connection_class=Connection,
         min_size=1,

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
+from psycopg_pool import PoolTimeout
 
 from memory.backends.postgres import Pool, connection_pool
 from tests.support.queue import until
@@ -104,6 +105,35 @@ async def test_a_connection_that_the_server_ended_is_replaced(
 
     async with pool.connection() as connection:
         assert await connection.ask(b"select 1", ()) == 1
+
+
+async def test_who_waits_for_a_connection_gets_it_in_turn(pool: Pool) -> None:
+    order: list[int] = []
+
+    async def ask(number: int) -> None:
+        async with pool.connection() as connection:
+            order.append(await connection.ask(b"select %s", (number,)))
+
+    await asyncio.gather(*map(ask, range(30)))
+
+    assert order == list(range(30))
+
+
+async def test_who_waits_too_long_or_gives_up_leaves_the_line(pool: Pool) -> None:
+    async with pool.connection():
+        with pytest.raises(PoolTimeout):
+            async with pool.connection(timeout=0.05):
+                pass
+        given_up = asyncio.create_task(_one(pool))
+        await asyncio.sleep(0)
+        given_up.cancel()
+
+    assert await _one(pool) == 1
+
+
+async def _one(pool: Pool) -> object:
+    async with pool.connection() as connection:
+        return await connection.ask(b"select 1", ())
 
 
 async def _ended_by_somebody(pid: int, url: str) -> None:
