@@ -28,6 +28,7 @@ export class Timeline {
     this.button = document.getElementById("newest");
     this.views = [];
     this.following = END; // what is kept in sight: the end, a thread (its root's id), or nothing
+    this.top = 0;
     this.unseen = new Set();
     this.awaited = new Set(); // sent from here, to be brought into sight when it arrives
     this.current = null;
@@ -121,14 +122,21 @@ export class Timeline {
     setTimeout(() => node.classList.remove("found"), 2000);
   }
 
+  // To the end first; then, one press each, to the threads above that go on.
   toNewest() {
-    const last = [...this.unseen].at(-1);
-    if (last) this.reveal(last);
-    else this.following = END;
+    const above = [...this.unseen].filter((id) => this.threadAbove(id));
+    this.following = above.length && above.length === this.unseen.size ? this.threadAbove(above.at(-1)) : END;
+    this.unseen = new Set(above.filter((id) => this.threadAbove(id) !== this.following));
     this.keep();
-    this.unseen.clear();
     this.mark();
     document.getElementById("text").focus();
+  }
+
+  // The root of the thread in which a reply stands, if others come after it and it is not new itself.
+  threadAbove(id) {
+    const block = this.node(id)?.closest(".thread")?.closest(".block");
+    const root = block?.nextElementSibling && block.querySelector(".message").dataset.id;
+    return root && !this.unseen.has(root) ? root : null;
   }
 
   followed() {
@@ -146,9 +154,12 @@ export class Timeline {
     }
   }
 
+  // Whoever scrolls up leaves the end; what grows below, like a picture that arrives, does not.
   scrolled() {
+    const isUpwards = this.box.scrollTop < this.top;
+    this.top = this.box.scrollTop;
     if (this.fromEnd() < NEAR_PX) this.following = END;
-    else if (this.following === END || !this.isInSight(this.followed())) this.following = null;
+    else if (this.following === END ? isUpwards : !this.isInSight(this.followed())) this.following = null;
     this.mark();
   }
 

@@ -71,13 +71,9 @@ def comes_into_sight(page: Any, text: str) -> None:
     page.wait_for_function(_IS_IN_SIGHT, arg=text, timeout=20_000)
 
 
-def is_answered(page: Any) -> None:
-    """Waits until nothing new has come for a while: what other tests asked is answered."""
-    for _ in range(20):
-        before = page.locator(".message").count()
-        page.wait_for_timeout(2000)
-        if page.locator(".message").count() == before:
-            return
+def say_to(sandbox: Sandbox, who: str, whom: str, text: str, **more: Any) -> str:
+    """One person to another, so that the bot has nothing to answer; the message."""
+    return sandbox.platform.say(sandbox.people[who], sandbox.group, f"@{whom} {text}", **more)
 
 
 def scroll_up(page: Any) -> None:
@@ -128,16 +124,47 @@ def test_a_reply_in_an_old_thread_stays_in_sight_with_its_answer(page: Any) -> N
 def test_new_messages_disturb_nobody_who_reads_above_and_a_button_leads_to_them(
     page: Any, sandbox: Sandbox
 ) -> None:
-    is_answered(page)
     scroll_up(page)
-    sandbox.platform.say(sandbox.people["Alice"], sandbox.group, "from elsewhere, one")
-    sandbox.platform.say(sandbox.people["Bob"], sandbox.group, "from elsewhere, two")
+    say_to(sandbox, "Alice", "Bob", "from elsewhere, one")
+    say_to(sandbox, "Bob", "Alice", "from elsewhere, two")
     page.wait_for_selector("#newest:has-text('2 new messages')")
     assert page.evaluate("document.getElementById('messages').scrollTop") == 0
 
     page.click("#newest")
     comes_into_sight(page, "from elsewhere, two")
     assert page.locator("#newest").is_hidden()
+
+
+def test_the_button_leads_to_the_end_first_and_then_to_replies_in_old_threads(
+    page: Any, sandbox: Sandbox
+) -> None:
+    old = sandbox.platform.messages(sandbox.group)[10]["message_id"]
+    scroll_up(page)
+    first = say_to(sandbox, "Bob", "Alice", "at the end, one")
+    say_to(sandbox, "Bob", "Alice", "at the end, two")
+    say_to(sandbox, "Alice", "Bob", "on what was just said", reply_to=first)
+    say_to(sandbox, "Alice", "Bob", "on an old line", reply_to=old)
+    page.wait_for_selector("#newest:has-text('4 new messages')")
+
+    page.click("#newest")
+    comes_into_sight(page, "at the end, two")
+    page.wait_for_selector("#newest:has-text('1 new message')")
+    page.click("#newest")
+    comes_into_sight(page, "on an old line")
+    page.wait_for_selector("#newest:has-text('To the newest')")
+
+
+def test_what_grows_right_after_going_to_the_end_leaves_the_end_in_sight(page: Any) -> None:
+    scroll_up(page)
+    page.evaluate("""() => {
+      document.getElementById("newest").click();
+      document.querySelector("#message-list > :last-child").style.paddingBottom = "600px";
+    }""")
+    page.wait_for_function("""() => {
+      const box = document.getElementById("messages");
+      return box.scrollHeight - box.scrollTop - box.clientHeight < 1;
+    }""")
+    scroll_up(page)
 
 
 def test_the_focus_stays_where_it_is_while_others_write(page: Any, sandbox: Sandbox) -> None:
