@@ -26,6 +26,8 @@ from bot.people.membership import Membership
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
 from bot.telemetry.allowance import Allowance
+from bot.telemetry.quota import Quota
+from bot.telemetry.tally import Tally
 from bot.telemetry.turn_records import TurnRecords
 from memory.rpc import Rpc, Statement
 from memory.scope import AgentMemoryContext
@@ -78,6 +80,8 @@ class Services:
     denials: Denials = field(default_factory=Denials)
     records: TurnRecords = field(default_factory=TurnRecords)
     allowance: Allowance = field(default_factory=Allowance)
+    tally: Tally = field(default_factory=Tally)
+    quota: Quota = field(default_factory=Quota)
     clock: Callable[[], float] = field(default=time.time)
 
     def now(self) -> datetime:

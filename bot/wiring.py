@@ -31,6 +31,8 @@ from bot.queue.operations import QueueOperations
 from bot.services import OwnPerson, Services
 from bot.settings import Settings
 from bot.telemetry.memory import CountedMemory
+from bot.telemetry.quota import Quota
+from bot.telemetry.tally import Tally
 from memory.accounts.linking import Linker
 from memory.away.breaker import BreakingRpc, CircuitBreaker
 from memory.away.rpc import LateRpc
@@ -57,12 +59,14 @@ async def open_services(
     `pace` is what this worker shares of Feishu's limits with the others.
     """
     async with contextlib.AsyncExitStack() as stack:
+        tally = Tally()
         feishu = FeishuClient(
             settings.domain,
             settings.feishu_app_id,
             settings.feishu_app_secret,
             pace=pace,
             calls_per_second=settings.feishu_calls_per_second,
+            count=tally.called,
         )
         stack.push_async_callback(feishu.close)
         rpc, store = await _memory(settings, url, pool)
@@ -73,9 +77,9 @@ async def open_services(
         servers = load_servers(settings.mcp_config)
         mcp = await _mcp(stack, servers)
         meter = Meter()
-        models = Models(settings, meter)
+        models = Models(settings, meter, tally)
         stack.push_async_callback(models.close)
-        embedder = build_embedder(settings)
+        embedder = build_embedder(settings, tally)
         if embedder:
             stack.push_async_callback(embedder.close)
         yield Services(
@@ -105,6 +109,8 @@ async def open_services(
             perform=mcp.run_pending if mcp else None,
             queue=QueueOperations(url),
             membership=membership,
+            tally=tally,
+            quota=Quota(settings.feishu_calls_per_month),
         )
 
 

@@ -92,7 +92,7 @@ declare
     feishu_bot.invite_to_console, feishu_bot.enter_console, feishu_bot.console_admin,
     feishu_bot.leave_console, feishu_bot.unfinished_work, feishu_bot.cancel_waiting,
     feishu_bot.forget_in_audit, feishu_bot.people_in_numbers,
-    feishu_bot.keep_turn_records, feishu_bot.forget_turn_records, feishu_bot.usage_exhausted,
+    feishu_bot.keep_turn_records, feishu_bot.keep_calls, feishu_bot.forget_turn_records, feishu_bot.usage_exhausted,
     feishu_bot.rewind_working_memory
   }';
   f text;

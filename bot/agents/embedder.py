@@ -20,6 +20,7 @@ from bot.agents.model import Declined, ModelFailed
 from bot.settings import Settings
 from bot.slash import parse
 from bot.telemetry import metrics
+from bot.telemetry.tally import Tally
 from memory.kept.embeddings import Vector, as_text, bare
 from memory.models import Likeness
 from memory.recall.passages import Passage, RecallScope
@@ -57,7 +58,9 @@ class Embedder:
         dimensions: int = 0,
         weight: float = 0.2,
         question_within_s: float = QUESTION_WITHIN_S,
+        tally: Tally | None = None,
     ) -> None:
+        self._tally = tally or Tally()
         self._endpoint = endpoint
         self._asked: dict[str, Any] = {"model": model, "encoding_format": "float"}
         if dimensions:
@@ -100,6 +103,7 @@ class Embedder:
                         answer = loads(await response.aread())
         except (ModelFailed, Declined, TimeoutError, ValueError) as exc:
             raise _translated(exc) from exc
+        self._tally.asked("embedding", _tokens(answer))
         vectors = _vectors(answer)
         if len(vectors) != len(texts):
             raise _failed("incomplete")
@@ -113,6 +117,13 @@ def _vectors(answer: Any) -> list[Vector]:
         return [one["embedding"] for one in sorted(given, key=lambda one: one["index"])]
     except (KeyError, TypeError) as exc:
         raise _failed("malformed") from exc
+
+
+def _tokens(answer: Any) -> int:
+    """As they are reported; 0 when they are not."""
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return count if isinstance(count, int) else 0
 
 
 def _translated(exc: Exception) -> EmbeddingFailed:
@@ -129,7 +140,7 @@ def _failed(reason: str) -> EmbeddingFailed:
     return EmbeddingFailed(reason)
 
 
-def build_embedder(settings: Settings) -> Embedder | None:
+def build_embedder(settings: Settings, tally: Tally | None = None) -> Embedder | None:
     """The embedder of the settings; None without EMBEDDING_MODEL."""
     if not settings.embedding_model:
         return None
@@ -148,6 +159,7 @@ def build_embedder(settings: Settings) -> Embedder | None:
         settings.embedding_model,
         dimensions=settings.embedding_dimensions,
         weight=settings.recall_vector_weight,
+        tally=tally,
     )
 
 

@@ -32,7 +32,7 @@ def build_judge(settings: Settings, models: Models) -> Judge | None:
     """
     if not settings.use_llm_judge or not settings.openai_api_key:
         return None
-    model = models.named(settings.judge_model or settings.openai_model)
+    model = models.counted(settings.judge_model or settings.openai_model, "judge")
 
     async def judge(recent: Sequence[MessageRecord], message: IncomingMessage) -> str:
         asked = plain_messages(_INSTRUCTIONS, question_for_judge(recent, message))

@@ -6,7 +6,7 @@ schemas of its tools is learned from the `usage` that comes with each response.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bot.agents.model import Message, Model, OnText, Request, Response
 from bot.agents.tools.tool import Toolbox
@@ -57,6 +57,19 @@ class MeteredModel:
         response = await self._model.respond(request, on_text)
         if self._meter.wants():
             self._meter.observe(request, response.input_tokens)
+        return response
+
+
+class CountedModel:
+    """A model whose tokens `count` is told: in and out, as they are reported."""
+
+    def __init__(self, model: Model, count: Callable[[int, int], None]) -> None:
+        self._model = model
+        self._count = count
+
+    async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
+        response = await self._model.respond(request, on_text)
+        self._count(response.input_tokens, response.output_tokens)
         return response
 
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from bot.agents.chat import ChatModel
 from bot.agents.endpoint import Endpoint
 from bot.agents.fallback import Fallback
-from bot.agents.metering import Meter, MeteredModel
+from bot.agents.metering import CountedModel, Meter, MeteredModel
 from bot.agents.model import Model
 from bot.agents.offline.model import OfflineModel
 from bot.settings import Settings
+from bot.telemetry.tally import Tally
 
 
 class Models:
     """The models of the configured endpoint, over one shared client; `await close()` at the end.
 
     With a fallback model the first one gets at most half of the time. Without a key every name is
-    the offline model. `meter` learns from what the main model reports.
+    the offline model. `meter` learns from what the main model reports; `tally` counts what is used
+    in the background.
     """
 
-    def __init__(self, settings: Settings, meter: Meter | None = None) -> None:
+    def __init__(
+        self, settings: Settings, meter: Meter | None = None, tally: Tally | None = None
+    ) -> None:
+        self._tally = tally or Tally()
         self._settings = settings
         self._meter = meter
         share = 0.5 if settings.openai_fallback_model else 1.0
@@ -42,6 +49,10 @@ class Models:
             return first
         second = ChatModel(self._endpoint, self._settings.openai_fallback_model)
         return Fallback(first, second, within_s=self._timeout_s)
+
+    def counted(self, name: str, kind: str) -> Model:
+        """The model `name`, whose tokens count as `kind` and not as an answer's."""
+        return CountedModel(self.named(name), partial(self._tally.asked, kind))
 
     async def close(self) -> None:
         await self._endpoint.close()

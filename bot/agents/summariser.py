@@ -45,7 +45,8 @@ def build_summariser(settings: Settings, models: Models) -> Summarise:
     """The summariser of the settings."""
     if not settings.openai_api_key:
         return extractive
-    return model_summariser(models.named(settings.summary_model or settings.openai_model))
+    name = settings.summary_model or settings.openai_model
+    return model_summariser(models.counted(name, "summary"))
 
 
 async def extractive(earlier: str, lines: Sequence[Line]) -> str:

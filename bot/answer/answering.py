@@ -273,8 +273,7 @@ def _keep(
 
 
 def _count(answer: Answer) -> None:
-    metrics.TOKENS.labels(direction="in").inc(answer.input_tokens)
-    metrics.TOKENS.labels(direction="out").inc(answer.output_tokens)
+    metrics.count_tokens("answer", answer.input_tokens, answer.output_tokens)
     timing.note(
         tokens_in=answer.input_tokens,
         tokens_out=answer.output_tokens,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from flask import Flask, jsonify
@@ -11,6 +12,7 @@ from werkzeug.wrappers import Response
 
 from bot.console.desk import Desk, draw
 from bot.console.reading import View
+from bot.console.usage import near_quota
 from bot.languages import Sentence
 from bot.queue.operations import QueueDepth
 
@@ -79,13 +81,16 @@ def add(app: Flask, desk: Desk) -> None:
     def show() -> str:
         depth = desk.queue.depth()
         given_up = desk.queue.failed()
+        today, quota = datetime.now(desk.settings.zone).date(), desk.settings.feishu_calls_per_month
         with desk.reader.view() as view:
             figures = _figures(view)
             hour = _hour(view)
+            used = near_quota(view, today, quota)
         reasons: dict[str, int] = {}
         for one in given_up:
             reasons[one.reason or "unknown"] = reasons.get(one.reason or "unknown", 0) + 1
         found = alarms(depth, figures["recent"], figures["unfinished"])
+        found = [*found, *quota_alarm(used, quota)]
         zone = desk.settings.zone.key
         return draw(
             "now.html", zone=zone, depth=depth, alarms=found, hour=hour, reasons=reasons, **figures
@@ -123,6 +128,19 @@ def alarms(
         en = f"One answer in twenty takes {slow:.0f} s or longer."
         found.append(_alarm("setup", en, f"每二十条回答中有一条超过 {slow:.0f} 秒。"))
     return found
+
+
+def quota_alarm(used: int, quota: int) -> Sequence[Alarm]:
+    """One when the `used` calls of the month, if any, are near or at the quota. Pure."""
+    if not used:
+        return []
+    if used >= quota:
+        en = f"All {quota:,} calls of Feishu's API this month are used up: it may refuse to answer."
+        zh = f"本月 {quota:,} 次飞书 API 调用已用完：飞书可能会拒绝调用。"
+        return [_alarm("usage", en, zh)]
+    en = f"{used:,} of {quota:,} calls of Feishu's API this month are used; answers do not stream."
+    zh = f"本月飞书 API 已用 {used:,} / {quota:,} 次；回答不再流式显示。"
+    return [_alarm("usage", en, zh)]
 
 
 def _alarm(page: str, en: str, zh: str) -> Alarm:

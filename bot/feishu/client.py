@@ -38,6 +38,7 @@ _MESSAGES = "/open-apis/im/v1/messages"
 _CARDS = "/open-apis/cardkit/v1/cards"
 _EPHEMERAL = "/open-apis/ephemeral/v1"
 _EPHEMERAL_GONE = 18051
+NAMES = "names"  # the one API here that does not count against a tenant's monthly calls
 _NAMES_PER_CALL = 10
 _NAMES_DENIED_S = 600
 _MEMBERS_PER_PAGE = 100
@@ -52,7 +53,8 @@ class FeishuClient:
     """One app at one domain. For one event loop; `close` when done.
 
     `clock` is monotonic seconds; `sleep` waits; `jitter` gives numbers in [0, 1). `pace` is what
-    the app's workers share of Feishu's limits; `calls_per_second` is the limit of each API.
+    the app's workers share of Feishu's limits; `calls_per_second` is the limit of each API; `count`
+    is told the name of each call that Feishu counts.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class FeishuClient:
         pace: Pace | None = None,
         calls_per_second: int = 50,
         timeouts: Timeouts | None = None,
+        count: Callable[[str], None] = lambda api: None,
     ) -> None:
         pace = pace or Pace()
         self._transport = Transport(domain, timeouts=timeouts)
@@ -80,6 +83,7 @@ class FeishuClient:
             jitter=jitter,
             policy=policy,
             app=per_second("app", calls_per_second, pace, clock=clock, sleep=sleep),
+            count=count,
         )
         self._clock = clock
         self._chats = Pacer("chat", 5, pace, clock=clock, sleep=sleep)
@@ -96,7 +100,7 @@ class FeishuClient:
 
     async def bot_info(self) -> BotInfo:
         """The bot's own open_id and name; needs no scope."""
-        answer = await self._caller.call(Request("GET", "/open-apis/bot/v3/info"))
+        answer = await self._caller.call(Request("GET", "/open-apis/bot/v3/info", api="bot info"))
         bot = as_dict(answer.get("bot"))
         return BotInfo(required(bot, "open_id"), as_text(bot.get("app_name")))
 
@@ -147,7 +151,8 @@ class FeishuClient:
 
     async def delete_ephemeral(self, message_id: str) -> None:
         """Take such a card away; one that is already gone is fine."""
-        request = Request("POST", f"{_EPHEMERAL}/delete", body={"message_id": message_id})
+        body = {"message_id": message_id}
+        request = Request("POST", f"{_EPHEMERAL}/delete", body=body, api="delete ephemeral")
         try:
             await self._caller.call(request)
         except FeishuError as error:
@@ -168,7 +173,8 @@ class FeishuClient:
         With `user_card_content` a card comes as the JSON that was sent.
         """
         query = {"card_msg_content_type": "user_card_content"} if user_card_content else {}
-        answer = await self._caller.call(Request("GET", f"{_MESSAGES}/{_part(message_id)}", query))
+        path = f"{_MESSAGES}/{_part(message_id)}"
+        answer = await self._caller.call(Request("GET", path, query, api="get message"))
         return _messages(_data(answer))
 
     async def list_messages(
@@ -200,7 +206,8 @@ class FeishuClient:
         query.update({name: str(at) for name, at in bounds.items() if at is not None})
         found: list[RawMessage] = []
         while len(found) < max_items:
-            page = _data(await self._caller.call(Request("GET", _MESSAGES, dict(query))))
+            request = Request("GET", _MESSAGES, dict(query), api="list messages")
+            page = _data(await self._caller.call(request))
             found += _messages(page)
             next_page = as_text(page.get("page_token"))
             if page.get("has_more") is not True or not next_page:
@@ -210,8 +217,9 @@ class FeishuClient:
 
     async def delete_message(self, message_id: str) -> None:
         """Recall an own message; a message that is already gone is fine."""
+        path = f"{_MESSAGES}/{_part(message_id)}"
         try:
-            await self._caller.call(Request("DELETE", f"{_MESSAGES}/{_part(message_id)}"))
+            await self._caller.call(Request("DELETE", path, api="recall"))
         except FeishuError as error:
             if error.code not in (230011, 230110):
                 raise
@@ -221,7 +229,7 @@ class FeishuClient:
     ) -> bytes:
         """An image or file of a message. Raises ResourceTooLarge beyond `max_bytes`."""
         path = f"{_MESSAGES}/{_part(message_id)}/resources/{_part(file_key)}"
-        request = Request("GET", path, {"type": type}, max_bytes=max_bytes)
+        request = Request("GET", path, {"type": type}, max_bytes=max_bytes, api="download")
         return (await self._caller.exchange(request, is_file=True)).body
 
     async def upload_file(self, name: str, data: bytes) -> str:
@@ -241,13 +249,14 @@ class FeishuClient:
     async def add_reaction(self, message_id: str, emoji_type: str) -> str:
         """React to a message as the bot; gives the reaction_id."""
         body = {"reaction_type": {"emoji_type": emoji_type}}
-        request = Request("POST", f"{_MESSAGES}/{_part(message_id)}/reactions", body=body)
+        path = f"{_MESSAGES}/{_part(message_id)}/reactions"
+        request = Request("POST", path, body=body, api="add reaction")
         return required(_data(await self._caller.call(request)), "reaction_id")
 
     async def delete_reaction(self, message_id: str, reaction_id: str) -> None:
         """Take back an own reaction."""
         path = f"{_MESSAGES}/{_part(message_id)}/reactions/{_part(reaction_id)}"
-        await self._caller.call(Request("DELETE", path))
+        await self._caller.call(Request("DELETE", path, api="delete reaction"))
 
     # People and chats
 
@@ -271,6 +280,7 @@ class FeishuClient:
             "/open-apis/contact/v3/users/basic_batch",
             {"user_id_type": "open_id"},
             {"user_ids": open_ids},
+            api=NAMES,
         )
         try:
             data = _data(await self._caller.call(request, self._lookups, "names"))
@@ -287,7 +297,7 @@ class FeishuClient:
 
     async def chat_info(self, chat_id: str) -> ChatInfo:
         """Name and kind of a chat the bot is in."""
-        request = Request("GET", f"/open-apis/im/v1/chats/{_part(chat_id)}")
+        request = Request("GET", f"/open-apis/im/v1/chats/{_part(chat_id)}", api="chat info")
         return chat_info(chat_id, _data(await self._caller.call(request, self._lookups, "chats")))
 
     async def chat_members(self, chat_id: str) -> list[FeishuPerson]:
@@ -296,7 +306,7 @@ class FeishuClient:
         query = {"member_id_type": "open_id", "page_size": str(_MEMBERS_PER_PAGE)}
         found: dict[FeishuPerson, None] = {}
         for _ in range(_MOST_PAGES):
-            request = Request("GET", path, dict(query))
+            request = Request("GET", path, dict(query), api="members")
             page = _data(await self._caller.call(request, self._lookups, "members"))
             found |= dict.fromkeys(members_of_page(page))
             if page.get("has_more") is not True:

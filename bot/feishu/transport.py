@@ -37,7 +37,7 @@ class Request:
     """`path` starts with a slash; `body` is sent as JSON, `form` as multipart: texts, and bytes
     as a file. `max_bytes` bounds the answer.
 
-    `api` names what Feishu limits for the whole app; "" is not paced.
+    `api` names what Feishu limits for the whole app and counts; "", the token, is neither.
     """
 
     method: str

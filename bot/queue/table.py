@@ -82,6 +82,12 @@ class JobTable:
         """Adds up what turns used; with `keep` also what they were made of. See `TurnRecord`."""
         await self._value("keep_turn_records", json.dumps(rows), keep)
 
+    async def keep_calls(self, day: date, used: Sequence[Mapping[str, Any]]) -> int:
+        """Adds up what was used beside the answers (see `Used`); how many calls of Feishu's API
+        this month count against its limit."""
+        found: int = await self._value("keep_calls", day, json.dumps(used))
+        return found
+
     async def forget_turn_records(self, *, days: int) -> None:
         """Deletes what turns were made of more than `days` ago."""
         await self._value("forget_turn_records", days)

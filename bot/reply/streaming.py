@@ -88,7 +88,7 @@ async def begin_stream(
     if opened.attempts != 1:
         kept = await store.resume(opening.context, turn_id=opening.turn_id)
     if kept is None:
-        denied = services.denials.stands(DENIAL)
+        denied = services.denials.stands(DENIAL) or services.quota.is_short
         if opened.state != "open" or not services.settings.stream_replies or denied:
             return None
     return CardStream(

@@ -47,8 +47,18 @@ FEEDBACK = Counter(
     "What people said of answers: helpful or unhelpful, by button or reaction, kept or taken back.",
     ["said", "by", "kept"],
 )
-TOKENS = Counter("bot_model_tokens_total", "Tokens as the model reports them.", ["direction"])
+TOKENS = Counter(
+    "bot_model_tokens_total",
+    "Tokens as the model reports them: of answers, judge, summaries and embeddings.",
+    ["direction", "kind"],
+)
 MODEL_FAILURES = Counter("bot_model_failures_total", "Model calls that gave no answer.", ["reason"])
+FEISHU_CALLS = Counter("bot_feishu_calls_total", "Calls that Feishu counts, by API.", ["api"])
+FEISHU_MONTH_CALLS = Gauge(
+    "bot_feishu_month_calls",
+    "Calls of this month that count against FEISHU_CALLS_PER_MONTH, as last heard.",
+    multiprocess_mode="livemax",
+)
 FEISHU_ERRORS = Counter("bot_feishu_errors_total", "Errors of the Feishu API.", ["code"])
 MEMORY_ERRORS = Counter("bot_memory_errors_total", "Errors of the memory.", ["error"])
 MEMORY_FAILURES = Counter(
@@ -96,6 +106,12 @@ GIVEN_UP = Counter("bot_given_up_jobs_total", "Jobs that get no other attempt.",
 UNKNOWN_OUTCOMES = Counter(
     "bot_unknown_outcomes_total", "Cards not sent again because nobody can see whether they were."
 )
+
+
+def count_tokens(kind: str, tokens_in: int, tokens_out: int) -> None:
+    """Tokens of one answer, or of a request of another kind."""
+    TOKENS.labels(direction="in", kind=kind).inc(tokens_in)
+    TOKENS.labels(direction="out", kind=kind).inc(tokens_out)
 
 
 def count_feedback(by: str, *, helpful: bool, kept: bool) -> None:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import structlog
 
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
+from bot.telemetry import metrics
 
 log = structlog.get_logger()
 
 _EVERY_S = 2.0
+_CALLS_EVERY = 15  # rounds: no limit of a few seconds hangs on them
 
 
 async def record_turns(table: JobTable, services: Services) -> None:
     """Every two seconds, for as long as the worker works, and once more at its end."""
     try:
-        while True:
+        for round in itertools.count(1):
             await record_once(table, services)
+            if round % _CALLS_EVERY == 0:
+                await record_calls(table, services)
             await asyncio.sleep(_EVERY_S)
     finally:
         await record_once(table, services)
+        await record_calls(table, services)
 
 
 async def record_once(table: JobTable, services: Services) -> None:
@@ -41,3 +47,25 @@ async def record_once(table: JobTable, services: Services) -> None:
     except QueueUnavailable as exc:
         services.records.put_back(taken)
         log.warning("records.wait", error=str(exc), records=len(taken))
+
+
+async def record_calls(table: JobTable, services: Services) -> None:
+    """Adds up what was used beside the answers, and hears what is left of the month's calls."""
+    taken = services.tally.take()
+    if not taken:
+        return
+    try:
+        used = await table.keep_calls(services.now().date(), [one._asdict() for one in taken])
+    except QueueUnavailable as exc:
+        services.tally.put_back(taken)
+        log.warning("calls.wait", error=str(exc))
+        return
+    metrics.FEISHU_MONTH_CALLS.set(used)
+    level = services.quota.hear(used)
+    if level:
+        log.warning(
+            "feishu.quota",
+            used=used,
+            calls_per_month=services.quota.calls,
+            next_step="a larger plan, STREAM_REPLIES=false, or FEISHU_CALLS_PER_MONTH as it is",
+        )

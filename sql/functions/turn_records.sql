@@ -36,6 +36,27 @@ begin
 end
 $$;
 
+-- Adds what was used on p_day beside the answers (JSON array of {service, name, calls, tokens_in,
+-- tokens_out}, each name once). Returns this month's calls of Feishu's API that count against its
+-- limit: names are of the address book, which does not.
+create or replace function feishu_bot.keep_calls(p_day date, p_used jsonb) returns bigint
+language plpgsql volatile security invoker set search_path = feishu_bot
+as $$
+begin
+  insert into calls as c (day, service, name, calls, tokens_in, tokens_out)
+  select p_day, u.service, u.name, u.calls, u.tokens_in, u.tokens_out
+  from jsonb_to_recordset(p_used)
+    u (service text, name text, calls bigint, tokens_in bigint, tokens_out bigint)
+  order by u.service, u.name
+  on conflict (day, service, name) do update
+    set calls = c.calls + excluded.calls, tokens_in = c.tokens_in + excluded.tokens_in,
+        tokens_out = c.tokens_out + excluded.tokens_out;
+  return (select coalesce(sum(c.calls), 0) from calls c
+          where c.day >= date_trunc('month', p_day) and c.day <= p_day
+            and c.service = 'feishu' and c.name <> 'names');
+end
+$$;
+
 -- Deletes records older than p_days; use of the model is kept for thirteen months.
 create or replace function feishu_bot.forget_turn_records(p_days integer) returns bigint
 language sql volatile security invoker set search_path = feishu_bot
@@ -44,6 +65,8 @@ as $$
     delete from public.agent_turn_records where at < now() - make_interval(days => p_days) returning 1
   ), old as (
     delete from model_usage where day < current_date - 400
+  ), old_calls as (
+    delete from calls where day < current_date - 400
   )
   select count(*) from gone
 $$;

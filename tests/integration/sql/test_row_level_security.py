@@ -134,6 +134,7 @@ def test_the_console_reads_and_keeps_its_looks_and_holds_nothing_else(
         *(("table", f"public.{name}", "select") for name in AT_THE_CONSOLE_LOOKING),
         ("table", "feishu_bot.console_audit", "select"),
         ("table", "feishu_bot.model_usage", "select"),
+        ("table", "feishu_bot.calls", "select"),
     }
     [title] = world.execute(
         "select has_column_privilege('bot_console', 'public.agent_chats', 'title', 'select')"

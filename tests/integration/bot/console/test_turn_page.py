@@ -5,6 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from bot.console.pages import create_console
+from bot.settings import Settings
 from tests.integration.bot.console.conftest import Browser
 
 WORDS = "where is the <b>launch</b>?"
@@ -122,3 +124,40 @@ def test_usage_is_told_by_name_and_day(ada: Browser, database_url: str) -> None:
     assert "包伯" not in page
     assert "包伯" in ada.get("/console/usage?days=30").text
     assert ada.get("/console/usage?days=nonsense").status_code == 200
+
+
+def test_usage_tells_calls_of_feishu_kinds_of_tokens_and_who_reached_a_limit(
+    settings: Settings, database_url: str
+) -> None:
+    limits = {"usage_limit_person": 1000, "feishu_calls_per_month": 500}
+    console = create_console(settings.model_copy(update=limits), database_url)
+    ada = Browser(console).sign_in(database_url)
+    assert "0 of 500 calls" in ada.get("/console/usage").text
+    assert "Nothing needs you" in ada.get("/console/").text
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("""
+            insert into feishu_bot.model_usage
+              (day, tenant_key, chat_id, actor_id, turns, tokens_in, tokens_out)
+            values ((now() at time zone 'utc')::date, 't', 'oc_a', 'ou_alice', 3, 900, 100),
+                   ((now() at time zone 'utc')::date, 't', 'oc_a', 'ou_bob', 1, 900, 99)
+        """)
+        connection.execute("""
+            insert into feishu_bot.calls (day, service, name, calls, tokens_in, tokens_out)
+            values ((now() at time zone 'utc')::date, 'feishu', 'stream', 401, 0, 0),
+                   ((now() at time zone 'utc')::date, 'feishu', 'names', 70, 0, 0),
+                   ((now() at time zone 'utc')::date, 'model', 'judge', 5, 4321, 5)
+        """)
+    page = ada.get("/console/usage").text
+
+    assert "401 of 500 calls" in page
+    assert "stream into a card" in page
+    assert "does not count" in page
+    assert "4,321" in page
+    full = page.split('id="used-up"')[1].split("</section>")[0]
+    assert "Alice" in full
+    assert "midnight (UTC)" in full
+    assert "包伯" not in full
+    assert "401 of 500 calls of Feishu" in ada.get("/console/").text
+    chinese = ada.get("/console/usage?lang=zh").text
+    assert "流式更新卡片" in chinese
+    assert "已用 401 次" in chinese

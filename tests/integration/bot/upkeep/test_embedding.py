@@ -97,6 +97,9 @@ async def test_messages_are_embedded_without_the_names_they_begin_with(
 
     assert await embed_new(rpc, embedder, alice) == 2
     assert await embed_new(rpc, embedder, alice) == 0
+    [counted] = embedder._tally.take()
+    assert (counted.name, counted.calls) == ("embedding", 1)
+    assert counted.tokens_in > 0
 
     [request] = endpoint.embedded
     assert request["input"] == ["lunch?", "我们周五上线"]
@@ -149,12 +152,12 @@ async def test_without_a_vector_in_time_the_words_alone_decide(
     reason: str,
 ) -> None:
     await tell(rpc, alice, "noodles", "tea")
-    embedder = _embedder(endpoint, question_within_s=0.3)
+    embedder = _embedder(endpoint, question_within_s=0.3 if reason == "timeout" else 10)
     endpoint.embedding_faults = faults
     failures = _failures(reason)
 
     with capture_logs() as logs:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             found = await find(
                 MemoryStore(rpc), embedder, alice, "noodles", now=NOW, scope="thread"
             )

@@ -14,13 +14,18 @@ import pytest
 
 import bot.agents.sdk  # noqa: F401 -- loaded before a clock runs
 from bot.agents.fallback import Fallback
+from bot.agents.judge import build_judge
 from bot.agents.manager import Manager, ModelUnavailable, Prompt
 from bot.agents.model import Declined, ModelFailed, OnText, Request, Response
 from bot.agents.models import Models
 from bot.agents.offline.model import OfflineModel
 from bot.agents.requesting import plain_messages
+from bot.agents.summariser import build_summariser
+from bot.group.decisions import IncomingMessage
 from bot.settings import Settings
+from bot.telemetry.tally import Tally
 from memory.models import WorkingMemory
+from memory.summary.text import Line
 from tests.support.models import Scripted
 from tests.support.raw_endpoint import RawEndpoint, Wire, as_json, delta, events, serving, whole
 
@@ -53,6 +58,23 @@ async def test_without_a_key_every_model_is_the_offline_one() -> None:
     assert isinstance(models.main(), OfflineModel)
     assert isinstance(models.named("any"), OfflineModel)
     await models.close()
+
+
+async def test_judge_and_summaries_are_counted_by_kind_and_answers_are_not() -> None:
+    tally = Tally()
+    said = [whole(content="YES"), whole(content="They meet."), whole(content="at three")]
+    async with serving(*said) as endpoint:
+        given = {"openai_api_key": "k", "openai_base_url": endpoint.base_url, "use_llm_judge": True}
+        settings = Settings(_env_file=None, **given)
+        models = Models(settings, tally=tally)
+        judge = build_judge(settings, models)
+        assert judge is not None
+        assert await judge((), IncomingMessage("om_1", "Alice", "ou_1", "and then?", 1000)) == "YES"
+        await build_summariser(settings, models)("", [Line("Alice", "we meet", "2026-11-20")])
+        await models.main().respond(ASKED)
+        await models.close()
+
+    assert [(one.name, one.calls) for one in tally.take()] == [("judge", 1), ("summary", 1)]
 
 
 @pytest.mark.parametrize(

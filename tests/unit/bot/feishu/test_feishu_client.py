@@ -54,6 +54,7 @@ class Feishu:
     def __init__(self, api: FeishuApi, timeouts: Timeouts | None = None) -> None:
         self.api = api
         self.clock = Clock()
+        self.counted: list[str] = []
         self.client = FeishuClient(
             api.url,
             "cli_1",
@@ -63,6 +64,7 @@ class Feishu:
             jitter=lambda: 0.0,
             policy=RetryPolicy(max_attempts=4, max_total_s=20, base_s=1, cap_s=8),
             timeouts=timeouts,
+            count=self.counted.append,
         )
 
     def token(self, value: str = "t-1") -> None:
@@ -115,6 +117,19 @@ def feishu():
         world = Feishu(api)
         world.token()
         yield world
+
+
+def test_calls_are_counted_by_api_as_feishu_counts_them(feishu):
+    feishu.answers("POST", REPLY, b"oops", status=502)
+    feishu.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
+    feishu.answers("POST", f"{MESSAGES}/om_1/reactions", {"code": 0, "data": {"reaction_id": "r"}})
+
+    async def both(client: FeishuClient) -> None:
+        await reply(client)
+        await client.add_reaction("om_1", "OK")
+
+    feishu.run(both)
+    assert feishu.counted == ["reply", "add reaction"]  # neither the error nor the token
 
 
 def test_a_reply_sends_the_documented_request_and_gives_the_sent_message(feishu):

@@ -1,0 +1,44 @@
+"""What is left of a month's calls, and what waits to be counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.telemetry.quota import Quota
+from bot.telemetry.tally import Tally, Used
+
+
+@pytest.mark.parametrize(
+    ("heard", "told"),
+    [
+        ([100, 799], [None, None]),
+        ([800, 850, 900, 999, 1000, 1200], [0.8, None, 0.9, None, 1.0, None]),
+        ([950], [0.9]),
+        ([850, 3, 810], [0.8, None, 0.8]),  # a new month
+    ],
+)
+def test_each_level_is_told_once_a_month(heard: list[int], told: list[float | None]) -> None:
+    quota = Quota(1000)
+
+    assert [quota.hear(used) for used in heard] == told
+    assert quota.is_short == (heard[-1] >= 800)
+
+
+def test_without_a_quota_nothing_is_near_it() -> None:
+    quota = Quota(0)
+
+    assert quota.hear(10**9) is None
+    assert not quota.is_short
+
+
+def test_what_could_not_be_written_is_added_to_what_comes_meanwhile() -> None:
+    tally = Tally()
+    tally.called("reply")
+    tally.asked("judge", 100, 2)
+    taken = tally.take()
+    tally.called("reply")
+    tally.asked("judge", 10, 1)
+    tally.put_back(taken)
+
+    assert set(tally.take()) == {Used("feishu", "reply", 2), Used("model", "judge", 2, 110, 3)}
+    assert tally.take() == []
