@@ -8,17 +8,25 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.agents.offline.notes import Call, Returned
-from bot.agents.offline.when import when
 from bot.agents.outcomes import told
 from bot.agents.reminder_outcomes import LISTED
+from bot.agents.when import when
 from bot.languages import Language
 
 _NOW = re.compile(r"^Now:\n(\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
+_PEOPLE = r"(?:(?:[、和与,，\s]| and )*@[^\s@,，、]+)*"
 _SET = re.compile(
     r"\b(?:remind|set (?:an? )?reminders? for)\s+(?P<en>me|us|everyone|everybody|all(?: of us)?"
-    r"|the (?:team|group)|(?:@\S+(?:(?:,| and|,? and)? ?@\S+)*))"
+    rf"|(?:the|my|our) (?:team|group)|(?=@)){_PEOPLE}"
     r"|\bset (?:an? )?(?P<bare>reminder)\b"
-    r"|提醒(?:一下)?(?P<zh>我们|咱们|我|大家|所有人|全体|@\S+(?:[、和,，\s]*@\S+)*)?",
+    r"|提醒(?:一下)?(?P<zh>我们|咱们|我|大家|所有人|全体|各位|同事们|团队|全组)?"
+    rf"{_PEOPLE}",
+    re.IGNORECASE,
+)
+_CALL = re.compile(  # only with a time: 叫我小李 gives a name
+    r"\b(?:ping|nudge|poke|alert|notify|wake|text|buzz) (?P<en>me|us|everyone)\b(?: up)?"
+    r"|\b(?:don['’]t let (?P<let>me|us) forget|reminder(?= ?[:：]))\b[:：]?"
+    r"|(?:叫|喊|通知|呼|叫醒|喊醒)(?:一下|一声)?(?P<zh>我们|我|大家|所有人)(?:一下|一声)?",
     re.IGNORECASE,
 )
 _LIST = re.compile(
@@ -37,23 +45,44 @@ _CHANGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _EDGES = re.compile(
-    r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b|请|麻烦|帮我?|要|去|在(?=\s))+"
+    r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b|请|麻烦|帮我?|记得|记着|到时候?|一下|一声|要|去|在(?=\s)|(?<![^\s])的(?=\s))+"
     r"|(?:[\s,，。:：;；、.!！?？-]|\b(?:please|at|on|by|and)\b|吧|谢谢|一下)+$",
     re.IGNORECASE,
 )
-_POLITE = re.compile(r"^\W*(?:(?:please|can you|could you|would you)\s+)*", re.IGNORECASE)
+_POLITE = re.compile(
+    r"^\W*(?:(?:hey|hi|hello|please|pls|can you|could you|would you|will you|you)\b[\s,]*)*",
+    re.IGNORECASE,
+)
 _PRONOUNS = {
-    "all of us": "us", "the team": "us", "the group": "us", "咱们": "us", "我们": "us",
-    "大家": "us", "所有人": "us", "全体": "us", "我": "me",
+    **dict.fromkeys(
+        (
+            "us", "everyone", "everybody", "all", "all of us",
+            "咱们", "我们", "大家", "所有人", "全体", "各位", "同事们", "团队", "全组",
+            *(f"{whose} {who}" for whose in ("the", "my", "our") for who in ("team", "group")),
+        ),
+        "us",
+    ),
+    "me": "me", "我": "me",
 }  # fmt: skip
 _ASK: Mapping[Language, Mapping[str, str]] = {
     "zh": {
-        "when": "要在哪一天、几点提醒？比如“明天下午 3 点提醒我们开会”。",
+        "missing": "要在哪一天、几点提醒？比如“明天下午 3 点提醒我们开会”。",
+        "several": "我不确定是什么时间：读到的不止一个，或者是“之前”“之后”。"
+        "请只写一个日期和一个钟点，比如“明天下午 3 点提醒我们开会”。",
+        "often": "我可以每天、每个工作日、每周或每月提醒，每次一个钟点。"
+        "请换一种说法，或分成几条提醒。",
+        "halves": "是上午还是下午、晚上？比如“明天早上 6 点”。",
         "what": "要提醒什么？",
         "which": "我不确定是哪一条提醒，什么都没有改动。",
     },
     "en": {
-        "when": "On which day and at what time? For example “remind us tomorrow at 3 pm to meet”.",
+        "missing": "On which day and at what time? For example “remind us tomorrow at 3 pm to "
+        "meet”.",
+        "several": "I am not sure of the time: there is more than one, or a “before” or “after”. "
+        "Please give one day and one time of day, such as “remind us tomorrow at 3 pm to meet”.",
+        "often": "I can remind every day, on weekdays, every week or every month, at one time of "
+        "day. Please say it so, or make several reminders of it.",
+        "halves": "In the morning or in the evening? For example “tomorrow at 6 am”.",
         "what": "What should I remind of?",
         "which": "I am not sure which reminder you mean; nothing was changed.",
     },
@@ -79,13 +108,24 @@ def wish(question: str) -> Wish | None:
         return Wish("list")
     if found := _CANCEL.search(question):
         return Wish("cancel", about=_bare(found["en"] or found["zh"] or ""))
-    found = _SET.search(question)
+    found = _SET.search(question) or _called(question)
     if not found or _is_about(question, found):
         return None
-    whom = (found["en"] or found["zh"] or "").lower()
-    names = tuple(re.findall(r"@[^\s@,，、]+", found[0])) or ((_PRONOUNS.get(whom, whom or "me")),)
-    said = f"{question[: found.start()]} {question[found.end() :]}"
-    return Wish("set", _POLITE.sub("", said), names)
+    words = found.groupdict()
+    said = (words["en"] or words["zh"] or words.get("let") or "").lower()
+    named = re.findall(r"@[^\s@,，、]+", found[0])
+    whom = ([_PRONOUNS[said]] if said else []) + named or ["me"]
+    rest = f"{question[: found.start()]} {question[found.end() :]}"
+    return Wish("set", _POLITE.sub("", rest), tuple(whom))
+
+
+def _called(question: str) -> re.Match[str] | None:
+    """“ping me at 3”, 明早八点叫我起床: a reminder where a time is said."""
+    found = _CALL.search(question)
+    if not found:
+        return None
+    rest = f"{question[: found.start()]} {question[found.end() :]}"
+    return found if when(rest, datetime(2000, 1, 3)).problem != "missing" else None  # noqa: DTZ001
 
 
 def next_step(
@@ -105,8 +145,8 @@ def next_step(
 def _set(wanted: Wish, now: datetime, language: Language) -> Call | str:
     time = when(wanted.text, now)
     text = _bare(time.rest)
-    if not time.at:
-        return _ASK[language]["when"]
+    if time.problem:
+        return _ASK[language][time.problem]
     if not text:
         return _ASK[language]["what"]
     arguments = {"text": text, "at": time.at, "repeats": time.repeats}
@@ -125,8 +165,8 @@ def _on_one(wanted: Wish, listed: str, now: datetime, language: Language) -> Cal
     if wanted.kind == "cancel":
         return Call("cancel_reminder", {"reminder_id": ids[0]})
     time = when(wanted.text, now)
-    if not time.at:
-        return _ASK[language]["when"]
+    if time.problem:
+        return _ASK[language][time.problem]
     often = {"repeats": time.repeats} if time.repeats != "once" else {}
     return Call("change_reminder", {"reminder_id": ids[0], "at": time.at, **often})
 
@@ -134,7 +174,7 @@ def _on_one(wanted: Wish, listed: str, now: datetime, language: Language) -> Cal
 def _said(returned: Returned, language: Language) -> str:
     said = told(returned.tool, returned.text, ok=returned.ok, language=language)
     if not returned.ok and "Ask the person" in returned.text:
-        return f"{said}\n\n{_ASK[language]['when']}" if "called" not in returned.text else said
+        return f"{said}\n\n{_ASK[language]['missing']}" if "called" not in returned.text else said
     return said
 
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from bot.agents.tools.tool import ToolFailed
+from bot.agents.when import when
 from bot.mentions import Person, Roster
 from bot.recurrence import is_skipped, next_after
 from memory.kept.timers import LONGEST, MOST_PEOPLE, Repeats
@@ -21,12 +22,20 @@ _ALL = frozenset(
     "us everyone everybody all group team channel chat here "
     "我们 咱们 大家 所有人 全体 全员 群里 各位".split()
 )
+_UNCLEAR = {
+    "several": "is more than one time, or only before or after one. Nothing was set. Ask the "
+    "person for one day and one time of day.",
+    "often": "is no repetition there is: once, daily, on weekdays, weekly, monthly, at one time "
+    "of day. Nothing was set. Say so, and ask the person what they would like instead.",
+    "halves": "may be morning or evening. Nothing was set. Ask the person which.",
+}
 
 
-def moment(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, int]:
-    """The wall clock time `at` (ISO 8601; with an offset it is turned into the zone of `now`),
-    naive, and its first time after `now` in ms since epoch. Raises `ToolFailed`."""
-    local = _read(at, _zone(now))
+def moment(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, int, Repeats]:
+    """The wall clock time `at` (ISO 8601, with an offset turned into the zone of `now`; or words
+    such as “next Friday at 3 pm”), naive, its first time after `now` in ms since epoch, and how
+    often it is, as the words may say. Raises `ToolFailed`."""
+    local, repeats = _read(at, repeats, now)
     first = next_after(local, repeats, _zone(now), now)
     if first is None:
         raise ToolFailed(
@@ -38,7 +47,7 @@ def moment(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, int]:
             f"{local:%Y-%m-%d} is more than ten years away. Nothing was set. Ask the person for an "
             "earlier day."
         )
-    return local, int(first.timestamp() * 1000)
+    return local, int(first.timestamp() * 1000), repeats
 
 
 def skipped_remark(local: datetime, now: datetime) -> str:
@@ -107,22 +116,33 @@ def _known(people: Iterable[Person]) -> str:
     return f" Known here: {names}." if names else ""
 
 
-def _read(at: str, zone: ZoneInfo) -> datetime:
+def _read(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
     written = at.strip()
     try:
         found = datetime.fromisoformat(written)
-    except ValueError as exc:
-        raise ToolFailed(
-            f"{written[:40]!r} is no date and time that exists. Nothing was set. Ask the person "
-            "which day and time they mean (“at” looks like 2026-11-23T15:00)."
-        ) from exc
+    except ValueError:
+        return _in_words(written, repeats, now)
     if "T" not in written.upper() and ":" not in written:
         raise ToolFailed(
             f"{written[:40]!r} has no time of day. Nothing was set. Ask the person at what time."
         )
     if found.tzinfo is not None:
-        found = found.astimezone(zone).replace(tzinfo=None)
-    return found.replace(microsecond=0)
+        found = found.astimezone(_zone(now)).replace(tzinfo=None)
+    return found.replace(microsecond=0), repeats
+
+
+def _in_words(written: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
+    said = when(written, now)
+    if said.problem in _UNCLEAR:
+        raise ToolFailed(f"{written[:40]!r} {_UNCLEAR[said.problem]}")
+    try:
+        found = datetime.fromisoformat(said.at)
+    except ValueError as exc:
+        raise ToolFailed(
+            f"{written[:40]!r} is no date and time that exists. Nothing was set. Ask the person "
+            "which day and time they mean (“at” looks like 2026-11-23T15:00)."
+        ) from exc
+    return found, repeats if said.repeats == "once" else said.repeats
 
 
 def _zone(now: datetime) -> ZoneInfo:

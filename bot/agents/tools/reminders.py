@@ -57,7 +57,7 @@ async def set_reminder(
             of people.
     """
     now, context = deps.prompt.now, deps.context
-    local, due_ms = moment(at, repeats, now)
+    local, due_ms, repeats = moment(at, repeats, now)
     people, for_all = addressees(
         for_whom, deps.prompt.people, context.actor_id, in_p2p=context.chat_type == "p2p"
     )
@@ -110,7 +110,7 @@ async def change_reminder(
     when = at or f"{old.local_at:%Y-%m-%dT%H:%M}"
     if timer.context.actor_id != deps.context.actor_id:
         raise ToolFailed("Only who set a reminder can change it. Nothing was changed. Say so.")
-    local, due_ms = moment(when, often, now)
+    local, due_ms, often = moment(when, often, now)
     plan = replace(
         old,
         content=old.content if text is None else content_of(text),

@@ -33,6 +33,12 @@ def test_a_local_time_is_the_zones_and_an_offset_is_heeded() -> None:
     assert moment("2026-11-26T15:00Z", "once", NOW)[0].hour == 23
 
 
+def test_words_are_read_as_they_are_meant_and_may_say_how_often() -> None:
+    assert utc(moment("tomorrow at 3pm", "once", NOW)[1]) == "2026-11-26T07:00"
+    assert moment("每周五下午4点", "once", NOW)[2] == "weekly"
+    assert moment("2026-11-26 3pm", "daily", NOW)[2] == "daily"
+
+
 def test_what_repeats_may_begin_in_the_past() -> None:
     assert utc(moment("2026-11-25T09:00", "daily", NOW)[1]) == "2026-11-26T01:00"
 
@@ -43,6 +49,9 @@ def test_what_repeats_may_begin_in_the_past() -> None:
         ("2026-02-30T09:00", "no date and time that exists"),
         ("2026-11-26T25:00", "no date and time that exists"),
         ("Thursday", "no date and time that exists"),
+        ("at 8am and 8pm", "more than one time"),
+        ("every other Friday at 3", "no repetition"),
+        ("tomorrow at 6", "morning or evening"),
         ("", "no date and time that exists"),
         ("2026-11-26", "no time of day"),
         ("2026-11-25T09:59", "in the past"),
@@ -58,7 +67,7 @@ def test_what_cannot_be_is_refused(at: str, why: str) -> None:
 
 def test_a_skipped_hour_is_said() -> None:
     berlin = datetime(2026, 3, 28, 10, 0, tzinfo=ZoneInfo("Europe/Berlin"))
-    local, due = moment("2026-03-29T02:30", "once", berlin)
+    local, due, _ = moment("2026-03-29T02:30", "once", berlin)
     assert utc(due) == "2026-03-29T01:30"
     assert "02:30" in skipped_remark(local, berlin)
 
