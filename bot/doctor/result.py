@@ -5,7 +5,7 @@ The start, `/readyz`, `scripts/doctor` and whatever else shows the state of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +14,13 @@ from bot.languages import Sentence
 # unknown: it could not be looked at, or nothing proves it yet; that is no finding.
 State = Literal["ok", "warn", "fail", "unknown"]
 _FINDINGS: tuple[State, ...] = ("fail", "warn")
+_IN_CHINESE: Mapping[str, str] = {
+    "bot": "机器人", "clicks": "点击", "clock": "时钟", "connections": "连接",
+    "credentials": "凭证", "database": "数据库", "disk": "磁盘", "embeddings": "向量",
+    "events": "事件", "fallback": "备用模型", "isolation": "隔离", "messages": "消息",
+    "migrations": "数据库迁移", "model": "模型", "scope": "权限", "scopes": "权限",
+    "settings": "设置", "supabase": "Supabase", "time zone": "时区", "webhook": "Webhook",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,11 @@ class Check:
     sentence: Sentence
     link: str = ""
     command: str = ""
+
+    @property
+    def title(self) -> Sentence:
+        """Its name in both languages."""
+        return Sentence(self.name, _IN_CHINESE.get(self.name, self.name))
 
     @property
     def next_step(self) -> str:

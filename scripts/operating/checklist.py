@@ -34,7 +34,7 @@ def show(checks: Sequence[Check], language: Language, *, title: str = "doctor") 
 def show_line(screen: Screen, check: Check, language: Language) -> None:
     """State, name and sentence; below them the link or command, which is never broken."""
     mark, style = _MARKS[check.state]
-    head = f"{_padded(mark.said(language), 5)}{_padded(check.name, 14)}"
+    head = f"{_padded(mark.said(language), 5)}{_padded(check.title.said(language), 14)}"
     sentence = _printable(check.sentence.said(language))
     for number, line in enumerate(wrapped(sentence, WIDTH - cell_len(head))):
         screen.say(f"{head if number == 0 else ' ' * cell_len(head)}{line}",

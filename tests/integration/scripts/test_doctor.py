@@ -371,6 +371,10 @@ def test_with_everything_in_order_nothing_is_found(
         "time zone",
     }  # fmt: skip
     assert {check.state for check in checks} == {"ok"}
+    assert {check.name for check in checks if not has_han(check.title.zh)} <= {
+        "webhook",
+        "supabase",
+    }
 
 
 def test_the_link_asks_for_every_missing_scope_at_once(
