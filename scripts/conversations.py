@@ -2,7 +2,8 @@
 
 Of each chat and day: how many messages were heard and of how many people, conversations with
 their usual (median) length and number of people, mentions of the bot, how many answers there
-were, and how many of them were about somebody else; why it answered or kept silent.
+were, and how many of them were about somebody else; why it answered or kept silent; and how many
+answers people said were helpful or not.
 
 Examples:
   scripts/conversations                        the last seven days
@@ -28,8 +29,9 @@ from scripts.operating.people import names
 _COLUMNS = (
     "day", "chat", "heard", "people", "conversations", "messages each", "people each",
     "seconds each", "mentions", "answered", "about another",
+    "helpful", "unhelpful",
 )  # fmt: skip
-_SHOWN = ("day", "chat", "heard", "people", "conversations", "mentions", "answered")
+_SHOWN = ("day", "chat", "heard", "people", "mentions", "answered", "helpful", "unhelpful")
 _LIMIT = 10_000
 
 
@@ -95,6 +97,8 @@ def _cells(day: Mapping[str, Any], columns: Sequence[str]) -> Sequence[object]:
         "mentions": day["mentions"],
         "answered": day["answered"],
         "about another": day["about_another"],
+        "helpful": day["helpful"],
+        "unhelpful": day["unhelpful"],
     }
     return [cells[column] for column in columns]
 

@@ -2,7 +2,8 @@
 
 -- Of each chat and day (in the zone p_zone): what was heard and by how many people, how many conversations
 -- that was (a pause of p_pause_s ends one; only those in which the bot spoke), who mentioned the bot, whom
--- its answers were about, and why it answered or kept silent. Latest day first, at most p_limit rows.
+-- its answers were about, why it answered or kept silent, and how many said on that day that an answer
+-- helped or did not. Latest day first, at most p_limit rows.
 create or replace function public.measure_conversations(
   p_chat_id text, p_since timestamptz, p_zone text, p_pause_s integer, p_limit integer
 ) returns jsonb
@@ -45,6 +46,16 @@ as $$
            count(*) filter (where respond and user_id <> actor_id) as about_another
     from heard group by tenant_key, chat_id, day
   ),
+  feedback as (
+    select f.tenant_key, f.chat_id, (f.updated_at at time zone p_zone)::date as day,
+           count(*) filter (where f.helpful) as helpful,
+           count(*) filter (where not f.helpful) as unhelpful
+    from public.agent_feedback f
+    where (p_chat_id is null or f.chat_id = p_chat_id)
+      and (p_since is null or f.updated_at >= p_since)
+      and exists (select from public.agent_decisions d where d.chat_id = f.chat_id)
+    group by 1, 2, 3
+  ),
   reasons as (
     select tenant_key, chat_id, day, jsonb_object_agg(reason, n order by n desc) filter (where respond)
              as answered_by, jsonb_object_agg(reason, n) filter (where not respond) as silent_by
@@ -66,15 +77,21 @@ as $$
   )
   select coalesce(jsonb_agg(to_jsonb(f) order by f.day desc, f.heard desc), '[]')
   from (
-    select d.*, coalesce(l.conversations, 0) as conversations, l.messages as median_messages,
+    select tenant_key, chat_id, day, coalesce(d.heard, 0) as heard, coalesce(d.people, 0) as people,
+           coalesce(d.answered, 0) as answered, coalesce(d.mentions, 0) as mentions,
+           coalesce(d.mentioned_by, 0) as mentioned_by, coalesce(d.about_sender, 0) as about_sender,
+           coalesce(d.about_another, 0) as about_another,
+           coalesce(k.helpful, 0) as helpful, coalesce(k.unhelpful, 0) as unhelpful,
+           coalesce(l.conversations, 0) as conversations, l.messages as median_messages,
            l.people as median_people, l.seconds as median_seconds,
            coalesce(r.answered_by, '{}') as answered_by, coalesce(r.silent_by, '{}') as silent_by,
            coalesce(m.by_person, '{}') as mentions_by, coalesce(a.of_person, '{}') as answers_about
     from days d
+    full join feedback k using (tenant_key, chat_id, day)
     left join lengths l using (tenant_key, chat_id, day)
     left join reasons r using (tenant_key, chat_id, day)
     left join mentioning m using (tenant_key, chat_id, day)
     left join about a using (tenant_key, chat_id, day)
-    order by d.day desc, d.heard desc
+    order by day desc, 4 desc
     limit p_limit) f
 $$;

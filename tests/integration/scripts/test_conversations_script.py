@@ -61,6 +61,19 @@ def heard(database_url: str) -> None:
                 )
 
 
+@pytest.fixture
+def said(database_url: str, heard: None) -> None:
+    """What people said of the answers, a day later than the last of them was given."""
+    with psycopg.connect(database_url) as db:
+        for number, helpful in ((0, True), (2, True), (4, False)):
+            db.execute(
+                "insert into agent_feedback (turn_id, conversation_id, user_id, actor_id, chat_id,"
+                " source, helpful, updated_at) select id, conversation_id, user_id, actor_id,"
+                " chat_id, 'button', %s, '2026-01-07 10:00:00+08' from agent_turns where id = %s",
+                (helpful, f"om_{number}"),
+            )
+
+
 def run(environment: dict[str, str], *arguments: str) -> str:
     command = [sys.executable, "-m", "scripts.conversations", *arguments]
     done = subprocess.run(
@@ -87,6 +100,14 @@ def test_the_figures_of_a_chat(environment: dict[str, str]) -> None:
     assert latest["silent_by"] == {"addressed_to_other": 1, "no_trigger": 1}
     assert (latest["about_sender"], latest["about_another"]) == (0, 1)
     assert latest["answers_about"] == {"ou_ann": 1}
+
+
+@pytest.mark.usefixtures("said")
+def test_feedback_counts_on_its_own_day(environment: dict[str, str]) -> None:
+    told = json.loads(run(environment, "--chat", CHAT, "--since", "2026-01-01", "--json"))
+    days = [(one["day"], one["heard"], one["helpful"], one["unhelpful"]) for one in told["days"]]
+    assert days == [("2026-01-07", 0, 2, 1), ("2026-01-06", 3, 0, 0), ("2026-01-05", 3, 0, 0)]
+    assert told["days"][0]["answered_by"] == {}
 
 
 @pytest.mark.usefixtures("heard")
