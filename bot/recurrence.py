@@ -10,6 +10,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 from memory.kept.timers import Repeats
@@ -39,6 +40,14 @@ def next_after(
     start = max(0, _skippable(local, repeats, after.astimezone(zone).replace(tzinfo=None)))
     moments = (at_wall_clock(one, zone) for one in _from(local, repeats, start))
     return next(moment for moment in moments if moment > after)
+
+
+def last_before(local: datetime, repeats: Repeats, zone: ZoneInfo, before: datetime) -> datetime:
+    """The last time earlier than `before` (aware) of what repeats as it does at the naive `local`,
+    also where it began later; in UTC."""
+    start = _skippable(local, repeats, before.astimezone(zone).replace(tzinfo=None)) - 4
+    moments = (at_wall_clock(one, zone) for one in _from(local, repeats, start))
+    return list(takewhile(lambda moment: moment < before, moments))[-1]
 
 
 def _skippable(local: datetime, repeats: Repeats, now: datetime) -> int:

@@ -59,7 +59,7 @@ declare
     hold_group, save_chat_members, add_chat_members, remove_chat_members, enter_chat, leave_chat,
     begin_welcome, end_welcome,
     person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
-    forget_person, count_person, export_person, forget_conversation, forget_thread_transcript,
+    forget_person, person_mark, forgotten_at, count_person, export_person, forget_conversation, forget_thread_transcript,
     apply_retention,
     cancel_timer, stop_timers_for, stop_timers_of_chat, take_due_timers, due_timer, timer_fired,
     take_back_timers, inspect_timers, set_digest, keep_digest_sources, drop_digests_of,

@@ -24,7 +24,7 @@ async def wait_for_others(
         return
     root = thread_root(
         message_id=event.message_id,
-        root_id=None,
+        root_id=event.root_id if event.thread_id else None,
         chat_type=event.chat_type,
         reply_in_thread=settings.reply_in_thread,
     )

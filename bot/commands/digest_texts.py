@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -56,6 +56,28 @@ _HEAD: Mapping[Language, str] = {
     "zh": "📋 **{what}摘要**（{since} – {until}，{count} 条消息）",
     "en": "📋 **Digest{what}** ({since} – {until}, {count} messages)",
 }
+_HEARD: Texts = {
+    "zh": "⚠️ 只包括对我说的，以及我参与讨论时听到的：群里其他的话，飞书没有让我读到"
+    "（权限 `im:message.group_msg`）。",
+    "en": "⚠️ Only what was said to me and what I heard while I took part: Feishu did not let me "
+    "read the rest of the chat (scope `im:message.group_msg`).",
+}
+_TO_ME: Texts = {
+    "zh": "只包括对我说的：这里的设置是不跟进群里的讨论。",
+    "en": "Only what was said to me: I am set not to follow the talk of groups.",
+}
+_NEWEST: Texts = {
+    "zh": "⚠️ 消息太多：更早的，以及部分话题里的，没有读。",
+    "en": "⚠️ A lot was said: what came before, and some of the threads, I did not read.",
+}
+_WORDLESS: Texts = {
+    "zh": "另有 {} 条没有文字的消息（表情、语音）。",
+    "en": "{} more without words (stickers, voice).",
+}
+_PICTURES: Texts = {"zh": "图片 {} 张", "en": "{} pictures"}
+_ONE_PICTURE: Texts = {"zh": "图片 1 张", "en": "1 picture"}
+_FILE = re.compile(r"\[(?:file|video): ([^\]\n]+)\]")
+_MOST_FILES = 10
 _SCHEDULED: Texts = {"zh": "定时摘要：{when}", "en": "Scheduled: {when}"}
 
 
@@ -126,3 +148,27 @@ def heading(
     return _HEAD[language].format(
         what=what[language], since=f"{since:%Y-%m-%d %H:%M}", until=to, count=count
     )
+
+
+def notes(seen: str, wordless: int, language: Language, *, follows: bool) -> list[str]:
+    """What the digest does not know. `follows`: the bot follows the talk of groups at all."""
+    heard = _HEARD if follows else _TO_ME
+    said = {"heard": heard[language], "newest": _NEWEST[language]}.get(seen)
+    told = [said] if said else []
+    return told + ([_WORDLESS[language].format(wordless)] if wordless else [])
+
+
+def attached(lines: Iterable[tuple[str, str]], language: Language) -> str:
+    """“📎 plan.pdf (Bob), 2 pictures”, of what people wrote as (name, text); "" where there is
+    nothing of the kind."""
+    found, pictures = dict[str, str](), 0
+    for name, text in lines:
+        pictures += text.count("[image]")
+        found |= dict.fromkeys(_FILE.findall(text), name)
+    who = "{}（{}）" if language == "zh" else "{} ({})"
+    named = [who.format(file, name) for file, name in found.items()]
+    more = [f"+{len(named) - _MOST_FILES}"] if len(named) > _MOST_FILES else []
+    counted = _ONE_PICTURE if pictures == 1 else _PICTURES
+    images = [counted[language].format(pictures)] if pictures else []
+    parts = [*named[:_MOST_FILES], *more, *images]
+    return f"📎 {('、' if language == 'zh' else ', ').join(parts)}" if parts else ""

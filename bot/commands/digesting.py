@@ -9,75 +9,62 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import datetime
 
 from bot.agents.summariser import extractive
 from bot.commands import digest_texts as texts
+from bot.commands.gathering import Gathered, Span
 from bot.feishu import markup, splitting
 from bot.languages import Language, language_of
 from bot.mentions import from_card
 from bot.services import Services
 from bot.slash import parse
 from memory.kept.digests import DigestStore, Said
-from memory.kept.timers import Repeats
 from memory.scope import AgentMemoryContext
 from memory.summary.text import Line, batch
 
 _ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
+_IMAGE = re.compile(r"!\[image\]\([^)\s]*\)")
 _WITHIN_S = 40.0
 _MOST_BATCHES = 6
-_PERIOD_DAYS: dict[Repeats, int] = {"daily": 1, "weekdays": 1, "weekly": 7, "monthly": 31}
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """What a digest tells of: a time (both ends aware), or in it the thread `root`."""
-
-    since: datetime
-    until: datetime
-    root: str | None = None
-
-
-async def gathered(services: Services, context: AgentMemoryContext, span: Span) -> tuple[Said, ...]:
-    """What there is to tell. Raises `StoreError`."""
-    return await DigestStore(services.rpc).material(
-        context, since=span.since, until=span.until, root=span.root
-    )
 
 
 async def cards(
     services: Services,
     context: AgentMemoryContext,
     turn_id: str,
-    said: Sequence[Said],
+    found: Gathered,
     span: Span,
     language: Language | None = None,
 ) -> list[str]:
     """The markdown of the cards of the open turn `turn_id`; none where some of it was taken back
     meanwhile. `language`: of the heading; None: that of what was said. Raises `StoreError`."""
+    said = found.said
     if not said or not await DigestStore(services.rpc).keep_sources(context, turn_id, said):
         return []
     lines = _lines(services, context, said)
     text = await _written(services, lines)
     tongue = language or language_of(line.text for line in lines if not line.by_bot)
     zone = services.settings.zone
+    began = span.since
+    if span.root or found.seen == "newest":
+        began = datetime.fromtimestamp(said[0].at_ms / 1000, zone)
     head = texts.heading(
-        span.since.astimezone(zone),
+        began.astimezone(zone),
         span.until.astimezone(zone),
         len(lines),
         tongue,
         of_thread=bool(span.root),
     )
-    return splitting.split_markdown(f"{head}\n\n{markup.card_markdown(text)}")
-
-
-def begins(repeats: Repeats, due: datetime, zone: ZoneInfo) -> datetime:
-    """From when a scheduled digest tells: the time before the one that is `due`."""
-    local = due.astimezone(zone).replace(tzinfo=None)
-    days = 3 if repeats == "weekdays" and local.weekday() == 0 else _PERIOD_DAYS[repeats]
-    return (local - timedelta(days=days)).replace(tzinfo=zone).astimezone(UTC)
+    notes = texts.notes(
+        found.seen, found.wordless, tongue, follows=services.settings.sharing == "chat"
+    )
+    attached = texts.attached(
+        [(line.author, line.text) for line in lines if not line.by_bot], tongue
+    )
+    foot = [markup.escape(attached)] if attached else []
+    parts = [head, markup.card_markdown(text), *foot, *notes]
+    return splitting.split_markdown("\n\n".join(parts))
 
 
 def _lines(services: Services, context: AgentMemoryContext, said: Sequence[Said]) -> list[Line]:
@@ -88,7 +75,8 @@ def _lines(services: Services, context: AgentMemoryContext, said: Sequence[Said]
         if one.card:
             text = from_card(one.content, names.known, unescape=markup.unescape)
             return Line("Bot", text, day, by_bot=True)
-        return Line(one.author or names.name(one.author_id or ""), one.content, day)
+        text = _IMAGE.sub("[image]", one.content)
+        return Line(one.author or names.name(one.author_id or ""), text, day)
 
     worded = [one for one in said if one.content.strip()]
     return [line(one) for one in worded if not _is_command(one)] or list(map(line, worded))

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from bot.commands import digest_texts as texts
 from bot.commands import rule_texts
 from bot.commands.chat_rules import learn_managers
-from bot.commands.digesting import Span, cards, gathered
+from bot.commands.digesting import cards
+from bot.commands.gathering import Span, gathered
 from bot.commands.items import Looking
 from bot.recurrence import next_after
 from bot.reply.buttons import Reply
@@ -33,14 +34,14 @@ async def answer_digest(services: Services, looking: Looking, argument: str) -> 
         span = Span(_EVER, now, root)
     else:
         span = Span(now.replace(hour=0, minute=0, second=0, microsecond=0), now)
-    said = await gathered(services, looking.context, span)
-    if said and span.root:
-        span = Span(datetime.fromtimestamp(said[0].at_ms / 1000, UTC), now, root)
-    shown = await cards(services, looking.context, looking.turn_id, said, span, language)
+    found = await gathered(services, looking.context, span)
+    shown = await cards(services, looking.context, looking.turn_id, found, span, language)
     if not shown:
         timer = await DigestStore(services.rpc).schedule(looking.context)
-        note = f"\n\n{texts.scheduled(timer, language)}" if timer else ""
-        return Reply(texts.NOTHING[language] + note)
+        follows = services.settings.sharing == "chat"
+        unknown = texts.notes(found.seen, found.wordless, language, follows=follows)
+        schedule = [texts.scheduled(timer, language)] if timer else []
+        return Reply("\n\n".join([texts.NOTHING[language], *unknown, *schedule]))
     return Reply("", cards=tuple(shown))
 
 

@@ -89,6 +89,9 @@ ACTIONS: Mapping[int, Action] = {
     **dict.fromkeys((234040, 234041, 234042, 234043), Action.UNSUPPORTED),
 }
 
+# The bot is out of the chat, or the chat is no more.
+OUT_OF_CHAT = frozenset({230002, 232006, 232009, 232011})
+
 _SUB_CODE = re.compile(r"ErrCode:\s*(\d{1,9})")
 _URL = re.compile(r"https?://[^\s\"'<>]{1,500}")
 

@@ -3,6 +3,7 @@
 The bot prefers silence: whatever may be an answer to the question counts as one.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -13,16 +14,25 @@ from bot.group.topics import link
 from bot.group.transcript import MessageRecord
 from bot.slash import parse
 
+_EVERYBODY = re.compile(
+    r"^\W*(?:(?:hi|hey|hello|guys|folks|all|everyone|everybody|team|please)\b[\s,]*)*"
+    r"(?:(?:do|does|did|can|could|would)\s+)?(?:anyone|anybody|someone|somebody|who)"
+    r"(?: here| else)?\s+(?:happens? to )?(?:knows?|remembers?|recalls?|tell (?:me|us)|say)\s+"
+    r"(?=(?:when|what|where|who|whose|which|why|how|if|whether)\b)"
+    r"|^\W*(?:(?:请问|问一下|想问下?|求助)[\s,，]*)?(?:(?:有没有|有)[人谁]|谁|大家|各位|你们)(?:还|都)?"
+    r"(?:知道|记得|清楚|了解|晓得)",
+    re.IGNORECASE,
+)
 _SILENT = frozenset(
     {Reason.NO_TRIGGER, Reason.OTHER_TOPIC, Reason.MODE_MENTION, Reason.MODE_THREADS}
 )
 
 
 def may_wait(message: IncomingMessage, decision: Decision) -> bool:
-    """Whether an unanswered message of the main chat is a question to everybody."""
+    """Whether an unanswered message is a question to everybody, in the main chat or a thread."""
     silent = not decision.respond and decision.reason in _SILENT
-    aside = decision.cue in (Cue.SIDE_TALK, Cue.CLOSING)
-    addressed = message.mentions_others or message.quotes or message.root_id is not None
+    aside = decision.cue in (Cue.SIDE_TALK, Cue.CLOSING) and not _EVERYBODY.match(message.text)
+    addressed = message.mentions_others or message.quotes
     if not silent or aside or addressed or message.is_bot:
         return False
     return is_open_question(message.text, message.author_id, ())
@@ -30,11 +40,16 @@ def may_wait(message: IncomingMessage, decision: Decision) -> bool:
 
 def is_open_question(text: str, author: str, names: Iterable[str]) -> bool:
     """A question to nobody of those `names`, and neither side talk nor a command."""
-    words = text.strip()
+    words = itself(text)
     if words[:1] in ("/", "／") or "@" in words or parse(words) or not is_question(words):
         return False
     around = Exchange(names=tuple(sorted(name for name in names if name)))
     return cue_of(words, author, around) not in (Cue.SIDE_TALK, Cue.CLOSING)
+
+
+def itself(text: str) -> str:
+    """The question without asking whether anybody knows: “does anybody know when …?”"""
+    return _EVERYBODY.sub("", text.strip())
 
 
 def is_taken_up(messages: Sequence[MessageRecord], message_id: str) -> bool:
@@ -54,6 +69,16 @@ def is_taken_up(messages: Sequence[MessageRecord], message_id: str) -> bool:
         for index, one in enumerate(messages)
         if index > at
     )
+
+
+def is_gone_on(thread: Sequence[MessageRecord], message_id: str) -> bool:
+    """Whether anything was said in a thread after the question but the question again; also where
+    it is not in the thread's messages, oldest first."""
+    at = next((i for i, one in enumerate(thread) if one.message_id == message_id), None)
+    if at is None:
+        return True
+    asker = thread[at].author_id
+    return any(one.author_id != asker or not is_question(one.content) for one in thread[at + 1 :])
 
 
 def is_told(said: Iterable[str]) -> bool:

@@ -17,7 +17,7 @@ import structlog
 from bot.feishu.chat_events import ChatNews
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
-from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
+from bot.feishu.errors import OUT_OF_CHAT, Action, FeishuError, FeishuFailure, Unreachable
 from bot.feishu.events import MessageEvent
 from bot.people.keeping import ChatKeeper
 from bot.telemetry import metrics
@@ -32,8 +32,6 @@ _CHAT_S = 300.0  # for all pages of one
 _DENIED_S = 3600
 _MET_AGAIN_MS = 3_600_000
 _REMEMBERED = 20_000
-# The bot is out of the chat, or the chat is no more (Feishu's codes).
-_GONE = frozenset({230002, 232006, 232009, 232011})
 _TYPES: dict[str, ChatType] = {
     "p2p": "p2p",
     "group": "group",
@@ -170,7 +168,7 @@ class Membership:
         """What becomes of a chat that Feishu said nothing about; returns the outcome."""
         chat = asking.chat
         code = exc.code if isinstance(exc, FeishuError) else None
-        if code in _GONE and await self._left("", chat.chat_id, chat.asked_ms):
+        if code in OUT_OF_CHAT and await self._left("", chat.chat_id, chat.asked_ms):
             log.info("chat.gone", chat_id=chat.chat_id, code=code)
             return "gone"
         if isinstance(exc, FeishuError) and exc.action is Action.ALERT:

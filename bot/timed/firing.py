@@ -6,23 +6,23 @@ repeated, as those of an answer can; the timer goes on only after its card was s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.commands.digesting import Span, begins, cards, gathered
+from bot.commands.digesting import cards
+from bot.commands.gathering import Gathered, Span, gathered
 from bot.feishu.errors import Action, FeishuError
 from bot.queue.consumer import Lease
-from bot.recurrence import next_after
+from bot.recurrence import last_before, next_after
 from bot.reply.delivery import Delivered, Target, Undeliverable, deliver
 from bot.reply.finding import OutcomeUnknown, doubt_of, find_sent, sending
 from bot.services import Services
 from bot.telemetry import metrics
 from bot.timed import texts
-from memory.kept.digests import Said
+from bot.timed.leaving import is_gone
 from memory.kept.timers import DueTimer, Timer, TimerStore
 from memory.models import StoredCard
 from memory.scope import MAIN_ROOT
@@ -46,11 +46,11 @@ async def handle_timer(services: Services, lease: Lease) -> None:
 
         await _over(services, due, await answer_unasked(services, due, lease))
         return
-    said: Sequence[Said] = ()
+    found = Gathered(())
     if timer.kind == "digest":
-        said = await gathered(services, timer.context, _span(due))
-    silent = timer.kind == "digest" and not said
-    outcome = "empty" if silent else await _show(services, due, said, lease)
+        found = await gathered(services, timer.context, _span(due))
+    silent = timer.kind == "digest" and not found.said
+    outcome = "empty" if silent else await _show(services, due, found, lease)
     await _over(services, due, outcome)
 
 
@@ -88,7 +88,7 @@ def missed(timer: Timer, now: datetime) -> int:
         moment, count = following, count + 1
 
 
-async def _show(services: Services, due: DueTimer, said: Sequence[Said], lease: Lease) -> str:
+async def _show(services: Services, due: DueTimer, found: Gathered, lease: Lease) -> str:
     timer = due.timer
     names = services.people.of(timer.context.tenant_key)
     await names.look_up([*timer.plan.for_people, timer.context.actor_id])
@@ -104,7 +104,7 @@ async def _show(services: Services, due: DueTimer, said: Sequence[Said], lease: 
         texts_of = (
             [_card(services, due)]
             if timer.kind == "reminder"
-            else await _digest(services, due, said)
+            else await _digest(services, due, found)
         )
         if not texts_of:
             await services.store.mark_failed(
@@ -125,15 +125,14 @@ async def _show(services: Services, due: DueTimer, said: Sequence[Said], lease: 
 
 def _span(due: DueTimer) -> Span:
     plan = due.timer.plan
-    since = begins(
-        plan.repeats, datetime.fromtimestamp(plan.due_ms / 1000, UTC), ZoneInfo(plan.zone)
-    )
+    due_at = datetime.fromtimestamp(plan.due_ms / 1000, UTC)
+    since = last_before(plan.local_at, plan.repeats, ZoneInfo(plan.zone), due_at)
     return Span(since, datetime.fromtimestamp(due.now_ms / 1000, UTC))
 
 
-async def _digest(services: Services, due: DueTimer, said: Sequence[Said]) -> list[str]:
+async def _digest(services: Services, due: DueTimer, found: Gathered) -> list[str]:
     timer = due.timer
-    return await cards(services, timer.context, timer.fired_turn, said, _span(due))
+    return await cards(services, timer.context, timer.fired_turn, found, _span(due))
 
 
 def _card(services: Services, due: DueTimer) -> str:
@@ -173,6 +172,8 @@ async def _send(
                 sent = await _delivered(services, target, turn_id, card)
     except (Undeliverable, OutcomeUnknown) as exc:
         await services.store.mark_failed(timer.context, turn_id=turn_id, error=exc.reason)
+        if await is_gone(services, timer.context, exc.__cause__):
+            return "gone"
         log.warning("timer.undeliverable", timer_id=timer.id, reason=exc.reason)
         return "failed"
     state = await services.store.mark_sent(

@@ -15,17 +15,19 @@ import structlog
 
 from bot.answer.answering import NO_ANSWER, is_apology
 from bot.answer.answering import answer as answer_question
-from bot.answer.hearing import Heard, record_of_list
+from bot.answer.hearing import Heard
 from bot.answer.question import Turn
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import MessageEvent
+from bot.feishu.models import RawMessage
 from bot.group.decisions import Decision, IncomingMessage, Reason
-from bot.group.transcript import MessageRecord
-from bot.group.unasked import is_open_question, is_taken_up, is_told, speaks_at
+from bot.group.unasked import is_open_question, is_told, itself, speaks_at
 from bot.languages import Language, language_of
 from bot.queue.consumer import Lease
 from bot.reply.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.services import Services
+from bot.timed.leaving import is_gone
+from bot.timed.since import asked_now, look_around
 from bot.turn import handle_message
 from memory.kept.buttons import NewButton
 from memory.kept.proactive import May, ProactiveStore
@@ -35,8 +37,6 @@ from memory.models import OpenTurn
 log = structlog.get_logger()
 
 LATE_S = 1800.0  # later than this an answer is of no use
-_BEFORE_S = 1800
-_MOST = 50
 
 UNASKED: Mapping[Language, str] = {
     "zh": "> 没有人问我，不过这个问题还没有人回答，而这里以前说过：",
@@ -53,13 +53,21 @@ async def answer_unasked(services: Services, due: DueTimer, lease: Lease) -> str
     """One job. Returns what came of it, for metrics; raises what is worth another attempt."""
     timer = due.timer
     may = await _may(services, timer, claim=False)
-    if may == "free":
-        if reason := await _silent_because(services, due):
-            return reason
-        may = await _may(services, timer, claim=True)
-    if may != "claimed":
+    if may == "no":
         return "not_wanted"
-    event = await _event(services, timer)
+    try:
+        asked = await asked_now(services, timer)
+        if asked is None:
+            return "taken_up"
+        if may == "free" and (reason := await _silent_because(services, due, asked)):
+            return reason
+    except FeishuFailure as exc:
+        if may == "claimed":
+            raise
+        return await _not_told(services, timer, exc)
+    if await _may(services, timer, claim=True) != "claimed":
+        return "not_wanted"
+    event = _event(services, timer, asked)
     heard = _heard(services, event)
     try:
         await handle_message(
@@ -85,8 +93,8 @@ async def _may(services: Services, timer: Timer, *, claim: bool) -> May:
     )
 
 
-async def _silent_because(services: Services, due: DueTimer) -> str:
-    """Why nothing is said; "" where there is something to say."""
+async def _silent_because(services: Services, due: DueTimer, asked: RawMessage) -> str:
+    """Why nothing is said; "" where there is something to say. Raises `FeishuFailure`."""
     timer, settings = due.timer, services.settings
     now = datetime.fromtimestamp(due.now_ms / 1000, UTC)
     if not settings.proactive:
@@ -95,57 +103,34 @@ async def _silent_because(services: Services, due: DueTimer) -> str:
         return "quiet_hours"
     if due.now_ms - timer.plan.due_ms > LATE_S * 1000:
         return "late"
-    said = await _said(services, timer)
-    names = {one.author for one in said if one.author_id != timer.context.actor_id}
-    if is_taken_up(said, timer.turn_id):
+    around = await look_around(services, timer, asked)
+    if around.taken_up:
         return "taken_up"
-    if not is_open_question(timer.plan.content, timer.context.actor_id, names):
+    if not is_open_question(timer.plan.content, timer.context.actor_id, around.names):
         return "addressed"
-    found = await ProactiveStore(services.rpc).said_about(timer.context, timer.plan.content)
+    found = await ProactiveStore(services.rpc).said_about(timer.context, itself(timer.plan.content))
     return "" if is_told(found) else "unknown"
 
 
-async def _said(services: Services, timer: Timer) -> tuple[MessageRecord, ...]:
-    """What was said in the chat around the question and since, oldest first; nothing where Feishu
-    does not tell all of it, or somebody opened a thread under the question."""
-    bot = await services.own_person.look_up()
-    names = services.people.of(timer.context.tenant_key)
-    asked_s = int(timer.plan.local_at.replace(tzinfo=UTC).timestamp())
-    try:
-        since = await services.feishu.list_messages(
-            "chat", timer.context.chat_id, start_s=asked_s, max_items=_MOST + 1
-        )
-        before = await services.feishu.list_messages(
-            "chat",
-            timer.context.chat_id,
-            start_s=asked_s - _BEFORE_S,
-            end_s=asked_s,
-            descending=True,
-            max_items=20,
-        )
-    except FeishuFailure as exc:
-        if isinstance(exc, FeishuError):
-            services.denials.note("list_messages")
-        log.info("proactive.not_listed", error=type(exc).__name__)
-        return ()
-    asked = next((raw for raw in since if raw.message_id == timer.turn_id), None)
-    if len(since) > _MOST or asked is None or asked.deleted or asked.thread_id:
-        return ()
-    here = {raw.message_id: raw for raw in (*reversed(before), *since) if not raw.deleted}
-    await names.look_up({raw.sender_id for raw in here.values() if raw.sender_type == "user"})
-    app_id = services.settings.feishu_app_id
-    return tuple(record_of_list(names, app_id, raw, bot) for raw in here.values())
+async def _not_told(services: Services, timer: Timer, exc: FeishuFailure) -> str:
+    """Feishu does not say what was said: nothing is."""
+    if await is_gone(services, timer.context, exc):
+        return "gone"
+    if isinstance(exc, FeishuError):
+        services.denials.note("list_messages")
+    log.info("proactive.not_listed", error=type(exc).__name__)
+    return "taken_up"
 
 
-async def _event(services: Services, timer: Timer) -> MessageEvent:
-    """The question as it was heard."""
+def _event(services: Services, timer: Timer, asked: RawMessage) -> MessageEvent:
+    """The question as it was heard, where it stands now."""
     context = timer.context
     return MessageEvent(
         event_id=timer.id,
         message_id=timer.turn_id,
-        root_id="",
-        parent_id="",
-        thread_id="",
+        root_id=asked.root_id,
+        parent_id=asked.parent_id,
+        thread_id=asked.thread_id,
         chat_id=context.chat_id,
         chat_type="group",
         message_type="text",
@@ -168,6 +153,7 @@ def _heard(services: Services, event: MessageEvent) -> Heard:
         author_id=event.sender_open_id,
         text=event.text,
         timestamp=event.create_time_ms,
+        root_id=event.root_id if event.thread_id else None,
     )
     return Heard(message, Decision(True, Reason.PROACTIVE, "heuristic"))
 

@@ -6,7 +6,7 @@ Methods raise the errors of `memory.errors`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from memory.kept.timers import Plan, Timer, timer_id, timer_of
 from memory.rpc import Rpc, call_as
 from memory.scope import MAIN_ROOT, AgentMemoryContext, conversation_id
 
-_MOST = 400
+MOST = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,15 @@ class DigestStore:
             p_root_id=root,
             p_since=since.isoformat(),
             p_until=until.isoformat(),
-            p_limit=_MOST,
+            p_limit=MOST,
         )
         return tuple(Said(**row) for row in rows)
+
+    async def forgotten(self, people: Iterable[str]) -> Mapping[str, int]:
+        """When those of `people` (open_ids) had the bot forget them who did, ms since epoch."""
+        params = {"p_people": json.dumps(sorted(people))}
+        found: Mapping[str, int] = await self._rpc.call("forgotten_at", params, None)
+        return found
 
     async def schedule(self, context: AgentMemoryContext) -> Timer | None:
         row = await call_as(

@@ -119,7 +119,30 @@ begin
                    public.person_condition('public', v_table))
       using p_user_id, p_tenant_key;
   end loop;
+  delete from public.forgotten_people where at < now() - interval '40 days';
+  insert into public.forgotten_people (mark) values (public.person_mark(p_user_id))
+  on conflict (mark) do update set at = now();
   return v_counts;
+end
+$$;
+
+-- What stands for somebody who is forgotten.
+create or replace function public.person_mark(p_user_id text) returns text
+language sql immutable security invoker set search_path = ''
+as $$
+  select encode(sha256(convert_to('forgotten ' || p_user_id, 'UTF8')), 'hex')
+$$;
+
+-- When people had the bot forget them: {open_id: ms since epoch}, of those in the JSON array p_people.
+create or replace function public.forgotten_at(p_people text) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  perform bot_private.require_size('p_people', p_people, 65536);
+  return (
+    select coalesce(jsonb_object_agg(e.open_id, (extract(epoch from f.at) * 1000)::bigint), '{}')
+    from jsonb_array_elements_text(p_people::jsonb) as e (open_id)
+    join public.forgotten_people f on f.mark = public.person_mark(e.open_id));
 end
 $$;
 

@@ -108,6 +108,44 @@ def test_on_schedule_it_comes_once_over_a_kill_and_not_on_empty_days(group: Worl
     assert stored == {"content": markdown(shown), "status": "sent"}
 
 
+def test_talk_that_the_bot_did_not_hear_is_told_too(group: World) -> None:
+    members = [group.people["Alice"], *group.people.values()]
+    made = group.platform.post("/chats", name="Later", members=members, with_bot=False)
+    group.group = made["chat_id"]
+    first = group.say("Alice", "The quince launch moves to 12 March.")
+    group.say("Bob", "The medlar budget is 400 euros then.", root_id=first)
+    gone = group.say("Bob", "The persimmon price is a secret.")
+    group.platform.post("/recall", **{"message_id": gone, "as": group.people["Bob"]})
+    group.platform.post("/join", chat_id=group.group, open_id=group.bot_id)
+    _, told = group.ask("陈晨", "/digest")
+    assert "quince launch moves" in told
+    assert "medlar budget" in told
+    assert "persimmon" not in told
+    assert "3 messages" in told or "2 messages" in told
+    assert "⚠️" not in told
+    _, of_thread = group.ask("Alice", "/digest", root_id=first)
+    assert "medlar budget" in of_thread
+
+
+def test_what_its_author_had_forgotten_is_not_read_again(group: World) -> None:
+    group.say("Bob", "The medlar budget is 400 euros then.")
+    group.say("Alice", "The quince launch moves to 12 March.")
+    group.rows("select forget_person(%s, null)", group.people["Bob"])
+    _, told = group.ask("Alice", "/digest")
+    assert "quince" in told
+    assert "medlar" not in told
+
+
+def test_where_it_may_not_read_the_chat_it_says_so(group: World) -> None:
+    group.settled(group.ask("Bob", "remember that the medlar budget is 400 euros")[0])
+    group.say("Alice", "The quince launch moves to 12 March.")
+    path = "/open-apis/im/v1/messages"
+    group.platform.post("/faults", path_prefix=path, method="GET", code=230027, times=3)
+    _, told = group.ask("陈晨", "/digest")
+    assert "medlar budget" in told
+    assert "im:message.group_msg" in told
+
+
 def test_it_goes_with_a_message_that_is_taken_back(group: World) -> None:
     group.settled(group.ask("Alice", "remember that the quince launch is on 3 March")[0])
     said, _ = group.ask("Bob", "remember that the medlar budget is 400 euros")

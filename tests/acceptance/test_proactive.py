@@ -190,6 +190,39 @@ def test_killed_in_between_it_is_answered_once(group: World) -> None:
     assert len(unasked(group)) == 1
 
 
+@pytest.mark.parametrize("answered", [False, True], ids=["silence", "somebody spoke"])
+def test_in_a_thread_it_is_answered_there_unless_anybody_said_anything(
+    group: World, answered: bool
+) -> None:
+    first = group.say("Alice", "Here is the plan for spring.")
+    group.say("Alice", "have a look", root_id=first)
+    question = group.say("Bob", "When is the quince launch?", root_id=first)
+    (timer,) = eventually(lambda: waiting(group, question), what="the question waits")
+    group.say("陈晨", "the main chat goes on")
+    if answered:
+        group.say("陈晨", "hm", root_id=first)
+    come(group, timer["id"])
+    found = unasked(group)
+    assert [one["root_id"] for one in found] == [first] * (not answered)
+    assert all("3 March" in markdown(one) for one in found)
+
+
+def test_in_a_group_of_topics_each_topic_counts_for_itself(world: World) -> None:
+    group = world.in_a_new_group()
+    members = [world.people["Alice"], *world.people.values()]
+    made = world.platform.post("/chats", name="Topics", members=members, topics=True)
+    group.group = made["chat_id"]
+    for said in ("remember that the quince launch is on 3 March", "/proactive on"):
+        group.settled(group.ask("Alice", said)[0])
+    question, timer = noted(group, "Bob", "When is the quince launch?")
+    taken, other = noted(group, "Bob", "When will the quince launch be?")
+    group.say("陈晨", "ask in the office", root_id=taken)
+    come(group, timer)
+    come(group, other)
+    (card,) = unasked(group)
+    assert card["root_id"] == question
+
+
 def test_in_chinese(group: World) -> None:
     group.settled(group.ask("陈晨", "记住测试数据库的端口是 5433")[0])
     _, timer = noted(group, "Bob", "测试数据库的端口是多少？")

@@ -244,6 +244,19 @@ def test_who_leaves_is_reminded_no_more_and_a_chat_that_is_gone_is_silent(world:
     eventually(lambda: timers(world)[1]["state"] == "stopped", what="the group's")
 
 
+def test_where_the_news_of_its_removal_is_lost_the_first_refusal_stops_all(world: World) -> None:
+    world.ask("Alice", "every day at 9:00 remind us to knit")
+    world.ask("Bob", "remind us tomorrow at 9am to purl")
+    world.platform.post("/leave", chat_id=world.group, open_id=world.bot_id, silently=True)
+    make_due(world, timers(world)[0]["id"])
+    eventually(
+        lambda: {one["state"] for one in timers(world)} == {"stopped"},
+        within_s=40,
+        what="all are stopped",
+    )
+    assert world.rows("select 1 from chats where chat_id = %s and gone_at is not null", world.group)
+
+
 def test_in_p2p_it_stays_in_p2p(world: World) -> None:
     person, chats = world.people["Alice"], world.platform.state()["chats"]
     chat = next(c["chat_id"] for c in chats if c["mode"] == "p2p" and person in c["members"])

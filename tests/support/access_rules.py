@@ -415,6 +415,12 @@ TABLES: Mapping[str, Table] = {
         tried="created_at",
         key="message_id",
     ),
+    "forgotten_people": Table(
+        lambda r, k: {"mark": k},
+        Rules(nobody, nobody, nobody, nobody),
+        tried="at",
+        key="mark",
+    ),
     "people": Table(
         lambda r, k: {"open_id": r.author, "tenant_key": TENANT},
         Rules(_named, **_READ_ONLY),

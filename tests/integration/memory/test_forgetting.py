@@ -41,6 +41,7 @@ NO_PERSON = {
     "chat_rules",
     "chat_topics",  # goes with the line of the transcript
     "chats",
+    "forgotten_people",  # a mark that names nobody
     "recalled_messages",
 }
 OTHER_IDS = {

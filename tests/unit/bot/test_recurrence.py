@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.recurrence import at_wall_clock, is_skipped, next_after
+from bot.recurrence import at_wall_clock, is_skipped, last_before, next_after
 from memory.kept.timers import REPEATS, Repeats
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -90,6 +90,39 @@ def test_the_next_is_later_is_on_the_grid_and_nothing_lies_between(
     wall = found.astimezone(zone).replace(tzinfo=None)
     if not is_skipped(wall.replace(hour=local.hour, minute=local.minute), zone):
         assert (wall.hour, wall.minute) == (local.hour, local.minute)
+
+
+@given(
+    local=st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)),  # noqa: DTZ001
+    days=st.integers(40, 1500),
+    zone=st.sampled_from(ZONES),
+    repeats=st.sampled_from([one for one in REPEATS if one != "once"]),
+)
+def test_before_each_time_is_the_one_that_it_follows(
+    local: datetime, days: int, zone: ZoneInfo, repeats: Repeats
+) -> None:
+    local = local.replace(second=0, microsecond=0)
+    due = next_after(local, repeats, zone, at_wall_clock(local, zone) + timedelta(days=days))
+    assert due is not None
+    before = last_before(local, repeats, zone, due)
+    assert before < due
+    assert next_after(local, repeats, zone, before) == due
+
+
+def test_the_time_before_is_told_by_the_wall_clock_and_also_before_the_first() -> None:
+    summer_ended = datetime(2026, 10, 25, 18, 0, tzinfo=BERLIN)
+    began = datetime(2026, 10, 25, 18, 0)  # noqa: DTZ001
+    assert last_before(began, "daily", BERLIN, summer_ended) == datetime(
+        2026, 10, 24, 18, 0, tzinfo=BERLIN
+    )
+    monday = datetime(2026, 11, 23, 18, 0, tzinfo=BERLIN)
+    assert last_before(began, "weekdays", BERLIN, monday).astimezone(BERLIN).weekday() == 4
+    santiago = ZoneInfo("America/Santiago")  # its clock skips the hour after midnight
+    due = datetime(2026, 9, 6, 1, 0, tzinfo=santiago)
+    midnight = datetime(2026, 9, 1, 0, 0)  # noqa: DTZ001
+    assert last_before(midnight, "daily", santiago, due) == datetime(
+        2026, 9, 5, 0, 0, tzinfo=santiago
+    )
 
 
 @pytest.mark.parametrize("repeats", REPEATS)

@@ -1,14 +1,13 @@
-"""What `/digest …` asks for, and from when a digest tells."""
+"""What `/digest …` asks for."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.commands.digest_texts import Wanted, first, wanted
-from bot.commands.digesting import begins
+from bot.commands.digest_texts import Wanted, attached, first, notes, wanted
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -49,9 +48,20 @@ def test_a_week_begins_on_its_day() -> None:
     assert first(wanted("daily 18:00"), now) == datetime(2026, 11, 25, 18)  # noqa: DTZ001
 
 
-def test_it_tells_from_the_time_before_by_the_wall_clock() -> None:
-    due = datetime(2026, 10, 25, 18, 0, tzinfo=BERLIN)  # summer time ended that night
-    assert begins("daily", due, BERLIN).astimezone(BERLIN).hour == 18
-    assert (due.astimezone(UTC) - begins("daily", due, BERLIN)).total_seconds() == 25 * 3600
-    monday = datetime(2026, 11, 23, 18, 0, tzinfo=BERLIN)
-    assert begins("weekdays", monday, BERLIN).astimezone(BERLIN).weekday() == 4
+def test_files_are_named_and_pictures_counted() -> None:
+    said = [("Bob", "[file: plan.pdf]"), ("Alice", "see [image] and [image]"), ("Bob", "hello")]
+    assert attached(said, "en") == "📎 plan.pdf (Bob), 2 pictures"
+    assert attached(said[:1], "zh") == "📎 plan.pdf（Bob）"
+    assert attached([("Bob", "[image]")], "zh") == "📎 图片 1 张"
+    assert attached(said[2:], "en") == ""
+    many = [("Bob", f"[file: {n}.pdf]") for n in range(12)]
+    assert attached(many, "en").endswith("9.pdf (Bob), +2")
+
+
+def test_what_is_not_known_is_said() -> None:
+    assert notes("all", 0, "en", follows=True) == []
+    (heard, wordless) = notes("heard", 2, "en", follows=True)
+    assert "im:message.group_msg" in heard
+    assert wordless.startswith("2 more without words")
+    assert "not to follow" in notes("heard", 0, "en", follows=False)[0]
+    assert "没有读" in notes("newest", 0, "zh", follows=True)[0]

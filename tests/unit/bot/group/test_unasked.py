@@ -9,7 +9,14 @@ import pytest
 
 from bot.group.decisions import Decision, IncomingMessage, Reason
 from bot.group.transcript import MessageRecord
-from bot.group.unasked import is_open_question, is_taken_up, is_told, may_wait, speaks_at
+from bot.group.unasked import (
+    is_gone_on,
+    is_open_question,
+    is_taken_up,
+    is_told,
+    may_wait,
+    speaks_at,
+)
 
 T0 = 1_790_000_000_000
 
@@ -33,6 +40,10 @@ def said(n: int, who: str, text: str, *, after_s: int = 60, **more: str) -> Mess
         "what is the medlar budget",
         "测试环境的数据库端口是多少？",
         "数据库的备份放在哪里",
+        "Does anybody know when the quince launch is?",
+        "hi all, can anyone tell me what the medlar budget is?",
+        "有人知道上线时间吗？",
+        "请问谁知道数据库的端口是多少",
     ],
 )
 def test_a_question_to_everybody(text: str) -> None:
@@ -48,6 +59,8 @@ def test_a_question_to_everybody(text: str) -> None:
         "@Alice when is the launch?",
         "/why?",
         "thanks!",
+        "Does anybody want lunch?",
+        "有人要喝咖啡吗？",
     ],
 )
 def test_no_question_to_everybody(text: str) -> None:
@@ -61,9 +74,10 @@ def test_what_was_decided_on_a_message_says_whether_it_waits() -> None:
     assert may_wait(message, replace(silent, reason=Reason.MODE_MENTION))
     assert not may_wait(message, replace(silent, reason=Reason.QUIET))
     assert not may_wait(message, Decision(True, Reason.RECENT_FOLLOWUP))
-    for to_somebody in ({"mentions_others": True}, {"quotes": "om_x"}, {"root_id": "om_x"}):
+    for to_somebody in ({"mentions_others": True}, {"quotes": "om_x"}):
         assert not may_wait(replace(message, **to_somebody), silent)  # type: ignore[arg-type]
     assert not may_wait(replace(message, is_bot=True), silent)
+    assert may_wait(replace(message, root_id="om_x"), silent)
 
 
 QUESTION = said(1, "Bob", "When is the quince launch?")
@@ -86,6 +100,23 @@ def test_it_is_not_taken_up_by_silence_or_by_asking_again() -> None:
     assert not is_taken_up([QUESTION], "om_1")
     again = said(2, "Bob", "does nobody know when the quince launch is?")
     assert not is_taken_up([QUESTION, again], "om_1")
+
+
+@pytest.mark.parametrize(
+    ("later", "gone_on"),
+    [
+        ([], False),
+        ([said(2, "Bob", "does nobody know when the quince launch is?")], False),
+        ([said(2, "Alice", "lunch?")], True),
+        ([said(2, "Bob", "found it")], True),
+    ],
+)
+def test_whatever_is_said_after_it_in_a_thread_takes_it_up(
+    later: list[MessageRecord], gone_on: bool
+) -> None:
+    before = said(0, "Alice", "here is the plan")
+    assert is_gone_on([before, QUESTION, *later], "om_1") is gone_on
+    assert is_gone_on([before, *later], "om_1")
 
 
 def test_a_question_that_is_not_there_any_more_is_left() -> None:
