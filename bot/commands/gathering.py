@@ -14,7 +14,7 @@ from typing import Literal
 
 import structlog
 
-from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.errors import OUT_OF_CHAT, FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
 from bot.services import Services
@@ -28,6 +28,7 @@ Seen = Literal["all", "newest", "heard"]
 _API = "list_messages"
 _WITHIN_S = 20.0
 _MOST_THREADS = 30
+_MOST_OF_A_THREAD = 50  # one page
 _WORDLESS = frozenset({"", "[sticker]", "[voice message]"})
 
 
@@ -63,7 +64,7 @@ async def gathered(services: Services, context: AgentMemoryContext, span: Span) 
             listed, whole = await _listed(services, context, span)
             others = await _talk(services, context, listed, digests)
     except (TimeoutError, FeishuFailure) as exc:
-        if isinstance(exc, FeishuError):
+        if isinstance(exc, FeishuError) and exc.code not in OUT_OF_CHAT:
             services.denials.note(_API)
         log.info("digest.not_listed", error=type(exc).__name__)
         return Gathered(stored, "heard")
@@ -85,7 +86,7 @@ async def _listed(
     if span.root:
         root = await services.feishu.get_message(span.root)
         thread = root[0].thread_id if root else ""
-        found = await _thread(services, thread) if thread else list(root)
+        found = await _thread(services, thread, MOST) if thread else list(root)
         return found, len(found) < MOST
     main = await services.feishu.list_messages(
         "chat",
@@ -99,13 +100,16 @@ async def _listed(
     whole = len(main) < MOST and len(threads) <= _MOST_THREADS
     under: list[RawMessage] = []
     for thread in threads[:_MOST_THREADS]:
-        under += await _thread(services, thread)
+        newest = await _thread(services, thread, _MOST_OF_A_THREAD)
+        whole = whole and len(newest) < _MOST_OF_A_THREAD
+        under += newest
     until_ms = span.until.timestamp() * 1000
     return [raw for raw in (*main, *under) if raw.create_time_ms <= until_ms], whole
 
 
-async def _thread(services: Services, thread_id: str) -> list[RawMessage]:
-    return await services.feishu.list_messages("thread", thread_id, descending=True, max_items=MOST)
+async def _thread(services: Services, thread_id: str, most: int) -> list[RawMessage]:
+    """The newest of it, newest first."""
+    return await services.feishu.list_messages("thread", thread_id, descending=True, max_items=most)
 
 
 async def _talk(

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from bot.agents.tools.tool import ToolFailed
-from bot.agents.when import when
 from bot.mentions import Person, Roster
 from bot.recurrence import is_skipped, next_after
 from memory.kept.timers import LONGEST, MOST_PEOPLE, Repeats
@@ -22,6 +21,7 @@ _ALL = frozenset(
     "us everyone everybody all group team channel chat here "
     "我们 咱们 大家 所有人 全体 全员 群里 各位".split()
 )
+_LONGEST_WORDS = 300
 _UNCLEAR = {
     "several": "is more than one time, or only before or after one. Nothing was set. Ask the "
     "person for one day and one time of day.",
@@ -132,7 +132,9 @@ def _read(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
 
 
 def _in_words(written: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
-    said = when(written, now)
+    from bot.agents.when import when  # for models that hand over words
+
+    said = when(written[:_LONGEST_WORDS], now)
     if said.problem in _UNCLEAR:
         raise ToolFailed(f"{written[:40]!r} {_UNCLEAR[said.problem]}")
     try:
