@@ -182,6 +182,8 @@ def _at(
             return When("", repeats, rest, "halves")
         today += timedelta(hours=12)
     elif not sure and hour < 5:
+        if is_today and once and now < today:
+            return When("", repeats, rest, "halves")  # said at night
         today += timedelta(hours=12)
     elif not sure and is_today and once and today <= now < today + timedelta(hours=12):
         return When("", repeats, rest, "halves")

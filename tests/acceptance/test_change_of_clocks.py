@@ -40,8 +40,8 @@ class Change:
     next_h: int
 
 
-SPRING = Change(datetime(2026, 1, 1, 0, 0), HOUR_S, "0:00", 0, 23)  # noqa: DTZ001
-AUTUMN = Change(datetime(2026, 1, 1, 1, 59, 20), -HOUR_S, "1:59", -20, 25)  # noqa: DTZ001
+SPRING = Change(datetime(2026, 1, 1, 0, 0), HOUR_S, "00:00", 0, 23)  # noqa: DTZ001
+AUTUMN = Change(datetime(2026, 1, 1, 1, 59, 20), -HOUR_S, "01:59", -20, 25)  # noqa: DTZ001
 
 
 class Evening:

@@ -39,6 +39,14 @@ def test_words_are_read_as_they_are_meant_and_may_say_how_often() -> None:
     assert moment("2026-11-26 3pm", "daily", NOW)[2] == "daily"
 
 
+def test_at_night_the_small_hours_may_be_meant() -> None:
+    night = NOW.replace(hour=1, minute=30)
+    with pytest.raises(ToolFailed, match="morning or evening"):
+        moment("at 3", "once", night)
+    assert utc(moment("at 03:00", "once", night)[1]) == "2026-11-24T19:00"
+    assert utc(moment("at 3", "once", NOW)[1]) == "2026-11-25T07:00"
+
+
 def test_what_repeats_may_begin_in_the_past() -> None:
     assert utc(moment("2026-11-25T09:00", "daily", NOW)[1]) == "2026-11-26T01:00"
 
