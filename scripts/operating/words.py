@@ -45,6 +45,8 @@ WORDS: Mapping[str, str] = {
     "seconds each": "每段秒数",
     "mentions": "@ 次数",
     "about another": "关于他人",
+    "helpful": "有帮助",
+    "unhelpful": "没有帮助",
     "first": "最早",
     "last": "最近",
     "sequence": "顺序",
