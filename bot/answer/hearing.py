@@ -1,7 +1,8 @@
 """Listening in a group: what is heard is kept while a conversation is on, and decided upon.
 
 Whether the bot speaks is decided in `bot.group.decisions`; here are the steps around it that need
-the store or Feishu: recording, seeding a conversation with recent messages, logging the decision.
+the store or Feishu: recording, beginning a conversation with what was said before, logging the
+decision.
 """
 
 from __future__ import annotations
@@ -13,31 +14,24 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from bot.answer.chat import chat_rules, conversations_of, follows, store_of, timeout_ms
+from bot.answer.looking_back import LOOK_BACK_TIMEOUT_S, recent_messages
 from bot.answer.stopping import ends_an_answer
-from bot.conversation import ConversationManager, ResponseDecider
+from bot.conversation import ResponseDecider
 from bot.ending import ended
 from bot.feishu import events
-from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import MessageEvent
-from bot.feishu.models import RawMessage
-from bot.feishu.received import raw_text
 from bot.group.decisions import Decision, IncomingMessage, Reason, decide_start
-from bot.group.rules import ChatRules
-from bot.group.store import NO_TOPICS, ChatConversations, decision_args, heard_args, told_args
+from bot.group.store import NO_TOPICS, decision_args, heard_args, told_args
 from bot.group.topics import Discussion, tell_apart
 from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
-from bot.people.names import Names
 from bot.services import Services
 from bot.telemetry import metrics
 from memory.errors import StoreUnavailable
-from memory.scope import memory_context
 
 log = structlog.get_logger()
-
-_RECENT = 20
-_RECENT_S = 3600
-_LOOK_BACK_TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +71,7 @@ async def listen(services: Services, event: MessageEvent, bot: Person) -> Heard:
         _say(event, message, decision)
         return Heard(message, decision, kept=False)
     conversation, rules = await asyncio.gather(
-        _record(services, event, message, bot), chat_rules(services, _store(services, event))
+        _record(services, event, message, bot), chat_rules(services, store_of(services, event))
     )
     conversation = await _in_own_thread(services, event, message, bot, conversation)
     decider = ResponseDecider(
@@ -107,16 +101,6 @@ def _told_apart(
     return replace(conversation, messages=discussion.messages), discussion
 
 
-async def chat_rules(services: Services, store: ChatConversations) -> ChatRules:
-    """The rules of the chat; without memory those of the environment."""
-    settings = services.settings
-    usual = ChatRules(settings.chat_mode, settings.chat_language)
-    try:
-        return await store.rules(usual)
-    except StoreUnavailable:
-        return usual
-
-
 async def _in_own_thread(
     services: Services,
     event: MessageEvent,
@@ -127,11 +111,11 @@ async def _in_own_thread(
     """What was said in a thread in which the bot has answered, however long ago: there listening
     does not lapse. Elsewhere, and where the conversation knows it, the conversation as it is."""
     root = message.root_id
-    if root is None or not _follows(services, event) or message.author_id == bot.open_id:
+    if root is None or not follows(services, event) or message.author_id == bot.open_id:
         return known
     if known and any(record.ours and record.is_in(root) for record in known.messages):
         return known
-    store = _store(services, event)
+    store = store_of(services, event)
     try:
         if not await store.has_answered_in(root):
             return known
@@ -151,8 +135,8 @@ def opening_args(
     args: dict[str, Mapping[str, object]] = {
         "decision": decision_args(heard.message, heard.decision)
     }
-    if _follows(services, event):
-        args["heard"] = heard_args(heard.message.record(), _timeout_ms(services))
+    if follows(services, event):
+        args["heard"] = heard_args(heard.message.record(), timeout_ms(services))
     return args
 
 
@@ -166,11 +150,11 @@ def told_args_of(
     """What the conversation of the chat is told of a delivered reply (`record`): it goes on with
     it, or begins with it after what was said `before`. None where conversations are not followed.
     """
-    if not _follows(services, event):
+    if not follows(services, event):
         return None
     known = heard.discussion or Discussion(tuple(before))
     topics = {**known.found, **tell_apart(known.messages, record).found}
-    return told_args((*before, record), record.timestamp, _timeout_ms(services), topics)
+    return told_args((*before, record), record.timestamp, timeout_ms(services), topics)
 
 
 @contextlib.asynccontextmanager
@@ -178,7 +162,7 @@ async def before_answer(
     services: Services, event: MessageEvent, heard: Heard, bot: Person
 ) -> AsyncIterator[Callable[[], Awaitable[tuple[MessageRecord, ...]]]]:
     """What was said before an answer that begins a conversation, looked up while it is sent."""
-    if heard.conversation or not _follows(services, event):
+    if heard.conversation or not follows(services, event):
         yield _nothing
         return
     looking = asyncio.create_task(recent_messages(services, event, bot))
@@ -194,37 +178,6 @@ async def before_answer(
 
 async def _nothing() -> tuple[MessageRecord, ...]:
     return ()
-
-
-async def recent_messages(
-    services: Services, event: MessageEvent, bot: Person
-) -> tuple[MessageRecord, ...]:
-    """What was said in the chat lately, from Feishu's list where the scope allows, oldest first."""
-    if services.denials.stands("list_messages"):
-        return ()
-    in_thread = bool(event.thread_id)
-    now = int(services.clock())
-    try:
-        async with asyncio.timeout(_LOOK_BACK_TIMEOUT_S):
-            found = await services.feishu.list_messages(
-                "thread" if in_thread else "chat",
-                event.thread_id if in_thread else event.chat_id,
-                start_s=None if in_thread else now - _RECENT_S,
-                end_s=None if in_thread else now,
-                descending=True,
-                page_size=_RECENT,
-                max_items=_RECENT,
-            )
-    except (TimeoutError, FeishuFailure) as exc:
-        if isinstance(exc, FeishuError):
-            services.denials.note("list_messages")
-        log.info("recent_messages.unavailable", error=type(exc).__name__)
-        return ()
-    names = services.people.of(event.tenant_key)
-    app_id = services.settings.feishu_app_id
-    here = [one for one in found if not one.deleted and one.chat_id in ("", event.chat_id)]
-    records = [record_of_list(names, app_id, raw, bot) for raw in reversed(here)]
-    return tuple(r for r in records if r.content and r.message_id != event.message_id)
 
 
 async def _incoming(services: Services, event: MessageEvent, bot: Person) -> IncomingMessage:
@@ -251,7 +204,7 @@ async def _incoming(services: Services, event: MessageEvent, bot: Person) -> Inc
 async def _is_ours(services: Services, message_id: str) -> bool:
     """Whether this bot sent a message; when Feishu does not say, it did not."""
     try:
-        async with asyncio.timeout(_LOOK_BACK_TIMEOUT_S):
+        async with asyncio.timeout(LOOK_BACK_TIMEOUT_S):
             found = await services.feishu.get_message(message_id)
     except (TimeoutError, FeishuFailure):
         return False
@@ -262,10 +215,12 @@ async def _record(
     services: Services, event: MessageEvent, message: IncomingMessage, bot: Person
 ) -> ChannelConversation | None:
     """Keeps what is said while a conversation is on; the bot's own words are kept when sent."""
-    if not _follows(services, event) or message.author_id == bot.open_id:
+    if not follows(services, event) or message.author_id == bot.open_id:
         return None
     try:
-        return await _conversations(services, event).record_message(event.chat_id, message.record())
+        return await conversations_of(services, event).record_message(
+            event.chat_id, message.record()
+        )
     except StoreUnavailable:
         return None  # without memory the bot keeps to explicit triggers
 
@@ -274,10 +229,10 @@ async def _loop_memory(
     services: Services, event: MessageEvent, message: IncomingMessage
 ) -> tuple[MessageRecord, ...]:
     """What the loop guard looks at between conversations; only other bots need it."""
-    if not message.is_bot or not _follows(services, event):
+    if not message.is_bot or not follows(services, event):
         return ()
     try:
-        last = await _store(services, event).load(event.chat_id)
+        last = await store_of(services, event).load(event.chat_id)
     except StoreUnavailable:
         return ()
     return last.messages if last else ()
@@ -292,7 +247,7 @@ async def _store_decision(
 ) -> Decision:
     if event.chat_type != "p2p":
         with contextlib.suppress(StoreUnavailable):
-            return await _store(services, event).log_decision(message, decision, topics)
+            return await store_of(services, event).log_decision(message, decision, topics)
     return decision
 
 
@@ -315,47 +270,3 @@ def _say(event: MessageEvent, message: IncomingMessage, decision: Decision) -> N
         since_bot_ms=decision.since_bot_ms,
         judge_ms=decision.judge_ms,
     )
-
-
-def _follows(services: Services, event: MessageEvent) -> bool:
-    return event.chat_type != "p2p" and services.settings.sharing == "chat"
-
-
-def _store(services: Services, event: MessageEvent) -> ChatConversations:
-    speaker = event.sender_open_id
-    context = memory_context(
-        chat_id=event.chat_id,
-        root=event.root_id or event.message_id,
-        subject=speaker,
-        actor=speaker,
-        tenant_key=event.tenant_key,
-    )
-    return ChatConversations(services.rpc, context)
-
-
-def _timeout_ms(services: Services) -> int:
-    return int(services.settings.conversation_timeout_seconds * 1000)
-
-
-def _conversations(services: Services, event: MessageEvent) -> ConversationManager:
-    return ConversationManager(
-        _store(services, event),
-        timeout_seconds=services.settings.conversation_timeout_seconds,
-        clock=lambda: int(services.clock() * 1000),
-    )
-
-
-def record_of_list(names: Names, app_id: str, raw: RawMessage, bot: Person) -> MessageRecord:
-    """A message as Feishu lists it."""
-    ours = raw.sender_id == app_id
-    record = MessageRecord(
-        author=bot.name if ours else names.name(raw.sender_id),
-        author_id=bot.open_id if ours else raw.sender_id,
-        content=raw_text(raw, names.known),
-        timestamp=raw.create_time_ms,
-        is_bot=ours or raw.sender_type != "user",
-        message_id=raw.message_id,
-        root_id=raw.root_id or None if raw.thread_id else None,
-        quotes="" if raw.thread_id else raw.parent_id,
-    )
-    return replace(record, ours=ours)

@@ -8,10 +8,10 @@ neither way is `UNCLEAR`, for the judge model if there is one.
 """
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.group.calling import calls, names_a_person
 from bot.group.questions import asks_for_a_name, is_question, last_question
 from bot.group.replies import (
     corrects,
@@ -19,8 +19,10 @@ from bot.group.replies import (
     does_something,
     points_at_a_part,
     postpones,
+    replaces_a_value,
     reports_failure,
     states_a_fact,
+    takes_part,
 )
 from bot.group.requests import (
     POLITE_REQUEST,
@@ -30,8 +32,9 @@ from bot.group.requests import (
     points_at_an_item,
     requests,
     restyles,
+    sentences,
 )
-from bot.group.wording import pattern, topics
+from bot.group.wording import numbers, pattern, topics
 
 
 class Cue(StrEnum):
@@ -60,6 +63,7 @@ class Exchange:
 
 
 NO_EXCHANGE = Exchange()
+_READ_CHARACTERS = 1000
 
 
 def looks_like_followup(text: str, author: str = "", exchange: Exchange = NO_EXCHANGE) -> bool:
@@ -68,7 +72,9 @@ def looks_like_followup(text: str, author: str = "", exchange: Exchange = NO_EXC
 
 
 def cue_of(text: str, author: str, exchange: Exchange) -> Cue:
-    """How `text` reads after `exchange`: a follow-up must not fall into talk of other people."""
+    """How `text`, of a long one its beginning, reads after `exchange`: a follow-up must not fall
+    into talk of other people."""
+    text = text[:_READ_CHARACTERS]
     cue = _wording(text, author, exchange)
     if cue is Cue.FOLLOW_UP and _falls_into_talk(text, author, exchange):
         return Cue.UNCLEAR
@@ -79,29 +85,38 @@ def _falls_into_talk(text: str, author: str, exchange: Exchange) -> bool:
     """Whether others have spoken among themselves since, and the text may be for them."""
     last = exchange.since[-1] if exchange.since else None
     asks = is_question(text)
-    works = asks or requests(text) or restyles(text)
-    if last and last[0] != author and is_question(last[1]) and not works:
+    if last and last[0] != author and is_question(last[1]) and not _wants_work(text):
         return True  # it may be the answer to the question of somebody else
+    question = last_question(exchange.said)
+    answers = bool(question) and could_answer(text, question) and not (asks or _THANKS.search(text))
     talk = [
         said
         for who, said in exchange.since
-        if who != author and _wording(said, who, exchange) not in (Cue.FOLLOW_UP, Cue.CLOSING)
+        if who != author
+        and _wording(said, who, exchange) not in (Cue.FOLLOW_UP, Cue.CLOSING)
+        and not (answers and not is_question(said) and takes_part(said, question))
     ]
-    if not talk or _calls(text, exchange.bot_name):
+    if not talk or calls(text, exchange.bot_name):
         return False
     about = topics(text)
     only_ours = about & topics(exchange.said) and not about & topics("\n".join(talk))
     return not ((restyles(text) and not asks) or (only_ours and (asks or requests(text))))
 
 
+def _wants_work(text: str) -> bool:
+    """Whether it begins with a question or a request: who answers first asks whom is answered."""
+    begin = next(iter(sentences(text)), "")
+    return is_question(begin) or requests(begin) or restyles(text)
+
+
 def _wording(text: str, author: str, exchange: Exchange) -> Cue:
     whole = _URL.sub(" ", text).strip()
     rest = _without_courtesies(whole)
-    if _calls(rest, exchange.bot_name):
+    if calls(rest, exchange.bot_name):
         return Cue.FOLLOW_UP
     was_answered = exchange.asker in (None, author)
     answers = was_answered and _answers(whole, rest, author, exchange)
-    named = _names_a_person(rest, exchange.names)
+    named = names_a_person(rest, exchange.names)
     if answers and named and not _YOU.search(rest):
         return Cue.FOLLOW_UP if asks_for_a_name(last_question(exchange.said)) else Cue.SIDE_TALK
     briefly = answers and is_ellipsis(rest) and not is_question(rest) and not _LEAVES.search(rest)
@@ -146,12 +161,21 @@ def _goes_on(text: str, whole: str, exchange: Exchange) -> bool:
     ):
         return True
     on_it = points_at_a_part(text) or _shared(text, exchange)
-    return corrects(text) or bool(on_it and states_a_fact(whole))
+    return _sets_right(text, exchange) or bool(on_it and states_a_fact(whole))
+
+
+def _sets_right(text: str, exchange: Exchange) -> bool:
+    """Whether it calls wrong what the bot said last, or puts another value in the place of one."""
+    return corrects(text) or replaces_a_value(text, exchange.said)
 
 
 def _joins_in(text: str, exchange: Exchange) -> bool:
-    """Whether somebody else does, which takes a link to what was said. “You” may be anybody."""
+    """Whether somebody else does, which takes a link to what was said. “You” may be anybody; who
+    sets right what was said last, or asks where it is from, means who said it."""
     asked_to_work = bool(POLITE_REQUEST.match(text))
+    right_after = not exchange.since
+    if right_after and (_sets_right(text, exchange) or _ASKS_HOW_IT_KNOWS.match(text)):
+        return True
     if _YOU.search(text) and not asked_to_work:
         return False
     if asked_to_work and not _YOU.search(text):
@@ -168,8 +192,9 @@ def _joins_in(text: str, exchange: Exchange) -> bool:
 
 
 def _shared(text: str, exchange: Exchange) -> frozenset[str]:
-    """The words of weight that the text shares with the question or the answer."""
-    return topics(text) & topics(f"{exchange.asked}\n{exchange.said}")
+    """The words of weight, and the numbers, that the text shares with question and answer."""
+    told = f"{exchange.asked}\n{exchange.said}"
+    return (topics(text) & topics(told)) | (numbers(text) & numbers(told))
 
 
 def _without_courtesies(text: str) -> str:
@@ -179,38 +204,7 @@ def _without_courtesies(text: str) -> str:
     return text[position:].strip()
 
 
-def _calls(text: str, name: str) -> bool:
-    """“Memo, …”, “hey Memo: …” or “…, Memo?”"""
-    if not name:
-        return False
-    start = _FILLER.sub("", text, count=1)
-    end = text.rstrip(" ?？!！.。~")
-    called = start.startswith(name) and start[len(name) :].lstrip()[:1] in (",", "，", ":", "：")
-    return called or end.endswith((f", {name}", f"，{name}", f",{name}"))
-
-
-def _names_a_person(text: str, names: Sequence[str]) -> bool:
-    """Whether the text begins with a colleague's name or calls one."""
-    start = _FILLER.sub("", text, count=1)
-    called = [name for full in names for name in _called(full)]
-    return bool(_CALL.match(start)) or any(
-        _calls(text, name) or (start.startswith(name) and not _LATIN.match(start, len(name)))
-        for name in called
-    )
-
-
-def _called(name: str) -> Iterable[str]:
-    """The name, and of a Chinese name of three the given name."""
-    if len(name) > 1:
-        yield name
-    if len(name) == 3 and _HAN.fullmatch(name[0]):
-        yield name[1:]
-
-
 _URL = re.compile(r"https?://\S+")
-_HAN = re.compile("[\u4e00-\u9fff]")
-_LATIN = re.compile("[A-Za-z0-9_]")
-
 # Courtesies stand alone (“thanks!”) or before what matters (“ok, and how …?”).
 _COURTESY = pattern(
     r"(?:thank(?:s| you)(?: so much| a lot)?|thx|ty|np|cool|nice|great|perfect|awesome|good)\b",
@@ -221,33 +215,26 @@ _COURTESY = pattern(
     r"[^\w\s@`\"'“”‘’(（<《/?？]+|\s+",
 )
 _THANKS = pattern(r"\b(?:thanks|thank you|thx)\b|谢谢|多谢|感谢|谢[啦了]")
-# “@…”, “Mei, …” or “小美，你…”: somebody is called, known or not.
-_CALL = re.compile(
-    "@|(?!(?:Also|And|But|So|Then|Well|Actually|Wait|No|Yes|Right|Sorry|Please|First|Otherwise"
-    "|However|Still|Anyway|Instead|Again|Alternatively|Maybe|Now|If|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Today|Tomorrow|Only|Both|Not)\\b)[A-Z][a-z]+,\\s"
-    "|[A-Z][a-z]+ (?:can|could|will|would|did|do|are|were|have) you\\b"
-    "|[\u4e00-\u9fff]{2,3}[,，]\\s*[你您]"
-    "|(?!周[一二三四五六日天末几]|方[案便面法式]|马上|高[兴级]|万一|任[何务]|金额|白天|文[件档案字本])"
-    "[王李张刘陈杨赵黄周吴徐孙胡朱高林何郭罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶"
-    "阎余潘杜戴夏钟汪田任姜范石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎武贺赖龚文]"
-    "[\u4e00-\u9fff]{1,2}(?:[,，]|.{0,2}[你您])"
-    "|(?:小|老|阿)[\u4e00-\u9fff][,，\\s]*[你您]|[\u4e00-\u9fff](?:哥|姐|总|老师|经理)[,，\\s]"
-)
-_FILLER = re.compile(r"^(?:(?:hey|hi|hello|and|but|so)\b|[那哎嗨])[\s,，]*", re.IGNORECASE)
-
 _YOU = pattern(r"\byou(?:['’]\w+|rs?)?\b", "[你您]")
+_ASKS_HOW_IT_KNOWS = pattern(
+    r"(?:where|how|why) (?:do|did) you (?:know|find|get|read|think|come|see|say)\b",
+    "[你您](?:是)?(?:怎么|从哪[里儿]?|在哪[里儿]?)(?:知道|看到|找到|查到|得[出来到]|算)",
+)
 _POINTS_BACK = pattern(
     r"\b(?:it|that|this|these|those|(?<!is )(?<!are )(?<!was )there|also|too|instead|else)\b",
     r"\bof the\b",
     "[这那][个样些几三两]|它|也|有没有.{1,6}的",
 )
 
-# A farewell, or several people: never an answer to the bot.
+# A farewell, a leave, or several people: never an answer to the bot.
 _LEAVES = pattern(
     r"\b(?:see|catch|talk to) (?:you|ya|u)\b(?! (?:have|need|want|are|can|did|said|mention))",
     r"\b(?:good ?night|bye(?: bye|-bye)?|so long|take care|ttyl|cya|have a (?:good|nice|great))\b",
     r"\b(?:you (?:all|guys|two|both|three|lot|folks|people)|y['’]?all|(?:all|both) of you)\b",
     "(?:[天头会儿早晚点下月年]|周[一二三四五六日末]|再)见[啦了哦~～。!！]*$",
+    r"\b(?:brb|gtg|heading (?:out|home)|off (?:for|to))\b",
+    r"\b(?:gotta|have to|need to|must) (?:go|run|leave)\b",
+    "先走|先撤|先下了|[\u4e00-\u9fff]去[了啦][。!！]*$|回头[聊说见]",
     "拜拜|晚安|早安|你们|[你您]俩|诸位",
 )
 _SMALL_TALK = pattern(
@@ -262,14 +249,14 @@ _SIDE_TALK = pattern(
     r"\bwho(?: wants|['’]s (?:in|up)(?: for\b|[?!.\s]*$))",
     "大家|各位|咱们|有人|有谁|谁[要来去想有]",
     # To one colleague
-    r"\b(?:did|have|were|will|are) you\b(?! sure| certain)",
+    r"(?<!\bhow )(?<!\bwhere )(?<!\bwhy )\b(?:did|have|were|will|are) you\b(?! sure| certain)",
     r"\byour (?:side|end|turn|weekend|day|team|place)\b",
     "[你您](?:吃|今天|明天|昨天|周末|那[边里]|在哪|下班|[去来][吗不]|到了|看了|[做写弄]完)",
     r"\bmy bad\b|怪我",
-    # Comings, goings and small talk
-    r"\b(?:brb|gtg|heading (?:out|home)|off (?:for|to))\b",
-    r"\b(?:gotta|have to|need to|must) (?:go|run|leave)\b",
-    "先走|[\u4e00-\u9fff]去[了啦][。!！]*$|先撤|先下了",
+    # Of the bot, not to it
+    r"^(?:see|look|told you)[,!]|^(?:it|he|she) (?:(?:even|actually) (?:got|said)\b"
+    r"|(?:even |really |actually )?(?:knows|knew|remember(?:s|ed)|underst(?:ands|ood))\b)",
+    "^(?:看吧|瞧)|^它(?:居然|竟然|还|连|都|真)(?:知道|记得|懂)",
     # No answer is wanted
     r"\bwho (?:knows|cares|would have)\b|\bwhy (?:me|bother|oh why)\b|\banyways?\?*$",
     r"\bwhy (?:do|did|am|would) i (?:even|ever|still|always)\b",

@@ -205,7 +205,7 @@ def _exchange(
         said=answer.content,
         asked=asked.content if asked else "",
         asker=asked.author_id if asked else None,
-        since=tuple((record.author_id, record.content) for record in later if not record.is_bot),
+        since=tuple((record.author_id, record.content) for record in later),
         names=tuple(sorted(others)),
         bot_name=answer.author,
     )

@@ -12,18 +12,24 @@ def is_question(text: str) -> bool:
     """A short question: by its mark, a final 吗/呢/么, or a question word."""
     if len(text) > MAX_QUESTION_CHARACTERS or len(text.split()) > MAX_QUESTION_WORDS:
         return False
+    if _QUESTION_THEN_WHY.match(text):
+        return True
     if _STATEMENT_END.search(text):
         return bool(_ASKS_FIRST.match(text))
     return any(asks.search(text) for asks in (_QUESTION_END, _QUESTION_START, _QUESTION_WORD))
 
 
 def last_question(text: str) -> str:
-    """The question that a text ends with, or nothing; “Anything else?” wants no answer."""
+    """The questions that a text ends with, or nothing; “Anything else?” wants no answer."""
     said = _ADDRESSED.sub("", text.strip())
     sentences = [part for part in _SENTENCE.findall(said) if part.strip()]
-    last = sentences[-1].strip() if sentences else ""
-    asks = _QUESTION_END.search(last) or _WANTS_TO_KNOW.search(last)
-    return last if asks and not _ANYTHING_ELSE.search(last) else ""
+    asked: list[str] = []
+    for last in map(str.strip, reversed(sentences)):
+        asks = _QUESTION_END.search(last) or (not asked and _WANTS_TO_KNOW.search(last))
+        if not asks or _ANYTHING_ELSE.search(last):
+            break
+        asked.append(last)
+    return " ".join(reversed(asked))
 
 
 def asks_for_a_name(question: str) -> bool:
@@ -36,7 +42,14 @@ def asks_for_consent(question: str) -> bool:
     return bool(_YES_OR_NO.search(question)) and not _ALTERNATIVES.search(question)
 
 
+def asks_to_choose(question: str) -> bool:
+    """Whether it offers alternatives."""
+    return bool(_ALTERNATIVES.search(question))
+
+
 _QUESTION_END = re.compile(r"(?:[?？][\s!！~～)）]*|[吗呢么][\s。.!！~～…]*)$")
+# A question, and then what makes one ask: are you sure? last year …
+_QUESTION_THEN_WHY = re.compile(r"[^.。!！?？\n]{2,}[?？]\s*[^\s?？].*[^?？]$")
 _QUESTION_START = re.compile(
     r"^(?:what|how|why|when|where|which|who|do|does|is|are|can|could|should|would|will"
     r"|since (?:when|which|what))\b",
@@ -44,7 +57,7 @@ _QUESTION_START = re.compile(
 )
 _QUESTION_WORD = pattern(
     "怎么|什么|为何|如何|怎样|多久|多少|哪[里儿个些天一]|几[点个天号次]",
-    "可不可以|是否|有没有|([\u4e00-\u9fff])不\\1|(?<!还)没[?？]?$",
+    "^谁.{1,8}的[?？]?$|可不可以|是否|有没有|([\u4e00-\u9fff])不\\1|(?<!还)没[?？]?$",
 )
 _ASKS_FIRST = re.compile("(?:哪[些个里儿]|为什么|为何|什么时候|多少|几[个天点号])[^!！…]*了$")
 _STATEMENT_END = re.compile(r"(?:[了啦吧哈呀啊]|[还正]\S{0,12}呢)[\s。.!！~～…]*$|[…!！]$|\.\.\.$")
@@ -53,8 +66,9 @@ _ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
 _SENTENCE = re.compile(r"(?:[^.。!！?？\n]|\.(?=\S))+[.。!！?？]*[\s)）”\"]*")
 _WANTS_TO_KNOW = pattern(
     r"\b(?:tell me (?:which|what|when|who|how|whether|if|your|the)|let me know (?:which|what|when"
-    r"|who|how|whether)|please (?:choose|pick|confirm|specify|give me|tell)|which one)\b",
-    "请(?:告诉|选择?|提供|确认|说明|补充|回复|问)|告诉我(?:哪|什|是|要|您|你)|需要您?(?:确认|提供|补充)",
+    r"|who|how|whether)|please (?:choose|pick|confirm|specify|tell|paste|provide|describe"
+    r"|(?:give|send|show) me|share (?:it|them) with me)|which one)\b",
+    "请(?:把.{1,12})?(?:告诉|选择?|提供|确认|说明|补充|回复|问|[发贴传]给?我?)|告诉我(?:哪|什|是|要|您|你)|需要您?(?:确认|提供|补充)",
 )
 _ANYTHING_ELSE = pattern(
     r"\b(?:anything|something) else\b|\b(?:can|may) i (?:help|do)\b.*\b(?:else|more)\b",

@@ -6,7 +6,7 @@ The wording of a message that addresses nobody, English and Chinese. What it wan
 
 import re
 
-from bot.group.questions import asks_for_consent
+from bot.group.questions import asks_for_consent, asks_to_choose
 from bot.group.requests import points_at_an_item, requests, restyles
 from bot.group.wording import ONESELF, has_han, pattern, topics
 
@@ -17,6 +17,18 @@ MAX_ANSWER_CHARACTERS = 30
 def corrects(text: str) -> bool:
     """What was said is called wrong, or set right: not X but Y, I meant Z, 不对."""
     return bool(_CORRECTION.search(text)) and not _NO_CORRECTION.search(text)
+
+
+def replaces_a_value(text: str, said: str) -> bool:
+    """Where a number, a day or a month was said, it names another one: three, one was taken."""
+    if not states_a_fact(text):
+        return False
+    place = _IS.search(text)
+    for kind in _VALUES:
+        value = kind.match(text) or (place and kind.match(text, place.end()))
+        if value and kind.search(said):
+            return value[0].casefold() not in said.casefold()
+    return False
 
 
 def reports_failure(text: str) -> bool:
@@ -48,9 +60,25 @@ def could_answer(text: str, question: str) -> bool:
         return False
     if _CONSENT.fullmatch(words):
         return asks_for_consent(question)
+    if _chooses(words, question):
+        return True
     if _OPINION.search(words) or not re.search(r"\w", words):
         return False
     return not asks_for_consent(question) or _takes_it_up(words, question)
+
+
+def takes_part(text: str, question: str) -> bool:
+    """Whether somebody else answers the question too: names what it offers, or says any will do."""
+    return _chooses(text, question) or bool(
+        _ANY_WILL_DO.search(text) or topics(text) & topics(question)
+    )
+
+
+def _chooses(text: str, question: str) -> bool:
+    """Whether it names one of the numbers that the question offers."""
+    return asks_to_choose(question) and bool(
+        set(_NUMBER.findall(text)) & set(_NUMBER.findall(question))
+    )
 
 
 def _takes_it_up(text: str, offer: str) -> bool:
@@ -83,7 +111,8 @@ _CORRECTION = pattern(
     r"\bi (?:meant|mean|said|asked (?:for|about)|was asking|wanted|thought it)\b",
     r"^(?:no|nope|nah)[,.]? (?!thank|worries|problem|need|idea|way|rush|clue|wonder|one\b)"
     r"\S+ \S",
-    r"^not (?:that|this|the|those|these|in|for|on|my|\w+,)",
+    r"^not (?:that|this|the|those|these|in|for|on|my|\w+,)|^not me\b[,.]",
+    "^不是我[,，。]",
     r"^(?:sorry|wait|oops|actually|correction)[,:.]? "
     r".*\b(?:not|is|was|are|should|meant|instead|it)\b",
     r"\b(?:is|was|are|were|be|it['’]?s|that['’]s)\b.*, not \w",
@@ -96,7 +125,7 @@ _CORRECTION = pattern(
     r"\b(?:you|u) (?:forgot|missed|mixed|misread|misunderstood|left out)\b|\b(?:is|are) missing\b",
     "不对|不准|有误|错了|[说搞弄写记看]错|搞混|弄反|反了|漏了|少了|过时了|(?:有|是)个?错",
     r"\bi (?:count|counted|see|get|got|have|had|heard|read) (?:only |about |just )?\d",
-    "我[\u4e00-\u9fff]{1,3}的(?:可?不?是|没)|我(?:印象|记得)[里中]?.*(?:[是有超不]|\\d)|我(?:还)?以为",
+    "我[\u4e00-\u9fff]{1,3}的(?:可?不?是|没)|我(?:印象|(?:怎么|咋)?记得)[里中]?.*(?:[是有超不]|\\d)|我(?:还)?以为",
     "(?<!是)不是.{1,12}[,，]?\\s*(?:而?是|应该)|^不是[,，]|是.{1,10}[,，]\\s*(?:而?不是|不)",
     "应该?是(?!吧)(?=.*[\\d号点月日周年个])|应为|(?:以前|原来|本来|之前|原本)(?:不?是|只?有)",
     "^(?:不|不要|没有|不不)[,，]\\s*\\S|更正",
@@ -106,9 +135,29 @@ _CORRECTION = pattern(
     "^(?:但是?|不过|可是?).*(?:必须|不能|不想|不行|来不及|没办法)",
 )
 _NO_CORRECTION = pattern(
-    r"\b(?:my bad|my fault|no worries|not (?:bad|sure|yet|really|at all|me|now|again|today))\b",
+    r"\b(?:my bad|my fault|no worries)\b",
+    r"\bnot (?:bad|sure|yet|really|at all|me(?![,.])|now|again|today)\b",
     r"\b(?:wrong (?:chat|window|channel|group)|nothing wrong)\b|\bi (?:must|should) be\b",
     "怪我|我(?:的|搞|弄|说|看|记)?错了?[。!！]*$|发错|不是吧|不是吗|没错|不错|是不是|差不多",
+)
+_ANY_WILL_DO = pattern(
+    r"\b(?:either|both|any|whatever|whichever|neither)\b|都[行可好]|随便|无所谓|哪个都"
+)
+_NUMBER = re.compile(r"\d+")
+_IS = pattern(
+    r"\b(?:it|that)(?:['’]?s| is| was) (?:on |at )?(?:the |only |about )?", "是|改[到成]了?"
+)
+_VALUES = (
+    pattern(
+        r"(?:\d[\d.,:]*|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty)\b)"
+        r"(?!\s*(?:sec|min|moment|more\b|of us))",
+        "(?:[早晚]上|[上中下]午|[今明后]天)*[\\d一二两三四五六七八九十百]+[个张条份次点号天人间台位家块年月]",
+    ),
+    pattern(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", "(?:周|星期|礼拜)[一二三四五六日天]"),
+    pattern(
+        r"(?:january|february|march|april|june|july|august|september|october|november|december)\b",
+        "[\\d一二三四五六七八九十]+月",
+    ),
 )
 _FAILURE = pattern(
     r"\bstill (?:fail|get|see|red|broken|not|doesn|the same|no|slow|empty|missing|wrong|crash)\w*",
@@ -122,6 +171,7 @@ _OPINION = pattern(
     r"\b(?:great|good|nice|lovely|fun|funny|chaos|crazy|awful|terrible|expensive|cheap|boring"
     r"|sad|ugh|wow|lol|haha\w*|omg|cool|brave|love|amazing|interesting|weird|enjoy|congrat\w*|happy|finally|nothing|luck|hungry|classic)\b",
     r"^(?:sounds|looks|makes|feels|seems)\b|…|\.\.\.$|!$|[:;][-)(DP]|[\U0001f300-\U0001faff]",
+    r"\b(?:more|less|better|worse|smarter|faster) than\b|比.{1,10}[还都更]",
     "真|太|好[多棒贵慢快烦难累]|肯定|居然|竟然|又是|又要|果然|难怪|哈哈|有道理|不错|挺好|喜欢|厉害|牛",
     "烦|^(?:那)?就.{1,8}[了吧][。!！~～]*$|开心|快乐|顺利|加油|恭喜|有意思|[啊呀哇唉哎][。!！~～]*$|[!！~～]$|比.*想",
 )
@@ -151,7 +201,8 @@ _LATER = pattern(
     "(?:嗯|哦|好)?[,，]?(?:稍等|等[一下会我]|等等|让我(?:看|想|查|问)|我(?:先|去|得|要)?(?:看看|查|问|想|确认|找)(?!的)|回头)",
 )
 _DOINGS = pattern(
-    r"^(?:fixing|sending|sent|done|on it|trying|checking|posting|posted|working on)\b",
+    r"^(?:sent|done|on (?:it|my way)|posted|(?!(?:some|any|every|no)thing|during|morning|evening"
+    r"|(?:\w+ )?meeting|training|including|regarding|according)[a-z]{2,}ing\b(?![,:]))",
     r"\bi(?:['’]ll be| will be|['’]?m) (?:out|off|away|late|back|there|in|on|at)\b",
     "^在[修改看弄写发]|发出去了|弄好了|搞定",
     r"\bi(?:['’]ll| will| can)\b.{0,30}\bmyself\b|我自己[\u4e00-\u9fff]",

@@ -37,7 +37,7 @@ def restyles(text: str) -> bool:
     """A wish for another form of a text and nothing else: shorter, 再正式一点, as a table."""
     form = _LEAD.sub("", text)
     return any(_RESTYLE.match(said) for said in (text, form)) or bool(
-        _FRAGMENT.match(form) and is_ellipsis(form)
+        _FRAGMENT.match(form) and len(form.split()) <= MAX_FRAGMENT_WORDS + 2
     )
 
 
@@ -58,6 +58,11 @@ def names_one_more(text: str) -> bool:
     return is_ellipsis(text) and bool(_OF_A_KIND.fullmatch(text))
 
 
+def sentences(text: str) -> list[str]:
+    """The parts between stops."""
+    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+
+
 def clauses(text: str) -> list[str]:
     """The parts between punctuation."""
     return [part.strip() for part in _CLAUSE_END.split(text) if part.strip()]
@@ -65,11 +70,12 @@ def clauses(text: str) -> list[str]:
 
 def _is_request(clause: str) -> bool:
     if has_han(clause):
-        wanted = _REQUEST.match(clause) or _IMPERATIVE_ZH.match(clause)
+        wanted = any(form.match(clause) for form in (_REQUEST, _IMPERATIVE_ZH, _FOR_ME_ZH))
         return bool(wanted) and not _NO_IMPERATIVE_ZH.search(clause)
     return any(form.match(clause) for form in (_REQUEST, _IMPERATIVE, _VERB_IT))
 
 
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；，,])|\n+")
 _CLAUSE_END = re.compile(r"[,，;；。!！?？、\n]+|\.\s+|\s+(?:and|but|then)\s+")
 _LEAD = re.compile(
     r"^(?:(?:please|pls|just|then|now|ok(?:ay)?|also|and|but|so|maybe|instead|yes|yep|no|rather"
@@ -135,7 +141,9 @@ _RESTYLE = re.compile(
     re.IGNORECASE,
 )
 _FRAGMENT = re.compile(
-    r"(?:compared (?:to|with)|instead of|except|without|for|per|by|since|from|only|in)\b"
+    r"(?:compared (?:to|with)|instead of|except|without|for|per|by|since|from|only|in|vs|versus"
+    r"|above|below|between|among|within|excluding|including|besides"
+    r"|(?:the )?same(?: \w+)? (?:for|with|in|of|but))\b"
     r"(?! (?:a |an |\w+ )?(?:min(?:ute)?s?|sec(?:ond)?s?|moment|bit|meeting|call|hour|while|sure"
     r"|real|now|me|my|what|fun|lunch|case|fact|that case|theory|line|traffic)\b)"
     r"(?!.*\b(?:i|i['’]m|my|we|our|you|your|me|us)\b) \S.*$",
@@ -211,9 +219,19 @@ _VERB_IT = re.compile(
 _MAKE_ZH = (
     "[^有是就这那几多整哪每各某买吃喝开打睡洗见请还来一两三我你他]一?[个张份条段篇](?![人会])"
 )
-_IMPERATIVE_ZH = re.compile(f"(?:{_VERB_ZH}|.{{0,8}}?(?:把|将)|.{{1,10}}?{_RESULT_ZH}|{_MAKE_ZH})")
+_ANY = r"(?:[a-z0-9_.-]+\s*|\S\s*)"  # a character, or a Latin word
+_IMPERATIVE_ZH = re.compile(
+    f"(?:{_VERB_ZH}|{_ANY}{{0,8}}?(?:(?:(?<=[周期].)|(?<![一二两三四五六七八九十几\\d]))把|将)|{_ANY}{{1,10}}?{_RESULT_ZH}|{_MAKE_ZH})",
+    re.IGNORECASE,
+)
+# What comes first is about what, or when: 仓库的也帮我查查, 周五提醒我
+_FOR_ME_ZH = re.compile(
+    f"{_ANY}{{0,10}}(?:也|再|都|先|请|麻烦)?(?:帮|替)我\\S|"
+    "[\\d今明后大周星期上中下早晚点半号日月天一二三四五六七八九十前时分钟小]*(?:提醒|告诉|通知)我",
+    re.IGNORECASE,
+)
 _NO_IMPERATIVE_ZH = re.compile(
-    "(?<![给帮发醒诉知让到把])我(?!要的|的)|[你您他她咱谁]|[过完好啦][。!！~～]*$"
+    "(?<![给帮发醒诉知让到把成为由归])我(?!要的|的)|[你您他她咱谁]|[过完好啦][。!！~～]*$"
     "|(?<!掉)(?<!不要)了[。!！~～]*$|怎么|真|又|肯定|已经|正在|还没|差不多|不错|怪|[去来]了"
     "|^(?:就)?[用按照]?[这那][个样](?:来|办|吧|了)?[。!！~～]*$"
 )

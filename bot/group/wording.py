@@ -26,6 +26,12 @@ def topics(text: str) -> frozenset[str]:
     return frozenset((*(word[:6].rstrip("s") for word in latin), *han))
 
 
+def numbers(text: str) -> frozenset[str]:
+    """The numbers in digits, but for those of one digit, which stand in any list."""
+    return frozenset(_NUMBER.findall(text))
+
+
+_NUMBER = re.compile(r"\d{2,}")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _LATIN_WORD = re.compile(r"[a-z][a-z0-9_]{2,}|\d+(?:\.\d+)+")
 # Characters of grammar end a run, so that bigrams are made of words of weight.

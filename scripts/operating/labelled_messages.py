@@ -1,7 +1,8 @@
 """How well the rules decide, measured on labelled messages. Pure.
 
-A row is a message after a short context: `id`, `context` (author, is_bot, text), the
-`seconds_since_bot`, `author`, `text`, `mentions` (bot, other, all) and `expect`.
+A row is a message after a short context: `id`, `context` (author, is_bot, text; with `other_bot`
+it is a bot, but another one), the `seconds_since_bot`, `author` (`is_bot`, if another bot), `text`,
+`mentions` (bot, other, all) and `expect`.
 """
 
 from collections import Counter
@@ -69,13 +70,15 @@ def _labelled(row: Mapping[str, Any]) -> tuple[IncomingMessage, ChannelConversat
     for index, said in enumerate(row["context"]):
         who = _ROW_BOT if said["is_bot"] else said["author"]
         time_ms = spoken_at + (index - last)
-        records.append(MessageRecord(said["author"], who, said["text"], time_ms, said["is_bot"]))
+        is_bot = said["is_bot"] or said.get("other_bot", False)
+        records.append(MessageRecord(said["author"], who, said["text"], time_ms, is_bot))
     message = IncomingMessage(
         message_id=row["id"],
         author=row["author"],
         author_id=row["author"],
         text=row["text"],
         timestamp=spoken_at + int(row["seconds_since_bot"] * 1000),
+        is_bot=row.get("is_bot", False),
         mentions_bot="bot" in row["mentions"],
         mentions_others=bool({"other", "all"} & set(row["mentions"])),
     )

@@ -30,6 +30,7 @@ DATA = Path(__file__).parents[3] / "data"
 ROWS = DATA / "followups.jsonl"
 UNADDRESSED = DATA / "unaddressed.jsonl"
 WORK_GROUPS = DATA / "work_groups.jsonl"
+BUSY_GROUPS = DATA / "busy_groups.jsonl"
 
 
 class Clock:
@@ -602,8 +603,9 @@ def test_the_rules_hear_who_speaks_to_the_bot_without_naming_it(lang):
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
-def test_in_work_groups_the_rules_hear_what_is_for_the_bot(lang):
-    rows = [json.loads(line) for line in WORK_GROUPS.read_text(encoding="utf-8").splitlines()]
+@pytest.mark.parametrize("file", [WORK_GROUPS, BUSY_GROUPS], ids=lambda file: file.stem)
+def test_in_work_groups_the_rules_hear_what_is_for_the_bot(file, lang):
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     report = evaluate(r for r in rows if r["lang"] == lang)
     assert report.precision >= 0.93
     assert report.recall >= 0.8

@@ -1,0 +1,51 @@
+"""Who is called by name in a text. Pure, English and Chinese."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+
+def calls(text: str, name: str) -> bool:
+    """“Memo, …”, “hey Memo: …” or “…, Memo?”"""
+    if not name:
+        return False
+    start = _FILLER.sub("", text, count=1)
+    end = text.rstrip(" ?？!！.。~")
+    called = start.startswith(name) and start[len(name) :].lstrip()[:1] in (",", "，", ":", "：")
+    return called or end.endswith((f", {name}", f"，{name}", f",{name}"))
+
+
+def names_a_person(text: str, names: Sequence[str]) -> bool:
+    """Whether the text begins with a colleague's name or calls one."""
+    start = _FILLER.sub("", text, count=1)
+    called = [name for full in names for name in _called(full)]
+    return bool(_CALL.match(start)) or any(
+        calls(text, name) or (start.startswith(name) and not _LATIN.match(start, len(name)))
+        for name in called
+    )
+
+
+def _called(name: str) -> Iterable[str]:
+    """The name, and of a Chinese name of three the given name."""
+    if len(name) > 1:
+        yield name
+    if len(name) == 3 and _HAN.fullmatch(name[0]):
+        yield name[1:]
+
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+_LATIN = re.compile("[A-Za-z0-9_]")
+
+# “@…”, “Mei, …” or “小美，你…”: somebody is called, known or not.
+_CALL = re.compile(
+    "@|(?!(?:Also|And|But|So|Then|Well|Actually|Wait|No|Yes|Right|Sorry|Please|First|Otherwise"
+    "|However|Still|Anyway|Instead|Again|Alternatively|Maybe|Now|If|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Today|Tomorrow|Only|Both|Not)\\b)[A-Z][a-z]+,\\s"
+    "|[A-Z][a-z]+ (?:can|could|will|would|did|do|are|were|have) you\\b"
+    "|[\u4e00-\u9fff]{2,3}[,，]\\s*[你您]"
+    "|(?!周[一二三四五六日天末几]|方[案便面法式]|马上|高[兴级]|万一|任[何务]|金额|白天|文[件档案字本])"
+    "[王李张刘陈杨赵黄周吴徐孙胡朱高林何郭罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶"
+    "温樊戚柯鲁岳骆凌霍柳鲍倪殷毕邬俞阮颜梅岑祁狄庞舒屈祝裴翁苗詹褚尤柏窦滕聂耿卓蒲乔桂庄晏柴瞿翟冉栾焦"
+    "阎余潘杜戴夏钟汪田任姜范石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎武贺赖龚文]"
+    "[\u4e00-\u9fff]{1,2}(?:[,，]|.{0,2}[你您])"
+    "|(?:小|老|阿)[\u4e00-\u9fff][,，\\s]*[你您]|[\u4e00-\u9fff](?:哥|姐|总|老师|经理)[,，\\s]"
+)
+_FILLER = re.compile(r"^(?:(?:hey|hi|hello|and|but|so)\b|[那哎嗨])[\s,，]*", re.IGNORECASE)
