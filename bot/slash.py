@@ -7,6 +7,7 @@ enough only when it is the whole text and cannot be meant otherwise, or not at t
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,7 +51,7 @@ class Command:
     words: str = ""
 
 
-_WORDS: Mapping[str, CommandName] = {
+WORDS: Mapping[str, CommandName] = {
     **{name.value: name for name in CommandName},
     "帮助": CommandName.HELP,
     "新对话": CommandName.NEW,
@@ -100,14 +101,14 @@ def parse(text: str) -> Command | None:
     """The command that `text` (what stands after the mention) is; None for everything else."""
     stripped = text.strip()
     if match := _SLASHED.match(stripped):
-        name = _WORDS.get(match[1].lower())
+        name = WORDS.get(unicodedata.normalize("NFKC", match[1]).lower())
         argument = " ".join(match[2][:_ARGUMENT_CHARS].lower().rstrip(_ENDING).split())
         if not name:
             return None
         return Command(name, argument, language_of([stripped]), words=match[2].strip())
     word = " ".join(stripped.rstrip(_ENDING).lower().split())
     if word in _PLAIN or word in _GO_ON:
-        return Command(_WORDS[word], "", language_of([word]), only_when_quiet=word in _GO_ON)
+        return Command(WORDS[word], "", language_of([word]), only_when_quiet=word in _GO_ON)
     if word in STOP_WORDS:
         return Command(CommandName.STOP, "", language_of([word]), only_when_running=True)
     return None

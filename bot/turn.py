@@ -17,12 +17,11 @@ from bot.agents.shown_notes import with_shown
 from bot.agents.stopping import Stop
 from bot.answer import material
 from bot.answer.answering import answer as answer_question
-from bot.answer.answering import language
 from bot.answer.composing import NOTHING, compose
 from bot.answer.foreign_ids import may_be_meant, with_own_ids
 from bot.answer.hearing import Heard, listen, opening_args
 from bot.answer.measuring import measure
-from bot.answer.question import Turn, begin, is_pressed, knowing
+from bot.answer.question import Turn, begin, is_pressed, knowing, language
 from bot.answer.showing import Showing
 from bot.commands import item_texts
 from bot.feishu.errors import FeishuError

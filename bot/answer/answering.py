@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import structlog
@@ -14,24 +14,23 @@ from bot.agents.sentences import stopped
 from bot.agents.stopping import STOPPED
 from bot.answer import material
 from bot.answer.allowing import used_up
+from bot.answer.apologies import apology
 from bot.answer.attached import limits_of
+from bot.answer.commanded import answer_words
 from bot.answer.material import Material
 from bot.answer.once import Quoted, untold
 from bot.answer.prompting import Scene, build_prompt
-from bot.answer.question import Turn, people_of
+from bot.answer.question import Turn, language, people_of
 from bot.answer.recalling import recalled
-from bot.commands.doing import Asked, answer_command
-from bot.commands.items import Looking, awaited, correct_item
 from bot.feishu import markup
 from bot.files.sentences import not_read
 from bot.group.decisions import Reason
 from bot.group.rules import ChatRules, rules_of, told_by_owner
 from bot.group.transcript import MessageRecord, transcript
-from bot.languages import Language, Sentence, language_of, says_words
+from bot.languages import Language
 from bot.reply.buttons import Reply, reply_of
 from bot.reply.foot import Foot, Source, Where
 from bot.services import Services
-from bot.slash import parse
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from memory.errors import StoreUnavailable
@@ -48,24 +47,6 @@ _ANSWER_WITHIN_S = 56.0
 _LEAST_MODEL_TIME_S = 8.0
 _TRANSCRIPT_TOKENS = 2000
 
-SORRY: Mapping[Language, str] = {
-    "zh": "抱歉，我暂时无法得到模型的回答。你的问题已经记下，请稍后再问一次。",
-    "en": "Sorry, I cannot get an answer from the model right now. Your question is kept; "
-    "please ask again in a moment.",
-}
-# What passes only when an operator mends it; the keys are those of `NEXT_STEPS`.
-NOT_SET_UP: Mapping[str, Sentence] = {
-    "wrong_key": Sentence("its key is refused", "密钥无效"),
-    "not_allowed": Sentence("its key may not use the model", "密钥无权使用该模型"),
-    "no_such_model": Sentence("there is no model of the configured name", "没有所配置的模型"),
-    "quota_used_up": Sentence("its account is used up", "账户额度已用完"),
-}
-_TELL: Mapping[Language, str] = {
-    "zh": "抱歉，我无法得到模型的回答：{what}。这不会自己好，"
-    "请告诉你们的管理员。你的问题已经记下。",
-    "en": "Sorry, I cannot get an answer from the model: {what}. This does not pass by itself; "
-    "please tell your administrator. Your question is kept.",
-}
 # In place of an answer that is given unasked (`bot.timed.unasked`).
 NO_ANSWER = "NO_ANSWER"
 _UNASKED = (
@@ -81,25 +62,8 @@ UNSUPPORTED = (
 
 async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     """A command to the bot is carried out; everything else is for the model."""
-    command = parse(turn.question)
-    if command and turn.heard.decision.reason is Reason.STOP:
-        command = replace(command, only_when_running=False)  # it ran when that was decided
-    if command and turn.heard.decision.reason in (Reason.EXPLICIT_TRIGGER, Reason.STOP):
-        asked = Asked(
-            command,
-            turn.context,
-            turn.chat_type,
-            opened,
-            language(services, turn, opened),
-            turn.id,
-            thread=(turn.event.root_id or None) if turn.event.thread_id else None,
-            quoted=None if turn.event.thread_id else (turn.event.parent_id or None),
-        )
-        if reply := await answer_command(services, asked):
-            return reply
-    if item := awaited(opened, turn.context.actor_id):
-        looking = Looking(turn.context, turn.chat_type, language(services, turn, opened), turn.id)
-        return await correct_item(services, looking, item, turn.question)
+    if reply := await answer_words(services, turn, opened):
+        return reply
     found, earlier = await _answer(services, turn, opened)
     spoken = language(services, turn, opened)
     reply = reply_of(found, chat_type=turn.chat_type, language=spoken)
@@ -107,12 +71,6 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
         return reply
     seconds = services.clock() - turn.received_ms / 1000
     return replace(reply, foot=_foot(turn.context, found, earlier, seconds, spoken))
-
-
-def is_apology(text: str) -> bool:
-    """Whether a text says only that the model could not be asked."""
-    begins = (*SORRY.values(), *(one.partition("{")[0] for one in _TELL.values()))
-    return text.startswith(begins)
 
 
 def _foot(
@@ -136,18 +94,6 @@ def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
     if passage.conversation_id == here.conversation_id:
         return "thread"
     return "chat" if passage.chat_id == here.chat_id else "elsewhere"
-
-
-def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
-    """The language that the chat or the environment set, else that of the question; of a slash
-    command and a question without words (a number, a name, a link), that of what was said."""
-    set_here = opened.rules.get("language") or services.settings.chat_language
-    if set_here in ("zh", "en"):
-        return "zh" if set_here == "zh" else "en"
-    if not turn.question.startswith("/") and says_words(turn.question):
-        return language_of([turn.question])
-    said = (message.content for message in opened.told if message.role == "user")
-    return language_of([turn.question, *said])
 
 
 async def _answer(
@@ -294,9 +240,7 @@ def _sorry(turn: Turn, reason: str, language: Language) -> Answer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
     next_step = NEXT_STEPS.get(reason)
     log.error("model.unavailable", turn_id=turn.id, reason=reason, next_step=next_step)
-    if what := NOT_SET_UP.get(reason):
-        return Answer(_TELL[language].format(what=what.said(language)))
-    return Answer(SORRY[language])
+    return Answer(apology(reason, language))
 
 
 def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:

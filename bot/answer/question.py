@@ -14,11 +14,13 @@ from bot.feishu import events
 from bot.feishu.events import MessageEvent
 from bot.group.decisions import Reason
 from bot.group.transcript import ChannelConversation, MessageRecord
+from bot.languages import Language, language_of, says_words
 from bot.mentions import Person
 from bot.people.names import Names
 from bot.reply.delivery import Target
 from bot.reply.foot import Foot
 from bot.services import Services
+from memory.models import OpenTurn
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context, thread_root
 
 _RECENT_S = 3600
@@ -155,6 +157,18 @@ def subject_of(event: MessageEvent, bot_open_id: str) -> str:
         if mention.open_id and not mention.is_bot and mention.open_id != bot_open_id:
             return mention.open_id
     return event.sender_open_id
+
+
+def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
+    """The language that the chat or the environment set, else that of the question; of a slash
+    command and a question without words (a number, a name, a link), that of what was said."""
+    set_here = opened.rules.get("language") or services.settings.chat_language
+    if set_here in ("zh", "en"):
+        return "zh" if set_here == "zh" else "en"
+    if not turn.question.startswith(("/", "／")) and says_words(turn.question):
+        return language_of([turn.question])
+    said = (message.content for message in opened.told if message.role == "user")
+    return language_of([turn.question, *said])
 
 
 def people_of(turn: Turn) -> list[str]:

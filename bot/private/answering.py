@@ -13,10 +13,9 @@ import structlog
 
 from bot.agents.drawn_on import noting_sources
 from bot.answer.answering import answer as answer_question
-from bot.answer.answering import language
 from bot.answer.composing import NOTHING, compose
 from bot.answer.hearing import listen
-from bot.answer.question import Turn, begin
+from bot.answer.question import Turn, begin, language
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import MessageEvent
 from bot.languages import Language

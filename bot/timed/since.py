@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC
 
-from bot.answer.hearing import record_of_list
+from bot.answer.looking_back import record_of_list
 from bot.feishu.models import RawMessage
 from bot.group.transcript import MessageRecord
 from bot.group.unasked import is_gone_on, is_taken_up

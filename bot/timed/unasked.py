@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 
 import structlog
 
-from bot.answer.answering import NO_ANSWER, is_apology
+from bot.answer.answering import NO_ANSWER
 from bot.answer.answering import answer as answer_question
+from bot.answer.apologies import is_apology
 from bot.answer.hearing import Heard
 from bot.answer.question import Turn
 from bot.feishu.errors import FeishuError, FeishuFailure

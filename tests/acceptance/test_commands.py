@@ -39,6 +39,18 @@ def test_help_says_what_there_is_in_the_language_of_the_command(world: World) ->
     assert world.model.requests() == []
 
 
+def test_a_slash_word_that_is_no_command_is_said_to_be_none_and_no_model_is_asked(
+    world: World,
+) -> None:
+    _, card = world.ask("Alice", "/reminder")
+    assert "There is no `/reminder`. Did you mean `/reminders`? `/help` lists all." in card
+    _, card = world.ask("Alice", "／帮住")
+    assert "没有 `/帮住` 这个命令。你是想用 `/帮助` 吗？" in card
+    assert not world.model.requests()
+    world.ask("Alice", "/etc/hosts is gone")
+    assert world.model.requests()
+
+
 def test_a_commands_answer_is_stored_as_it_was_sent(world: World) -> None:
     question, card = world.ask("Alice", "/help")
 

@@ -150,11 +150,12 @@ FILTERED = {"status": 400, "body": {"error": {"code": "content_filter", "message
     ("answer", "said"),
     [
         (choices(), "Sorry, I cannot get an answer"),
+        (choices(choice("stop", content=" ")), "Sorry, the model gave an empty answer"),
         (choices(choice("stop", refusal="Not that.")), "The model declined"),
         (choices(choice("content_filter", content="Well, ")), "The model declined"),
         (FILTERED, "The model declined"),
     ],
-    ids=["no choices", "refusal", "content filter", "filtered prompt"],
+    ids=["no choices", "empty", "refusal", "content filter", "filtered prompt"],
 )
 def test_what_the_model_does_not_say_is_said_as_such(
     world: World, answer: dict[str, object], said: str

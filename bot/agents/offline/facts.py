@@ -64,6 +64,8 @@ _SAYS_NO_TOPIC = frozenset(
 _LONGEST_KEY = 40
 _RECALLED = re.compile(r"^\[(?P<when>[^\]]+)\] (?P<who>.{1,80}?): (?P<said>.+)$")
 _TOLD = 3
+_BEGINNING = 5  # words of which so many letters agree are forms of one
+_OWN_NAME = re.compile(r"You are (.{1,80}?), a colleague in ")
 
 
 def is_question(text: str) -> bool:
@@ -171,23 +173,44 @@ def closest(question: str, statements: Iterable[str]) -> str:
     return _stated(match) if match else _without_stop(best)
 
 
-def spoken(line: str) -> str:
-    """What was said, without the author's name and people addressed in front."""
-    return re.sub(r"^(?:[^\s:：]{1,40}[:：]\s+)?(?:@\S+\s+)*", "", line.strip())
+def bot_name(instructions: str) -> str:
+    """The bot's own name, as its instructions give it."""
+    match = _OWN_NAME.match(instructions)
+    return match[1] if match else ""
 
 
-def told_before(question: str, recalled: str) -> list[str]:
-    """What people told, of the lines that recall gives: no questions and nothing that the bot said;
-    what shares a word with `question`, if anything does; at most `_TOLD`."""
+def spoken(line: str, bot: str = "") -> str:
+    """What was said, without the author's name in front and the bot's own, `bot`: another name
+    tells whom it is about."""
+    said = re.sub(r"^[^\s:：]{1,40}[:：]\s+", "", line.strip())
+    return re.sub(rf"^(?:@{re.escape(bot)}\s+)+", "", said) if bot else said
+
+
+def told_before(question: str, recalled: str, bot: str = "") -> list[str]:
+    """What people told that shares a word with `question`, of the lines that recall gives: no
+    questions and nothing that the bot said; at most `_TOLD`."""
     lines = [match for match in map(_RECALLED.match, recalled.splitlines()) if match]
-    told = [one for one in lines if one["who"] != "(you)" and not is_question(spoken(one["said"]))]
+    told = [one for one in lines if one["who"] != "(you)"]
     asked = _words(question)
-    fitting = [one for one in told if asked & _words(one["said"])] or told
-    return [_cited(one) for one in fitting[-_TOLD:]]
+    fitting = [
+        _cited(one, bot)
+        for one in told
+        if not is_question(spoken(one["said"], bot)) and _shares_a_word(asked, one["said"])
+    ]
+    return fitting[-_TOLD:]
 
 
-def _cited(line: re.Match[str]) -> str:
-    said = spoken(line["said"])
+def _shares_a_word(asked: set[str], text: str) -> bool:
+    """Whether a word of `asked` is in the text, or one that begins alike (moved, moving)."""
+    words = _words(text)
+    begun = {word[:_BEGINNING] for word in words if len(word) >= _BEGINNING}
+    return bool(asked & words) or any(
+        word[:_BEGINNING] in begun for word in asked if len(word) >= _BEGINNING
+    )
+
+
+def _cited(line: re.Match[str], bot: str) -> str:
+    said = spoken(line["said"], bot)
     return f"{line['who']} ({line['when']}): {to_remember(said) or said}"
 
 

@@ -35,7 +35,8 @@ _WORD = re.compile(r"\S+\s*|\s+")
 class Situation:
     """A prompt as the rules read it; `returned` are this turn's tool results, in order.
 
-    `author` is the name in front of the question, where people are told apart.
+    `author` is the name in front of the question, where people are told apart; `own_name` the
+    bot's.
     """
 
     question: str
@@ -45,6 +46,7 @@ class Situation:
     tools: frozenset[str] = frozenset()
     returned: tuple[Returned, ...] = ()
     author: str = ""
+    own_name: str = ""
 
     @property
     def last(self) -> Returned | None:
@@ -107,12 +109,15 @@ def situation_of(request: Request) -> Situation:
             case "tool":
                 tool = called.get(message["tool_call_id"], "")
                 returned.append(Returned(tool, text, not text.startswith(ERROR)))
+    instructions = _text(request.messages[0])
+    own_name = facts.bot_name(instructions)
     return Situation(
-        question=facts.spoken(without_material(people[-1])) if people else "",
+        question=facts.spoken(without_material(people[-1]), own_name) if people else "",
         author=facts.author(people[-1]) if people else "",
         people_said=tuple(people[:-1]),
         bot_said=tuple(bot),
-        instructions=_text(request.messages[0]),
+        instructions=instructions,
+        own_name=own_name,
         tools=frozenset(request.tools),
         returned=tuple(returned),
     )
@@ -152,7 +157,7 @@ def _with_facts(situation: Situation) -> Call | str:
         return f"你叫{name}。" if chinese else f"Your name is {name}."
     if not facts.is_question(situation.question):
         return _small(chinese)
-    said = map(facts.spoken, situation.people_said)
+    said = (facts.spoken(line, situation.own_name) for line in situation.people_said)
     told_before = [*facts.kept(situation.instructions), *said]
     if known := facts.closest(situation.question, told_before):
         return f"你告诉过我：{known}。" if chinese else f"You told me: {known}."
@@ -161,7 +166,7 @@ def _with_facts(situation: Situation) -> Call | str:
     if (
         last
         and last.tool == "recall"
-        and (lines := facts.told_before(situation.question, last.text))
+        and (lines := facts.told_before(situation.question, last.text, situation.own_name))
     ):
         shown = "\n".join(f"- {line}" for line in lines)
         return f"我找到了之前的内容：\n\n{shown}" if chinese else f"From before:\n\n{shown}"
@@ -204,7 +209,8 @@ def _corrected(situation: Situation, value: str) -> Call | str:
 def _name(situation: Situation) -> str:
     """The name the person gave last, of what they said themselves; what is kept comes first."""
     own = (line for line in situation.people_said if facts.author(line) == situation.author)
-    told_before = [*map(facts.spoken, own), *facts.kept(situation.instructions)]
+    stated = (facts.spoken(line, situation.own_name) for line in own)
+    told_before = [*stated, *facts.kept(situation.instructions)]
     return next((name for line in reversed(told_before) if (name := facts.name_in(line))), "")
 
 

@@ -484,10 +484,37 @@ def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() 
             "[2026-11-22 13:10] Bob: the cake is in the fridge",
         ]
     )
-    assert facts.told_before("when is our launch?", recalled) == [
+    assert facts.told_before("when is our launch?", recalled, "Memo") == [
         "Alice (2026-11-22 13:09 · current): our launch is on 3 March"
     ]
     assert facts.told_before(
         "什么时候发布？", "[2026-11-22 13:08] 陈晨: 记一条笔记：发布推迟到周五"
     ) == ["陈晨 (2026-11-22 13:08): 记一条笔记：发布推迟到周五"]
     assert facts.told_before("when?", "Nothing matches. Do not guess.") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "fits"),
+    [
+        ("which day is it?", "remind me yesterday to call mum", False),
+        ("今天星期几？", "记一条笔记：发布推迟到周五", False),
+        ("who moves the boxes?", "Bob is moving the boxes", True),
+        ("when do we deploy?", "the deployment is on Friday", True),
+    ],
+)
+def test_only_what_shares_a_word_with_the_question_is_told(
+    question: str, said: str, fits: bool
+) -> None:
+    assert bool(facts.told_before(question, f"[2026-11-22 13:08] Alice: {said}")) is fits
+
+
+def test_a_name_in_front_is_whom_it_is_about_unless_it_is_the_bots() -> None:
+    assert facts.spoken("Alice: @Memo @Bob owes the vendor a call", "Memo") == (
+        "@Bob owes the vendor a call"
+    )
+    assert facts.spoken("@Memo hi", "Memo") == "hi"
+    assert facts.told_before(
+        "who owes the vendor a call?",
+        "[2026-11-22 13:08] Alice: @Memo remember that @Bob owes the vendor a call",
+        "Memo",
+    ) == ["Alice (2026-11-22 13:08): @Bob owes the vendor a call"]

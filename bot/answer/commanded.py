@@ -1,0 +1,50 @@
+"""What is answered without a model: a command, one that does not exist, an item's new words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.answer.question import Turn, language
+from bot.commands.doing import Asked, answer_command
+from bot.commands.items import Looking, awaited, correct_item
+from bot.commands.unknown import answer_unknown
+from bot.group.decisions import Reason
+from bot.reply.buttons import Reply
+from bot.services import Services
+from bot.slash import parse
+from memory.models import OpenTurn
+
+
+async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Reply | None:
+    """The answer to a command to the bot; None for what is for the model."""
+    command, reason = parse(turn.question), turn.heard.decision.reason
+    if command and reason is Reason.STOP:
+        command = replace(command, only_when_running=False)  # it ran when that was decided
+    if command and reason in (Reason.EXPLICIT_TRIGGER, Reason.STOP):
+        asked = Asked(
+            command,
+            turn.context,
+            turn.chat_type,
+            opened,
+            language(services, turn, opened),
+            turn.id,
+            thread=(turn.event.root_id or None) if turn.event.thread_id else None,
+            quoted=None if turn.event.thread_id else (turn.event.parent_id or None),
+        )
+        if reply := await answer_command(services, asked):
+            return reply
+    if unknown := _unknown(services, turn, opened):
+        return Reply(unknown)
+    if item := awaited(opened, turn.context.actor_id):
+        looking = Looking(turn.context, turn.chat_type, language(services, turn, opened), turn.id)
+        return await correct_item(services, looking, item, turn.question)
+    return None
+
+
+def _unknown(services: Services, turn: Turn, opened: OpenTurn) -> str:
+    """What is said to a slash word that is no command, where the bot is surely meant."""
+    outright = turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER
+    in_own_thread = turn.event.thread_id and turn.heard.decision.reason is Reason.RECENT_FOLLOWUP
+    if not turn.question.startswith(("/", "／")) or not (outright or in_own_thread):
+        return ""
+    return answer_unknown(turn.question, language(services, turn, opened))
