@@ -35,6 +35,7 @@ from bot.answer.pressed import (
 from bot.answer.question import Turn, people_of
 from bot.commands import items, reminders, rule_texts
 from bot.commands import texts as texts
+from bot.commands.chat_rules import save_settings
 from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError
@@ -86,8 +87,11 @@ async def handle_click(services: Services, action: CardAction, received_ms: int)
     turn = turn_of(click, press)
     event = await as_message(services, action, click, place, _words(press), turn=turn)
     answered = handle_message(
-        services, event, received_ms, reply_to=place.message_id, answering=_answering(press)
+        services, event, received_ms, reply_to=place.message_id, answering=_answering(press, action)
     )
+    if "form" in press.payload:  # drawn anew, it would forget what was chosen
+        await answered
+        return
     await asyncio.gather(answered, redraw(services, click.message_id, click.tenant_key))
 
 
@@ -113,7 +117,7 @@ async def _again(services: Services, action: CardAction, touch: Touch, received_
     )
 
 
-def _answering(press: Press) -> Answering | None:
+def _answering(press: Press, action: CardAction) -> Answering | None:
     """What takes the place of the model."""
     match press.kind:
         case "confirm" if press.payload["decision"] == "confirm" and (
@@ -126,6 +130,8 @@ def _answering(press: Press) -> Answering | None:
             return partial(_reminder_pressed, press=press)
         case "confirm":
             return partial(_decided, press=press)
+        case "follow_up" if "form" in press.payload:
+            return partial(_settings_saved, press=press, values=action.form_value)
         case "follow_up" if press.payload.get("stops") == "proactive":
             return partial(_proactive_stopped, press=press)
         case "share":
@@ -250,6 +256,15 @@ async def _reminder_pressed(
     language = cast(Language, press.payload["language"])
     looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
     return await reminders.press_reminder(services, looking, press.payload)
+
+
+async def _settings_saved(
+    services: Services, turn: Turn, opened: OpenTurn, *, press: Press, values: Mapping[str, Any]
+) -> Reply:
+    """Saving again after a crash finds it saved, and says so."""
+    language = cast(Language, press.payload["language"])
+    looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
+    return await save_settings(services, looking, press.payload["form"], values)
 
 
 async def _proactive_stopped(

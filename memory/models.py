@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,11 +26,13 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class CardButton:
-    """A stored button as a card shows it; what it does stays in the memory."""
+    """A stored button as a card shows it; what it does stays in the memory. With `form`, a list of
+    selects {name, label, initial, options: [[value, text]]}, it submits them."""
 
     id: str
     label: str
     danger: bool = False
+    form: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)

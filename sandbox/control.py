@@ -186,14 +186,15 @@ def recall() -> Response:
 
 
 def click() -> Response:
-    """`{as, message_id, value | index}` → `{toast, card, code, status, latency_ms}`"""
+    """`{as, message_id, value | index, form?}` → `{toast, card, code, status, latency_ms}`"""
     body = control_body()
-    index = body.get("index")
+    index, form = body.get("index"), body.get("form")
     clicked: Clicked = current_platform().clicks.click(
         text_of(body, "as"),
         text_of(body, "message_id"),
         value=body.get("value"),
         index=index if isinstance(index, int) else None,
+        form=form if isinstance(form, dict) else None,
     )
     return json_response(asdict(clicked))
 

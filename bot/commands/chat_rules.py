@@ -2,106 +2,122 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bot.commands import rule_texts as texts
-from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.commands import settings_form
+from bot.commands.digest_texts import wanted
+from bot.commands.digests import plan_of
+from bot.commands.items import Looking
+from bot.commands.managers import learn_managers
 from bot.group.rules import LANGUAGES, MAX_INSTRUCTIONS, MODES, ChatRules
 from bot.group.store import ChatConversations
-from bot.languages import Language
-from bot.reply.buttons import Reply, offered
+from bot.reply.buttons import Reply
 from bot.services import Services
 from bot.slash import Command, CommandName
 from memory.errors import AccessDenied
-from memory.kept.chats import ChatStore
-from memory.scope import AgentMemoryContext, ChatType
+from memory.kept.digests import DigestStore
 
-_LOOK_UP_S = 5.0
-_CHAT_INFO = "chat info"
 _DEFAULT = frozenset({"default", "默认", "none", "off", "无"})
 _ON_OFF = {"on": "on", "开": "on", "开启": "on", "off": "off", "关": "off", "关闭": "off"}
 _CHOICES = {CommandName.MODE: MODES, CommandName.LANGUAGE: LANGUAGES}
-_SHOWN_AS = {
-    CommandName.MODE: {"zh": "/模式", "en": "/mode"},
-    CommandName.LANGUAGE: {"zh": "/语言", "en": "/language"},
-}
 
 
-async def answer_rule_command(
-    services: Services,
-    command: Command,
-    context: AgentMemoryContext,
-    chat_type: ChatType,
-    language: Language,
-) -> Reply:
-    """Changes a rule, or shows all with a button for each choice. Raises `StoreUnavailable`."""
-    name = command.name
-    can_proactive = services.settings.proactive and chat_type != "p2p"
-    store = ChatConversations(services.rpc, context)
+async def answer_rule_command(services: Services, command: Command, looking: Looking) -> Reply:
+    """Changes a rule, or shows all with a form to change them. Raises `StoreUnavailable`."""
+    name, language = command.name, looking.language
     note = ""
     if name is CommandName.INSTRUCTIONS and command.words:
         value = "" if command.argument in _DEFAULT else command.words
         if len(value) > MAX_INSTRUCTIONS:
             return Reply(texts.TOO_LONG[language])
-        note = await _change(services, context, chat_type, name, value, language)
+        note = await _change(services, looking, {name.value: value})
     elif name in _CHOICES and command.argument:
         value = "" if command.argument in _DEFAULT else command.argument
         if value and value not in _CHOICES[name]:
             return Reply(texts.NO_SUCH[language][name.value])
-        note = await _change(services, context, chat_type, name, value, language)
-    elif name is CommandName.PROACTIVE and not can_proactive:
+        note = await _change(services, looking, {name.value: value})
+    elif name is CommandName.PROACTIVE and not _can_proactive(services, looking):
         return Reply(texts.NO_PROACTIVE[language])
     elif name is CommandName.PROACTIVE and command.argument:
-        wanted = _ON_OFF.get(command.argument)
-        if not wanted:
+        switched = _ON_OFF.get(command.argument)
+        if not switched:
             return Reply(texts.NO_SUCH[language][name.value])
-        note = await _change(services, context, chat_type, name, wanted, language)
+        note = await _change(services, looking, {name.value: switched})
     if note not in ("", texts.CHANGED[language]):
         return Reply(note)
-    usual = ChatRules(services.settings.chat_mode, services.settings.chat_language)
-    shown = texts.shown_rules(await store.rules(usual), language, proactive=can_proactive)
-    buttons = [
-        f"{words[language]} {value}"
-        for which, words in _SHOWN_AS.items()
-        for value in _CHOICES[which]
-        if name in (which, CommandName.SETTINGS)
-    ]
-    text = "\n\n".join(part for part in (note, shown) if part)
-    return Reply(text, () if note else offered(buttons, chat_type, again=True))
+    only = None if name in (CommandName.SETTINGS, CommandName.INSTRUCTIONS) else name.value
+    return await _shown(services, looking, note, form=not note, only=only)
 
 
-async def _change(
+async def save_settings(
     services: Services,
-    context: AgentMemoryContext,
-    chat_type: ChatType,
-    name: CommandName,
-    value: str,
-    language: Language,
-) -> str:
-    """Changes a rule if the sender may; returns what to say about it."""
+    looking: Looking,
+    form: Sequence[Mapping[str, Any]],
+    values: Mapping[str, Any],
+) -> Reply:
+    """What was chosen in the form becomes the rules, if the sender may; shown with a form again.
+    Raises `StoreUnavailable`."""
+    language = looking.language
+    rules, _ = await _rules(services, looking)
+    digest = await DigestStore(services.rpc).schedule(looking.context)
+    changed = settings_form.changes(settings_form.chosen(form, values), rules, digest)
+    note = await _change(services, looking, changed) if changed else texts.UNCHANGED[language]
+    if note not in (texts.CHANGED[language], texts.UNCHANGED[language]):
+        return Reply(note)
+    only = form[0]["name"] if len(form) == 1 else None
+    return await _shown(services, looking, note, only=only)
+
+
+async def _shown(
+    services: Services, looking: Looking, note: str, *, form: bool = True, only: str | None = None
+) -> Reply:
+    """The rules as they are; the form has `only` that one, or all."""
+    language, proactive = looking.language, _can_proactive(services, looking)
+    rules, usual = await _rules(services, looking)
+    shown = texts.shown_rules(rules, language, proactive=proactive)
+    text = "\n\n".join(part for part in (note, shown) if part)
+    if not form:
+        return Reply(text)
+    names = [only] if only else ["mode", "language", *["proactive"] * proactive, "digest"]
+    digest = await DigestStore(services.rpc).schedule(looking.context) if not only else None
+    button = settings_form.settings_form(
+        rules, usual, language, looking.chat_type, names=names, digest=digest
+    )
+    return Reply(text, (button,))
+
+
+async def _rules(services: Services, looking: Looking) -> tuple[ChatRules, ChatRules]:
+    """The rules of the chat, and those of the environment."""
+    usual = ChatRules(services.settings.chat_mode, services.settings.chat_language)
+    return await ChatConversations(services.rpc, looking.context).rules(usual), usual
+
+
+def _can_proactive(services: Services, looking: Looking) -> bool:
+    return services.settings.proactive and looking.chat_type != "p2p"
+
+
+async def _change(services: Services, looking: Looking, values: Mapping[str, str]) -> str:
+    """Changes rules, and the schedule of the digest, if the sender may; returns what to say."""
+    language, context = looking.language, looking.context
     if not context.speaks_for_self:
         return texts.REFUSED[language]
-    readable = await learn_managers(services, context, chat_type)
+    readable = await learn_managers(services, context, looking.chat_type)
+    store = ChatConversations(services.rpc, context)
     try:
-        await ChatConversations(services.rpc, context).set_rule(name.value, value)
+        for name, value in values.items():
+            if name == "digest":
+                await _schedule_digest(services, looking, value)
+            else:
+                await store.set_rule(name, value)
     except AccessDenied:
         return (texts.REFUSED if readable else texts.UNREADABLE)[language]
     return texts.CHANGED[language]
 
 
-async def learn_managers(
-    services: Services, context: AgentMemoryContext, chat_type: ChatType
-) -> bool:
-    """Stores who manages the chat as Feishu says now; False where it does not say. In p2p that is
-    the person themselves."""
-    managers: tuple[str, ...] = (context.actor_id,)
-    if chat_type != "p2p":
-        try:
-            async with asyncio.timeout(_LOOK_UP_S):
-                managers = (await services.feishu.chat_info(context.chat_id)).managers
-        except (TimeoutError, FeishuFailure) as exc:
-            if isinstance(exc, FeishuError):
-                services.denials.note(_CHAT_INFO)
-            return False
-    await ChatStore(services.rpc).save_managers(context.tenant_key, context.chat_id, managers)
-    return bool(managers)
+async def _schedule_digest(services: Services, looking: Looking, value: str) -> None:
+    """Raises `AccessDenied` unless the sender manages the chat."""
+    asked = wanted(value)
+    plan = plan_of(services, asked, looking.language) if asked.kind == "schedule" else None
+    await DigestStore(services.rpc).set_schedule(looking.context, looking.turn_id, plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from bot.languages import Language
@@ -126,18 +126,24 @@ def first(asked: Wanted, now: datetime) -> datetime:
 
 def scheduled(timer: Timer, language: Language) -> str:
     """“Scheduled: every day at 18:00”."""
-    return _SCHEDULED[language].format(
-        when=_when(timer.plan.repeats, timer.plan.local_at, language)
-    )
+    return _SCHEDULED[language].format(when=when(timer.plan.repeats, timer.plan.local_at, language))
 
 
 def was_set(repeats: Repeats, local_at: datetime, language: Language) -> str:
-    return _SET[language].format(when=_when(repeats, local_at, language))
+    return _SET[language].format(when=when(repeats, local_at, language))
 
 
-def _when(repeats: Repeats, at: datetime, language: Language) -> str:
+def when(repeats: Repeats, at: datetime, language: Language) -> str:
+    """“every day at 18:00”."""
     day = _DAYS_ZH[at.weekday()] if language == "zh" else f"{at:%A}"
     return _WHEN[language][repeats].format(time=f"{at:%H:%M}", day=day)
+
+
+def when_wanted(argument: str, language: Language) -> str:
+    """When a schedule comes, as the command's argument names it: “every day at 18:00”."""
+    asked = wanted(argument)
+    monday = datetime(2024, 1, 1, tzinfo=UTC)
+    return when(asked.repeats, first(asked, monday), language)
 
 
 def heading(

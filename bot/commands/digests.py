@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from bot.commands import digest_texts as texts
 from bot.commands import rule_texts
-from bot.commands.chat_rules import learn_managers
 from bot.commands.digesting import cards
 from bot.commands.gathering import Span, gathered
 from bot.commands.items import Looking
+from bot.commands.managers import learn_managers
 from bot.recurrence import next_after
 from bot.reply.buttons import Reply
 from bot.services import Services
@@ -50,7 +50,7 @@ async def _change(services: Services, looking: Looking, asked: texts.Wanted) -> 
     language, context = looking.language, looking.context
     if not context.speaks_for_self:
         return Reply(rule_texts.REFUSED[language])
-    plan = _plan(services, asked, language) if asked.kind == "schedule" else None
+    plan = plan_of(services, asked, language) if asked.kind == "schedule" else None
     readable = await learn_managers(services, context, looking.chat_type)
     try:
         had = await DigestStore(services.rpc).set_schedule(context, looking.turn_id, plan)
@@ -61,7 +61,8 @@ async def _change(services: Services, looking: Looking, asked: texts.Wanted) -> 
     return Reply((texts.STOPPED if had else texts.NONE_SET)[language])
 
 
-def _plan(services: Services, asked: texts.Wanted, language: str) -> Plan:
+def plan_of(services: Services, asked: texts.Wanted, language: str) -> Plan:
+    """The timer of a schedule."""
     now, zone = services.now(), services.settings.zone
     local = texts.first(asked, now)
     due = next_after(local, asked.repeats, zone, now)

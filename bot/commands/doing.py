@@ -160,9 +160,7 @@ async def _stop(services: Services, asked: Asked) -> Reply | None:
 
 
 async def _rules(services: Services, asked: Asked) -> Reply:
-    return await answer_rule_command(
-        services, asked.command, asked.context, asked.chat_type, asked.language
-    )
+    return await answer_rule_command(services, asked.command, asked.looking)
 
 
 async def _reminders(services: Services, asked: Asked) -> Reply:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from bot.commands import reminder_texts as texts
-from bot.commands.chat_rules import learn_managers
 from bot.commands.items import Looking
+from bot.commands.managers import learn_managers
 from bot.reply.buttons import Reply, decision
 from bot.services import Services
 from memory.errors import AccessDenied

@@ -55,6 +55,25 @@ NO_PROACTIVE: Texts = {
     "them off.",
 }
 CHANGED: Texts = {"zh": "已保存。", "en": "Saved."}
+UNCHANGED: Texts = {
+    "zh": "现在就是这样设置的。",
+    "en": "These are the settings.",
+}
+# What stands above each select of the form.
+NAMES: Mapping[Language, Mapping[str, str]] = {
+    "zh": {
+        "mode": "我什么时候回答",
+        "language": "用什么语言回答",
+        "proactive": "主动回答没人回答的问题",
+        "digest": "定时摘要",
+    },
+    "en": {
+        "mode": "When I answer",
+        "language": "In which language",
+        "proactive": "Answer unasked what nobody answers",
+        "digest": "Digest by itself",
+    },
+}
 NO_SUCH: Mapping[Language, Mapping[str, str]] = {
     "zh": {
         "mode": f"请写 `/模式` 加上其中之一：{'、'.join(MODES)}，或 default。",
@@ -102,34 +121,25 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 
 def shown_rules(rules: ChatRules, language: Language, *, proactive: bool = False) -> str:
-    """What holds, where it comes from, and what could be chosen instead. `proactive`: whether the
-    chat can want proactive answers."""
+    """What holds and where it comes from. `proactive`: whether the chat can want proactive
+    answers."""
     words = _WORDS[language]
 
-    def line(name: str, value: str) -> str:
+    def line(name: str, value: str, meaning: str = "") -> str:
         source = words["own" if name in rules.own else "usual"]
-        return f"**{words[name]}**{words['colon']}{value} ({source})"
-
-    def choices(means: Mapping[str, str], chosen: str) -> list[str]:
-        return [
-            f"- {'✅ ' if value == chosen else ''}`{value}`{words['colon']}{meaning}"
-            for value, meaning in means.items()
-        ]
+        shown = f"**{words[name]}**{words['colon']}{value} ({source})"
+        return f"{shown}{words['colon']}{meaning}" if meaning else shown
 
     instructions = " ".join(rules.instructions.replace("`", "'").split()) or words["none"]
     return "\n".join(
         (
             words["intro"],
             "",
-            line("mode", f"`{rules.mode}`"),
-            *choices(MODE_MEANS[language], rules.mode),
-            "",
-            line("language", f"`{rules.language}`"),
-            *choices(LANGUAGE_MEANS[language], rules.language),
-            "",
+            line("mode", f"`{rules.mode}`", MODE_MEANS[language][rules.mode]),
+            line("language", f"`{rules.language}`", LANGUAGE_MEANS[language][rules.language]),
             line("instructions", instructions),
+            *([line("proactive", words["on" if rules.proactive else "off"])] * proactive),
             "",
-            *([line("proactive", words["on" if rules.proactive else "off"]), ""] * proactive),
             words["who"],
         )
     )

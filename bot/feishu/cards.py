@@ -27,13 +27,25 @@ _STREAMING = {
 
 
 @dataclass(frozen=True, slots=True)
+class Select:
+    """One of `options` (value, text) is chosen, under a plain `label`; `initial` is a value."""
+
+    name: str
+    label: str
+    initial: str
+    options: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Button:
-    """A button below the answer; a click brings `value` back (an object: Feishu takes no text)."""
+    """A button below the answer; a click brings `value` back (an object: Feishu takes no text).
+    With `selects` it submits a form of them: what is chosen comes back by name."""
 
     text: str
     value: dict[str, Any]
     danger: bool = False
     disabled: bool = False
+    selects: tuple[Select, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +102,10 @@ def answer_card(
         elements.append(_note(note))
     if stage:
         elements.append({"tag": "div", "text": {**_small(stage), "element_id": STAGE_ID}})
-    elements += [_button(f"button_{number}", button) for number, button in enumerate(buttons, 1)]
+    elements += [
+        _form(number, button) if button.selects else _button(f"button_{number}", button)
+        for number, button in enumerate(buttons, 1)
+    ]
     if foot:
         elements += [_panel(foot), _handles(foot.handles)]
     config: dict[str, Any] = {"update_multi": True, "width_mode": "fill"}
@@ -120,6 +135,40 @@ def _button(element_id: str, button: Button) -> dict[str, Any]:
         "behaviors": [{"type": "callback", "value": button.value}],
     }
     return {**made, "disabled": True} if button.disabled else made
+
+
+def _form(number: int, button: Button) -> dict[str, Any]:
+    """Names are unique in the card; the option that is chosen at first must be one of them.
+    Source: Feishu, “Form container” and “Dropdown select”, card JSON 2.0."""
+    elements: list[dict[str, Any]] = []
+    for select in button.selects:
+        elements.append({"tag": "div", "text": {"tag": "plain_text", "content": select.label}})
+        elements.append(_select(select))
+    submit = _button(f"button_{number}", button) | {
+        "type": "primary_filled",
+        "name": f"submit_{number}",
+        "form_action_type": "submit",
+    }
+    return {
+        "tag": "form",
+        "element_id": f"form_{number}",
+        "name": f"form_{number}",
+        "elements": [*elements, submit],
+    }
+
+
+def _select(select: Select) -> dict[str, Any]:
+    options = [
+        {"text": {"tag": "plain_text", "content": text}, "value": value}
+        for value, text in select.options
+    ]
+    return {
+        "tag": "select_static",
+        "name": select.name,
+        "width": "fill",
+        "initial_option": select.initial,
+        "options": options,
+    }
 
 
 def _panel(foot: Foot) -> dict[str, Any]:

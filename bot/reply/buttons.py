@@ -196,7 +196,18 @@ def one_line(text: str) -> str:
 
 def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:
     """Stored buttons as the card shows them."""
-    return [cards.Button(one.label, {"b": one.id}, danger=one.danger) for one in stored]
+    return [
+        cards.Button(one.label, {"b": one.id}, danger=one.danger, selects=selects_of(one.form))
+        for one in stored
+    ]
+
+
+def selects_of(form: Sequence[Mapping[str, Any]]) -> tuple[cards.Select, ...]:
+    """The selects that a button submits."""
+    return tuple(
+        cards.Select(one["name"], one["label"], one["initial"], tuple(map(tuple, one["options"])))
+        for one in form
+    )
 
 
 def marked(stored: Sequence[StoredCard], new: Sequence[NewButton]) -> tuple[StoredCard, ...]:

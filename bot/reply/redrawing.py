@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 
 from bot.feishu import cards
+from bot.reply.buttons import selects_of
 from bot.reply.foot import Foot, card_foot
 from bot.services import Services
 from memory.kept.handles import HandleStore
@@ -56,4 +57,5 @@ def _button(button: Mapping[str, Any]) -> cards.Button:
     """`pressed`: null, or whether it was this one of its group."""
     pressed = button["pressed"]
     label = f"✓ {button['label']}" if pressed else button["label"]
-    return cards.Button(label, {"b": button["id"]}, disabled=pressed is not None)
+    selects = selects_of(button.get("form", ()))
+    return cards.Button(label, {"b": button["id"]}, disabled=pressed is not None, selects=selects)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.cards import card_schema as schema
+from sandbox.cards import forms
 from sandbox.cards.card_schema import Shape
 
 MAX_CARD_BYTES = 30 * 1024
@@ -46,6 +47,7 @@ class CardFacts:
     elements: int = 0
     tables: int = 0
     element_ids: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
     at_ids: list[str] = field(default_factory=list)
     image_keys: list[str] = field(default_factory=list)
 
@@ -210,6 +212,8 @@ def _component(node: dict[str, Any], tag: str, path: str, facts: CardFacts, dept
         facts.at_ids.append(str(node.get("user_id", "")))
     if tag == "button":
         _button(node, path)
+    if tag == "form" and (fault := forms.fault(node, depth, facts.names)):
+        raise _unreadable(fault, path)
 
 
 def _button(node: dict[str, Any], path: str) -> None:

@@ -4,7 +4,7 @@ import { el, link } from "./dom.js";
 import { say } from "./labels.js";
 import { at, inline, markdown, picture } from "./markdown.js";
 
-// `context`: names(open_id) → name, click(index, value) → Promise, isOpen(id), setOpen(id, open).
+// `context`: names(open_id) → name, click(index, form) → Promise, isOpen(id), setOpen(id, open).
 export function card(body, streaming, context) {
   const counter = { buttons: 0, panels: 0 };
   const node = el("div", { class: streaming ? "card streaming" : "card" });
@@ -48,7 +48,8 @@ function element(one, context, counter) {
     case "table": return table(one, context);
     case "collapsible_panel": return panel(one, context, counter);
     case "column_set": return columns(one, context, counter);
-    case "form":
+    case "form": return form(one, context, counter);
+    case "select_static": return select(one);
     case "interactive_container":
       return el("div", { class: "container" }, elements(one.elements, context, counter));
     default: return el("div", { class: "hint" }, `[${one.tag}]`);
@@ -80,9 +81,30 @@ function button(one, context, counter) {
   node.addEventListener("click", async () => {
     if (node.classList.contains("busy")) return;
     node.classList.add("busy"); // not `disabled`: that would take the focus away
-    await context.click(index);
+    const box = one.form_action_type === "submit" ? node.closest("form") : null;
+    await context.click(index, box ? Object.fromEntries(new FormData(box)) : undefined);
     node.classList.remove("busy");
   });
+  return node;
+}
+
+// A button in it sends what is chosen; nothing is sent by the browser itself.
+function form(one, context, counter) {
+  const node = el("form", { class: "form" }, elements(one.elements, context, counter));
+  for (const one of node.querySelectorAll("select")) {
+    one.setAttribute("aria-label", one.previousElementSibling?.textContent ?? one.name);
+  }
+  node.addEventListener("submit", (event) => event.preventDefault());
+  return node;
+}
+
+function select(one) {
+  const node = el("select", { name: one.name ?? "", disabled: Boolean(one.disabled) });
+  if (!one.initial_option) node.append(el("option", { value: "" }, one.placeholder?.content ?? ""));
+  for (const option of one.options ?? []) {
+    const chosen = option.value === one.initial_option;
+    node.append(el("option", { value: option.value, selected: chosen }, option.text?.content ?? ""));
+  }
   return node;
 }
 

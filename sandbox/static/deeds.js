@@ -33,8 +33,9 @@ export function toast(text, kind) {
   toast.timer = setTimeout(() => { node.hidden = true; }, 3000);
 }
 
-export async function click(speaker, view, index) {
-  const seen = await attempt(() => post("click", { as: speaker, message_id: view.message_id, index }));
+// `form`: what is chosen in the form that the button submits, by name.
+export async function click(speaker, view, index, form) {
+  const seen = await attempt(() => post("click", { as: speaker, message_id: view.message_id, index, form }));
   if (!seen) return;
   if (seen.code) toast(`${say("clickFailed")} (${seen.code})`, "error");
   else if (seen.toast) toast(seen.toast.content ?? "", seen.toast.type ?? "info");

@@ -39,7 +39,7 @@ const timeline = new Timeline({
   recall: (view) => attempt(() => post("recall", { as: world.speaker, message_id: view.message_id })),
   forMessage: (view) => ({
     names: name,
-    click: (index) => click(world.speaker, view, index),
+    click: (index, form) => click(world.speaker, view, index, form),
     isOpen: (id, preset) => world.open.get(`${view.message_id}/${id}`) ?? preset,
     setOpen: (id, open) => world.open.set(`${view.message_id}/${id}`, open),
   }),

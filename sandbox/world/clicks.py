@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.cards.cardkit import CardKit
+from sandbox.cards.forms import tagged
 from sandbox.errors import ApiError
 from sandbox.push import NO_CONNECTION, NO_URL, Attempt, Pusher
 from sandbox.world import events
@@ -56,9 +57,18 @@ class Clicks:
         self._actors = actors
         self._tokens: dict[str, UpdateToken] = {}
 
-    def click(self, open_id: str, message_id: str, *, value: object, index: int | None) -> Clicked:
+    def click(
+        self,
+        open_id: str,
+        message_id: str,
+        *,
+        value: object,
+        index: int | None,
+        form: dict[str, Any] | None = None,
+    ) -> Clicked:
         """Press the button with that callback `value`, or the `index`-th, or (value given) forge
-        a callback that no button of the card carries."""
+        a callback that no button of the card carries. A button that submits sends what is chosen
+        in its form: `form` by name, else as the card has it."""
         with self._world.lock:
             message = self._actors.message(message_id)
             person = self._actors.person(open_id)
@@ -68,6 +78,8 @@ class Clicks:
             if card is None:
                 raise Refusal("that message is not a card")
             action = _action(list(buttons(card)), value, index)
+            if fields := submitted(card, action.get("name")):
+                action["form_value"] = {**fields, **_known(form or {}, fields)}
             envelope = events.clicked(self._world, message, person, action)
             self._remember(envelope["event"]["token"], message)
             self._cardkit.interacting.add(message.card_id)
@@ -138,13 +150,30 @@ class Clicks:
 
 def buttons(node: Any) -> Iterator[dict[str, Any]]:
     """All buttons of a card, in reading order."""
-    if isinstance(node, dict):
-        if node.get("tag") == "button":
-            yield node
-        node = list(node.values())
-    if isinstance(node, list):
-        for child in node:
-            yield from buttons(child)
+    yield from _of_tag(node, "button")
+
+
+def submitted(node: Any, name: object) -> dict[str, Any]:
+    """The fields of the form that the button of that name submits, with what stands in them."""
+    for form in _of_tag(node, "form"):
+        ours = [one for one in buttons(form) if one.get("form_action_type") == "submit"]
+        if name and any(one.get("name") == name for one in ours):
+            return {
+                one["name"]: one.get("initial_option", one.get("default_value", ""))
+                for tag in ("select_static", "input")
+                for one in _of_tag(form, tag)
+            }
+    return {}
+
+
+def _known(form: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    if unknown := form.keys() - fields.keys():
+        raise Refusal(f"the form has no field {', '.join(sorted(unknown))}")
+    return form
+
+
+def _of_tag(node: Any, tag: str) -> Iterator[dict[str, Any]]:
+    return (one for one in tagged(node) if one["tag"] == tag)
 
 
 def _action(found: list[dict[str, Any]], value: object, index: int | None) -> dict[str, Any]:

@@ -51,7 +51,9 @@ as $$
     'chunk', m.chunk, 'content', m.content, 'status', m.status, 'message_id', m.message_id,
     'file', m.file,
     'buttons', coalesce((
-      select jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label) order by b.ordinal)
+      select jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label)
+               || case when b.payload ? 'form' then jsonb_build_object('form', b.payload -> 'form')
+                  else '{}' end order by b.ordinal)
       from public.agent_buttons b
       where b.turn_id = m.turn_id and b.chunk = m.chunk), '[]')
   ) order by m.chunk), '[]')

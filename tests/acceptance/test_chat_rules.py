@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
-from tests.acceptance.conftest import World
-from tests.acceptance.test_commands import buttons, card_of, click, decision_on
+from tests.acceptance.conftest import World, markdown
+from tests.acceptance.test_commands import card_of, click, decision_on
 from tests.support.processes import eventually
 
 
@@ -39,16 +40,52 @@ def set_rule(world: World, who: str, command: str) -> str:
     return card
 
 
-def test_the_settings_are_shown_with_a_button_for_each_choice(group: World) -> None:
+def selects(message: dict[str, Any]) -> dict[str, str]:
+    """What is chosen in the form of a card."""
+    card = message["card"] or json.loads(message["content"])
+    (form,) = (one for one in card["body"]["elements"] if one["tag"] == "form")
+    return {
+        one["name"]: one["initial_option"]
+        for one in form["elements"]
+        if one["tag"] == "select_static"
+    }
+
+
+def submitted(world: World, who: str, message: dict[str, Any], **chosen: str) -> dict[str, Any]:
+    """Presses the button of the form; returns the card that answers, once it is sent."""
+    before = len(pressed(world))
+    answer = click(world, who, message, index=0, form=chosen)
+    assert answer["toast"]["type"] == "success"
+    eventually(lambda: len(pressed(world)) == before + 1, what="the press is answered")
+    (card,) = world.answers(pressed(world)[-1])
+    return card
+
+
+def pressed(world: World) -> list[str]:
+    """The turns of presses that are answered, oldest first."""
+    turns = world.rows(
+        "select id from agent_turns where id like 'click:%%' and chat_id = %s and state = 'sent'"
+        " order by created_at",
+        world.group,
+    )
+    return [turn["id"] for turn in turns]
+
+
+def test_the_settings_are_shown_with_a_form(group: World) -> None:
     question, card = group.ask("Bob", "/settings")
-    assert "`follow` (default)" in card
-    assert "`auto` (default)" in card
-    assert buttons(card_of(group, question)) == [
-        *("/mode mention", "/mode threads", "/mode follow", "/mode all"),
-        *("/language zh", "/language en", "/language auto"),
-    ]
-    _, chinese = group.ask("陈晨", "/设置")
+    assert "`follow` (default): also who goes on in the chat just after I spoke" in card
+    assert "`auto` (default): that of the question" in card
+    assert selects(card_of(group, question)) == {
+        "mode": "default",
+        "language": "default",
+        "proactive": "off",
+        "digest": "off",
+    }
+    question, chinese = group.ask("陈晨", "/设置")
     assert "这个群的设置" in chinese
+    assert "保存设置" in json.dumps(card_of(group, question)["card"], ensure_ascii=False)
+    question, _ = group.ask("Bob", "/mode")
+    assert list(selects(card_of(group, question))) == ["mode"]
 
 
 def test_only_who_manages_the_group_changes_its_rules(group: World) -> None:
@@ -62,35 +99,39 @@ def test_only_who_manages_the_group_changes_its_rules(group: World) -> None:
     assert "one of mention, threads" in set_rule(group, "Alice", "/mode loud")
 
 
-def test_a_button_changes_a_rule_with_the_rights_of_who_presses_it(group: World) -> None:
+def test_a_submitted_form_changes_what_was_chosen_with_the_rights_of_who_submits(
+    group: World,
+) -> None:
     question, _ = group.ask("Bob", "/settings")
-    click(group, "Bob", card_of(group, question), index=3)
-    eventually(lambda: len(refusals(group)) == 1, what="a refusal")
-    question, _ = group.ask("Bob", "/settings")
-    click(group, "Alice", card_of(group, question), index=3)
-    rules = "select mode from chat_rules where chat_id = %s"
-    eventually(lambda: group.rows(rules, group.group) == [{"mode": "all"}], what="a rule")
+    form = card_of(group, question)
+    wanted = {"mode": "all", "language": "en", "digest": "weekly mon 9:00"}
+
+    refused = submitted(group, "Bob", form, **wanted)
+    assert "Only the group's owner" in markdown(refused)
+    assert group.rows("select 1 from chat_rules where chat_id = %s", group.group) == []
+
+    saved = submitted(group, "Alice", form, **wanted)
+    assert markdown(saved).split("> ", 1)[1].startswith("Saved.")
+    assert selects(saved) == {
+        "mode": "all",
+        "language": "en",
+        "proactive": "off",
+        "digest": "as it is",
+    }
+    rules = "select mode, language from chat_rules where chat_id = %s"
+    assert group.rows(rules, group.group) == [{"mode": "all", "language": "en"}]
+
+    again = submitted(group, "Alice", saved)
+    assert "These are the settings." in markdown(again)
+    back = submitted(group, "Alice", form, mode="default", language="default", digest="off")
+    assert selects(back)["mode"] == "default"
+    assert selects(back)["digest"] == "off"
 
 
-def test_the_buttons_of_the_settings_can_be_pressed_again(group: World) -> None:
-    question, _ = group.ask("Alice", "/settings")
-    card = card_of(group, question)
-    rules = "select mode from chat_rules where chat_id = %s"
-    for index, mode in ((3, "all"), (0, "mention"), (3, "all"), (0, "mention")):
-        pressed = click(group, "Alice", card, index=index)
-        assert pressed["toast"]["type"] == "success"
-        wanted = [{"mode": mode}]
-        eventually(lambda: group.rows(rules, group.group) == wanted, what=mode)  # noqa: B023
-    said = "select 1 from agent_turns where id like 'click:%%' and chat_id = %s and state = 'sent'"
-    eventually(lambda: len(group.rows(said, group.group)) == 4, what="each press is answered")
-
-
-def refusals(world: World) -> list[dict[str, Any]]:
-    return world.rows(
-        "select id from agent_messages where conversation_id like %s and content like %s",
-        f"feishu:{world.group}:%",
-        "%Nothing was changed%",
-    )
+def test_what_a_form_does_not_offer_is_not_chosen(group: World) -> None:
+    question, _ = group.ask("Alice", "/设置")
+    form = card_of(group, question)
+    assert "现在就是这样设置的。" in markdown(submitted(group, "Alice", form, mode="loud"))
 
 
 def test_the_mode_says_who_is_answered(group: World) -> None:

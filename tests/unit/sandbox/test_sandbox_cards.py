@@ -101,6 +101,34 @@ def test_a_table_component_stands_only_at_the_root():
     assert refusal(card(panel)).code == 200621
 
 
+def form(*elements, **more):
+    return {"tag": "form", "name": "f", "elements": list(elements), **more}
+
+
+SUBMIT = {
+    "tag": "button",
+    "name": "send",
+    "text": {"tag": "plain_text", "content": "Send"},
+    "form_action_type": "submit",
+}
+SELECT = {"tag": "select_static", "name": "one", "options": []}
+
+
+def test_a_form_has_names_and_a_button_that_submits():
+    check(card(form(SELECT, SUBMIT)))
+    nested = {"tag": "interactive_container", "elements": [form(SELECT, SUBMIT)]}
+    for wrong in (
+        form(SELECT),
+        form({**SELECT, "name": ""}, SUBMIT),
+        form(SELECT, SELECT, SUBMIT),
+        form(SELECT, SUBMIT, name="one"),
+        form({"tag": "table"}, SUBMIT),
+        form(form(SUBMIT), SUBMIT),
+        nested,
+    ):
+        assert refusal(card(wrong)).code == 200621
+
+
 def test_containers_are_nested_at_most_five_deep():
     def nested(depth):
         inner = [nested(depth - 1)] if depth > 1 else [markdown("x")]

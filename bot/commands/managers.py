@@ -1,0 +1,31 @@
+"""Who manages a chat, as Feishu says."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.services import Services
+from memory.kept.chats import ChatStore
+from memory.scope import AgentMemoryContext, ChatType
+
+_LOOK_UP_S = 5.0
+_CHAT_INFO = "chat info"
+
+
+async def learn_managers(
+    services: Services, context: AgentMemoryContext, chat_type: ChatType
+) -> bool:
+    """Stores who manages the chat as Feishu says now; False where it does not say. In p2p that is
+    the person themselves."""
+    managers: tuple[str, ...] = (context.actor_id,)
+    if chat_type != "p2p":
+        try:
+            async with asyncio.timeout(_LOOK_UP_S):
+                managers = (await services.feishu.chat_info(context.chat_id)).managers
+        except (TimeoutError, FeishuFailure) as exc:
+            if isinstance(exc, FeishuError):
+                services.denials.note(_CHAT_INFO)
+            return False
+    await ChatStore(services.rpc).save_managers(context.tenant_key, context.chat_id, managers)
+    return bool(managers)
