@@ -16,6 +16,7 @@ from bot.commands.items import Looking, show_items
 from bot.commands.reminders import show_reminders
 from bot.conversation import ConversationManager
 from bot.feishu import markup
+from bot.group.decisions import Reason
 from bot.group.store import ChatConversations
 from bot.languages import Language
 from bot.mentions import from_card
@@ -175,6 +176,8 @@ async def _why(services: Services, asked: Asked) -> Reply:
     )
     if decided is None:
         return Reply(why_texts.NOTHING_DECIDED[asked.language])
+    if decided.reason == Reason.NO_TRIGGER and not decided.cue and await _is_quiet(services, asked):
+        decided = replace(decided, reason=Reason.QUIET)  # a quiet chat has no conversation
     names = services.people.of(asked.context.tenant_key)
     await names.look_up([decided.actor_id])
     at = datetime.fromtimestamp(decided.at_ms / 1000, services.settings.zone)

@@ -8,6 +8,12 @@ from tests.acceptance.conftest import World
 from tests.acceptance.test_chat_rules import decided, set_rule
 
 ENGLISH, CHINESE = "/why", "/为什么"
+FOR_THE_JUDGE = {"contains": "exactly one word: YES or NO", "in": "system"}
+
+
+@pytest.fixture(scope="module")
+def bot_options() -> dict[str, str]:
+    return {"USE_LLM_JUDGE": "true"}
 
 
 def why(world: World, command: str = ENGLISH, **more: object) -> str:
@@ -61,6 +67,57 @@ def test_a_follow_up_and_a_quiet_chat_are_explained(group: World) -> None:
     decided(group, group.say("Bob", "and on Wednesday?", root_id=asked))
     assert "`/resume`" in why(group, root_id=asked)
     assert "`/继续`" in why(group, CHINESE, root_id=asked)
+
+
+def judge_says(world: World, reply: dict[str, object]) -> None:
+    rules = [{"when": [FOR_THE_JUDGE], "reply": reply}, {"reply": {"text": "Noted."}}]
+    world.model.control("script", {"rules": rules})
+    world.model.control("mode", {"mode": "rules"})
+
+
+def test_what_a_judge_found_is_explained_however_it_says_so(group: World) -> None:
+    asked, _ = group.ask("Bob", "our launch is on 3 March")
+    group.settled(asked)
+    for said, verdict, english, chinese in (
+        ("Yes.", "yes", "found that it was meant for me", "认为那是对我说的"),
+        ("**是**。", "yes", "found that it was meant for me", "认为那是对我说的"),
+        ("<think>No? He asks.</think>\n\n“YES”", "yes", "was meant for me", "认为那是对我说的"),
+        ("NO", "no", "found that it was not meant for me", "认为那不是对我说的"),
+        ("否，他们在互相说话", "no", "was not meant for me", "认为那不是对我说的"),
+        ("<think>YES</think> Answer: No", "no", "was not meant for me", "认为那不是对我说的"),
+        ("", "error", "could not be asked", "没能给出回答"),
+    ):
+        judge_says(group, {"text": said} if said else {"status": 400, "body": {"error": {}}})
+        message = group.say("Bob", "the press kit is finished on my side")
+        found = decided(group, message)
+        assert (found["reason"], found["verdict"]) == ("llm_judge", verdict), said
+        assert found["respond"] == (verdict == "yes")
+        if found["respond"]:
+            group.settled(message)
+        assert english in why(group)
+        assert chinese in why(group, CHINESE)
+
+
+def test_each_kind_of_silence_is_explained_in_a_conversation_and_outside(group: World) -> None:
+    outside = group.say("Bob", "the press kit is finished on my side")
+    assert decided(group, outside)["reason"] == "no_trigger"
+    assert "in no conversation" in why(group)
+    assert "没有在这里参与对话" in why(group, CHINESE)
+
+    asked, _ = group.ask("Bob", "when do we launch?")
+    group.settled(asked)
+    for text, english, chinese in (
+        ("great, thanks!", "the end of our exchange", "对话的结束"),
+        ("anyone up for lunch?", "talk among people", "大家之间的谈话"),
+    ):
+        assert decided(group, group.say("Bob", text))["reason"] == "no_trigger"
+        assert english in why(group)
+        assert chinese in why(group, CHINESE)
+
+    set_rule(group, "Alice", "/quiet")
+    decided(group, group.say("Bob", "and what about Friday?"))
+    assert "`/resume`" in why(group)
+    assert "`/继续`" in why(group, CHINESE)
 
 
 @pytest.mark.parametrize("mode", ["mention", "threads", "all"])
