@@ -25,6 +25,7 @@ from memory.models import (
     TurnState,
     WorkingMemory,
 )
+from memory.recall.ordinals import enough_for, in_order
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import JoiningRpc, Json, Rpc, Statement, call_as
 from memory.scope import AgentMemoryContext
@@ -248,12 +249,19 @@ class MemoryStore:
 
         `now` is aware: in its zone days begin and end. `scope` everywhere is what may be read here:
         in a group that chat, in p2p also the groups the person is in. With `before_id` this
-        conversation is searched only before that message. `likeness` finds by meaning too.
+        conversation is searched only before that message. `likeness` finds by meaning too. Asked
+        for a first or last time, some are chosen by their time (`memory.recall.ordinals`).
         """
         params = recall_params(
-            context, query, now=now, scope=scope, k=k, before_id=before_id, likeness=likeness
+            context,
+            query,
+            now=now,
+            scope=scope,
+            k=enough_for(query, k),
+            before_id=before_id,
+            likeness=likeness,
         )
-        return passages(await self._call("recall", context, **params))
+        return in_order(passages(await self._call("recall", context, **params)), query, k)
 
     async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:
         """What somebody said to the bot, or was told, in the Feishu message of that id in this

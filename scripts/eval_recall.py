@@ -26,6 +26,7 @@ from memory import migrations
 from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.models import Likeness
+from memory.recall.ordinals import enough_for, in_order
 from memory.recall.passages import passages, recall_params
 from memory.rpc import call_as
 from memory.scope import AgentMemoryContext, memory_context
@@ -248,13 +249,15 @@ async def evaluate(
         who = _context(question.conversation)
         now = corpus.asked_at(question.conversation)
         likeness = likenesses.get(question.text)
-        params = recall_params(who, question.text, now=now, k=max(ks), likeness=likeness)
+        wanted = enough_for(question.text, max(ks))
+        params = recall_params(who, question.text, now=now, k=wanted, likeness=likeness)
         if not with_dates:
             params |= {"p_spans": "[]"}
         started = time.perf_counter()
         rows = await call_as(rpc, "recall", who, **params)
         times.append((time.perf_counter() - started) * 1000)
-        hits = [passage.turn_id for passage in passages(rows)]
+        told = in_order(passages(rows), question.text, max(ks))
+        hits = [passage.turn_id for passage in told]
         evidence = {_turn_id(who, turn) for turn in question.evidence}
         for k in ks:
             found[k] += len(evidence.intersection(hits[:k])) / len(evidence)

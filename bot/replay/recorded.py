@@ -14,7 +14,8 @@ FIND = """
 select t.id from public.agent_turns t
 join public.agent_messages q on q.turn_id = t.id and q.role = 'user'  -- gone when taken back
 where t.id = %(turn)s
-   or t.id = (select m.turn_id from public.agent_messages m where m.message_id = %(turn)s limit 1)
+   or t.id = (select m.turn_id from public.agent_messages m where m.message_id = %(turn)s
+           and m.role = 'assistant' limit 1)
 limit 1
 """
 OF_TURN = """

@@ -69,7 +69,7 @@ def recall_params(
     return {
         "p_chat_id": context.chat_id,
         "p_tenant_key": context.tenant_key,
-        "p_query": query,
+        "p_query": _telling(query),
         "p_scope": scope,
         "p_k": k,
         "p_spans": json.dumps(_spans(when)),
@@ -79,6 +79,21 @@ def recall_params(
         "p_embedding": likeness.embedding if likeness else None,
         "p_weight": likeness.weight if likeness else 0.0,
     }
+
+
+# English words of asking and pointing: in a search they find what is about something else.
+_TELLS_NOTHING = frozenset(
+    """i me my mine we us our ours you your yours he him his she her hers they them their theirs can
+    could would should shall might must there here any some so if not no yes just also than then
+    into about during while both each other being am having""".split()
+)
+_WORD = re.compile(r"[A-Za-z]+(?:['\u2019][A-Za-z]+)?")
+
+
+def _telling(query: str) -> str:
+    """`query` without the words that tell nothing, or as it is where it has no others."""
+    kept = _WORD.sub(lambda word: "" if word[0].lower() in _TELLS_NOTHING else word[0], query)
+    return kept if any(map(str.isalnum, kept)) else query
 
 
 def _boost(query: str, when: DateRange | None) -> float:

@@ -119,8 +119,9 @@ begin
       'actor_name', m.actor_name, 'message_id', m.message_id, 'created_at', m.created_at,
       'tool_calls', '[]'::jsonb)
     from public.agent_messages m
-    where m.message_id = p_message_id and m.tenant_key = p_tenant_key
-      and m.chat_id = p_chat_id and m.status <> 'failed'
+    where (m.turn_id = p_message_id and m.role = 'user'
+           or m.message_id = p_message_id and m.role = 'assistant')
+      and m.tenant_key = p_tenant_key and m.chat_id = p_chat_id and m.status <> 'failed'
     order by m.id limit 1);
 end
 $$;

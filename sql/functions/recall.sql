@@ -116,7 +116,7 @@ drop function if exists bot_private.recall_likely(
   text, text, text[], bigint, bigint, timestamptz, timestamptz);
 create or replace function bot_private.recall_likely(
   p_conversation_id text, p_scope text, p_terms text[], p_from bigint, p_before bigint,
-  p_since timestamptz, p_until timestamptz, p_but text[] default '{}', p_enough integer default 100,
+  p_since timestamptz, p_until timestamptz, p_but text[] default '{}', p_enough integer default 30,
   out turn_ids text[], out weights double precision[]
 )
 language plpgsql stable security definer set search_path = ''
@@ -138,13 +138,13 @@ declare
     select '(' || string_agg(quote_literal(bot_private.recall_place(v_tenant, c)), '|') || ')'
     from unnest(v_chats) c);
   -- a word in more turns than this is common
-  rare constant integer := 200;
+  rare constant integer := 100;
   -- so many words of a question are looked up, the rarest first
   looked_up constant integer := 32;
   -- how many turns there are is counted so far
-  many constant integer := 2000;
+  many constant integer := 1000;
   -- how many of the newest tell how common a word is
-  sample constant integer := 300;
+  sample constant integer := 200;
 begin
   if v_here is null or cardinality(v_chats) = 0 then
     return;
@@ -166,8 +166,10 @@ begin
   ),
   whole as materialized (
     select least(many, sum(r.n))::double precision as n
+    -- in this order, or a bitmap of all turns of the chat is made first
     from unnest(v_chats) c, lateral (
-      select count(*) as n from (select from readable r where r.chat_id = c limit many) r) r
+      select count(*) as n from (
+        select from readable r where r.chat_id = c order by r.asked_at desc limit many) r) r
   ),
   seen as materialized (
     select array_position(p_terms, h.lexeme) as term, e.turn_id, e.length, e.asked_at
@@ -335,13 +337,13 @@ begin
            where t.conversation_id = l.conversation_id and t.tenant_key = p_tenant_key
              and t.first_id <= l.first_id
              and (t.conversation_id <> p_conversation_id or t.first_id > v_from)
-           order by t.first_id desc limit 5)
+           order by t.first_id desc limit 3)
           union all
           (select t.turn_id from public.agent_turn_terms t
            where t.conversation_id = l.conversation_id and t.tenant_key = p_tenant_key
              and t.first_id > l.first_id
              and (t.conversation_id <> p_conversation_id or t.first_id < v_before)
-           order by t.first_id limit 4)) n
+           order by t.first_id limit 2)) n
     ),
     scoped as materialized (
       select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length,

@@ -18,7 +18,7 @@ STORED = Path(__file__).parents[2] / "data" / "database_of_version_0.1.sql"
 CHANGES = {
     "column": "alter table public.agent_chats alter column title set default 'changed'",
     "constraint": "alter table public.people add constraint added check (name <> 'x')",
-    "index": "drop index public.agent_messages_message_idx",
+    "index": "drop index public.agent_messages_card_idx",
     "table": "alter table public.people disable row level security",
     "grants on table": "grant select on public.people to anon",
     "policy": "alter policy agent_chats_select on public.agent_chats using (true)",

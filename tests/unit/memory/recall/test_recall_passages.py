@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +60,21 @@ def test_a_date_in_english_moves_its_turns_up_by_half_as_much() -> None:
 
 def test_lately_only_tips_the_scales() -> None:
     assert recall_params(HERE, "最近我说了什么", now=NOW)["p_boost"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Could you tell us what she'd said about the fair?", " tell what she'd said the fair?"),
+        ("我们的 iPhone 在哪？", "我们的 iPhone 在哪？"),
+        ("Who are they?", "Who are ?"),
+        ("you?", "you?"),
+    ],
+)
+def test_words_that_tell_nothing_are_not_searched_for(question: str, asked: str) -> None:
+    query = str(recall_params(HERE, question, now=NOW)["p_query"])
+
+    assert query.split() == asked.split()
 
 
 def test_a_question_without_a_date_has_no_span() -> None:

@@ -1,0 +1,57 @@
+"""Which of several times a question means: the first or the last. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from memory.recall.passages import Passage
+
+Ordinal = Literal["first", "last"]
+
+_TIMES = r"(?:time|times|visit|meeting|session|trip|call|appointment|attempt|try|day|date)"
+_FIRST = re.compile(
+    r"第[一二两三1-3][次回遍趟]|首次|最[早初](?:一?次|的)?|头一?[次回]|一开始"
+    rf"|\b(?:first|second|third|1st|2nd|3rd)\s+{_TIMES}\b|\bvery\s+first\b"
+    r"|\bdid\b.*\bfirst\b|\bearliest\b|\binitially\b|\bat\s+first\b",
+    re.IGNORECASE,
+)
+_LAST = re.compile(
+    r"最[近后新](?:的?一?[次回遍趟]|的)|上一?[次回]|末次"
+    rf"|\b(?:last|latest|most\s+recent|previous)\s+{_TIMES}\b|\bmost\s+recent(?:ly)?\b|\blatest\b"
+    r"|\bdid\b.*\blast\b(?!\s+(?:week|month|year|night|summer|winter|spring|fall|autumn|weekend))",
+    re.IGNORECASE,
+)
+# What has so much of the best score is about the same matter; of so many more hits one is chosen.
+_SAME_MATTER = 0.6
+_LOOK_FURTHER = 3
+
+
+def ordinal(question: str) -> Ordinal | None:
+    """The first or the last of several times, if `question` asks for it; a second and a third time
+    are found from the first on."""
+    if _FIRST.search(question):
+        return "first"
+    return "last" if _LAST.search(question) else None
+
+
+def enough_for(question: str, k: int) -> int:
+    """How many hits to ask for, so that k can be chosen by `in_order`."""
+    return k * _LOOK_FURTHER if ordinal(question) else k
+
+
+def in_order(found: Sequence[Passage], question: str, k: int) -> tuple[Passage, ...]:
+    """The k of `found` (best first) to be told. Where the first or the last of several times is
+    meant the best is followed by what came first or last of those about the same matter."""
+    meant = ordinal(question)
+    if not meant or not found:
+        return tuple(found[:k])
+    same = [one for one in found if one.score >= _SAME_MATTER * found[0].score]
+    ends = min(same, key=_time) if meant == "first" else max(same, key=_time)
+    chosen = [found[0], *([ends] if ends is not found[0] else [])]
+    return tuple([*chosen, *[one for one in found if one not in chosen]][:k])
+
+
+def _time(passage: Passage) -> tuple[str, int]:
+    return passage.asked_at, passage.message_id
