@@ -1,7 +1,8 @@
 """An old fact is in the prompt of the question that needs it, through the real processes.
 
-Eighteen conversations: in each somebody says a fact, talk about other things follows until the
-window has lost it, and a question needs it.
+Twenty-four conversations: in each somebody says a fact, talk about other things follows until the
+window has lost it, and a question needs it. The last two of each place are asked as people do: in
+other words, by who said it, by a relative date, for the first of several, after a correction.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ import pytest
 
 from tests.acceptance.conftest import World, prompt_of
 
-FLOOR = 16
+FLOOR = 22
 Place = Literal["a fresh thread", "the same thread", "p2p"]
 
 
 @dataclass(frozen=True)
 class Case:
-    """`needle` is what of `fact` must reach the model with `question`."""
+    """`needle` is what of `fact` must reach the model with `question`; `then` is said after it, and
+    both by `speaker`."""
 
     fact: str
     question: str
     needle: str
+    then: str = ""
+    speaker: str = "Alice"
 
 
 CASES: dict[Place, tuple[Case, ...]] = {
@@ -36,6 +40,16 @@ CASES: dict[Place, tuple[Case, ...]] = {
         Case("发布会定在十一月二十八日，地点是星海大厦", "发布会在哪里开？", "星海大厦"),
         Case("新来的实习生叫陆晴，坐在四楼", "实习生坐几楼？", "四楼"),
         Case("报销单要交给财务的周敏", "报销要找谁？", "周敏"),
+        Case(
+            "We settled on Marlow & Pike to print the brochures, they want files nine days ahead",
+            "who's doing the printing for us and how early do they need everything",
+            "Marlow & Pike",
+        ),
+        Case(
+            "跟供应商谈妥了，包材每箱降到八十六块",
+            "今天早些时候谈的供应商价格，一箱多少钱来着",
+            "八十六",
+        ),
     ),
     "the same thread": (
         Case("I am allergic to shellfish and peanuts", "Which foods am I allergic to?", "peanuts"),
@@ -44,6 +58,18 @@ CASES: dict[Place, tuple[Case, ...]] = {
         Case("我的护照尾号是7731", "我的护照尾号是多少？", "7731"),
         Case("客户要求合同用蓝色封面", "合同封面用什么颜色？", "蓝色"),
         Case("周会改到每周三上午十点", "上次说周会是几点？", "十点"),
+        Case(
+            "I think the blue mock-up reads better on phones",
+            "who was it that preferred the blue design?",
+            "blue mock-up",
+            speaker="Bob",
+        ),
+        Case(
+            "机房门禁密码先用 4417",
+            "现在进机房要按哪几个数字？",
+            "9052",
+            then="机房门禁换成 9052 了",
+        ),
     ),
     "p2p": (
         Case("My dentist is Doctor Okafor in Mill Lane", "Who is my dentist?", "Okafor"),
@@ -52,6 +78,17 @@ CASES: dict[Place, tuple[Case, ...]] = {
         Case("我家的猫叫豆包，今年三岁", "我的猫叫什么名字？", "豆包"),
         Case("我每天早上吃二甲双胍一片", "我早上要吃什么药？", "二甲双胍"),
         Case("我的健身卡到明年二月到期", "健身卡什么时候到期？", "明年二月"),
+        Case(
+            "First visit to the physio went fine, she gave me calf stretches",
+            "what was I told to do at my very first physio appointment?",
+            "calf stretches",
+            then="Second visit to the physio, now it is hip bridges",
+        ),
+        Case(
+            "体检出来尿酸有点高，医生让我少吃动物内脏",
+            "我最近一次体检，大夫嘱咐了什么？",
+            "动物内脏",
+        ),
     ),
 }
 OTHER_TALK = ("tell a joke about penguins", "随便说一句鼓励大家")
@@ -130,9 +167,11 @@ def _mark(line: str) -> str:
 def _is_told(world: World, place: Place, case: Case) -> bool:
     """Whether the fact was in what the model was given with the question, and not in the window."""
     where = {"chat": _p2p(world)} if place == "p2p" else {}
-    root, _ = world.ask("Alice", case.fact, **where)
+    root, _ = world.ask(case.speaker, case.fact, **where)
     if place == "the same thread":
         where["root_id"] = root
+    if case.then:
+        world.settled(world.ask(case.speaker, case.then, **where)[0])
     for talk in OTHER_TALK:
         world.settled(world.ask("Alice", talk, **where)[0])
     world.model.forget()
