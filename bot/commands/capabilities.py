@@ -102,9 +102,9 @@ CAPABILITIES: tuple[Capability, ...] = (
         "saying",
         Sentence(
             en="**Facts**: “remember that our launch is on 3 March”, then “when is our launch?”; "
-            "“forget our launch” deletes it for good.",
+            "“forget our launch” in that thread deletes it for good.",
             zh="**事实**：“记住我们的发布日是 3 月 3 日”，之后问“发布日是哪天？”；"
-            "“忘掉发布日”会永久删除它。",
+            "在那个话题里说“忘掉发布日”会永久删除它。",
         ),
     ),
     Capability(

@@ -28,6 +28,14 @@ _AWAY_EN = (
 )
 _AWAY_ZH = "我的记忆现在连不上，只能看到这一条消息。你写的内容会保留，之后就能用到。"
 
+_NOT_HERE_EN = (
+    "I keep nothing like that in this thread. Say it in the thread where you told me, or delete it "
+    "in the list that `/memory` shows you."
+)
+_NOT_HERE_ZH = (
+    "我在这个话题里没有记下这样的内容。请在当时告诉我的那个话题里说，或者用 `/记忆` 列出后删除。"
+)
+
 _WORD = re.compile(r"\S+\s*|\s+")
 
 
@@ -190,7 +198,7 @@ def _forgotten(situation: Situation, about: str) -> Call | str:
     if last:
         return told(last.tool, last.text, ok=last.ok, language=_language(situation))
     if not name or "forget_fact" not in situation.tools:
-        return "我没有记下这样的内容。" if situation.chinese else "I keep nothing like that."
+        return _NOT_HERE_ZH if situation.chinese else _NOT_HERE_EN
     return Call("forget_fact", {"key": name})
 
 
