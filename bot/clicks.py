@@ -10,17 +10,9 @@ What is shown and shared privately is in `bot.private`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, cast
 
 import structlog
 
-from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
-from bot.agents.outcomes import told
-from bot.agents.prompt import PendingAction, Prompt
-from bot.agents.tools.confirming import SHARE_NOTE
 from bot.answer.pressed import (
     Place,
     Saying,
@@ -28,39 +20,26 @@ from bot.answer.pressed import (
     as_said,
     asked_there,
     in_conversation,
-    turn_id,
     turn_of,
     under_card,
 )
-from bot.answer.question import Turn, people_of
-from bot.commands import items, reminders, rule_texts
-from bot.commands import texts as texts
-from bot.commands.chat_rules import save_settings
 from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
-from bot.feishu import cards
-from bot.feishu.errors import FeishuError
 from bot.feishu.events import CardAction
-from bot.languages import Language
-from bot.mentions import Person
-from bot.private.answering import Shown, answer_privately, published
-from bot.reply.buttons import Reply, click_of, touch_of
-from bot.reply.delivery import Target, Undeliverable, deliver
+from bot.pressing.beside import press_beside, stands_alone, stands_beside
+from bot.pressing.confirming import answering_of
+from bot.pressing.forgetting import forget
+from bot.private.answering import Shown, answer_privately
+from bot.reply.buttons import click_of, touch_of
 from bot.reply.redrawing import redraw
 from bot.services import Services
-from bot.turn import Answering, handle_message
-from memory.errors import StoreError, StoreUnavailable
+from bot.turn import handle_message
 from memory.kept.buttons import ButtonStore, Click, Press
 from memory.kept.handles import HandleStore, Touch
-from memory.kept.notes import NoteStore
-from memory.kept.operations import Operations
-from memory.kept.proactive import ProactiveStore
-from memory.models import OpenTurn, WorkingMemory
 from memory.scope import MAIN_ROOT, memory_context
 
 log = structlog.get_logger()
 
 _FORGETTING = (FORGET_THREAD, FORGET_PERSON)
-_LOOK_UP_S = 2.0
 
 
 async def handle_click(services: Services, action: CardAction, received_ms: int) -> None:
@@ -78,21 +57,37 @@ async def handle_click(services: Services, action: CardAction, received_ms: int)
     confirmed = press.payload.get("decision") == "confirm"
     if press.kind == "confirm" and confirmed and press.payload["tool"] in _FORGETTING:
         await redraw(services, click.message_id, click.tenant_key)
-        await _forget(services, click, press)
+        await forget(services, click, press)
         return
     if press.kind == "show":
         await _show(services, action, click, press, received_ms)
         return
-    place = asked_there(press) if press.kind == "share" else under_card(services, click, press)
+    if press.kind != "share" and stands_beside(press, click):
+        await press_beside(services, action, click, press, _words(press), received_ms)
+        return
+    place = _place(services, click, press)
     turn = turn_of(click, press)
     event = await as_message(services, action, click, place, _words(press), turn=turn)
     answered = handle_message(
-        services, event, received_ms, reply_to=place.message_id, answering=_answering(press, action)
+        services,
+        event,
+        received_ms,
+        reply_to=place.message_id,
+        answering=answering_of(press, action),
     )
     if "form" in press.payload:  # drawn anew, it would forget what was chosen
         await answered
         return
     await asyncio.gather(answered, redraw(services, click.message_id, click.tenant_key))
+
+
+def _place(services: Services, click: Click, press: Press) -> Place:
+    """Where what was pressed is said."""
+    if press.kind == "share":
+        return asked_there(press)
+    if stands_alone(press, click):  # what is theirs alone was shown in p2p
+        return in_conversation(services, click.chat_id, MAIN_ROOT, "p2p", click.message_id)
+    return under_card(services, click, press)
 
 
 async def _again(services: Services, action: CardAction, touch: Touch, received_ms: int) -> None:
@@ -115,30 +110,6 @@ async def _again(services: Services, action: CardAction, touch: Touch, received_
         handle_message(services, event, received_ms, reply_to=touch.message_id),
         redraw(services, touch.message_id, touch.tenant_key, again=False),
     )
-
-
-def _answering(press: Press, action: CardAction) -> Answering | None:
-    """What takes the place of the model."""
-    match press.kind:
-        case "confirm" if press.payload["decision"] == "confirm" and (
-            press.payload["tool"] in items.PRESSES
-        ):
-            return partial(_item_pressed, press=press)
-        case "confirm" if press.payload["decision"] == "confirm" and (
-            press.payload["tool"] in reminders.PRESSES
-        ):
-            return partial(_reminder_pressed, press=press)
-        case "confirm":
-            return partial(_decided, press=press)
-        case "follow_up" if "form" in press.payload:
-            return partial(_settings_saved, press=press, values=action.form_value)
-        case "follow_up" if press.payload.get("stops") == "proactive":
-            return partial(_proactive_stopped, press=press)
-        case "share":
-            where = press.payload
-            return partial(published, asked_in=where["turn_id"], answer_id=where["answer_id"])
-        case _:
-            return None
 
 
 async def _show(
@@ -169,174 +140,3 @@ def _words(press: Press) -> str:
         return press.label  # what is asked is what is shown
     description = press.payload["description"]
     return f"{press.label}: {description}" if description else press.label
-
-
-async def _decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
-    """A confirmed action is done at most once: after a crash in between it is not done again."""
-    language = cast(Language, press.payload["language"])
-    if press.payload["decision"] != "confirm":
-        return Reply(texts.CANCELLED[language])
-    if opened.attempts > 1:
-        return Reply(texts.INTERRUPTED[language])
-    action = _action(press)
-    if record := await _performed_here(services, turn, action):
-        said = told(action.tool, record["result"], ok=record["ok"], language=language)
-        return Reply(said, tool_calls=(record,))
-    try:
-        result = await _perform(services, turn, action)
-    except ActionAlreadyRun:
-        return Reply(texts.INTERRUPTED[language])
-    except ServerDown:
-        return Reply(texts.NO_SUCH_ACTION[language])
-    record = {
-        "name": action.tool,
-        "arguments": dict(action.arguments),
-        "result": result.text,
-        "ok": result.ok,
-    }
-    return Reply(texts.result(result.text, done=result.ok, language=language), tool_calls=(record,))
-
-
-async def _performed_here(
-    services: Services, turn: Turn, action: PendingAction
-) -> Mapping[str, Any] | None:
-    """The record of a call of one of our tools on the memory of whoever pressed; None: the action
-    is of another kind."""
-    if _opens_a_note(action):
-        return None
-    prompt = Prompt(
-        bot_name=turn.bot.name,
-        question=turn.question,
-        history=(),
-        subject=turn.names.name(turn.context.user_id),
-        working_memory=WorkingMemory(),
-        now=services.now(),
-        people=turn.names.roster(people_of(turn)),
-        context=turn.context,
-        turn_id=turn.id,
-    )
-    return await services.manager.perform(action, prompt)
-
-
-def _opens_a_note(action: PendingAction) -> bool:
-    return action.tool == SHARE_NOTE and bool(action.arguments.get("shared", True))
-
-
-async def _perform(services: Services, turn: Turn, action: PendingAction) -> ActionResult:
-    """What came of the action. Raises `ActionAlreadyRun` and `ServerDown`."""
-    if _opens_a_note(action):
-        return await _share_note(services, turn, str(action.arguments["note_id"]))
-    if services.perform is None:
-        raise ServerDown("No outside servers are configured.")
-    return await services.perform(action)
-
-
-async def _share_note(services: Services, turn: Turn, note_id: str) -> ActionResult:
-    """Shares a note of whoever pressed with the chat in which they pressed."""
-    try:
-        note = await NoteStore(services.rpc).share(turn.context, note_id)
-    except StoreUnavailable:
-        raise
-    except StoreError as exc:
-        return ActionResult(False, str(exc))
-    return ActionResult(True, f'everyone in this chat can read "{note.title}".')
-
-
-async def _item_pressed(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
-    """Deleting again after a crash finds nothing to delete, and says so."""
-    language = cast(Language, press.payload["language"])
-    looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
-    return await items.press_item(services, looking, press.payload)
-
-
-async def _reminder_pressed(
-    services: Services, turn: Turn, opened: OpenTurn, *, press: Press
-) -> Reply:
-    """Cancelling again after a crash finds nothing to cancel, and says so."""
-    language = cast(Language, press.payload["language"])
-    looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
-    return await reminders.press_reminder(services, looking, press.payload)
-
-
-async def _settings_saved(
-    services: Services, turn: Turn, opened: OpenTurn, *, press: Press, values: Mapping[str, Any]
-) -> Reply:
-    """Saving again after a crash finds it saved, and says so."""
-    language = cast(Language, press.payload["language"])
-    looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
-    return await save_settings(services, looking, press.payload["form"], values)
-
-
-async def _proactive_stopped(
-    services: Services, turn: Turn, opened: OpenTurn, *, press: Press
-) -> Reply:
-    """Any member of the group stops what the bot says there unasked."""
-    language = cast(Language, press.payload["language"])
-    await ProactiveStore(services.rpc).stop(turn.context)
-    return Reply(rule_texts.PROACTIVE_STOPPED[language])
-
-
-def _action(press: Press) -> PendingAction:
-    return PendingAction(
-        id=press.payload["id"],
-        tool=press.payload["tool"],
-        arguments=press.payload["arguments"],
-        description=press.payload["description"],
-        actor_id=press.actor_id,
-        conversation_id=press.conversation_id,
-    )
-
-
-async def _forget(services: Services, click: Click, press: Press) -> None:
-    """Says that it forgets, forgets, and then says that it is done.
-
-    Nothing of this is stored: a turn would be the first thing to remember. The notice goes out
-    before, under a uuid of its own, so that an attempt after a crash finishes the same message.
-    """
-    language = cast(Language, press.payload["language"])
-    tool = press.payload["tool"]
-    in_thread = press.chat_type == "group" and press.root_id != MAIN_ROOT
-    target = Target(click.message_id, click.chat_id, in_thread)
-    notice = ""
-    with contextlib.suppress(Undeliverable):
-        sent = await deliver(
-            services.feishu,
-            target,
-            turn_id=turn_id(click.button_id),
-            chunk=0,
-            content=_to(click, texts.FORGETTING[language], press),
-            names=services.people.of(click.tenant_key).known,
-        )
-        notice = sent.message_id
-    await _delete(services, click, press, tool)
-    log.info("forgotten", what=tool, chat_id=click.chat_id)
-    if notice:
-        card = cards.answer_card(_to(click, texts.FORGOTTEN[language][tool], press))
-        try:
-            await services.feishu.patch_card(notice, cards.card_content(card))
-        except FeishuError as exc:
-            log.warning("forgotten.notice", code=exc.code, log_id=exc.log_id)
-
-
-async def _delete(services: Services, click: Click, press: Press, tool: str) -> None:
-    """The queue first: after the memory, the button itself is gone and no attempt can follow."""
-    of_thread = tool == FORGET_THREAD
-    if services.queue is not None:
-        thread = press.conversation_id if of_thread else None
-        await asyncio.to_thread(
-            services.queue.forget, open_id=click.operator_id, conversation_id=thread
-        )
-    operations = Operations(services.rpc)
-    if of_thread:
-        await operations.forget_conversation(
-            press.conversation_id, click.operator_id, keep_notes=True
-        )
-    else:
-        services.people.of(click.tenant_key).forget(click.operator_id)
-        await operations.forget_person(click.operator_id)  # whatever tenant they wrote under
-
-
-def _to(click: Click, text: str, press: Press) -> str:
-    """In a group the person is addressed."""
-    tag = Person(click.operator_id, click.operator_id).at_tag
-    return f"{tag} {text}" if tag and press.chat_type == "group" else text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import structlog
@@ -16,6 +16,7 @@ import structlog
 from bot.agents.shown_notes import with_shown
 from bot.agents.stopping import Stop
 from bot.answer import material
+from bot.answer.answering import Answering
 from bot.answer.answering import answer as answer_question
 from bot.answer.composing import NOTHING, compose
 from bot.answer.foreign_ids import may_be_meant, with_own_ids
@@ -23,18 +24,16 @@ from bot.answer.hearing import Heard, listen, opening_args
 from bot.answer.measuring import measure
 from bot.answer.question import Turn, begin, is_pressed, knowing, language
 from bot.answer.showing import Showing
-from bot.commands import item_texts
-from bot.feishu.errors import FeishuError
 from bot.feishu.events import MessageEvent, Recall
 from bot.files.writing import told_of
 from bot.group.store import conversation_of
-from bot.languages import Language
 from bot.private.looking import Looking
 from bot.private.offering import queue_look_up
+from bot.private.own_memory import show_own_memory
 from bot.queue.consumer import Lease
+from bot.queue.jobs import Later
 from bot.reply.buttons import Reply, marked, stop_button
 from bot.reply.foot import Foot
-from bot.reply.private import show_privately
 from bot.reply.streaming import CardStream, Opening, Working, begin_stream
 from bot.reply.working import showing_work
 from bot.sending import deliver_reply
@@ -48,8 +47,6 @@ from memory.kept.buttons import new_id
 from memory.models import OpenTurn, StoredCard
 
 log = structlog.get_logger()
-
-Answering = Callable[[Services, Turn, OpenTurn], Awaitable[Reply]]
 
 
 async def handle_message(
@@ -84,7 +81,8 @@ async def handle_message(
         turn = knowing(turn, conversation_of(opened.conversation))
         if not turn.unasked:
             looking.begin(turn, opened)
-        reply, forgets, foot = opened.reply, False, Foot.of_row(opened.shown)
+        reply, foot = opened.reply, Foot.of_row(opened.shown)
+        forgets = unsaid = False
         showing = Showing(services, turn, language(services, turn, opened))
         stream = await _stream(services, turn, opened, showing)
         if opened.state == "open":
@@ -94,10 +92,8 @@ async def handle_message(
                 turn = replace(turn, stop=stop)
                 answer = await (answering or answer_question)(services, turn, opened)
                 if answer.in_private:
-                    answer = await _again_in_private(
-                        services, turn, answer, language(services, turn, opened)
-                    )
-            forgets, foot = answer.forgets, answer.foot
+                    answer = await show_own_memory(services, turn, language(services, turn, opened))
+            forgets, foot, unsaid = answer.forgets, answer.foot, answer.unsaid
             reply = await _store(services, turn, answer, NOTHING[language(services, turn, opened)])
         asked = turn.question if answering is None and is_pressed(turn.id) else None
         turn = replace(turn, foot=foot, asked=asked)
@@ -105,7 +101,7 @@ async def handle_message(
         look_up = looking.after()
     if forgets:
         await withdraw_cards(services)
-    _report(services, turn, opened, outcome)
+    _report(services, turn, opened, "aside" if unsaid else outcome)
     if outcome in ("sent", "duplicate"):
         await queue_look_up(services, look_up)
     await tend_later(services, turn.context, opened)
@@ -129,35 +125,6 @@ async def _stoppable(services: Services, turn: Turn, opened: OpenTurn) -> AsyncI
         if opened.attempts > 1 and services.is_stopped and await services.is_stopped(turn.id):
             stop.ask()
         yield stop
-
-
-async def _again_in_private(
-    services: Services, turn: Turn, answer: Reply, language: Language
-) -> Reply:
-    """Answers the question of a group once more, in the p2p chat with whoever asked, where the
-    token is theirs. The turn has an id of its own, so that this can be repeated."""
-    try:
-        shown = await show_privately(
-            services.feishu,
-            turn.context.actor_id,
-            item_texts.IN_PRIVATE[language],
-            turn_id=turn.id,
-        )
-    except FeishuError as exc:
-        log.warning("private.refused", turn_id=turn.id, code=exc.code, log_id=exc.log_id)
-        return Reply(item_texts.NOT_SENT_PRIVATELY[language])
-    event = replace(
-        turn.event,
-        message_id=f"private:{turn.id}",
-        root_id="",
-        parent_id="",
-        thread_id="",
-        chat_id=shown.chat_id,
-        chat_type="p2p",
-    )
-    await handle_message(services, event, turn.received_ms, reply_to=shown.message_id)
-    structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
-    return answer
 
 
 async def handle_recall(services: Services, recall: Recall) -> None:
@@ -192,21 +159,28 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
 async def _store(
     services: Services, turn: Turn, answer: Reply, nothing: str
 ) -> tuple[StoredCard, ...]:
-    """Composes the exact card texts and stores them as pending, before anything is sent."""
+    """Composes the exact card texts and stores them as pending, before anything is sent. Raises
+    `Later` when something in the prompt was taken back: then the answer is made without it."""
     with stage("memory_save"):
-        _, stored = await services.store.record_reply(
+        state, stored = await services.store.record_reply(
             turn.context,
             turn_id=turn.id,
-            cards=answer.cards
-            or compose(
-                services, turn, answer.text, nothing=nothing, auto_mention=answer.auto_mention
-            ),
+            cards=_cards(services, turn, answer, nothing),
             tool_calls=with_shown(answer.tool_calls, answer.text),
             buttons=answer.buttons,
             files=[{"content": told_of(file), "file": file} for file in answer.files],
             shown=answer.foot.row() if answer.foot else None,
+            given=answer.given,
         )
+    if state == "open":
+        raise Later("what the answer was made with was taken back")
     return marked(stored, answer.buttons)
+
+
+def _cards(services: Services, turn: Turn, answer: Reply, nothing: str) -> Sequence[str]:
+    if answer.unsaid or answer.cards:
+        return answer.cards
+    return compose(services, turn, answer.text, nothing=nothing, auto_mention=answer.auto_mention)
 
 
 async def _stream(

@@ -120,12 +120,15 @@ class MemoryStore:
         buttons: Sequence[NewButton] = (),
         files: Sequence[Mapping[str, Any]] = (),
         shown: Mapping[str, Any] | None = None,
+        given: Sequence[str] = (),
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """Stores the exact card texts as pending, before anything is sent; `buttons` are of the
         last card. `files` ({content, file} as in `StoredCard`) follow the cards. `shown` is what
-        stands below the last card, nobody's words.
+        stands below the last card, nobody's words. `given` are the messages, besides the question,
+        that the answer was made with.
 
-        The first writer wins: returned are the turn's state and the cards that are stored.
+        The first writer wins: returned are the turn's state and the cards that are stored. The turn
+        is still open, and nothing is stored, when one of `given` was taken back meanwhile.
         """
         with_buttons = {"p_buttons": _dump([button.row() for button in buttons])} if buttons else {}
         row = await self._call(
@@ -136,6 +139,7 @@ class MemoryStore:
             p_tool_calls=_dump(list(tool_calls)),
             **with_buttons,
             **({"p_shown": _dump(shown)} if shown else {}),
+            **({"p_given": _dump(list(given))} if given else {}),
         )
         return row["state"], _cards(row["reply"])
 

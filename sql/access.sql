@@ -37,7 +37,7 @@ declare
     recall_tokens, recall_terms, recall_place, recall_likely, recall_alike,
     add_to_transcript, keep_topics, extend_conversation, tell_conversation,
     card_block, card_row, leave_card, may_help, asked_terms, timer_json, accepted_press,
-    turn_of_card, again_id, keep_feedback, sources_lock
+    turn_of_card, again_id, keep_feedback, sources_lock, asking_words, telling_terms, tells
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{
@@ -48,7 +48,7 @@ declare
   of_the_service constant text[] := '{
     recall_message, comes_from, without_turn, texts_in, take_back_facts, rewrite_memory,
     take_back_notes, drop_turn, drop_message, telling_texts, long_texts, repeats, drop_repetitions, drop_card,
-    drop_drawn_on, drop_answers_made_from, withdraw_kept_cards,
+    drop_drawn_on, drop_answers_made_from, drop_answers_that_tell, withdraw_kept_cards,
     drop_forgetting_turns, take_withdrawals, take_due_withdrawals, drop_withdrawal,
     forget_item, forget_fact, withdraw_lists, forget_sources, correct_item,
     take_left_cards, pending_replies, conversations_to_embed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import structlog
@@ -42,6 +42,8 @@ from memory.tokens import estimate_tokens
 
 log = structlog.get_logger()
 
+Answering = Callable[[Services, Turn, OpenTurn], Awaitable[Reply]]
+
 # People wait for an answer at most this long after the acknowledgement (s); sending takes some.
 _ANSWER_WITHIN_S = 56.0
 _LEAST_MODEL_TIME_S = 8.0
@@ -64,9 +66,10 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     """A command to the bot is carried out; everything else is for the model."""
     if reply := await answer_words(services, turn, opened):
         return reply
-    found, earlier = await _answer(services, turn, opened)
+    found, earlier, given = await _answer(services, turn, opened)
     spoken = language(services, turn, opened)
     reply = reply_of(found, chat_type=turn.chat_type, language=spoken)
+    reply = replace(reply, given=given)
     if opened.degraded:  # nobody could press anything
         return reply
     seconds = services.clock() - turn.received_ms / 1000
@@ -98,22 +101,22 @@ def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
 
 async def _answer(
     services: Services, turn: Turn, opened: OpenTurn
-) -> tuple[Answer, tuple[Passage, ...]]:
-    """The model's answer, or an honest sentence when there is none in time; and what it was told
-    of what was said earlier."""
+) -> tuple[Answer, tuple[Passage, ...], tuple[str, ...]]:
+    """The model's answer, or an honest sentence when there is none in time; what it was told of
+    what was said earlier; and the ids of all messages that it was given."""
     if not turn.question.strip():
-        return Answer(UNSUPPORTED), ()
+        return Answer(UNSUPPORTED), (), ()
     if refused := used_up(services, turn, language(services, turn, opened)):
-        return Answer(refused), ()
+        return Answer(refused), (), ()
     came = await material.gather(services, _source(turn, opened))
     if not await _may_tell(services, turn, opened, came.read):
         came = material.TAKEN_BACK
     if refused := _only_unread(services, turn, opened, came):
-        return Answer(refused), ()
-    prompt, earlier = await _prompt(services, turn, opened, came)
+        return Answer(refused), (), ()
+    prompt, earlier, given = await _prompt(services, turn, opened, came)
     spent = services.clock() - turn.received_ms / 1000
     left = max(_LEAST_MODEL_TIME_S, _ANSWER_WITHIN_S - spent)
-    return await _asked(services, turn, opened, prompt, left), earlier
+    return await _asked(services, turn, opened, prompt, left), earlier, given
 
 
 async def _may_tell(
@@ -173,7 +176,7 @@ def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Materia
 
 async def _prompt(
     services: Services, turn: Turn, opened: OpenTurn, came: Material
-) -> tuple[Prompt, tuple[Passage, ...]]:
+) -> tuple[Prompt, tuple[Passage, ...], tuple[str, ...]]:
     talk = _talk(turn, opened, came.quoted)
     told = {message.message_id for message in opened.told} | {one.message_id for one in talk}
     earlier = await recalled(services, turn, opened, told)
@@ -195,7 +198,13 @@ async def _prompt(
         words_of_model=turn.by_click,
         reads_only=turn.private or turn.unasked,
     )
-    return prompt, earlier.found
+    given = told | {passage.turn_id for passage in earlier.found}
+    of_itself = {turn.id, turn.event.message_id}
+    return (
+        prompt,
+        earlier.found,
+        tuple(sorted(one for one in given if one and one not in of_itself)),
+    )
 
 
 def _keep(

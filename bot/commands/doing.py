@@ -80,6 +80,8 @@ async def _new(services: Services, asked: Asked) -> Reply:
 
 async def _memory(services: Services, asked: Asked) -> Reply:
     """In p2p; in a group nothing of it is shown, but to the person alone."""
+    if asked.opened.degraded:
+        return Reply(texts.MEMORY_AWAY[asked.language])
     if asked.chat_type != "p2p":
         return Reply(item_texts.SENT_PRIVATELY[asked.language], in_private=True)
     overview = await services.store.overview(asked.context)

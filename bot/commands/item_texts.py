@@ -20,6 +20,7 @@ Texts = Mapping[Language, str]
 
 CORRECT: Texts = {"zh": "更正", "en": "Correct"}
 DELETE: Texts = {"zh": "删除", "en": "Delete"}
+BACK: Texts = {"zh": "上一页", "en": "Previous page"}
 MORE: Texts = {"zh": "下一页", "en": "Next page"}
 NOTHING_KEPT: Texts = {
     "zh": "我没有记下关于你的任何事实或笔记。",
@@ -41,6 +42,15 @@ NOT_SENT_PRIVATELY: Texts = {
 IN_PRIVATE: Texts = {
     "zh": "你在群里问我记住了你的什么；只有你能看到这里：",
     "en": "You asked in a group what I remember about you; only you can see this:",
+}
+CORRECTING: Texts = {
+    "zh": "你在群里想更正我记下的一项，只有你能看到这里：",
+    "en": "You want to correct something from the list in the group; only you can see this:",
+}
+ASKED_PRIVATELY: Texts = {
+    "zh": "我在单聊里问你新的内容，在那里回复就好，群里没有人会看到。",
+    "en": "I have asked you for it in our private chat; answer there, and nobody in the group "
+    "sees it.",
 }
 NOT_NOW: Texts = {
     "zh": "我的记忆现在连不上，什么都没有改动。请稍后再试。",

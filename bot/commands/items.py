@@ -1,4 +1,4 @@
-"""What is kept of a person, one item at a time: shown, corrected, deleted. Only in p2p, to them.
+"""What is kept of a person, one item at a time: shown, corrected, deleted. Only to them alone.
 
 A card's buttons carry which item; a list is not stored a second time, and neither is what asks for
 a deletion: such a turn keeps no words once it is over.
@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.commands import item_texts as texts
 from bot.languages import Language
-from bot.reply.buttons import CANCEL, Reply, decision
+from bot.reply.buttons import CANCEL, Decision, Reply, decision
 from bot.services import Services
 from memory.errors import NoteInvalid, StoreUnavailable, WorkingMemoryTooLarge
 from memory.kept.buttons import NewButton, new_id
@@ -32,12 +32,14 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """A turn in which a person looks at what is kept of them."""
+    """A turn in which a person looks at what is kept of them. `beside`: the group beside which the
+    card is to stand, if it does."""
 
     context: AgentMemoryContext
     chat_type: ChatType
     language: Language
     turn_id: str
+    beside: str = ""
 
 
 async def show_items(services: Services, looking: Looking, offset: int = 0) -> Reply:
@@ -51,6 +53,9 @@ async def show_items(services: Services, looking: Looking, offset: int = 0) -> R
         for number, item in enumerate(items, offset + 1)
         for button in _buttons_of(number, item, looking)
     ]
+    if offset:
+        before = {"offset": max(0, offset - _SHOWN)}
+        buttons.append(_button(texts.BACK[looking.language], PAGE, before, looking))
     if offset + len(items) < total:
         after = {"offset": offset + len(items)}
         buttons.append(_button(texts.MORE[looking.language], PAGE, after, looking))
@@ -66,14 +71,7 @@ async def press_item(services: Services, looking: Looking, payload: Mapping[str,
         case "memory.ask_delete":
             group = new_id()
             sure = _button(texts.DELETE[language], DELETE, which, looking, group)
-            never = decision(
-                CANCEL[language],
-                {"tool": DELETE, "arguments": {}, "description": ""},
-                "cancel",
-                group_id=group,
-                chat_type=looking.chat_type,
-                language=language,
-            )
+            never = _button(CANCEL[language], DELETE, {}, looking, group, "cancel")
             return Reply(texts.ask_delete(which["key"], language), (sure, never))
         case "memory.correct":
             # the record by which the next message is known for the new value
@@ -145,13 +143,20 @@ def _buttons_of(number: int, item: Item, looking: Looking) -> tuple[NewButton, .
 
 
 def _button(
-    label: str, tool: str, arguments: Mapping[str, Any], looking: Looking, group: str = ""
+    label: str,
+    tool: str,
+    arguments: Mapping[str, Any],
+    looking: Looking,
+    group: str = "",
+    choice: Decision = "confirm",
 ) -> NewButton:
     payload = {"tool": tool, "arguments": dict(arguments), "description": ""}
+    if looking.beside:
+        payload["beside"] = looking.beside
     return decision(
         label,
         payload,
-        "confirm",
+        choice,
         group_id=group or new_id(),
         chat_type=looking.chat_type,
         language=looking.language,

@@ -68,8 +68,10 @@ _TOASTS: Mapping[Toast, tuple[str, str, str]] = {
 class Reply:
     """What a turn says: text before it is composed, buttons, and the tool calls that led to it.
     `cards` are shown as they are, in place of the text. `in_private`: the question is answered
-    again, to the person alone. `forgets`: something was forgotten, or shown from what is kept;
-    then the turn keeps no words once it is over. `files` (`bot.files.writing`) follow the cards.
+    again, to the person alone. `unsaid`: that was all, and nothing is said here. `forgets`:
+    something was forgotten, or shown from what is kept; then the turn keeps no words once it is
+    over. `files` (`bot.files.writing`) follow the cards. `given`: the messages that its prompt
+    showed besides the question; not stored where one was taken back meanwhile.
     """
 
     text: str
@@ -79,8 +81,10 @@ class Reply:
     foot: Foot | None = None
     cards: tuple[str, ...] = ()
     in_private: bool = False
+    unsaid: bool = False
     forgets: bool = False
     files: tuple[Mapping[str, str], ...] = ()
+    given: tuple[str, ...] = ()
 
 
 def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Reply:

@@ -63,10 +63,11 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What was sent: its final text and Feishu's message_id."""
+    """What was sent: its final text and Feishu's message_id. `aside`: to one person of a group."""
 
     content: str
     message_id: str
+    aside: bool = False
 
 
 class Undeliverable(Exception):
@@ -130,7 +131,7 @@ async def deliver(
             )
             attempt = _next(attempt, error, names)
         else:
-            return Delivered(attempt.content, message_id)
+            return Delivered(attempt.content, message_id, aside=attempt.aside)
     raise Undeliverable("no form of the reply was accepted")
 
 

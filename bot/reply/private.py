@@ -1,7 +1,5 @@
-"""What only one person may see: a message to them alone.
-
-Feishu's ephemeral cards, which are shown in the group itself, belong here, before the p2p message;
-that remains for topic groups and for clients that are not online.
+"""What is asked of one person alone: a message to them in p2p, where their answer is read by nobody
+else. What they are only shown stands beside the group (`bot.private.alone`).
 """
 
 from __future__ import annotations

@@ -160,6 +160,7 @@ class SpoolingStore(MemoryStore):
         buttons: Sequence[NewButton] = (),
         files: Sequence[Mapping[str, Any]] = (),
         shown: Mapping[str, Any] | None = None,
+        given: Sequence[str] = (),
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """As in the memory; a reply that is spooled has no buttons: a press needs the memory."""
         said = [
@@ -181,6 +182,7 @@ class SpoolingStore(MemoryStore):
                 buttons=buttons,
                 files=files,
                 shown=shown,
+                given=given,
             ),
             partial(self._spool.record_reply, turn_id, pending, tool_calls),
         )

@@ -3,9 +3,11 @@
 -- As record_reply, with the buttons of the last card: they are stored with the reply or not at all.
 -- p_buttons: JSON array of {id, group_id, chat_type, kind, label, payload, lives_s}.
 drop function if exists public.record_reply_with_buttons(text, text, text, text, text, text, text);
+drop function if exists
+  public.record_reply_with_buttons(text, text, text, text, text, text, text, text);
 create or replace function public.record_reply_with_buttons(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
-  p_cards text, p_tool_calls text, p_buttons text, p_shown text default null
+  p_cards text, p_tool_calls text, p_buttons text, p_shown text default null, p_given text default '[]'
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -14,12 +16,14 @@ declare
   v_kept jsonb;
 begin
   perform bot_private.require_size('p_buttons', p_buttons, 262144);
+  perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
   select * into v_turn from public.agent_turns t
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
   for update;
   v_kept := public.record_reply(
-    p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_cards, p_tool_calls, p_shown);
-  if v_turn.state <> 'open' or p_cards::jsonb = '[]' then
+    p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_cards, p_tool_calls, p_shown,
+    p_given);
+  if v_turn.state <> 'open' or v_kept ->> 'state' <> 'pending' then
     return v_kept;
   end if;
   insert into public.agent_buttons

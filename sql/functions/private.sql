@@ -13,18 +13,25 @@ as $$
                length(ts_filter(setweight(p_terms, 'A', p_asked), '{a}')) as hits) n
 $$;
 
+-- Everyday words, above all those of asking, as recall cuts them.
+create or replace function bot_private.asking_words() returns text[]
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select bot_private.recall_tokens(
+    'i me my mine we us our you your he him his she her they them their can could would should will
+     may might must please tell say said told know remember remind again give show find need want
+     about there here any some so if or not no yes just also more much many now then today one ones
+     hi hello hey thanks thank ok anybody anyone somebody someone
+     请问 请告 告诉 知道 记得 可以 帮忙 一下 谢谢 现在 今天 是谁 谁知 如何')
+$$;
+
 -- What a question is about: its terms as recall cuts them, without the words of asking.
 create or replace function bot_private.asked_terms(p_query text) returns text[]
 language sql immutable parallel safe security invoker set search_path = ''
 as $$
   select coalesce(array_agg(distinct t), '{}')
   from unnest(bot_private.recall_tokens(left(p_query, 500))) t
-  where t <> all (bot_private.recall_tokens(
-    'i me my mine we us our you your he him his she her they them their can could would should will
-     may might must please tell say said told know remember remind again give show find need want
-     about there here any some so if or not no yes just also more much many now then today one ones
-     hi hello hey thanks thank ok anybody anyone somebody someone
-     请问 请告 告诉 知道 记得 可以 帮忙 一下 谢谢 现在 今天 是谁 谁知 如何'))
+  where t <> all (bot_private.asking_words())
 $$;
 
 -- Whether the person told the bot anything that may help with p_query where the group p_but_chat_id

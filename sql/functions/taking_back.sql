@@ -257,6 +257,8 @@ begin
       where b.turn_id = p_turn_id
       union all
       select t.id from public.agent_turns t where t.again_of = p_turn_id
+      union all
+      select t.id from public.agent_turns t where t.id = 'private:' || p_turn_id
     loop
       v_texts := v_texts || public.drop_message(v_click, v_turn.chat_id);
     end loop;
@@ -432,6 +434,89 @@ begin
 end
 $$;
 
+-- The terms by which it is seen that one text tells another, as recall cuts them: without everyday words, and
+-- in Chinese without pairs that hold a word of grammar. 14th is 14.
+create or replace function bot_private.telling_terms(p_text text) returns setof text
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select distinct regexp_replace(w, '^([0-9]+)(st|nd|rd|th)$', '\1')
+  from unnest(bot_private.recall_tokens(p_text)) w
+  where w ~ '..' and w !~ '[是在有要会已把被请去来想说用定改换到作为就也和都很不没这那]'
+    and w <> all (bot_private.asking_words()) and w <> all (bot_private.recall_tokens(
+      'all everybody everyone everything nobody nothing good great nice fine sure right well really very
+       think like see look make let get got go going come take put use work new old first last next time
+       day week thing people team up out off down over after before back sound done still only too
+       大家 时候 因为 所以 但是 需要 应该 觉得 问题 事情 收到 好的 明白 我们 你们'))
+$$;
+
+-- Whether an answer tells a message of which p_own are the terms that its prompt had from nowhere else, and
+-- p_told those that it uses: two of them, of a long message a tenth; of a short one half; or a number.
+create or replace function bot_private.tells(p_told text[], p_own text[]) returns boolean
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select cardinality(p_told) > 0 and (
+    cardinality(p_told) >= greatest(2, 0.1 * cardinality(p_own))
+    or 2 * cardinality(p_told) >= cardinality(p_own)
+    or exists (select from unnest(p_told) t where t ~ '[0-9]{2}'))
+$$;
+
+-- Answers whose prompt showed a message that is gone, of which p_texts were the words: the cards of those go
+-- that tell it, in whatever words, and the questions stay. What also stood in the question or in anything
+-- else that was shown, or is said in that chat time and again, is not told from it.
+create or replace function public.drop_answers_that_tell(
+  p_message_id text, p_texts text[], p_since timestamptz
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_words constant text[] := array(
+    select distinct w from unnest(p_texts) t, bot_private.telling_terms(t) w);
+  v_turn public.agent_turns;
+  v_own text[];
+  v_told text[];
+  v_card public.agent_messages;
+begin
+  if cardinality(v_words) = 0 then
+    return;
+  end if;
+  for v_turn in
+    select t.* from public.agent_turns t
+    where t.created_at >= p_since and t.given @> array[p_message_id] order by t.created_at
+  loop
+    v_own := array(
+      select unnest(v_words) except
+      select bot_private.telling_terms(m.content) from public.agent_messages m
+      where m.role = 'user' and (m.turn_id = v_turn.id or m.turn_id = any (v_turn.given))
+      except
+      select bot_private.telling_terms(c.content) from public.chat_transcript c
+      where c.chat_id = v_turn.chat_id and c.message_id = any (v_turn.given) and not c.is_bot);
+    v_told := array(
+      select unnest(v_own) intersect
+      select bot_private.telling_terms(m.content) from public.agent_messages m
+      where m.turn_id = v_turn.id and m.role = 'assistant');
+    v_told := array(
+      select w from unnest(v_told) w
+      where (select count(*) from (
+        select from public.agent_turn_terms x
+        where x.terms @@ quote_literal(w)::tsquery and x.chat_id = v_turn.chat_id
+          and x.turn_id <> v_turn.id limit 4) common) < 4);
+    continue when not bot_private.tells(v_told, v_own);
+    update public.agent_turns t set state = 'cancelled', error = null, updated_at = now()
+    where t.id = v_turn.id and t.state = 'pending';
+    for v_card in
+      select m.* from public.agent_messages m where m.turn_id = v_turn.id and m.role = 'assistant'
+    loop
+      if v_card.message_id is null then
+        delete from public.agent_messages where id = v_card.id;
+      else
+        perform public.withdraw_later(array[v_card.message_id], v_card.chat_id, v_card.tenant_key);
+        perform public.drop_card(v_card.message_id);
+      end if;
+    end loop;
+  end loop;
+end
+$$;
+
 -- Cards that list what is kept of these people, of turns that keep no words: those of p_since and later
 -- may show what is gone.
 create or replace function public.withdraw_kept_cards(
@@ -496,6 +581,9 @@ begin
   delete from public.chat_transcript where message_id = p_message_id;
   perform public.drop_drawn_on(array[p_message_id]);
   perform public.drop_answers_made_from(p_message_id);
+  perform public.drop_answers_that_tell(
+    p_message_id, case when v_turn.id is null then array[v_heard.content] else v_texts end,
+    coalesce(v_turn.created_at, to_timestamp(v_heard."timestamp" / 1000 - 60)));
   if v_first is not null then
     perform public.drop_repetitions(
       v_texts, array[v_turn.user_id, v_turn.actor_id], v_turn.tenant_key, v_first, v_turn.chat_id);

@@ -207,22 +207,28 @@ end
 $$;
 
 -- Stores the reply before it is sent. The first writer wins; everyone gets what is stored.
--- p_cards: JSON array of card texts, after them of files: {content, file}. p_tool_calls: JSON array.
--- p_shown: agent_turns.shown.
+-- p_cards: JSON array of card texts, after them of files: {content, file}; none: nothing is said here.
+-- p_tool_calls: JSON array. p_shown: agent_turns.shown. p_given: JSON array, agent_turns.given; if one of those
+-- was taken back meanwhile nothing is stored, and the turn stays open: the answer is to be made without it.
 drop function if exists public.record_reply(text, text, text, text, text, text);
+drop function if exists public.record_reply(text, text, text, text, text, text, text);
 create or replace function public.record_reply(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
-  p_cards text, p_tool_calls text, p_shown text default null
+  p_cards text, p_tool_calls text, p_shown text default null, p_given text default '[]'
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_turn public.agent_turns;
+  v_given text[];
 begin
   perform bot_private.require_size('p_cards', p_cards, 4194304);
   perform bot_private.require_size('p_tool_calls', p_tool_calls, 4194304);
   perform bot_private.require_size('p_shown', p_shown, 16384);
+  perform bot_private.require_size('p_given', p_given, 65536);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_given := array(select jsonb_array_elements_text(p_given::jsonb) limit 200);
+  perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
   select * into v_turn from public.agent_turns t
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
   for update;
@@ -230,7 +236,11 @@ begin
     raise exception 'turn % is not open', p_turn_id using errcode = 'PT404';
   end if;
 
-  if v_turn.state = 'open' then
+  -- not for ever: a prompt that is given the same again is not what this is for
+  if v_turn.state = 'open' and (v_turn.attempts > 3 or not exists (
+      select from public.recalled_messages r
+      where r.message_id = any (v_given) and r.created_at > v_turn.updated_at - interval '1 minute'))
+  then
     insert into public.agent_messages (conversation_id, user_id, actor_id, turn_id, tenant_key,
                                        chat_id, role, chunk, content, status, tool_calls, file)
     select v_turn.conversation_id, v_turn.user_id, v_turn.actor_id, v_turn.id, v_turn.tenant_key,
@@ -239,9 +249,12 @@ begin
            c.value -> 'file'
     from jsonb_array_elements(p_cards::jsonb) with ordinality c;
     perform bot_private.keep_shown_notes(p_conversation_id, p_user_id, p_actor_id, p_tool_calls);
-    update public.agent_turns
-    set state = 'pending', shown = p_shown::jsonb, updated_at = now() where id = p_turn_id;
-    v_turn.state := 'pending';
+    -- what was answered in another place is over here, and keeps no words
+    v_turn.state := case when p_cards::jsonb = '[]' then 'sent' else 'pending' end;
+    update public.agent_turns t
+    set state = v_turn.state, shown = p_shown::jsonb, given = v_given, forgets = t.forgets or p_cards::jsonb = '[]',
+        updated_at = now()
+    where t.id = p_turn_id;
   end if;
   return jsonb_build_object('state', v_turn.state, 'reply', bot_private.turn_reply(p_turn_id));
 end

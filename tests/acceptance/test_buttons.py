@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.clicks import turn_id
+from bot.answer.pressed import turn_id
 from tests.acceptance.conftest import World, markdown, prompt_of
 from tests.support.processes import eventually
 

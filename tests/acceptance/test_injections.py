@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from bot.clicks import turn_id
+from bot.answer.pressed import turn_id
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.kept.notes import NoteStore
 from memory.rpc import Rpc

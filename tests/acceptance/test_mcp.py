@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from bot.clicks import turn_id
+from bot.answer.pressed import turn_id
 from tests.acceptance.conftest import World, markdown
 from tests.support.processes import Process, eventually, free_port, start, stop
 

@@ -16,7 +16,7 @@ import pytest
 import requests
 
 from bot.agents.prompt import MEMORY_AWAY
-from bot.clicks import turn_id
+from bot.answer.pressed import turn_id
 from bot.commands.texts import MEMORY_AWAY as NOTHING_CHANGED
 from scripts.operating.log_window import percentile
 from tests.acceptance.conftest import World, markdown

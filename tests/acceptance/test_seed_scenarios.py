@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bot.clicks import turn_id
+from bot.answer.pressed import turn_id
 from tests.acceptance.conftest import World, markdown, prompt_of
 
 PLAYBOOK = Path(__file__).parents[1] / "data" / "playbooks" / "notes.json"

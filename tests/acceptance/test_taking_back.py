@@ -177,6 +177,28 @@ def test_an_answer_that_repeats_talk_goes_when_the_talk_is_taken_back(
     eventually(lambda: not any(word in str(card) for card in shown(world)), what="no card shows it")
 
 
+def test_an_answer_that_is_being_made_is_made_again_without_what_is_taken_back(
+    world: World, word: str
+) -> None:
+    world.settled(world.ask("Alice", "let us talk")[0])
+    heard = world.say("Bob", f"the code is {word}")
+    was_heard = "select 1 from chat_transcript where message_id = %s"
+    eventually(lambda: world.rows(was_heard, heard), what="the talk is heard")
+    world.model.forget()
+    slow = {"when": [{"contains": word}], "reply": {"text": f"It is {word}.", "delay_s": 4}}
+    world.model.control("script", {"rules": [slow, {"reply": {"text": "Nobody said it."}}]})
+    world.model.control("mode", {"mode": "rules"})
+    question = world.say("Alice", f"@{world.bot_name} which code did Bob name?")
+    eventually(lambda: word in json.dumps(world.model.requests()), what="the model is asked")
+
+    take_back(world, "Bob", heard)
+
+    (row,) = world.settled(question)
+    assert row["content"].endswith("Nobody said it.")
+    eventually(lambda: not where(world, word), what="the word is gone everywhere")
+    assert not any(word in str(card) for card in shown(world))
+
+
 @pytest.mark.slow
 def test_killed_between_sending_and_marking_the_card_goes_all_the_same(
     world: World, word: str

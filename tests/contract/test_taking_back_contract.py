@@ -365,3 +365,86 @@ async def test_in_p2p_everything_of_the_person_is_listed_and_pages_go_on(
     assert total == 7
     assert [one.value for one in (*first, *rest)] == [6, 5, 4, 3, 2, 1, 0]
     assert first[0].chat_type == "p2p"
+
+
+_TELLING = [
+    ("We decided: launch on the 14th of March", "When is the launch?", "It launches March 14."),
+    ("The vendor is Acme", "Who do we buy from?", "From Acme, as far as I know."),
+    ("我们选了极光作为供应商", "供应商是谁？", "供应商是极光。"),
+    ("发布改到三月十四号", "什么时候发布？", "三月十四日发布。"),
+]
+_OTHERWISE = [
+    ("I am late tomorrow, stuck in traffic", "When is the review?", "The review is tomorrow at 3."),
+    ("The vendor is Acme", "What does Acme sell?", "Acme sells paint."),
+    ("The vendor is Acme", "Which colour did we take?", "Blue, like last year."),
+    ("我们选了极光作为供应商", "谁负责订餐？", "小王负责订餐。"),
+    ("thanks everybody!", "Who helped?", "Everybody did, thanks to Bob."),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "told", "goes"),
+    [*((*one, True) for one in _TELLING), *((*one, False) for one in _OTHERWISE)],
+)
+async def test_an_answer_that_tells_a_message_of_its_prompt_in_other_words_goes_with_it(
+    scene: Scene, group: Group, said: str, asked: str, told: str, goes: bool
+) -> None:
+    """Only where it was given it, and what it says stood nowhere else."""
+    source, other = group.message("source"), group.message("other")
+    await scene.turn(group.turn("alice", thread="a"), source, said, "I see.")
+    await scene.turn(
+        group.turn("carol", thread="c"), other, "The review was moved by a week", "Ok."
+    )
+    for who, given in (("bob", [source, other]), ("dora", [other])):
+        context, question = group.turn(who, thread=who), group.message(who)
+        await scene.memory.open_turn(context, turn_id=question, content=asked)
+        await scene.memory.record_reply(context, turn_id=question, cards=[told], given=given)
+        await scene.memory.mark_sent(
+            context, turn_id=question, chunk=0, content=told, message_id=f"{question}_card"
+        )
+    await scene.memory.take_back(source, group.chat())
+
+    withdrawn = scene.to_withdraw()
+    assert (group.message("bob") + "_card" in withdrawn) is goes
+    assert group.message("dora") + "_card" not in withdrawn, "she was not given it"
+    bob = await scene.memory.open_turn(
+        group.turn("bob", thread="bob"), turn_id=group.message("bob"), content=asked
+    )
+    assert [card.content for card in bob.reply] == ([] if goes else [told])
+
+
+async def test_talk_that_nobody_addressed_to_the_bot_counts_too(scene: Scene, group: Group) -> None:
+    said, question, bob = group.message("talk"), group.message("asked"), group.turn("bob")
+    started = "insert into chat_conversations (tenant_key, chat_id) values (%s, %s)"
+    scene.database.execute(started, ["tenant", group.chat()])
+    scene.database.execute(
+        "insert into chat_transcript (chat_id, tenant_key, message_id, author, author_id, content,"
+        " is_bot, timestamp) values (%s, 'tenant', %s, 'Alice', %s, 'The vendor is Acme', false,"
+        " (extract(epoch from now()) * 1000)::bigint)",
+        [group.chat(), said, group.person("alice")],
+    )
+    await scene.memory.open_turn(bob, turn_id=question, content="Who do we buy from?")
+    await scene.memory.record_reply(bob, turn_id=question, cards=["From Acme."], given=[said])
+    await scene.memory.mark_sent(
+        bob, turn_id=question, chunk=0, content="From Acme.", message_id="card_of_talk"
+    )
+    await scene.memory.take_back(said, group.chat())
+
+    assert "card_of_talk" in scene.to_withdraw()
+
+
+async def test_an_answer_is_made_again_when_its_prompt_held_what_was_taken_back_meanwhile(
+    scene: Scene, group: Group
+) -> None:
+    source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
+    await scene.turn(group.turn("alice", thread="a"), source, "The vendor is Acme", "I see.")
+    await scene.memory.open_turn(bob, turn_id=question, content="Who do we buy from?")
+    await scene.memory.take_back(source, group.chat())
+
+    button = NewButton("More?", "follow_up", {"text": "More?"}, "group", 60)
+    state, stored = await scene.memory.record_reply(
+        bob, turn_id=question, cards=["From Acme."], buttons=[button], given=[source]
+    )
+    assert (state, stored) == ("open", ())
+    state, stored = await scene.memory.record_reply(bob, turn_id=question, cards=["I do not know."])
+    assert (state, [card.content for card in stored]) == ("pending", ["I do not know."])

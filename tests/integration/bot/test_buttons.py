@@ -17,7 +17,8 @@ from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.model import Request
 from bot.agents.prompt import PendingAction
 from bot.agents.shown_notes import named_notes
-from bot.clicks import handle_click, turn_id
+from bot.answer.pressed import turn_id
+from bot.clicks import handle_click
 from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu.client import FeishuClient
 from bot.feishu.events import CardAction

@@ -54,7 +54,7 @@ async def shown(sent: Sent, target: Aside) -> Delivered:
 
 async def test_a_card_stands_beside_what_is_said_in_the_group() -> None:
     sent = Sent()
-    assert await shown(sent, Aside("ou_a", "oc_1")) == Delivered("psst", "om_beside")
+    assert await shown(sent, Aside("ou_a", "oc_1")) == Delivered("psst", "om_beside", aside=True)
 
     [(way, (chat, person, card))] = sent.calls
     assert (way, chat, person) == ("beside", "oc_1", "ou_a")

@@ -1,0 +1,89 @@
+"""A press on a card that one person sees beside a group: what comes of it takes the card's place.
+
+Such a card cannot be patched (Feishu, im-v1 “message/patch”), so the new one is shown and then the
+old one is taken away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import cast
+
+from bot.answer.pressed import Place, as_message, turn_of
+from bot.answer.question import Turn
+from bot.commands import item_texts, items
+from bot.commands import texts as texts
+from bot.feishu.errors import FeishuError
+from bot.feishu.events import CardAction
+from bot.languages import Language
+from bot.pressing.confirming import item_pressed
+from bot.private.alone import answer_alone, take_away
+from bot.reply.buttons import Reply
+from bot.reply.delivery import Aside
+from bot.reply.private import show_privately
+from bot.services import Services
+from bot.turn import handle_message
+from memory.kept.buttons import Click, Press
+from memory.models import OpenTurn
+
+
+def stands_alone(press: Press, click: Click) -> bool:
+    """Whether the button belongs to the presser's own place, so that nobody else sees its card."""
+    return press.conversation_id.split(":", 2)[1] == click.operator_id
+
+
+def stands_beside(press: Press, click: Click) -> bool:
+    """Whether its card stands beside what is said in the group of the click; else in p2p."""
+    return stands_alone(press, click) and press.payload.get("beside") == click.chat_id
+
+
+async def press_beside(
+    services: Services,
+    action: CardAction,
+    click: Click,
+    press: Press,
+    words: str,
+    received_ms: int,
+) -> None:
+    """Answers there, and takes the pressed card away. Raises what is worth another attempt."""
+    place = Place(click.operator_id, "p2p", press.root_id)
+    event = await as_message(services, action, click, place, words, turn=turn_of(click, press))
+    target = Aside(click.operator_id, click.chat_id)
+    answering = partial(_pressed, press=press, received_ms=received_ms)
+    shown = await answer_alone(services, event, received_ms, target, answering)
+    if shown.outcome != "failed":
+        await take_away(services, click.message_id)
+
+
+async def _pressed(
+    services: Services, turn: Turn, opened: OpenTurn, *, press: Press, received_ms: int
+) -> Reply:
+    language = cast(Language, press.payload["language"])
+    if press.payload["decision"] != "confirm":
+        looking = items.Looking(
+            turn.context, turn.chat_type, language, turn.id, press.payload["beside"]
+        )
+        left = await items.show_items(services, looking)
+        return replace(left, text=f"{texts.CANCELLED[language]}\n\n{left.text}")
+    if press.payload["tool"] == items.CORRECT:
+        return await _ask_privately(services, turn, press, received_ms)
+    return await item_pressed(services, turn, opened, press=press)
+
+
+async def _ask_privately(services: Services, turn: Turn, press: Press, received_ms: int) -> Reply:
+    """Asks for the new value in p2p: whatever is typed in the group, everybody reads."""
+    language = cast(Language, press.payload["language"])
+    person = turn.context.actor_id
+    line = item_texts.CORRECTING[language]
+    try:
+        shown = await show_privately(services.feishu, person, line, turn_id=turn.id)
+    except FeishuError:
+        return Reply(item_texts.NOT_SENT_PRIVATELY[language])
+    event = replace(turn.event, message_id=f"private:{turn.id}", root_id="", chat_id=shown.chat_id)
+    there = {key: value for key, value in press.payload.items() if key != "beside"}
+    answering = partial(item_pressed, press=replace(press, payload=there))
+    await handle_message(
+        services, event, received_ms, reply_to=shown.message_id, answering=answering
+    )
+    return Reply(item_texts.ASKED_PRIVATELY[language])

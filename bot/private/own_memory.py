@@ -1,0 +1,52 @@
+"""`/memory` in a group: answered right there, to who asked and nobody else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import structlog
+
+from bot.answer.question import Turn
+from bot.commands import item_texts
+from bot.commands import texts as texts
+from bot.commands.items import Looking, show_items
+from bot.languages import Language
+from bot.private.alone import answer_alone, in_own_place
+from bot.reply.buttons import Reply
+from bot.reply.delivery import Aside
+from bot.services import Services
+from memory.errors import StoreUnavailable
+from memory.models import OpenTurn
+
+
+async def show_own_memory(services: Services, turn: Turn, language: Language) -> Reply:
+    """What the group is told once it is shown: nothing, unless it went elsewhere.
+
+    A card that one person sees stands in no thread, so there it goes to p2p, where they are told of
+    it. The turn has an id of its own, so that this can be repeated.
+    """
+    beside = "" if turn.event.thread_id else turn.event.chat_id
+    shown = await answer_alone(
+        services,
+        in_own_place(turn.event, f"private:{turn.id}"),
+        turn.received_ms,
+        Aside(turn.context.actor_id, beside),
+        partial(_listed, tongue=language, beside=beside),
+    )
+    structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
+    if shown.outcome == "failed":
+        return Reply(item_texts.NOT_SENT_PRIVATELY[language])
+    if shown.in_p2p:
+        return Reply(item_texts.SENT_PRIVATELY[language])
+    return Reply("", unsaid=True, forgets=True)
+
+
+async def _listed(
+    services: Services, turn: Turn, opened: OpenTurn, *, tongue: Language, beside: str
+) -> Reply:
+    try:
+        shown = await show_items(services, Looking(turn.context, "p2p", tongue, turn.id, beside))
+    except StoreUnavailable:
+        return Reply(texts.MEMORY_AWAY[tongue])
+    return replace(shown, text=f"{item_texts.IN_PRIVATE[tongue]}\n\n{shown.text}")
