@@ -20,7 +20,6 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
@@ -30,11 +29,12 @@ from bot.queue.inbox import QueueUnavailable
 from bot.replay.rebuilding import Rebuilt
 from bot.replay.recorded import RecordedTurn
 from bot.replay.rerunning import Again, NoSuchTurn, ask_again, read_turn, rebuilt
-from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.settings import EXIT_STATUS, Settings, load
 from scripts.operating.arguments import FINDINGS, add_language, language, parser
 from scripts.operating.console import Screen, print_json, run
 from scripts.replaying.cases import case_of
 from scripts.replaying.difference import lines_of, tools_of, visible
+from scripts.replaying.options import model_name, text_of, with_model
 
 
 def main() -> int:
@@ -81,14 +81,10 @@ async def _work(given: argparse.Namespace) -> int:
 
 
 def _changed(settings: Settings, given: argparse.Namespace) -> Settings:
-    change: dict[str, Any] = {"openai_model": given.model} if given.model else {}
-    if given.instructions:
-        try:
-            change["bot_instructions"] = given.instructions.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as exc:
-            why = f"{given.instructions} cannot be read: choose a text file."
-            raise SettingsError(why, f"{given.instructions} 无法读取：请选择文本文件。") from exc
-    return settings.model_copy(update=change)
+    settings = with_model(settings, given.model)
+    if not given.instructions:
+        return settings
+    return settings.model_copy(update={"bot_instructions": text_of(given.instructions)})
 
 
 def _user() -> str:
@@ -136,7 +132,7 @@ def _show(
     before, after = turn.record, new.answer
     changed = lines_of(visible(turn.answer, dict(known)), after.text)
     compared = [
-        ("model", before.get("model"), settings.openai_model),
+        ("model", before.get("model"), model_name(settings)),
         ("tools", ", ".join(tools_of(turn.tool_calls)), ", ".join(tools_of(after.tool_calls))),
         ("tokens in", before.get("tokens_in"), after.input_tokens),
         ("tokens out", before.get("tokens_out"), after.output_tokens),

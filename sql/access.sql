@@ -50,7 +50,7 @@ declare
     take_back_notes, drop_turn, drop_message, telling_texts, long_texts, repeats, drop_repetitions, drop_card,
     drop_drawn_on, drop_answers_made_from, drop_answers_that_tell, withdraw_kept_cards,
     drop_forgetting_turns, take_withdrawals, take_due_withdrawals, drop_withdrawal,
-    forget_item, forget_fact, withdraw_lists, forget_sources, correct_item,
+    forget_item, forget_fact, forget_summary, withdraw_lists, forget_sources, correct_item,
     take_left_cards, pending_replies, conversations_to_embed,
     note_reaction, list_feedback, card_to_redraw,
     people_named, remember_people, list_people, count_people, link_person,

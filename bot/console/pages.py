@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import hmac
+import re
 
 import psycopg
 import structlog
-from flask import Flask, Response, abort, g, make_response, redirect, request
-from werkzeug.exceptions import HTTPException
+from flask import (
+    Flask,
+    Response,
+    abort,
+    g,
+    make_response,
+    redirect,
+    request,
+    send_from_directory,
+)
+from werkzeug.exceptions import BadRequest, HTTPException
 from werkzeug.wrappers import Response as Answer
 
 from bot.console import audit, doctor, feedback, kept, now, people, queue, turns, usage
@@ -21,6 +31,7 @@ from bot.queue.inbox import QueueUnavailable
 from bot.queue.operations import QueueOperations
 from bot.settings import Settings
 from memory.errors import StoreUnavailable
+from sandbox.page import STATIC
 
 log = structlog.get_logger()
 
@@ -37,6 +48,10 @@ _PAGES = (
     ("audit", "audit"),
 )
 _STATIC = "/console/static/"
+_CARDS = "/console/cards/"
+_CARD_PARTS = frozenset(
+    {"card.js", "markdown.js", "dom.js", "labels.js", "card.css", "colours.css"}
+)
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -49,6 +64,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_OWN_PAGE = re.compile(r"/console/[!-\[\]-~]*")  # visible ASCII without a backslash
 _MOST_BYTES = 256 * 1024
 _LANGUAGES, _THEMES = ("en", "zh"), ("light", "dark", "auto")
 _YEAR_S = 365 * 24 * 3600
@@ -61,9 +77,11 @@ def create_console(settings: Settings, url: str) -> Flask:
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     desk = Desk(settings, url, Reader(url), Sessions(url), QueueOperations(url))
     app.jinja_env.globals.update(moment=desk.moment, clock=desk.clock, pages=_PAGES, known=has)
+    app.jinja_env.globals["zone_name"] = settings.zone.key
     _guard(app, desk)
     _sign_in(app, desk)
     _preferences(app)
+    _cards(app)
     _failures(app)
     for page in (now, turns, people, kept, feedback, queue, usage, doctor, audit):
         page.add(app, desk)
@@ -80,7 +98,7 @@ def _guard(app: Flask, desk: Desk) -> None:
         )
         if reason:
             return _plain(reason, 403)
-        if request.path.startswith(_STATIC) or request.path == "/console/enter":
+        if request.path.startswith((_STATIC, _CARDS)) or request.path == "/console/enter":
             return None
         session = request.cookies.get(COOKIE, "")
         active = "HX-Request" not in request.headers and not request.path.endswith(".json")
@@ -96,7 +114,7 @@ def _guard(app: Flask, desk: Desk) -> None:
 
     def protect(answer: Response) -> Response:
         answer.headers.update(_HEADERS)
-        if not request.path.startswith(_STATIC):
+        if not request.path.startswith((_STATIC, _CARDS)):
             answer.headers["Cache-Control"] = "no-store"
             answer.vary.update(("Cookie", "Accept-Language"))
         return answer
@@ -129,6 +147,8 @@ def _signed_out() -> Answer:
 
 def _sign_in(app: Flask, desk: Desk) -> None:
     def enter() -> Answer:
+        if request.method == "HEAD":
+            abort(405)  # who only looks where a link leads does not use it up
         entered = desk.sessions.enter(request.args.get("key", ""))
         if entered is None or entered[0] not in desk.settings.admins:
             return make_response(draw("signed_out.html", used=True), 401)
@@ -178,13 +198,19 @@ def _preferences(app: Flask) -> None:
     app.add_url_rule("/console/prefer", "prefer", prefer, methods=["POST"])
 
 
+def _cards(app: Flask) -> None:
+    """The code that draws cards, shared with the sandbox's page."""
+
+    def part(name: str) -> Answer:
+        return send_from_directory(STATIC, name) if name in _CARD_PARTS else abort(404)
+
+    app.add_url_rule(f"{_CARDS}<name>", "cards", part)
+
+
 def _own_page(path: str) -> str:
     """A path of the console, whatever a form says."""
-    return (
-        path
-        if path.startswith("/console/") and path.isascii() and "\\" not in path
-        else "/console/"
-    )
+    is_own = _OWN_PAGE.fullmatch(path) and ".." not in path
+    return path if is_own else "/console/"
 
 
 def _failures(app: Flask) -> None:
@@ -198,6 +224,7 @@ def _failures(app: Flask) -> None:
         return draw("trouble.html", kind=kind, detail=""), exc.code or 500
 
     app.register_error_handler(psycopg.Error, away)
+    app.register_error_handler(psycopg.DataError, lambda exc: refused(BadRequest()))
     app.register_error_handler(QueueUnavailable, away)
     app.register_error_handler(StoreUnavailable, away)
     app.register_error_handler(HTTPException, refused)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bot.console.kept_words import KEPT
 from bot.languages import Language
 
 _WORDS: Mapping[str, tuple[str, str]] = {
     "console": ("Console", "控制台"),
+    "times_in": ("Times are those of {zone}.", "时间为 {zone} 时区。"),
     "skip": ("Skip to the page", "跳到正文"),
     "pages": ("Pages", "页面"),
     "now": ("Now", "现状"),
@@ -182,163 +184,18 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "history": ("History", "历史"),
     "whole_prompt": ("The whole instructions", "完整指令"),
     "again": ("Ask it again", "重新提问"),
-    # people and feedback
-    "people": ("People", "人员"),
-    "people_intro": (
-        "Who asked the bot, or is known by name; the last seen first.",
-        "向机器人提过问或已知姓名的人，最近出现的在前。",
-    ),
-    "turns_of": ("Turns", "对话轮数"),
-    "last_seen": ("Last seen", "最近出现"),
-    "facts": ("Facts", "事实"),
-    "feedback": ("Feedback", "反馈"),
-    "feedback_intro": (
-        "What people said of answers, by button or reaction; the latest first.",
-        "人们通过按钮或表情对回答的评价，最新的在前。",
-    ),
-    "feedback_given": (
-        "{helpful} helped, {unhelpful} did not",
-        "有帮助 {helpful}，没有帮助 {unhelpful}",
-    ),
-    "verdict": ("Verdict", "评价"),
-    "helped": ("helped", "有帮助"),
-    "did_not_help": ("did not help", "没有帮助"),
-    "source_button": ("button", "按钮"),
-    "source_reaction": ("reaction", "表情"),
-    "asked_by": ("asked by", "提问者："),
-    # memory
-    "memory": ("Memory", "记忆"),
-    "memory_intro": (
-        "Facts, notes and summaries, by person or words. That you look at them is kept.",
-        "按人员或词语查看事实、笔记和摘要。您的查看会被记录。",
-    ),
-    "memory_narrowed": (
-        "MEMORY_SHARING=person: of those who may read an item, an answer shows it only to its "
-        "author and to whom it is about.",
-        "MEMORY_SHARING=person：在可读的人中，回答只向作者和所涉及的人展示。",
-    ),
-    "words": ("Words", "词语"),
-    "who_is_meant": ("Who is meant?", "指的是谁？"),
-    "nobody_named": ("Nobody of that name is known.", "没有这个名字的人。"),
-    "of_everybody": ("Of everybody", "所有人"),
-    "kept_fact": ("fact", "事实"),
-    "kept_note": ("note", "笔记"),
-    "kept_summary": ("summary", "摘要"),
-    "lasting": ("lasting", "长期"),
-    "of_thread": ("of a thread", "本话题"),
-    "about_person": ("About", "关于"),
-    "told_by": ("told by", "讲述者："),
-    "who_reads": ("Can be read by", "可读者："),
-    "read_by_person": ("{name} alone", "仅 {name}"),
-    "read_by_members": ("members of {name}", "{name} 的成员"),
-    "read_by_nobody": ("nobody: where it was told is not known", "无人：不知道是在哪里讲述的"),
-    "shared_with": ("shared with {name}", "已分享给 {name}"),
-    "sources": ("Said in", "出自"),
-    "no_source": (
-        "Of no message that is still kept.",
-        "没有仍保存的来源消息。",
-    ),
-    "summary_goes": (
-        "It goes when what it was made from is forgotten or taken back.",
-        "其来源被遗忘或撤回时，摘要随之删除。",
-    ),
-    "correct": ("Correct", "更正"),
-    "new_value": ("What it should be", "更正为"),
-    "forget": ("Forget", "遗忘"),
-    "sure_forget": (
-        "Forget it for good? The message it came from and answers that repeat it go too.",
-        "永久遗忘？它所出自的消息和重复它的回答也会删除。",
-    ),
-    "export": ("Export as JSON", "导出为 JSON"),
-    "corrected": ("It was corrected.", "已更正。"),
-    "item_forgotten": (
-        "It is gone for good, with the message it came from and the answers that repeated it.",
-        "已永久删除，它所出自的消息和重复它的回答也已删除。",
-    ),
-    "item_gone": (
-        "It is not there any more; nothing was changed.",
-        "这一项已不存在，没有任何改动。",
-    ),
-    "not_storable": (
-        "That cannot be kept: write a value; of lists and numbers, in JSON. Nothing was changed.",
-        "无法保存：请填写内容；列表和数字请用 JSON。没有任何改动。",
-    ),
-    "too_large": ("That is too long. Nothing was changed.", "内容太长，没有任何改动。"),
-    # usage
-    "usage": ("Usage", "用量"),
-    "usage_intro": (
-        "Tokens of the model, and calls of Feishu's API.",
-        "模型 token 和飞书 API 调用量。",
-    ),
-    "by_kind": ("By kind", "按用途"),
-    "kind_answer": ("answers", "回答"),
-    "kind_judge": ("judge", "评判模型"),
-    "kind_summary": ("summaries", "摘要"),
-    "kind_embedding": ("embeddings", "向量"),
-    "requests": ("Requests", "请求数"),
-    "used_up": ("Used up today, until midnight ({zone})", "今天已达上限，零点（{zone}）恢复"),
-    "feishu_calls": ("Calls of Feishu's API this month", "本月飞书 API 调用量"),
-    "of_quota": (
-        "{used} of {quota} calls a month (FEISHU_CALLS_PER_MONTH), which all custom apps of the "
-        "organisation share; the count starts anew on the first.",
-        "每月 {quota} 次（FEISHU_CALLS_PER_MONTH）中已用 {used} 次；由企业内所有自建应用共用，"
-        "每月 1 日重新计数。",
-    ),
-    "no_quota": ("{used} calls; no limit is set.", "{used} 次；未设置上限。"),
-    "api": ("API", "接口"),
-    "not_counted": ("does not count", "不计入"),
-    "this_month": ("This month", "本月"),
-    "api_reply": ("reply", "回复消息"),
-    "api_send": ("send", "发送消息"),
-    "api_patch": ("change a card", "更新卡片"),
-    "api_stream": ("stream into a card", "流式更新卡片"),
-    "api_create card": ("create a card", "创建卡片"),
-    "api_card settings": ("settings of a card", "卡片设置"),
-    "api_update card": ("replace a card", "全量更新卡片"),
-    "api_ephemeral": ("card for one person", "仅个人可见的卡片"),
-    "api_delete ephemeral": ("take such a card away", "删除仅个人可见的卡片"),
-    "api_get message": ("read a message", "读取消息"),
-    "api_list messages": ("list messages", "列出消息"),
-    "api_recall": ("recall a message", "撤回消息"),
-    "api_download": ("download", "下载文件"),
-    "api_upload": ("upload a file", "上传文件"),
-    "api_upload image": ("upload a picture", "上传图片"),
-    "api_add reaction": ("react", "添加表情"),
-    "api_delete reaction": ("take a reaction back", "删除表情"),
-    "api_names": ("look up names", "查询姓名"),
-    "api_chat info": ("about a chat", "群信息"),
-    "api_members": ("members of a chat", "群成员"),
-    "api_bot info": ("about the bot", "机器人信息"),
-    "limit_person": ("A person may use {tokens} a day.", "每人每天可用 {tokens}。"),
-    "limit_chat": ("A chat may use {tokens} a day.", "每个会话每天可用 {tokens}。"),
-    "no_limits": (
-        "There is no limit (USAGE_LIMIT_PERSON, USAGE_LIMIT_CHAT).",
-        "没有上限（USAGE_LIMIT_PERSON、USAGE_LIMIT_CHAT）。",
-    ),
-    "days": ("last {days} days", "最近 {days} 天"),
-    "today": ("today", "今天"),
-    "by_person": ("By person", "按人员"),
-    "by_chat": ("By chat", "按会话"),
-    "by_day": ("By day", "按日期"),
-    "day": ("Day", "日期"),
-    "tokens_in": ("Tokens in", "输入 token"),
-    "tokens_out": ("Tokens out", "输出 token"),
-    # audit
-    "audit_intro": (
-        "Every look at what people wrote, and everything that was done here.",
-        "每一次查看聊天内容，以及在这里执行的每一项操作。",
-    ),
-    "who": ("Who", "人员"),
-    "did": ("Did", "操作"),
-    "about": ("About", "对象"),
-    "older": ("Older", "更早"),
-    "nothing_yet": ("Nothing yet.", "暂无记录。"),
+    **KEPT,
 }  # fmt: skip
 
 
 def said(key: str, language: Language) -> str:
     """The words of a key. Raises `KeyError`."""
     return _WORDS[key][1 if language == "zh" else 0]
+
+
+def keys(beginning: str) -> list[str]:
+    """Those keys that begin so."""
+    return [key for key in _WORDS if key.startswith(beginning)]
 
 
 def has(key: str) -> bool:

@@ -20,7 +20,7 @@ limit 1
 """
 OF_TURN = """
 select t.id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, t.state, t.error,
-       t.attempts, t.created_at, t.updated_at, c.chat_type, c.root_id, r.record,
+       t.attempts, t.shown, t.created_at, t.updated_at, c.chat_type, c.root_id, r.record,
        (select k.name from public.chats k
         where k.chat_id = t.chat_id and k.tenant_key = t.tenant_key) as chat_name
 from public.agent_turns t
@@ -31,7 +31,7 @@ where t.id = %(turn)s
 """
 MESSAGES = """
 select m.id, m.role, m.chunk, m.content, m.actor_id, m.actor_name, m.message_id, m.status, m.error,
-       m.tool_calls, m.created_at, m.updated_at
+       m.tool_calls, m.file, m.created_at, m.updated_at
 from public.agent_messages m where m.turn_id = %(turn)s order by m.role desc, m.chunk
 """
 

@@ -7,6 +7,7 @@ again is answered with a toast.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -33,7 +34,7 @@ async def redraw(
 
 
 async def _show(services: Services, message_id: str, row: Mapping[str, Any]) -> None:
-    card = _card(services, row)
+    card = drawn(row, services.now())
     if row["card_id"]:
         number = row["number"]
         uuid = cards.reply_uuid(row["card_id"], 0, number)
@@ -42,13 +43,14 @@ async def _show(services: Services, message_id: str, row: Mapping[str, Any]) -> 
         await services.feishu.patch_card(message_id, cards.card_content(card))
 
 
-def _card(services: Services, row: Mapping[str, Any]) -> dict[str, Any]:
+def drawn(row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The card of a row as `card_to_redraw` gives it; times are in the zone of `now`. Pure."""
     foot = Foot.of_row(row["shown"]) if row["is_last"] else None
     return cards.answer_card(
         row["content"],
         element_id=cards.answer_id(row["turn_id"], row["chunk"]),
         buttons=[_button(button) for button in row["buttons"]],
-        foot=card_foot(foot, services.now(), again=row["again"]) if foot else None,
+        foot=card_foot(foot, now, again=row["again"]) if foot else None,
         asked=row["asked"] if row["chunk"] == 0 else None,
     )
 

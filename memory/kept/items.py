@@ -1,8 +1,9 @@
-"""One fact or note at a time: what is kept of a person, whence, who can see it; correct, delete.
+"""One fact, note or summary at a time: what is kept of a person, whence, who can see it.
 
 Listing is done with the person's own token. Correcting and deleting are the service's, because an
 item may be of another chat than the one where it is asked for; the SQL functions check the person:
-the author may do both, the subject may delete. All methods raise the errors of `memory.errors`.
+the author may do both, the subject may delete; a summary is the person's whose thread it is. All
+methods raise the errors of `memory.errors`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from memory.models import Former, Scope
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
 
-Kind = Literal["fact", "note"]
+Kind = Literal["fact", "note", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,9 @@ class ItemStore:
     async def forget(
         self, context: AgentMemoryContext, kind: Kind, id: str, key: str = "", *, turn_id: str = ""
     ) -> Changed | None:
-        """Deletes one item for good: with what it was made from and what repeats it, as if that had
-        been taken back. None: the sender of `context` has no such item.
+        """Deletes one item for good: with what it was made from (of a summary all its messages)
+        and what repeats it, as if that had been taken back. None: the sender of `context` has no
+        such item.
 
         The turn `turn_id` that asks for it keeps no words either, once it is over.
         """

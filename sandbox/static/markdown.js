@@ -73,8 +73,9 @@ export function at(id, names) {
   return el("span", { class: "at", title: id }, `@${names(id)}`);
 }
 
+// Where the page cannot show pictures of the platform (`data-pictures="none"`) their title stands.
 export function picture(key, title) {
-  if (!/^img_[\w-]+$/.test(key)) return el("span", { class: "hint" }, title || key);
+  if (!/^img_[\w-]+$/.test(key) || document.documentElement.dataset.pictures === "none") return el("span", { class: "hint" }, title || key);
   return el("img", { src: `/sandbox/api/resources/${key}`, alt: title, class: "picture" });
 }
 

@@ -55,6 +55,9 @@ def read_case(line: str, number: int) -> Case:
     """The case on a line. Raises `NotACase`."""
     try:
         found = json.loads(line)
+    except ValueError as exc:
+        raise NotACase(f"line {number}: it is no JSON: {exc}") from exc
+    try:
         told, expect = found["told"], found.get("expect") or {}
         memory = told.get("working_memory") or {}
         prompt = Prompt(
@@ -71,7 +74,11 @@ def read_case(line: str, number: int) -> Case:
         prompt = replace(prompt, **texts)
         for pattern in _list(expect.get("matches")):
             re.compile(pattern)
-    except (ValueError, KeyError, TypeError, AttributeError, re.error) as exc:
+    except KeyError as exc:
+        raise NotACase(f"line {number}: {exc} is missing") from exc
+    except re.error as exc:
+        raise NotACase(f"line {number}: {exc.pattern!r} is no pattern: {exc}") from exc
+    except (ValueError, TypeError, AttributeError) as exc:
         raise NotACase(f"line {number}: {type(exc).__name__}: {exc}") from exc
     if not any(expect.get(key) for key in (*RULES, "judge")):
         raise NotACase(f"line {number}: it expects nothing: give contains, lacks, matches or judge")

@@ -1,4 +1,4 @@
--- Purpose: one fact or note at a time: what there is, whence, who can see it; corrected, deleted for good.
+-- Purpose: one fact, note or summary at a time: what there is, whence, who can see it; corrected, deleted for good.
 --
 -- The author corrects and deletes; the subject has it deleted. Deleting is like taking back: what it was
 -- made from and what repeats it goes too.
@@ -161,6 +161,36 @@ as $$
   group by b.chat_id
 $$;
 
+-- Deletes the summary of a thread of p_person with all the messages it was made from, those since the
+-- last fresh start, and returns it as it was; null: there is none. From anything less it would be made
+-- again.
+create or replace function public.forget_summary(
+  p_id bigint, p_person text, p_tenant_key text, p_by_turn text
+) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_summary public.agent_summaries;
+  v_turns text[];
+begin
+  delete from public.agent_summaries s
+  where s.id = p_id and s.tenant_key = p_tenant_key and s.user_id = p_person
+  returning * into v_summary;
+  if v_summary.id is null then
+    return null;
+  end if;
+  select array_agg(distinct m.turn_id) into v_turns
+  from public.agent_messages m join public.agent_chats c
+    on c.id = m.conversation_id and c.user_id = p_person and c.tenant_key = m.tenant_key
+  where m.conversation_id = v_summary.conversation_id and m.tenant_key = p_tenant_key
+    and p_person in (m.user_id, m.actor_id)
+    and m.id > c.history_from and m.id <= v_summary.until_message_id;
+  perform public.forget_sources(
+    v_turns, array[v_summary.content], array[p_person], p_tenant_key, p_by_turn);
+  return jsonb_build_object('kind', 'summary', 'key', '', 'value', v_summary.content);
+end
+$$;
+
 -- Deletes one item for good and returns it as it was; null: there is none that p_person may delete.
 -- p_by_turn is the turn that asks for it, which keeps no words either. For the service only: an item
 -- may be of another chat than the one where its deletion is asked for.
@@ -177,6 +207,8 @@ begin
   perform public.withdraw_lists(p_kind, p_id, p_key, p_person, p_tenant_key);
   if p_kind = 'fact' then
     return public.forget_fact(p_id::bigint, p_key, p_person, p_tenant_key, p_by_turn);
+  elsif p_kind = 'summary' then
+    return public.forget_summary(p_id::bigint, p_person, p_tenant_key, p_by_turn);
   end if;
   select array_agg(c.turn_id), public.texts_in(jsonb_agg(c.was - 'tags')) into v_turns, v_texts
   from public.agent_note_changes c
@@ -194,7 +226,8 @@ begin
 end
 $$;
 
--- Gives one item of p_person's own another value (JSON), of a note its text; message p_turn_id said so.
+-- Gives one item of p_person's own another value (JSON), of a note or a summary its text; message
+-- p_turn_id said so. Later messages are folded into a summary as it was corrected.
 -- Returns it as it was; null: there is none that they may correct.
 create or replace function public.correct_item(
   p_kind text, p_id text, p_key text, p_value text, p_person text, p_tenant_key text, p_turn_id text
@@ -203,9 +236,11 @@ language plpgsql volatile security invoker set search_path = ''
 as $$
 declare
   v_memory public.agent_working_memory;
+  v_summary public.agent_summaries;
   v_old public.agent_notes;
   v_new public.agent_notes;
   v_content jsonb;
+  v_text constant text := p_value::jsonb #>> '{}';
 begin
   perform public.require_turn_stands(p_turn_id);
   if p_kind = 'fact' then
@@ -224,6 +259,23 @@ begin
         sources = public.next_sources(w.sources, w.content, v_content, p_turn_id)
     where w.id = v_memory.id;
     return jsonb_build_object('kind', 'fact', 'key', p_key, 'value', v_memory.content -> p_key);
+  elsif p_kind = 'summary' then
+    select * into v_summary from public.agent_summaries s
+    where s.id = p_id::bigint and s.tenant_key = p_tenant_key and s.user_id = p_person for update;
+    if v_summary.id is null then
+      return null;
+    end if;
+    if length(v_text) > 4000 then
+      raise exception 'the summary would have % characters, at most 4000 are kept', length(v_text)
+        using errcode = 'PT422';
+    end if;
+    -- what it had to name and does not any more was wrong
+    update public.agent_summaries s
+    set content = v_text, version = s.version + 1, updated_at = now(),
+        verbatim = (select coalesce(jsonb_agg(v), '[]') from jsonb_array_elements_text(s.verbatim) v
+                    where strpos(v_text, v) > 0)
+    where s.id = v_summary.id;
+    return jsonb_build_object('kind', 'summary', 'key', '', 'value', v_summary.content);
   end if;
   select * into v_old from public.agent_notes n
   where n.id = p_id and n.tenant_key = p_tenant_key and n.user_id = p_person for update;

@@ -12,13 +12,13 @@ import pytest
 import requests
 
 from tests.support.one_command import Sandbox
-from tests.support.pages import browser, findings, is_wider_than_its_window
+from tests.support.pages import browser, findings, is_wider_than_its_window, looked
 from tests.support.processes import ROOT, clean_environment, stop
 
 pytestmark = pytest.mark.slow
 
 PAGES = ("", "turns", "people", "memory", "feedback", "queue", "usage", "setup", "audit")
-VIEWS = [("en", "light", 1280), ("zh", "dark", 1280), ("en", "dark", 390), ("zh", "light", 390)]
+SHOTS = os.environ.get("SHOTS", "")  # a folder: pictures of every view, to be looked at
 
 
 @pytest.fixture(scope="module")
@@ -43,28 +43,12 @@ def signed_in(sandbox: Sandbox) -> Iterator[Any]:
         yield page
 
 
-@pytest.mark.parametrize(("language", "look", "width"), VIEWS)
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_sound_in_every_language_look_and_width(
-    sandbox: Sandbox, signed_in: Any, path: str, language: str, look: str, width: int
-) -> None:
-    page = signed_in
-    chosen = {"console_lang": language, "console_theme": look}
-    page.context.add_cookies(
-        [
-            {"name": name, "value": value, "domain": "127.0.0.1", "path": "/console"}
-            for name, value in chosen.items()
-        ]
-    )
-    said: list[str] = []
-    listen = lambda message: said.append(message.text) if message.type == "error" else None  # noqa: E731
-    page.on("console", listen)
-    page.set_viewport_size({"width": width, "height": 800})
-    page.goto(f"{sandbox.url}/console/{path}")
+def filled(page: Any, path: str) -> None:
+    """Opens what the page `path` shows when somebody has asked for it."""
     if path == "turns":
         assert findings(page) == []
         page.click(".jobs a")
-        page.wait_for_selector(".shown-card")
+        page.wait_for_selector(".drawn .card-body")
     if path == "memory":
         assert findings(page) == []
         page.fill("input[name=person]", "Alice")
@@ -74,9 +58,37 @@ def test_a_page_is_sound_in_every_language_look_and_width(
     if path == "setup":
         page.wait_for_selector(".checks li", timeout=60_000)
 
-    assert findings(page) == []
-    assert not is_wider_than_its_window(page)
-    assert page.get_attribute("html", "lang") == ("zh-CN" if language == "zh" else "en")
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_sound_in_both_languages_looks_and_widths(
+    sandbox: Sandbox, signed_in: Any, path: str
+) -> None:
+    page = signed_in
+    said: list[str] = []
+    listen = lambda message: said.append(message.text) if message.type == "error" else None  # noqa: E731
+    page.on("console", listen)
+    for language in ("en", "zh"):
+        chosen = {"console_lang": language, "console_theme": "light"}
+        page.context.add_cookies(
+            [
+                {"name": name, "value": value, "domain": "127.0.0.1", "path": "/console"}
+                for name, value in chosen.items()
+            ]
+        )
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.goto(f"{sandbox.url}/console/{path}")
+        filled(page, path)
+        assert page.get_attribute("html", "lang") == ("zh-CN" if language == "zh" else "en")
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 800})
+            for look in ("light", "dark"):
+                page.evaluate(f"document.documentElement.dataset.theme = '{look}'")
+                view = (language, width, look)
+                assert looked(page, look) == [], view
+                assert not is_wider_than_its_window(page), view
+                if SHOTS:
+                    name = f"{path or 'now'}-{language}-{look}-{width}.png"
+                    page.screenshot(path=f"{SHOTS}/{name}", full_page=True)
     page.remove_listener("console", listen)
     assert said == []
 

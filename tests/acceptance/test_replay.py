@@ -184,6 +184,20 @@ def test_a_turn_becomes_a_case_that_is_scored(world: World, tmp_path: Path) -> N
     }
 
 
+def test_what_cannot_be_done_is_said_in_a_sentence(world: World, tmp_path: Path) -> None:
+    file, empty = tmp_path / "no such file", tmp_path / "empty"
+    empty.write_text("\n")
+
+    for ran, said in (
+        (run(world, "evaluate", str(empty)), "no case in it"),
+        (run(world, "evaluate", str(file)), "choose a text file"),
+        (run(world, "replay", "om_1", "--instructions", str(file)), "choose a text file"),
+    ):
+        assert ran.returncode == 2
+        assert said in ran.stderr
+        assert "Errno" not in ran.stderr
+
+
 @pytest.mark.parametrize("line", ["{", "{}", '{"told": {"question": "q", "now": "2026-01-01"}}'])
 def test_what_is_no_case_is_said(world: World, tmp_path: Path, line: str) -> None:
     file = tmp_path / "cases.jsonl"

@@ -14,8 +14,10 @@ from tests.support.processes import ROOT
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-_LOOK = """;axe.run().then(found => found.violations.map(
+_LOOK = """axe.run(%s).then(found => found.violations.map(
   one => one.id + ": " + one.nodes.map(node => node.html.slice(0, 120)).join(" | ")))"""
+_ALL = '{"preload": false}'  # it would put styles into the page, which its policy forbids
+COLOURS = '{"preload": false, "runOnly": ["color-contrast"]}'
 
 
 @contextmanager
@@ -33,18 +35,24 @@ def browser() -> Iterator[Any]:
             launched.close()
 
 
-def findings(page: Any) -> list[str]:
-    """What axe-core finds on the page, whatever its policy says about scripts."""
+def looked(page: Any, look: str) -> list[str]:
+    """The findings of a page that is looked at in light first: in dark only colours differ."""
+    return findings(page, COLOURS if look == "dark" else _ALL)
+
+
+def findings(page: Any, options: str = _ALL) -> list[str]:
+    """What axe-core finds on the page, whatever its policy says about scripts; with `COLOURS` of
+    colours alone, for a page that was looked at in others."""
     session = page.context.new_cdp_session(page)
-    answer = session.send(
-        "Runtime.evaluate",
-        {
-            "expression": AXE.read_text(encoding="utf-8") + _LOOK,
-            "awaitPromise": True,
-            "returnByValue": True,
-        },
-    )
-    found: list[str] = answer["result"]["value"]
+
+    def run(script: str) -> Any:
+        asked = {"expression": script, "awaitPromise": True, "returnByValue": True}
+        return session.send("Runtime.evaluate", asked)["result"].get("value")
+
+    if not run("Boolean(window.axe)"):
+        run(AXE.read_text(encoding="utf-8"))
+    found: list[str] = run(_LOOK % options)
+    session.detach()
     return found
 
 

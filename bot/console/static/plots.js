@@ -15,7 +15,7 @@
       scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
       axes: [{ ...axis, values: (_, at) => at.map(hours(place)) }, { ...axis, size: 40 }],
       series: [{ label: place.dataset.time, value: (_, at) => (at == null ? "–" : hours(place)(at)) }, ...names.map((label, n) => ({
-        label, stroke: colour(n ? "--second" : "--first"), width: 2, spanGaps: true, points: { size: 4 },
+        label, stroke: colour(n ? "--second" : "--first"), width: 2, spanGaps: true, points: { show: true, size: 4 },
       }))],
     };
   }

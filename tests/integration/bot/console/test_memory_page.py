@@ -217,6 +217,52 @@ def test_a_note_is_forgotten(ada: Browser, database_url: str, kept: int) -> None
     assert read(database_url, "select count(*) from agent_notes") == 0
 
 
+def summary_of_alice(url: str, **more: str) -> dict[str, str]:
+    id = read(url, "select id from agent_summaries where user_id = 'ou_alice'")
+    return fact(id, "", kind="summary", only="summary", **more)
+
+
+def test_summaries_are_shown_one_by_one_with_their_messages(ada: Browser) -> None:
+    page = ada.get("/console/memory?kind=summary").text
+
+    assert "They spoke of spring." in page
+    assert "hire a hall" not in page
+    assert "1 of its 2 messages" in page
+    assert "the &lt;b&gt;launch&lt;/b&gt; is on 3 March" in page
+    assert "read memory" in looks(ada)
+
+
+def test_a_summary_is_corrected_and_names_what_was_wrong_no_longer(
+    ada: Browser, database_url: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute('update agent_summaries set verbatim = \'["spring", "Ada"]\'')
+    form = summary_of_alice(database_url, value="Ada said: in autumn.")
+    answer = ada.post("/console/memory/correct", **form)
+
+    assert answer.location.endswith("kind=summary&done=corrected")
+    assert read(database_url, "select content from agent_summaries") == "Ada said: in autumn."
+    assert read(database_url, "select verbatim from agent_summaries") == ["Ada"]
+    assert read(database_url, "select version from agent_summaries") == 2
+    form = summary_of_alice(database_url, value="x" * 4001)
+    assert "done=not_storable" in ada.post("/console/memory/correct", **form).location
+    assert "correct summary" in looks(ada)
+
+
+def test_a_summary_is_forgotten_with_all_it_was_made_from(ada: Browser, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        said(connection, "om_3", ("feishu:oc_a:om_3", "ou_alice", "t", "oc_a"), "group")
+    form = summary_of_alice(database_url)
+    other = {**form, "user_id": "ou_bob"}
+    assert "done=item_gone" in ada.post("/console/memory/forget", **other).location
+
+    assert "done=item_forgotten" in ada.post("/console/memory/forget", **form).location
+    assert read(database_url, "select count(*) from agent_summaries") == 0
+    left = "select array_agg(distinct turn_id order by turn_id) from agent_messages"
+    assert read(database_url, left) == ["om_2", "om_3"]  # of other threads
+    assert "forget summary" in looks(ada)
+
+
 def test_a_fact_and_a_note_are_corrected(ada: Browser, database_url: str, kept: int) -> None:
     answer = ada.post("/console/memory/correct", **fact(kept, value="5 April\r\n"))
     ada.post("/console/memory/correct", **fact(kept, "team", value='["Cy"]', json="1"))
@@ -250,7 +296,14 @@ def test_what_cannot_be_corrected_stays_as_it_was(
 
 @pytest.mark.parametrize(
     "more",
-    [{"kind": "summary"}, {"id": "1; drop"}, {"id": "9" * 30}, {"id": ""}, {"user_id": ""}],
+    [
+        {"kind": "message"},
+        {"kind": "summary", "id": "n1"},
+        {"id": "1; drop"},
+        {"id": "9" * 30},
+        {"id": ""},
+        {"user_id": ""},
+    ],
 )
 def test_what_is_no_item_is_not_found(
     ada: Browser, database_url: str, kept: int, more: dict[str, str]
@@ -278,6 +331,7 @@ def test_a_persons_memory_is_exported_as_json_and_that_is_kept(ada: Browser) -> 
     assert found["person"] == {"open_id": "ou_alice", "name": "Alice"}
     rows = {one["table"]: one["row"] for one in found["rows"]}
     assert rows["agent_notes"]["body"] == "hire a hall"
+    assert rows["agent_summaries"]["content"] == "They spoke of spring."
     assert rows["agent_working_memory"]["content"]["launch"] == "3 <i>March</i>"
     assert "Tom" not in answer.text
     assert "export memory" in looks(ada)

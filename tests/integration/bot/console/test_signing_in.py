@@ -9,7 +9,7 @@ from flask import Flask
 from bot.console.pages import create_console
 from bot.console.sessions import Sessions, csrf_token, new_key
 from bot.settings import Settings
-from tests.integration.bot.console.conftest import HOST, Browser
+from tests.integration.bot.console.conftest import BASE, HOST, Browser
 
 PAGES = ("/console/", "/console/queue", "/console/setup", "/console/audit", "/console/now.json")
 
@@ -59,6 +59,17 @@ def test_a_link_works_once(console: Flask, database_url: str) -> None:
     second = Browser(console)
     assert second.get(link).status_code == 401
     assert second.session == ""
+
+
+def test_who_only_looks_where_a_link_leads_does_not_use_it_up(
+    console: Flask, database_url: str
+) -> None:
+    browser = Browser(console)
+    link = f"/console/enter?key={Sessions(database_url).invite('ada')}"
+    looked = browser.client.head(link, environ_overrides=browser.environ, base_url=BASE)
+
+    assert looked.status_code == 405
+    assert browser.get(link).status_code == 303
 
 
 def test_a_link_is_over_after_ten_minutes(console: Flask, database_url: str) -> None:
@@ -191,7 +202,16 @@ def test_every_answer_forbids_what_the_pages_do_not_need(ada: Browser) -> None:
     assert ada.get("/console/").headers["Cache-Control"] == "no-store"
 
 
-@pytest.mark.parametrize("page", ["https://evil.example/", "//evil.example", "/console/\\evil"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "https://evil.example/",
+        "//evil.example",
+        "/console/\\evil",
+        "/console/../x",
+        "/console/\r\nX: y",
+    ],
+)
 def test_a_choice_of_language_leads_back_to_the_console(ada: Browser, page: str) -> None:
     answer = ada.post("/console/prefer", page=page, lang="zh", theme="dark")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import psycopg
 import pytest
 
@@ -97,11 +99,66 @@ def test_a_turn_is_shown_as_text_and_the_look_is_kept(ada: Browser) -> None:
     assert "Launch team" in audit
 
 
+def test_the_card_is_given_as_it_was_sent_and_nothing_in_it_is_markup(
+    ada: Browser, database_url: str
+) -> None:
+    text = "In the </script><script>alert(1)</script> hall, <at id=ou_bob></at>"
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "insert into agent_messages (conversation_id, user_id, tenant_key, chat_id, turn_id,"
+            " role, content, actor_id, status, chunk) values ('feishu:oc_a:om_1', 'ou_alice', 't',"
+            " 'oc_a', 'om_1', 'assistant', %s, 'ou_alice', 'sent', 1)",
+            [text],
+        )
+        connection.execute(
+            "insert into agent_buttons (id, group_id, turn_id, chunk, ordinal, conversation_id,"
+            " user_id, actor_id, tenant_key, chat_id, chat_type, kind, label, payload, expires_at)"
+            " values ('b1', 'g', 'om_1', 1, 1, 'feishu:oc_a:om_1', 'ou_alice', 'ou_alice', 't',"
+            " 'oc_a', 'group', 'follow_up', 'Which <i>hall</i>?',"
+            """ '{"text": "Which <i>hall</i>?"}', now())"""
+        )
+    page = ada.get("/console/turns/om_1").text
+    given = page.split('<div class="drawn-card"><script type="application/json">')[2]
+    card = json.loads(given.split("</script>")[0])
+
+    elements = card["body"]["elements"]
+    assert elements[0]["content"] == text
+    assert elements[1]["text"]["content"] == "Which <i>hall</i>?"
+    assert '{"ou_bob": "\\u5305\\u4f2f"}' in page
+    assert "alert(1)</script>" not in page
+    assert "@包伯" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("card.js", 200),
+        ("card.css", 200),
+        ("main.js", 404),
+        ("index.html", 404),
+        ("../page.py", 404),
+        ("..%2fpage.py", 404),
+        ("%2e%2e/page.py", 404),
+    ],
+)
+def test_what_draws_cards_is_served_and_nothing_beside_it(
+    ada: Browser, name: str, status: int
+) -> None:
+    assert ada.get(f"/console/cards/{name}").status_code == status
+
+
 def test_a_failed_turn_says_why_and_where_to_go(ada: Browser) -> None:
     page = ada.get("/console/turns/om_2").text
 
     assert "230002 chat" in page
     assert 'href="/console/queue"' in page
+
+
+@pytest.mark.parametrize("path", ["turns/%00", "turns?before=0001-01-01T00:00:00%2B23:59"])
+def test_an_address_that_means_nothing_is_no_trouble_of_the_database(
+    ada: Browser, path: str
+) -> None:
+    assert ada.get(f"/console/{path}").status_code == 400
 
 
 def test_a_turn_that_is_not_there_is_not_found(ada: Browser) -> None:
