@@ -23,6 +23,7 @@ from bot.answer.foreign_ids import may_be_meant, with_own_ids
 from bot.answer.hearing import Heard, listen, opening_args
 from bot.answer.measuring import measure
 from bot.answer.question import Turn, begin, is_pressed, knowing, language
+from bot.answer.recalling import at_once
 from bot.answer.showing import Showing
 from bot.feishu.events import MessageEvent, Recall
 from bot.files.writing import told_of
@@ -152,6 +153,7 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
             history_limit=services.settings.history_messages,
             fold_after=services.settings.summary_after_messages,
             recent_s=turn.recent_s,
+            recall=at_once(services, turn),
             **opening_args(services, turn.event, turn.heard),
         )
 

@@ -126,6 +126,9 @@ class OpenTurn:
 
     `shown`: what stands below the answer, once there is one (`bot.reply.foot`).
 
+    `recalled`: rows for `memory.recall.passages.passages`, found with the turn's beginning; None
+    where nothing was searched then.
+
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
     """
 
@@ -143,6 +146,7 @@ class OpenTurn:
     done: tuple[str, ...] = ()
     first_read: tuple[str, ...] = ()
     shown: Mapping[str, Any] | None = None
+    recalled: tuple[Mapping[str, Any], ...] | None = None
     degraded: bool = False
 
     @property

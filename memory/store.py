@@ -85,6 +85,7 @@ class MemoryStore:
         heard: Mapping[str, object] | None = None,
         decision: Mapping[str, object] | None = None,
         recent_s: int = 0,
+        recall: Mapping[str, object] | None = None,
     ) -> OpenTurn:
         """`open_turn` together with what comes before it: the message is recorded in the chat's
         conversation, and the decision to answer it is stored.
@@ -92,7 +93,8 @@ class MemoryStore:
         `heard` are the arguments of the SQL function `append_to_conversation`, `decision` those of
         `log_decision`; None: that was done before, or is not to be done. Where an earlier decision
         on the message says no, the turn comes back as cancelled. With `recent_s` comes what sender
-        and bot said in other threads of the chat in so many seconds before.
+        and bot said in other threads of the chat in so many seconds before. `recall`: as
+        `memory.recall.passages.recall_at_once` makes it.
         """
         return _opened(
             await self._call(
@@ -107,6 +109,7 @@ class MemoryStore:
                 p_heard=_dump(heard) if heard else None,
                 p_decision=_dump(decision) if decision else None,
                 p_recent_s=recent_s,
+                **({"p_recall": _dump(recall)} if recall else {}),
             )
         )
 
@@ -387,6 +390,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         done=tuple(row.get("done") or ()),
         first_read=tuple(row.get("first_read") or ()),
         shown=row.get("shown"),
+        recalled=None if (found := row.get("recalled")) is None else tuple(found),
     )
 
 

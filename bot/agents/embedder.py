@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 QUESTION_WITHIN_S = 1.0
 _BATCH_WITHIN_S = 30.0
-_COMMANDS_AMONG = 3
+COMMANDS_AMONG = 3
 _PATH = "/embeddings"
 
 
@@ -177,10 +177,15 @@ async def find(
     """`MemoryStore.find`, by meaning too where there is an embedder that answers in time. What a
     command showed, such as the settings, is nothing that was said."""
     likeness = await embedder.likeness(query) if embedder else None
-    wanted = k + _COMMANDS_AMONG
+    wanted = k + COMMANDS_AMONG
     hits = await store.find(
         context, query, now=now, scope=scope, k=wanted, before_id=before_id, likeness=likeness
     )
+    return said(hits, k)
+
+
+def said(hits: Sequence[Passage], k: int) -> tuple[Passage, ...]:
+    """The first `k` of `hits` without what commands showed; they are noted as sources."""
     found = tuple(one for one in hits if not parse(one.question))[:k]
     note_sources(found)
     return found

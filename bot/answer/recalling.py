@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import structlog
 
-from bot.agents.embedder import find
+from bot.agents.embedder import COMMANDS_AMONG, find, said
 from bot.agents.recalled import told_passages
 from bot.answer.question import Turn
 from bot.services import Services
@@ -16,7 +16,13 @@ from bot.telemetry.timing import stage
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import Former, OpenTurn
 from memory.recall.former import asks_for_former, with_former
-from memory.recall.passages import Passage, needs_recall, usual_scope
+from memory.recall.passages import (
+    Passage,
+    needs_recall,
+    passages,
+    recall_at_once,
+    usual_scope,
+)
 from memory.recall.reading import Recalled
 
 log = structlog.get_logger()
@@ -32,8 +38,12 @@ async def recalled(
 
     `told` are the ids of the messages that the prompt has already.
     """
-    is_wanted = _is_wanted(services, turn, opened)
-    found = await _found(services, turn, opened, _MOST + len(told)) if is_wanted else ()
+    if opened.recalled is not None:
+        found = said(passages(opened.recalled), _MOST + len(told))
+    elif _is_wanted(services, turn, opened):
+        found = await _found(services, turn, opened, _MOST + len(told))
+    else:
+        found = ()
     earlier = [passage for passage in found if passage.turn_id not in told][:_MOST]
     timing.keep(recalled=[passage.turn_id for passage in earlier])
     names, now = turn.names, services.now()
@@ -41,6 +51,14 @@ async def recalled(
     former = await _former(services, turn, opened)
     subject = names.label(turn.context.user_id, "")
     return with_former(lines, former, question=turn.question, subject=subject, now=now)
+
+
+def at_once(services: Services, turn: Turn) -> Mapping[str, object] | None:
+    """What is recalled with the turn's beginning, which saves a call; None: nothing, or later, for
+    the question's vector is not there yet."""
+    if services.embedder or parse(turn.question):
+        return None
+    return recall_at_once(turn.context, turn.question, now=services.now(), k=_MOST + COMMANDS_AMONG)
 
 
 async def _former(services: Services, turn: Turn, opened: OpenTurn) -> tuple[Former, ...]:

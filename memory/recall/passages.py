@@ -96,6 +96,23 @@ def _telling(query: str) -> str:
     return kept if any(map(str.isalnum, kept)) else query
 
 
+def recall_at_once(
+    context: AgentMemoryContext, question: str, *, now: datetime, k: int
+) -> dict[str, object] | None:
+    """What `MemoryStore.begin_turn` is to recall for `question` with the turn's beginning: `k`
+    turns beside those that the turn is told, if `needs_recall` says so of what it is told; None
+    where that is never so."""
+    words = None if _points_back(question, now) else sorted(content_words(question))
+    if words == []:
+        return None
+    scope = usual_scope(context)
+    params = recall_params(context, question, now=now, scope=scope, k=k)
+    return {key: params[key] for key in _OF_QUERY} | {"words": words}
+
+
+_OF_QUERY = ("p_query", "p_scope", "p_k", "p_spans", "p_boost")
+
+
 def _boost(query: str, when: DateRange | None) -> float:
     if when and when.fuzzy:
         return _FUZZY_BOOST
@@ -155,9 +172,7 @@ def needs_recall(question: str, window_texts: Sequence[str], now: datetime | Non
     True when the question points to the past, names a past time (with `now`, aware), or when at
     least half of its content words appear nowhere in `window_texts`.
     """
-    if _POINTS_BACK.search(question):
-        return True
-    if now and (when := date_range(question, now)) and when.spans[0].until <= now:
+    if _points_back(question, now):
         return True
     words = content_words(question)
     if not words:
@@ -165,6 +180,12 @@ def needs_recall(question: str, window_texts: Sequence[str], now: datetime | Non
     window = "\n".join(window_texts).lower()
     missing = [word for word in words if word not in window]
     return len(missing) >= _LACKING * len(words)
+
+
+def _points_back(question: str, now: datetime | None) -> bool:
+    when = date_range(question, now) if now else None
+    past = when is not None and now is not None and when.spans[0].until <= now
+    return past or _POINTS_BACK.search(question) is not None
 
 
 def content_words(text: str) -> frozenset[str]:

@@ -59,9 +59,6 @@ create or replace function bot_private.keep_topics(
 language plpgsql security invoker set search_path = ''
 as $$
 begin
-  if p_topics is null then
-    return;
-  end if;
   perform bot_private.require_size('p_topics', p_topics, 65536);
   insert into public.chat_topics (tenant_key, chat_id, message_id, topic)
   select p_tenant_key, p_chat_id, f.key, f.value::bigint
@@ -159,7 +156,9 @@ begin
                        and c.last_activity > p_now) then
     perform public.begin_conversation(p_chat_id, p_tenant_key, p_now, p_records);
   end if;
-  perform bot_private.keep_topics(p_chat_id, p_tenant_key, p_topics);
+  if p_topics is not null then
+    perform bot_private.keep_topics(p_chat_id, p_tenant_key, p_topics);
+  end if;
 end
 $$;
 
@@ -218,20 +217,31 @@ create or replace function public.log_decision(
   p_reason text, p_tier text, p_cue text, p_since_bot_ms bigint, p_verdict text, p_judge_ms integer,
   p_root_id text default null, p_topics text default null
 ) returns jsonb
-language sql volatile security invoker set search_path = ''
+language plpgsql volatile security invoker set search_path = ''
 as $$
-  select bot_private.require_size('a decision',
+declare
+  v_size constant boolean := bot_private.require_size('a decision',
     concat(p_reason, p_tier, p_cue, p_verdict, p_root_id), 16384);
+  v_new boolean;
+begin
   insert into public.agent_decisions
     (chat_id, tenant_key, actor_id, message_id, respond, reason, tier, cue, since_bot_ms, verdict,
      judge_ms, root_id)
   values (p_chat_id, p_tenant_key, p_actor_id, p_message_id, p_respond, p_reason, p_tier, p_cue,
           p_since_bot_ms, p_verdict, p_judge_ms, p_root_id)
   on conflict do nothing;
-  select bot_private.keep_topics(p_chat_id, p_tenant_key, p_topics);
-  select jsonb_build_object('respond', d.respond, 'reason', d.reason)
-  from public.agent_decisions d
-  where d.message_id = p_message_id and d.tenant_key = p_tenant_key and d.chat_id = p_chat_id
+  v_new := found;
+  if p_topics is not null then
+    perform bot_private.keep_topics(p_chat_id, p_tenant_key, p_topics);
+  end if;
+  if v_new then
+    return jsonb_build_object('respond', p_respond, 'reason', p_reason);
+  end if;
+  return (
+    select jsonb_build_object('respond', d.respond, 'reason', d.reason)
+    from public.agent_decisions d
+    where d.message_id = p_message_id and d.tenant_key = p_tenant_key and d.chat_id = p_chat_id);
+end
 $$;
 
 -- The last decision in the chat, in a thread of it (p_root_id), or on one message (p_message_id), but

@@ -456,48 +456,60 @@ $$;
 -- last one here, stood in its first five places (`shown`). As note_registry, with `elsewhere`.
 create or replace function bot_private.notes_elsewhere(p_actor_id text, p_tenant_key text)
 returns jsonb
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $$
-  with listed as materialized (
-    select u.note_id, u.owner_id, u.shown_place
-    from (select u.conversation_id, u.shown_at from public.agent_note_uses u
-          where u.user_id = p_actor_id and u.tenant_key = p_tenant_key
-            and u.shown_at > now() - interval '1 day'
-          order by u.shown_at desc limit 1) l
-    join public.agent_note_uses u using (conversation_id, shown_at)
-    where u.user_id = p_actor_id and u.tenant_key = p_tenant_key and u.shown_place <= 5
-  ),
-  candidates as materialized (
-    (select n.id, n.user_id from public.agent_notes n
-     where n.user_id = p_actor_id and n.tenant_key = p_tenant_key
-     order by n.created_at desc limit 200)
-    union select l.note_id, l.owner_id from listed l
-  ),
-  used as materialized (
-    select n.id, n.title, to_jsonb(n.tags) as tags, l.shown_place as shown, u.uses,
-           coalesce(u.last_used_at, case when n.user_id = p_actor_id then n.updated_at end)
-             as last_used_at
-    from candidates c
-    join public.agent_notes n using (id, user_id)
-    left join listed l on l.note_id = n.id and l.owner_id = n.user_id
-    cross join lateral (
-      select count(u.last_used_at) as uses, max(u.last_used_at) as last_used_at
-      from public.agent_note_uses u
-      where u.note_id = n.id and u.owner_id = n.user_id and u.user_id = p_actor_id) u
-    where n.tenant_key = p_tenant_key
-  ),
-  ranked as materialized (
-    select *, case when last_used_at is not null then
-      row_number() over (order by last_used_at desc nulls last, id) end as recency from used
-  ),
-  placed as (
-    select id, title, tags, 'read' as last_action, last_used_at, false as here, shown, recency,
-           true as elsewhere, row_number() over (
-             order by (recency = 1) is true desc, shown, uses desc, last_used_at desc, id) as ordinal
-    from ranked
-  )
-  select coalesce(jsonb_agg(to_jsonb(p) order by p.ordinal), '[]')
-  from placed p where p.ordinal <= 5 or p.shown is not null
+begin
+  if not (
+    exists (select from public.agent_notes n
+            where n.user_id = p_actor_id and n.tenant_key = p_tenant_key)
+    or exists (select from public.agent_note_uses u
+               where u.user_id = p_actor_id and u.tenant_key = p_tenant_key
+                 and u.shown_at > now() - interval '1 day'))
+  then
+    return '[]';
+  end if;
+  return (
+    with listed as materialized (
+      select u.note_id, u.owner_id, u.shown_place
+      from (select u.conversation_id, u.shown_at from public.agent_note_uses u
+            where u.user_id = p_actor_id and u.tenant_key = p_tenant_key
+              and u.shown_at > now() - interval '1 day'
+            order by u.shown_at desc limit 1) l
+      join public.agent_note_uses u using (conversation_id, shown_at)
+      where u.user_id = p_actor_id and u.tenant_key = p_tenant_key and u.shown_place <= 5
+    ),
+    candidates as materialized (
+      (select n.id, n.user_id from public.agent_notes n
+       where n.user_id = p_actor_id and n.tenant_key = p_tenant_key
+       order by n.created_at desc limit 200)
+      union select l.note_id, l.owner_id from listed l
+    ),
+    used as materialized (
+      select n.id, n.title, to_jsonb(n.tags) as tags, l.shown_place as shown, u.uses,
+             coalesce(u.last_used_at, case when n.user_id = p_actor_id then n.updated_at end)
+               as last_used_at
+      from candidates c
+      join public.agent_notes n using (id, user_id)
+      left join listed l on l.note_id = n.id and l.owner_id = n.user_id
+      cross join lateral (
+        select count(u.last_used_at) as uses, max(u.last_used_at) as last_used_at
+        from public.agent_note_uses u
+        where u.note_id = n.id and u.owner_id = n.user_id and u.user_id = p_actor_id) u
+      where n.tenant_key = p_tenant_key
+    ),
+    ranked as materialized (
+      select *, case when last_used_at is not null then
+        row_number() over (order by last_used_at desc nulls last, id) end as recency from used
+    ),
+    placed as (
+      select id, title, tags, 'read' as last_action, last_used_at, false as here, shown, recency,
+             true as elsewhere, row_number() over (
+               order by (recency = 1) is true desc, shown, uses desc, last_used_at desc, id) as ordinal
+      from ranked
+    )
+    select coalesce(jsonb_agg(to_jsonb(p) order by p.ordinal), '[]')
+    from placed p where p.ordinal <= 5 or p.shown is not null);
+end
 $$;
 
 -- The notes this conversation has to do with: those created in it (`here`) in order of creation, then
@@ -508,23 +520,34 @@ $$;
 create or replace function public.note_registry(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text
 ) returns jsonb
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $$
-  select coalesce(jsonb_agg(to_jsonb(r) order by r.ordinal),
-                  bot_private.notes_elsewhere(p_actor_id, p_tenant_key))
-  from (
-    select u.note_id as id, n.title, to_jsonb(n.tags) as tags, u.last_action, u.last_used_at,
-           n.conversation_id = p_conversation_id as here, u.shown_place as shown,
-           row_number() over (order by n.conversation_id <> p_conversation_id, n.created_at, u.ordinal)
-             as ordinal,
-           case when u.last_used_at is not null then
-             row_number() over (order by u.last_used_at desc nulls last, u.ordinal desc) end as recency,
-           row_number() over (order by u.last_used_at desc nulls last, u.ordinal desc) as rank
-    from public.agent_note_uses u
-    join public.agent_notes n
-      on n.id = u.note_id and n.tenant_key = u.tenant_key and n.user_id = u.owner_id
+begin
+  if not exists (
+    select from public.agent_note_uses u
     where u.conversation_id = p_conversation_id and u.user_id = p_actor_id
-      and u.tenant_key = p_tenant_key
-  ) r
-  where r.ordinal <= 10 or r.shown <= 10 or r.rank <= 40
+      and u.tenant_key = p_tenant_key)
+  then
+    return bot_private.notes_elsewhere(p_actor_id, p_tenant_key);
+  end if;
+  return (
+    select coalesce(jsonb_agg(to_jsonb(r) order by r.ordinal),
+                    bot_private.notes_elsewhere(p_actor_id, p_tenant_key))
+    from (
+      select u.note_id as id, n.title, to_jsonb(n.tags) as tags, u.last_action, u.last_used_at,
+             n.conversation_id = p_conversation_id as here, u.shown_place as shown,
+             row_number() over (
+               order by n.conversation_id <> p_conversation_id, n.created_at, u.ordinal) as ordinal,
+             case when u.last_used_at is not null then
+               row_number() over (order by u.last_used_at desc nulls last, u.ordinal desc)
+             end as recency,
+             row_number() over (order by u.last_used_at desc nulls last, u.ordinal desc) as rank
+      from public.agent_note_uses u
+      join public.agent_notes n
+        on n.id = u.note_id and n.tenant_key = u.tenant_key and n.user_id = u.owner_id
+      where u.conversation_id = p_conversation_id and u.user_id = p_actor_id
+        and u.tenant_key = p_tenant_key
+    ) r
+    where r.ordinal <= 10 or r.shown <= 10 or r.rank <= 40);
+end
 $$;

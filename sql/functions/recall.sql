@@ -15,39 +15,53 @@
 -- particles and question words as the gaps between.
 -- Reads the first 30,000 characters; a token has at most 40. Takes time that grows with the text and
 -- not with its square: a run of characters is cut once, not read again from its start for every pair.
+-- A loop, not a query: a query takes longer to set up than a question to cut.
 drop function if exists public.recall_stem(text);
 create or replace function bot_private.recall_tokens(p_text text) returns text[]
-language sql immutable parallel safe security invoker set search_path = ''
+language plpgsql immutable parallel safe security invoker set search_path = ''
 as $$
-  with runs as materialized (
-    select string_to_array(run[1], null) as signs, left(run[2], 60) as word, place
-    from regexp_matches(
-      regexp_replace(lower(normalize(left(p_text, 30000), nfkc)),
-        '[为為]?什[么麼]|哪[些个個里裡家位]?|怎[么麼]|多少|[的了吗嗎呢吧啊么麼我你您他她它们們]', ' ', 'g'),
-      '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)'
-      '|([0-9a-z\u00c0-\u02af\u0370-\u0fff]+)', 'g') with ordinality r(run, place)
-  ),
-  tokens as (
-    select place, n, one || coalesce(next, '') as token
-    from runs, rows from (unnest(signs), unnest(signs[2:])) with ordinality p(one, next, n)
-    where signs is not null and (n = 1 or next is not null)
-    union all
-    select place, 0, left(case when length(stem) > 3 and right(stem, 1) = left(right(stem, 2), 1)
-                               then left(stem, -1) else stem end, 40)
-    from runs,
-      -- what is no word of a to z has no endings; "offset 0" keeps the steps from being multiplied out
-      lateral (select ltrim(word, 'abcdefghijklmnopqrstuvwxyz') = '' as is_latin offset 0) w,
-      lateral (select case when is_latin and word like '%ing' and length(word) > 5 then left(word, -3)
-                           when is_latin and word like '%ed' and length(word) > 4 then left(word, -2)
-                           when is_latin and word like '%s' and length(word) > 3 then left(word, -1)
-                           else word end as base offset 0) b,
-      lateral (select case when is_latin and base like '%ie' and length(base) > 4 then left(base, -2)
-                           when is_latin and right(base, 1) in ('e', 'y', 'i') and length(base) > 3
-                           then left(base, -1) else base end as stem offset 0) e
-    where word <> all ('{a,an,the,and,or,of,to,in,on,at,for,from,with,by,as,is,are,was,were,be,been,
-      do,does,did,has,have,had,what,when,where,who,whose,which,why,how,that,this,it,its,s,t}')
-  )
-  select coalesce(array_agg(token order by place, n), '{}') from tokens
+declare
+  cjk constant text := '\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af';
+  unused constant text[] := '{a,an,the,and,or,of,to,in,on,at,for,from,with,by,as,is,are,was,were,be,
+    been,do,does,did,has,have,had,what,when,where,who,whose,which,why,how,that,this,it,its,s,t}';
+  v_text text := lower(left(coalesce(p_text, ''), 30000));
+  v_word text;
+  v_signs text[];
+  v_tokens text[] := '{}';
+begin
+  if octet_length(v_text) > length(v_text) then
+    v_text := regexp_replace(lower(normalize(left(p_text, 30000), nfkc)),
+      '[为為]?什[么麼]|哪[些个個里裡家位]?|怎[么麼]|多少|[的了吗嗎呢吧啊么麼我你您他她它们們]', ' ', 'g');
+    v_text := regexp_replace(v_text, '([' || cjk || ']+)', ' \1 ', 'g');
+  end if;
+  foreach v_word in array
+    regexp_split_to_array(v_text, '[^0-9a-z\u00c0-\u02af\u0370-\u0fff' || cjk || ']+')
+  loop
+    if v_word ~ ('^[' || cjk || ']') then
+      v_signs := string_to_array(v_word, null);
+      for n in 1 .. greatest(cardinality(v_signs) - 1, 1) loop
+        v_tokens := v_tokens || (v_signs[n] || coalesce(v_signs[n + 1], ''));
+      end loop;
+    elsif v_word <> '' then
+      v_word := left(v_word, 60);
+      continue when v_word = any (unused);
+      if ltrim(v_word, 'abcdefghijklmnopqrstuvwxyz') = '' then
+        v_word := case when v_word like '%ing' and length(v_word) > 5 then left(v_word, -3)
+                       when v_word like '%ed' and length(v_word) > 4 then left(v_word, -2)
+                       when v_word like '%s' and length(v_word) > 3 then left(v_word, -1)
+                       else v_word end;
+        v_word := case when v_word like '%ie' and length(v_word) > 4 then left(v_word, -2)
+                       when right(v_word, 1) in ('e', 'y', 'i') and length(v_word) > 3
+                       then left(v_word, -1) else v_word end;
+      end if;
+      if length(v_word) > 3 and right(v_word, 1) = left(right(v_word, 2), 1) then
+        v_word := left(v_word, -1);
+      end if;
+      v_tokens := v_tokens || left(v_word, 40);
+    end if;
+  end loop;
+  return v_tokens;
+end
 $$;
 
 -- Tokens with their positions, hence their counts.
@@ -66,37 +80,49 @@ as $$
   select '@' || left(md5(p_tenant_key || ' ' || p_chat_id), 12)
 $$;
 
-create or replace function public.index_turn() returns trigger
+-- Keeps the tokens of a turn's question and answer; of one without words nothing.
+create or replace function bot_private.keep_terms(p_turn_id text) returns void
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_turn_id text := coalesce(new.turn_id, old.turn_id);
+  t record;
+  v_tokens text[];
 begin
-  -- a question is indexed with its answer: once a turn, and never the question being asked
-  if tg_op = 'INSERT' and new.role = 'user'
-     and exists (select from public.agent_turns t where t.id = v_turn_id and t.state = 'open') then
-    return null;
+  select min(m.id) as first_id, min(m.created_at) as asked_at, min(m.conversation_id) as conversation_id,
+         min(m.user_id) as user_id, min(m.tenant_key) as tenant_key, min(m.chat_id) as chat_id,
+         max(m.actor_id) as actor_id, max(m.actor_name) filter (where m.role = 'user') as actor_name,
+         string_agg(m.content, e'\n' order by m.id) as content
+  into t from public.agent_messages m
+  where m.turn_id = p_turn_id and m.status <> 'failed';
+  if t.first_id is null then
+    delete from public.agent_turn_terms where turn_id = p_turn_id;
+    return;
   end if;
+  v_tokens := bot_private.recall_tokens(concat_ws(e'\n', t.actor_name, t.content));
   insert into public.agent_turn_terms
     (turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id, first_id, asked_at, length,
      terms)
-  select t.turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, t.first_id,
-         t.asked_at, cardinality(k.tokens), bot_private.recall_terms(k.tokens)
-           || array_to_tsvector(array[bot_private.recall_place(t.tenant_key, t.chat_id)])
-  from public.agent_turn_texts t,
-    bot_private.recall_tokens(concat_ws(e'\n', t.actor_name, t.content)) k(tokens)
-  where t.turn_id = v_turn_id
+  values (p_turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, t.first_id,
+          t.asked_at, cardinality(v_tokens), bot_private.recall_terms(v_tokens)
+            || array_to_tsvector(array[bot_private.recall_place(t.tenant_key, t.chat_id)]))
   on conflict (turn_id) do update
     set first_id = excluded.first_id, asked_at = excluded.asked_at,
         length = excluded.length, terms = excluded.terms;
-  if not found then
-    delete from public.agent_turn_terms where turn_id = v_turn_id;
-  end if;
+end
+$$;
+
+create or replace function public.index_turn() returns trigger
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  perform bot_private.keep_terms(coalesce(new.turn_id, old.turn_id));
   return null;
 end
 $$;
+-- a question that was received is kept with its answer: once a turn, and never the one being asked
 create or replace trigger agent_messages_index_insert after insert on public.agent_messages
-  for each row execute function public.index_turn();
+  for each row when (new.role = 'assistant' or new.status <> 'received')
+  execute function public.index_turn();
 create or replace trigger agent_messages_index_update
   after update of content, status on public.agent_messages
   for each row
@@ -130,13 +156,8 @@ declare
   v_since constant jsonb := public.readable_chats();
   v_actor constant text := public.claim('actor');
   v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
-  v_chats constant text[] := array(
-    select c from unnest(array[v_here] || case when p_scope = 'everywhere'
-      then array(select jsonb_object_keys(v_since)) else '{}' end) c
-    where c <> all (p_but));
-  v_places constant text := (
-    select '(' || string_agg(quote_literal(bot_private.recall_place(v_tenant, c)), '|') || ')'
-    from unnest(v_chats) c);
+  v_chats text[] := array[v_here];
+  v_places text;
   -- a word in more turns than this is common
   rare constant integer := 100;
   -- so many words of a question are looked up, the rarest first
@@ -146,9 +167,26 @@ declare
   -- how many of the newest tell how common a word is
   sample constant integer := 200;
 begin
-  if v_here is null or cardinality(v_chats) = 0 then
+  if p_scope = 'everywhere' or cardinality(p_but) > 0 then
+    v_chats := array(
+      select c from unnest(v_chats || array(
+        select jsonb_object_keys(v_since) where p_scope = 'everywhere')) c
+      where c <> all (p_but));
+  end if;
+  -- a place where nothing was said before is not searched
+  if v_here is null or not exists (
+    select from unnest(v_chats) c, lateral (
+      select from public.agent_turn_terms t
+      where t.chat_id = c and t.tenant_key = v_tenant
+        and case when t.conversation_id = p_conversation_id
+            then t.first_id < p_before and t.first_id > p_from else p_scope <> 'thread' end
+      limit 1) t)
+  then
     return;
   end if;
+  v_places := (
+    select '(' || string_agg(quote_literal(bot_private.recall_place(v_tenant, c)), '|') || ')'
+    from unnest(v_chats) c);
   with readable as not materialized (
     select t.turn_id, t.chat_id, t.conversation_id, t.asked_at, t.length, t.terms
     from public.agent_turn_terms t
@@ -244,6 +282,11 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_sizes constant boolean := bot_private.require_size('p_query', p_query, 1048576)
+    and bot_private.require_size('p_spans', p_spans, 16384)
+    and bot_private.require_size('p_embedding', p_embedding, 262144);
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_terms constant text[] := array(
     select distinct unnest(bot_private.recall_tokens(left(p_query, 500))));
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
@@ -252,8 +295,7 @@ declare
     select c.history_from from public.agent_chats c
     where c.id = p_conversation_id and c.user_id = p_user_id and c.tenant_key = p_tenant_key), 0);
   -- the chats to search; which rows of them may be read is for the policies
-  v_chats constant text[] := array[p_chat_id] || case when p_scope = 'everywhere'
-    then array(select jsonb_object_keys(public.readable_chats())) else '{}' end;
+  v_chats text[] := array[p_chat_id];
   v_weight constant double precision :=
     case when p_embedding is null then 0 else least(greatest(p_weight, 0), 1) end;
   -- BM25's constants; b is small because neighbours already even the lengths out
@@ -272,27 +314,31 @@ declare
   -- so many of the newest turns are compared by their meaning
   alike_turns constant integer := 5000;
 begin
-  perform bot_private.require_size('p_query', p_query, 1048576);
-  perform bot_private.require_size('p_spans', p_spans, 16384);
-  perform bot_private.require_size('p_embedding', p_embedding, 262144);
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if p_scope not in ('thread', 'chat', 'everywhere') then
     raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = 'PT400';
   end if;
+  if p_scope = 'everywhere' then
+    v_chats := v_chats || array(select jsonb_object_keys(public.readable_chats()));
+  end if;
 
-  select s.since, s.until into v_since, v_until
-  from jsonb_array_elements(p_spans::jsonb) with ordinality p(pair, preference),
-    lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s(since, until)
-  where p_boost > 0 and exists (
-    select from public.agent_turn_terms t
-    where t.tenant_key = p_tenant_key and t.chat_id = any (v_chats)
-      and t.asked_at >= s.since and t.asked_at < s.until
-      and case when t.conversation_id = p_conversation_id
-          then t.first_id < v_before and t.first_id > v_from else p_scope <> 'thread' end)
-  order by preference limit 1;
+  if p_spans <> '[]' and p_boost > 0 then
+    select s.since, s.until into v_since, v_until
+    from jsonb_array_elements(p_spans::jsonb) with ordinality p(pair, preference),
+      lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s(since, until)
+    where exists (
+      select from public.agent_turn_terms t
+      where t.tenant_key = p_tenant_key and t.chat_id = any (v_chats)
+        and t.asked_at >= s.since and t.asked_at < s.until
+        and case when t.conversation_id = p_conversation_id
+            then t.first_id < v_before and t.first_id > v_from else p_scope <> 'thread' end)
+    order by preference limit 1;
+  end if;
   select l.turn_ids, l.weights into v_likely, v_idf
   from bot_private.recall_likely(
     p_conversation_id, p_scope, v_terms, v_from, v_before, v_since, v_until) l;
+  if coalesce(cardinality(v_likely), 0) = 0 and v_since is null and v_weight = 0 then
+    return '[]';  -- nothing to weigh
+  end if;
 
   return (
     with
@@ -444,5 +490,42 @@ begin
     left join said before on before.turn_id = r.before
     left join said after on after.turn_id = r.after
   );
+end
+$$;
+
+-- What recall finds for a turn that is being opened (p_opened, as open_turn returns it), before the
+-- oldest message of its history. p_recall: arguments of recall, and `words`, of which at least half have
+-- to stand nowhere in what the turn is told; without them it is searched in any case. `p_k` are wanted
+-- beside those that the turn is told already, in the conversation p_conversation too. Null: nothing was
+-- searched, or it failed: then recall, called by itself, says why.
+create or replace function bot_private.recalled_at_once(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
+  p_recall jsonb, p_opened jsonb, p_conversation jsonb
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_told constant jsonb :=
+    coalesce(p_opened -> 'recent', '[]') || ((p_opened -> 'history') - -1);
+  v_known integer := jsonb_array_length(v_told) + 1;
+begin
+  if jsonb_typeof(p_recall -> 'words') = 'array' and v_told <> '[]' and (
+    select 2 * count(*) filter (where strpos(t.told, w.word) = 0) < count(*)
+    from jsonb_array_elements_text(p_recall -> 'words') w (word), (
+      select lower(string_agg(m ->> 'content', e'\n')) as told
+      from jsonb_array_elements(v_told) m) t)
+  then
+    return null;
+  end if;
+  if jsonb_array_length(p_conversation -> 'messages') > 0 then
+    v_known := v_known + jsonb_array_length(jsonb_path_query_array(
+      p_conversation, '$.messages[*] ? (@.answered == true)'));
+  end if;
+  return public.recall(
+    p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall ->> 'p_query',
+    p_recall ->> 'p_scope', (p_recall ->> 'p_k')::integer + v_known, p_recall ->> 'p_spans',
+    (p_recall ->> 'p_boost')::double precision, (p_opened #>> '{history,0,id}')::bigint);
+exception when others then
+  return null;
 end
 $$;

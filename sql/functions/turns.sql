@@ -5,9 +5,11 @@
 -- arguments. Errors of our own have codes PTxyz, which PostgREST answers as HTTP status xyz.
 
 -- A missing identity fails closed; and under a token it is the token's: nobody names another.
+-- True, so that a function may ask for it where it declares its variables, before any other work.
+drop function if exists bot_private.require_identity(text, text, text);
 create or replace function bot_private.require_identity(
   p_user_id text, p_actor_id text, p_conversation_id text
-) returns void
+) returns boolean
 language plpgsql stable security invoker set search_path = ''
 as $$
 declare
@@ -27,12 +29,14 @@ begin
         using errcode = 'PT403';
     end if;
   end if;
+  return true;
 end
 $$;
 
 -- Limits come before any work: a caller's text is looked at only when it is known to be small enough.
+drop function if exists bot_private.require_size(text, text, integer);
 create or replace function bot_private.require_size(p_name text, p_text text, p_most integer)
-returns void
+returns boolean
 language plpgsql immutable security invoker set search_path = ''
 as $$
 begin
@@ -40,6 +44,7 @@ begin
     raise exception '% has % bytes, the limit is %', p_name, octet_length(p_text), p_most
       using errcode = 'PT400';
   end if;
+  return true;
 end
 $$;
 
@@ -78,9 +83,10 @@ declare
   v_from bigint;
   v_summary public.agent_summaries;
   v_overdue bigint;
+  v_size constant boolean := bot_private.require_size('p_content', p_content, 1048576);
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
 begin
-  perform bot_private.require_size('p_content', p_content, 1048576);
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
     return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
   end if;
@@ -127,7 +133,7 @@ begin
       p_conversation_id, p_user_id, v_question, p_history_limit + greatest(p_fold_after, 0)) t (id));
   v_history := bot_private.messages_told(
     array(select id from unnest(v_thread[:p_history_limit]) id where id > v_from), p_actor_id);
-  if p_fold_after > 0 then
+  if p_fold_after > 0 and cardinality(v_thread) > p_history_limit then
     select * into v_summary from public.agent_summaries s
     where s.conversation_id = p_conversation_id and s.user_id = p_user_id
       and s.tenant_key = p_tenant_key and s.until_message_id > v_from;
@@ -154,27 +160,29 @@ $$;
 -- stored (p_decision, JSON with the arguments of log_decision; null: it is already, or none is), and the
 -- turn is opened unless an earlier decision says no. Returns what open_turn does, the conversation, and
 -- as "recent" what recent_exchanges finds of the last p_recent_s seconds (0: nothing), as many messages
--- as the history shows beside the question.
+-- as the history shows beside the question. p_recall: as recalled_at_once takes it, whose result is
+-- "recalled"; null: nothing is recalled.
 drop function if exists public.begin_turn(
   text, text, text, text, text, text, text, text, text, integer, integer, text, text);
+drop function if exists public.begin_turn(
+  text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer);
 create or replace function public.begin_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_history_limit integer, p_fold_after integer, p_heard text, p_decision text,
-  p_recent_s integer default 0
+  p_recent_s integer default 0, p_recall text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_heard jsonb;
-  v_decision jsonb;
+  v_sizes constant boolean := bot_private.require_size('p_heard', p_heard, 16777216)
+    and bot_private.require_size('p_decision', p_decision, 16384)
+    and bot_private.require_size('p_recall', p_recall, 1048576);
+  v_heard constant jsonb := p_heard;
+  v_decision jsonb := p_decision;
   v_conversation jsonb;
   v_opened jsonb;
 begin
-  perform bot_private.require_size('p_heard', p_heard, 16777216);
-  perform bot_private.require_size('p_decision', p_decision, 16384);
-  v_heard := p_heard;
-  v_decision := p_decision;
   if v_heard is not null then
     v_conversation := public.append_to_conversation(
       p_chat_id, p_tenant_key, v_heard ->> 'p_records', (v_heard ->> 'p_at')::bigint,
@@ -200,6 +208,11 @@ begin
       p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
       (v_opened #>> '{history,-1,id}')::bigint, now() - make_interval(secs => p_recent_s),
       p_history_limit - 1));
+  end if;
+  if p_recall is not null and v_opened ->> 'state' = 'open' then
+    v_opened := v_opened || jsonb_build_object('recalled', bot_private.recalled_at_once(
+      p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall::jsonb,
+      v_opened, v_conversation));
   end if;
   return v_opened || jsonb_build_object(
     'conversation', v_conversation, 'rules', public.get_chat_rules(p_chat_id, p_tenant_key));
@@ -313,12 +326,34 @@ create or replace function public.mark_sent(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
+  v_size constant boolean := bot_private.require_size('p_content', p_content, 1048576);
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+begin
+  return jsonb_build_object('state', bot_private.card_sent(
+    p_turn_id, p_conversation_id, p_user_id, p_chunk, p_content, p_message_id));
+end
+$$;
+
+-- The same; the state of the turn is returned. Its row comes first, as for who takes a message back:
+-- that is waited for.
+create or replace function bot_private.card_sent(
+  p_turn_id text, p_conversation_id text, p_user_id text,
+  p_chunk integer, p_content text, p_message_id text
+) returns text
+language plpgsql security invoker set search_path = ''
+as $$
+declare
   v_state text;
 begin
-  perform bot_private.require_size('p_content', p_content, 1048576);
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  if public.card_is_too_late(p_turn_id, p_message_id) then
-    return '{"state": "cancelled"}';
+  update public.agent_turns t set updated_at = now(), error = null, state =
+    case when exists (select from public.agent_messages m
+                      where m.turn_id = t.id and m.role = 'assistant' and m.status = 'pending'
+                        and m.chunk <> p_chunk) then 'pending' else 'sent' end
+  where t.id = p_turn_id and t.user_id = p_user_id and t.state <> 'cancelled'
+  returning t.state into v_state;
+  if not found and public.card_is_too_late(p_turn_id, p_message_id) then
+    return 'cancelled';
   end if;
   update public.agent_messages
   set status = 'sent', content = p_content, message_id = p_message_id, error = null,
@@ -328,15 +363,10 @@ begin
   if not found then
     raise exception 'turn % has no card %', p_turn_id, p_chunk using errcode = 'PT404';
   end if;
-  update public.agent_turns t set updated_at = now(), error = null, state =
-    case when exists (select from public.agent_messages m where m.turn_id = t.id
-                      and m.role = 'assistant' and m.status = 'pending') then 'pending' else 'sent' end
-  where t.id = p_turn_id and t.user_id = p_user_id
-  returning t.state into v_state;
   if v_state = 'sent' then
     perform bot_private.leave_card(p_turn_id);
   end if;
-  return jsonb_build_object('state', v_state);
+  return v_state;
 end
 $$;
 
@@ -357,7 +387,7 @@ begin
 end
 $$;
 
--- The same, and the chat's conversation is told of the answer: p_told, JSON with the arguments of
+-- mark_sent, and the chat's conversation is told of the answer: p_told, JSON with the arguments of
 -- tell_conversation; null: it is not.
 create or replace function public.mark_sent_and_tell(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
@@ -367,21 +397,21 @@ create or replace function public.mark_sent_and_tell(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_told jsonb;
+  v_sizes constant boolean := bot_private.require_size('p_content', p_content, 1048576)
+    and bot_private.require_size('p_told', p_told, 16777216);
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_told constant jsonb := p_told;
+  v_state constant text := bot_private.card_sent(
+    p_turn_id, p_conversation_id, p_user_id, p_chunk, p_content, p_message_id);
 begin
-  perform bot_private.require_size('p_told', p_told, 16777216);
-  v_told := p_told;
-  if public.card_is_too_late(p_turn_id, p_message_id) then
-    return '{"state": "cancelled"}';
-  end if;
-  if v_told is not null then
+  if v_told is not null and v_state <> 'cancelled' then
     perform bot_private.tell_conversation(
       p_chat_id, p_tenant_key, v_told ->> 'p_records', (v_told ->> 'p_now')::bigint,
       (v_told ->> 'p_active_since')::bigint, (v_told ->> 'p_keep')::integer,
       v_told ->> 'p_topics');
   end if;
-  return public.mark_sent(p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_chunk, p_content,
-                          p_message_id);
+  return jsonb_build_object('state', v_state);
 end
 $$;
 
@@ -453,6 +483,9 @@ begin
   values (p_conversation_id, p_user_id, p_turn_id, p_tenant_key, p_chat_id, 'user', p_content,
           p_actor_id, p_actor_name, p_turn_id, 'received', p_asked_at)
   on conflict (turn_id, role, chunk) do nothing;
+  if found and v_turn.state <> 'open' then
+    perform bot_private.keep_terms(p_turn_id);
+  end if;
 
   -- Over, or nothing to add to it, or only a reply of which nobody has seen anything.
   if v_turn.state not in ('open', 'pending') or (p_error is null and (

@@ -9,10 +9,21 @@ create or replace function public.get_working_memory(
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 as $$
+declare
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
 begin
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   return (
-    with held as materialized (
+    select jsonb_build_object(
+      'chat', coalesce(jsonb_agg(h.content) filter (
+        where h.scope = 'chat' and h.user_id = p_user_id and h.actor_id = p_user_id) -> 0, '{}'),
+      'user', coalesce(bot_private.merged_facts(array_agg(h.content order by
+          h.chat_id = split_part(p_conversation_id, ':', 2), h.updated_at, h.id)
+        filter (where h.scope = 'user')), '{}'),
+      'said', coalesce(jsonb_agg(jsonb_build_object(
+          'actor_id', h.actor_id, 'user_id', h.user_id, 'content', h.content) order by h.id)
+        filter (where h.scope = 'chat' and h.actor_id <> h.user_id and h.content <> '{}'), '[]'))
+    from (
       select w.* from public.agent_working_memory w
       where w.tenant_key = p_tenant_key and w.user_id = p_user_id
         and (w.scope = 'user' or w.conversation_id = p_conversation_id)
@@ -20,20 +31,7 @@ begin
       select w.* from public.agent_working_memory w
       where w.tenant_key = p_tenant_key and w.conversation_id = p_conversation_id
         and w.actor_id = p_user_id and w.actor_id <> w.user_id
-    )
-    select jsonb_build_object(
-      'chat', coalesce((
-        select h.content from held h where h.scope = 'chat'
-          and h.user_id = p_user_id and h.actor_id = p_user_id), '{}'),
-      'user', coalesce((
-        select bot_private.merged_facts(array_agg(h.content order by
-          h.chat_id = split_part(p_conversation_id, ':', 2), h.updated_at, h.id))
-        from held h where h.scope = 'user'), '{}'),
-      'said', coalesce((
-        select jsonb_agg(jsonb_build_object(
-          'actor_id', h.actor_id, 'user_id', h.user_id, 'content', h.content) order by h.id)
-        from held h
-        where h.scope = 'chat' and h.actor_id <> h.user_id and h.content <> '{}'), '[]')));
+    ) h);
 end
 $$;
 
@@ -76,9 +74,9 @@ begin
 end
 $$;
 
--- Objects laid over each other, the last on top.
+-- Objects laid over each other, the last on top; null of none.
 create or replace function bot_private.merged_facts(p_facts jsonb[]) returns jsonb
-language sql immutable security invoker set search_path = ''
+language sql immutable strict security invoker set search_path = ''
 as $$
   select coalesce(jsonb_object_agg(e.key, e.value order by f.ordinality), '{}')
   from unnest(p_facts) with ordinality f (facts, ordinality), jsonb_each(f.facts) e

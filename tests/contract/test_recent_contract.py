@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
+from memory.recall.passages import passages, recall_at_once, usual_scope
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange
@@ -87,3 +90,47 @@ async def test_a_fresh_start_ends_what_came_before_it_in_all_threads(
     await exchange(memory, group.turn("alice", thread="c"), "Milk?", "no")
 
     assert await recent(memory, group.turn("alice", thread="d")) == ["Milk?", "no"]
+
+
+async def begun(memory: MemoryStore, who: AgentMemoryContext, question: str) -> list[str] | None:
+    """The questions of the turns that are recalled with the beginning of this one."""
+    now = datetime.now(UTC)
+    opened = await memory.begin_turn(
+        who,
+        turn_id=f"om_{who.root_id}_{question}",
+        content=question,
+        recall=recall_at_once(who, question, now=now, k=5),
+    )
+    if opened.recalled is None:
+        return None
+    found = await memory.find(
+        who, question, now=now, scope=usual_scope(who), before_id=opened.history[0].id
+    )
+    assert passages(opened.recalled)[:5] == found
+    return [passage.question for passage in found]
+
+
+async def test_what_was_said_before_is_recalled_with_the_turn_that_is_begun(
+    memory: MemoryStore, group: Group
+) -> None:
+    await exchange(memory, group.turn("bob", thread="a"), "The launch is in May", "noted")
+    await exchange(memory, group.turn("bob", thread="b"), "Lunch is at noon", "noted")
+    await exchange(memory, group.turn("bob", chat="there", thread="c"), "No launch here", "noted")
+
+    assert await begun(memory, group.turn("alice", thread="d"), "When is the launch?") == [
+        "The launch is in May"
+    ]
+    assert await begun(memory, group.turn("alice", thread="e"), "Is there a zeppelin?") == []
+
+
+async def test_what_the_thread_holds_already_is_not_looked_for_elsewhere(
+    memory: MemoryStore, group: Group
+) -> None:
+    await exchange(memory, group.turn("bob", thread="a"), "The launch is in May", "noted")
+    thread = group.turn("alice", thread="b")
+    await exchange(memory, thread, "Launch the rocket", "done")
+
+    assert await begun(memory, thread, "And the LAUNCH of the rocket?") is None
+    assert await begun(memory, thread, "What did Bob say about the launch before?") == [
+        "The launch is in May"
+    ]

@@ -293,7 +293,8 @@ async def test_the_probe_finds_tokens_that_speak_for_whom_they_like(
         connection.execute(f"alter table public.{table} disable row level security".encode())
     connection.execute(
         "create or replace function bot_private.require_identity("
-        "p_user_id text, p_actor_id text, p_conversation_id text) returns void language sql as ''"
+        "p_user_id text, p_actor_id text, p_conversation_id text) returns boolean"
+        " language sql as 'select true'"
     )
 
     leaks = await probe_isolation(rpc)

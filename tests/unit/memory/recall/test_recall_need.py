@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.recall.passages import content_words, needs_recall, usual_scope
+from memory.recall.passages import content_words, needs_recall, recall_at_once, usual_scope
 from memory.scope import memory_context
 
 NOW = datetime(2026, 11, 21, 14, tzinfo=ZoneInfo("Asia/Shanghai"))
@@ -83,3 +83,16 @@ def test_where_nobody_else_reads_the_answer_everything_is_searched() -> None:
 @pytest.mark.parametrize("question", ["季度预算怎么样？", "Is the venue for the launch booked?"])
 def test_in_a_fresh_thread_every_question_with_matter_is_searched_for(question: str) -> None:
     assert needs_recall(question, [])
+
+
+def test_recall_at_once_names_the_words_that_decide_it() -> None:
+    who = memory_context(chat_id="oc", root="om", subject="ou", actor="ou", chat_type="group")
+
+    def words(question: str) -> object:
+        asked = recall_at_once(who, question, now=NOW, k=5)
+        return asked and asked["words"]
+
+    assert words("Where is the launch?") == ["launch"]
+    assert words("What did we say about it?") is None
+    assert recall_at_once(who, "What did we say about it?", now=NOW, k=5) is not None
+    assert recall_at_once(who, "谢谢", now=NOW, k=5) is None
