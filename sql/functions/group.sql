@@ -94,8 +94,8 @@ begin
 end
 $$;
 
--- Records messages if the conversation is active since p_active_since; the newest p_keep stay.
--- Returns whether it is.
+-- Records messages if the conversation is active since p_active_since; the newest p_keep stay (null: all
+-- do, until the next message is heard). Returns whether it is.
 create or replace function bot_private.extend_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer
@@ -112,11 +112,13 @@ begin
     return false;
   end if;
   perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records);
-  delete from public.chat_transcript t
-  where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < (
-    select k."timestamp" from public.chat_transcript k
-    where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
-    order by k."timestamp" desc offset p_keep - 1 limit 1);
+  if p_keep is not null then
+    delete from public.chat_transcript t
+    where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < (
+      select k."timestamp" from public.chat_transcript k
+      where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
+      order by k."timestamp" desc offset p_keep - 1 limit 1);
+  end if;
   return true;
 end
 $$;

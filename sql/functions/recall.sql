@@ -493,21 +493,22 @@ begin
 end
 $$;
 
--- What recall finds for a turn that is being opened (p_opened, as open_turn returns it), before the
+-- What recall finds for a turn that is being opened (p_opened, as begin_turn returns it), before the
 -- oldest message of its history. p_recall: arguments of recall, and `words`, of which at least half have
 -- to stand nowhere in what the turn is told; without them it is searched in any case. `p_k` are wanted
--- beside those that the turn is told already, in the conversation p_conversation too. Null: nothing was
+-- beside those that the turn is told already, in the chat's conversation too. Null: nothing was
 -- searched, or it failed: then recall, called by itself, says why.
 create or replace function bot_private.recalled_at_once(
   p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
-  p_recall jsonb, p_opened jsonb, p_conversation jsonb
+  p_recall jsonb, p_opened jsonb
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 as $$
 declare
   v_told constant jsonb :=
     coalesce(p_opened -> 'recent', '[]') || ((p_opened -> 'history') - -1);
-  v_known integer := jsonb_array_length(v_told) + 1;
+  v_known constant integer := jsonb_array_length(v_told) + 1 + jsonb_array_length(
+    jsonb_path_query_array(p_opened, '$.conversation.messages[*] ? (@.answered == true)'));
 begin
   if jsonb_typeof(p_recall -> 'words') = 'array' and v_told <> '[]' and (
     select 2 * count(*) filter (where strpos(t.told, w.word) = 0) < count(*)
@@ -516,10 +517,6 @@ begin
       from jsonb_array_elements(v_told) m) t)
   then
     return null;
-  end if;
-  if jsonb_array_length(p_conversation -> 'messages') > 0 then
-    v_known := v_known + jsonb_array_length(jsonb_path_query_array(
-      p_conversation, '$.messages[*] ? (@.answered == true)'));
   end if;
   return public.recall(
     p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall ->> 'p_query',

@@ -203,19 +203,23 @@ begin
   v_opened := public.open_turn(
     p_turn_id, p_conversation_id, p_chat_id, p_root_id, p_user_id, p_actor_id, p_actor_name,
     p_tenant_key, p_content, p_history_limit, p_fold_after);
-  if p_recent_s > 0 and v_opened ->> 'state' = 'open' then
+  v_opened := v_opened || jsonb_build_object(
+    'conversation', v_conversation, 'rules', public.get_chat_rules(p_chat_id, p_tenant_key));
+  if v_opened ->> 'state' <> 'open' then
+    return v_opened;
+  end if;
+  if p_recent_s > 0 then
     v_opened := v_opened || jsonb_build_object('recent', bot_private.recent_exchanges(
       p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
       (v_opened #>> '{history,-1,id}')::bigint, now() - make_interval(secs => p_recent_s),
       p_history_limit - 1));
   end if;
-  if p_recall is not null and v_opened ->> 'state' = 'open' then
+  if p_recall is not null then
     v_opened := v_opened || jsonb_build_object('recalled', bot_private.recalled_at_once(
       p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall::jsonb,
-      v_opened, v_conversation));
+      v_opened));
   end if;
-  return v_opened || jsonb_build_object(
-    'conversation', v_conversation, 'rules', public.get_chat_rules(p_chat_id, p_tenant_key));
+  return v_opened;
 end
 $$;
 
@@ -408,8 +412,7 @@ begin
   if v_told is not null and v_state <> 'cancelled' then
     perform bot_private.tell_conversation(
       p_chat_id, p_tenant_key, v_told ->> 'p_records', (v_told ->> 'p_now')::bigint,
-      (v_told ->> 'p_active_since')::bigint, (v_told ->> 'p_keep')::integer,
-      v_told ->> 'p_topics');
+      (v_told ->> 'p_active_since')::bigint, null, v_told ->> 'p_topics');
   end if;
   return jsonb_build_object('state', v_state);
 end
