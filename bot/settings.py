@@ -121,7 +121,7 @@ class Settings(BaseSettings):
     trace_days: int = Field(7, ge=0, le=365)  # 0: what turns were made of is not kept
     usage_limit_person: int = Field(0, ge=0)  # tokens a day, in and out; 0: no limit
     usage_limit_chat: int = Field(0, ge=0)
-    feishu_calls_per_month: int = Field(10_000, ge=0)  # of the free plan; 0: no limit
+    feishu_calls_per_month: int = Field(0, ge=0)  # 0: none is known
 
     @field_validator("auto_mention", mode="before")
     @classmethod

@@ -122,7 +122,11 @@ KEPT: Mapping[str, tuple[str, str]] = {
         "每月 {quota} 次（FEISHU_CALLS_PER_MONTH）中已用 {used} 次；由企业内所有自建应用共用，"
         "每月 1 日重新计数。",
     ),
-    "no_quota": ("{used} calls; no limit is set.", "{used} 次；未设置上限。"),
+    "no_quota": (
+        "{used} calls; no limit is set. Feishu's free plan allows 10,000 a month: "
+        "FEISHU_CALLS_PER_MONTH.",
+        "{used} 次；未设置上限。飞书免费版每月 10,000 次：FEISHU_CALLS_PER_MONTH。",
+    ),
     "api": ("API", "接口"),
     "not_counted": ("does not count", "不计入"),
     "this_month": ("This month", "本月"),

@@ -45,7 +45,6 @@ class Setting:
             "DATA_DIR": str(self.folder),
             "FEISHU_DOMAIN": self.platform.url,
             "FEISHU_CALLS_PER_SECOND": "10000",  # the bot's speed is measured, not Feishu's limit
-            "FEISHU_CALLS_PER_MONTH": "0",
             "STREAM_REPLIES": "false",
             "WORKER_CONCURRENCY": "128",
             "WORKERS": str(self.workers),
