@@ -116,6 +116,7 @@ def test_a_wrong_file_is_named_and_leaves_nothing_of_itself(
     assert {name.split(".")[0] for name in schema(blank_database_url)} == {"good"}
 
 
+@pytest.mark.usefixtures("migrated_template")  # the roles are there
 def test_a_corrected_file_is_applied_and_the_others_are_not_applied_again(
     blank_database_url: str, tmp_path: Path
 ) -> None:
