@@ -42,7 +42,8 @@ def test_an_honest_card_comes_and_the_question_is_kept(
     question, card = world.ask("Alice", "what is the plan?")
 
     assert time.monotonic() - started < 20
-    assert "Sorry, I cannot get an answer" in card
+    sorry = "the model gave an empty answer" if "text" in trouble else "I cannot get an answer"
+    assert f"Sorry, {sorry}" in card
     assert "secret" not in card
     (row,) = world.settled(question)
     assert row["content"] == card
@@ -149,7 +150,7 @@ FILTERED = {"status": 400, "body": {"error": {"code": "content_filter", "message
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (choices(), "Sorry, I cannot get an answer"),
+        (choices(), "Sorry, the model gave an empty answer"),
         (choices(choice("stop", content=" ")), "Sorry, the model gave an empty answer"),
         (choices(choice("stop", refusal="Not that.")), "The model declined"),
         (choices(choice("content_filter", content="Well, ")), "The model declined"),
