@@ -14,6 +14,7 @@ from bot.group.transcript import MessageRecord
 
 SURE = 0.75
 _NEAR = 5
+_NO_DISCUSSION = 2  # messages of one person
 Shares = Mapping[int | None, float]
 
 
@@ -50,8 +51,8 @@ class Discussion:
 
     def of_topic(self, text: str) -> tuple[MessageRecord, ...]:
         """What was said on the topic of the newest message, whose text is `text`, and in threads
-        under it, and right before it. All messages where that is in doubt, or where everything
-        is asked for."""
+        under it, and what no discussion holds right before it. All messages where that is in
+        doubt, or where everything is asked for."""
         topic = self.topic
         if topic is None or _ALL.search(text):
             return self.messages
@@ -113,19 +114,21 @@ def tell_apart(
 
 
 def _near(talk: Discussion, newest: str) -> frozenset[str]:
-    """Of the last lines of the main chat before the newest the very last, which everybody sees
-    above it, and those that nobody took up: no discussion holds them."""
-    speakers: defaultdict[int | None, set[str]] = defaultdict(set)
+    """Of the last lines of the main chat before the newest those that no discussion holds: one
+    person said them, and few. Their words need not say what they are meant for."""
+    speakers: defaultdict[int | None, list[str]] = defaultdict(list)
     main: list[MessageRecord] = []
     for one in talk.messages:
         if _key(one) == newest:
             break
-        speakers[talk.topic_of(one)].add(one.author_id)
+        speakers[talk.topic_of(one)].append(one.author_id)
         if one.root_id is None:
             main.append(one)
-    last = main[-_NEAR:]
-    alone = {one.message_id for one in last if len(speakers[one.topic]) == 1}
-    return frozenset(alone | {one.message_id for one in last[-1:]})
+    return frozenset(
+        one.message_id
+        for one in main[-_NEAR:]
+        if len(said := speakers[one.topic]) <= _NO_DISCUSSION and len(set(said)) == 1
+    )
 
 
 def _weighed(

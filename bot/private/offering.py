@@ -130,7 +130,7 @@ async def look_up(services: Services, asked: Asked) -> str:
     button = _show(asked, language)
     if not await private.offer(asked.place, asked.turn_id, button):
         return "again"
-    return await _offer(services, asked, texts.offer(said.content, language), button)
+    return await _offer(services, asked, texts.OFFER[language], button)
 
 
 def _show(asked: Asked, language: Language) -> NewButton:

@@ -130,7 +130,7 @@ def test_offered_shown_and_shared(world: World) -> None:
     question, _ = world.ask("Alice", ASKED)
     offer = offered(world, "Alice", question)
     assert offer["chat_id"] == world.group
-    assert ASKED in markdown(offer)
+    assert ASKED not in markdown(offer)
     assert "hunter2" not in json.dumps(offer)
     assert button_of(offer)["text"]["content"] == "Show me"
     world.model.forget()
@@ -222,7 +222,7 @@ def test_where_feishu_shows_nothing_beside_it_goes_the_way_of_p2p(world: World) 
 
     assert shown_to(topics, "Alice") == []
     (offer,) = world.platform.messages(alone)[before:]
-    assert ASKED in markdown(offer)
+    assert ASKED not in markdown(offer)
     press(world, "Alice", offer)
     answered(world, offer)
     card = world.platform.messages(alone)[-1]
