@@ -17,6 +17,7 @@ AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 _LOOK = """axe.run(%s).then(found => found.violations.map(
   one => one.id + ": " + one.nodes.map(node => node.html.slice(0, 120)).join(" | ")))"""
 _ALL = '{"preload": false}'  # it would put styles into the page, which its policy forbids
+_LOOKS = 4
 COLOURS = '{"preload": false, "runOnly": ["color-contrast"]}'
 
 
@@ -51,8 +52,12 @@ def findings(page: Any, options: str = _ALL) -> list[str]:
 
     if not run("Boolean(window.axe)"):
         run(AXE.read_text(encoding="utf-8"))
-    found: list[str] = run(_LOOK % options)
+    found = None
+    for _ in range(_LOOKS):
+        if found is None:  # at first, or the page renewed a part of itself meanwhile
+            found = run(_LOOK % options)
     session.detach()
+    assert isinstance(found, list), "axe-core did not come to an end"
     return found
 
 
