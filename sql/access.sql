@@ -21,7 +21,7 @@ declare
     load_conversation, chat_is_quiet, begin_conversation, append_to_conversation,
     continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
     log_decision, last_decision, get_chat_rules, set_chat_rule, has_answered_in,
-    private_fits, offer_private, private_reply, draw_on, note_read_messages,
+    private_fits, offer_private, keep_offer, private_reply, draw_on, note_read_messages,
     record_reply_with_buttons, press_button, running_turns, press_handle,
     keep_card, resume_card, note_card,
     open_fold, save_summary,
@@ -38,7 +38,7 @@ declare
     recalled_at_once,
     add_to_transcript, keep_topics, extend_conversation, tell_conversation,
     card_block, card_row, leave_card, may_help, asked_terms, timer_json, accepted_press,
-    turn_of_card, again_id, keep_feedback, sources_lock, asking_words, telling_terms, tells
+    turn_of_card, again_id, keep_feedback, sources_lock, withdraw_kept, asking_words, telling_terms, tells
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{
@@ -49,7 +49,7 @@ declare
   of_the_service constant text[] := '{
     recall_message, comes_from, without_turn, texts_in, take_back_facts, rewrite_memory,
     take_back_notes, drop_turn, drop_message, telling_texts, long_texts, repeats, drop_repetitions, drop_card,
-    drop_drawn_on, drop_answers_made_from, drop_answers_that_tell, withdraw_kept_cards,
+    take_card, drop_drawn_on, drop_answers_made_from, drop_answers_that_tell, withdraw_kept_cards,
     drop_forgetting_turns, take_withdrawals, take_due_withdrawals, drop_withdrawal,
     forget_item, forget_fact, forget_summary, withdraw_lists, forget_sources, correct_item,
     take_left_cards, pending_replies, conversations_to_embed,

@@ -4,11 +4,12 @@ The group's answer knows nothing of it: a job of its own looks, under a token of
 learns yes or no and no words. If yes, they alone are offered to see it. The job is queued in the
 transaction that ends the turn, unless `bot.private.looking` saw that nothing fits. An offer is
 stored before it is shown and is shown at most once: Feishu would show a repeated one twice, and
-nobody waits for it.
+nobody waits for it. It quotes the question, so which card it is is kept, and it goes with that.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -24,11 +25,12 @@ from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later
 from bot.queue.table import private_look_up
 from bot.reply.buttons import FOLLOW_UP_LIVES_S, card_buttons
-from bot.reply.delivery import Aside, Undeliverable, deliver
+from bot.reply.delivery import Aside, Delivered, Undeliverable, deliver
 from bot.services import Services
 from bot.telemetry import metrics
 from bot.upkeep.tending import TRIES
-from memory.errors import StoreUnavailable
+from bot.upkeep.withdrawing import withdraw_card, withdraw_cards
+from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import NewButton
 from memory.kept.private import PrivateStore
 from memory.models import CardButton, OpenTurn
@@ -130,7 +132,8 @@ async def look_up(services: Services, asked: Asked) -> str:
     button = _show(asked, language)
     if not await private.offer(asked.place, asked.turn_id, button):
         return "again"
-    return await _offer(services, asked, texts.OFFER[language], button)
+    sent = await _send(services, asked, texts.offer(said.content, language), button)
+    return await _keep(services, private, asked, sent) if sent else "refused"
 
 
 def _show(asked: Asked, language: Language) -> NewButton:
@@ -139,9 +142,10 @@ def _show(asked: Asked, language: Language) -> NewButton:
     return NewButton(texts.SHOW[language], "show", where, "p2p", FOLLOW_UP_LIVES_S)
 
 
-async def _offer(services: Services, asked: Asked, text: str, button: NewButton) -> str:
+async def _send(services: Services, asked: Asked, text: str, button: NewButton) -> Delivered | None:
+    """None: Feishu does not show it."""
     try:
-        await deliver(
+        return await deliver(
             services.feishu,
             Aside(asked.actor_id, asked.group.chat_id),
             turn_id=f"offer:{asked.turn_id}",
@@ -152,5 +156,19 @@ async def _offer(services: Services, asked: Asked, text: str, button: NewButton)
         )
     except (Undeliverable, FeishuFailure) as exc:
         log.info("private.not_offered", turn_id=asked.turn_id, error=type(exc).__name__)
-        return "refused"
-    return "offered"
+        return None
+
+
+async def _keep(services: Services, private: PrivateStore, asked: Asked, sent: Delivered) -> str:
+    """Says which card the offer is. One that the memory does not know may not stay: nothing would
+    take it away with its question."""
+    try:
+        if await private.keep_offer(asked.place, asked.turn_id, sent.message_id):
+            return "offered"
+    except StoreError as exc:
+        log.warning("private.not_kept", turn_id=asked.turn_id, error=type(exc).__name__)
+        with contextlib.suppress(FeishuFailure):
+            await withdraw_card(services, sent.message_id, of_one=True)
+    else:
+        await withdraw_cards(services)
+    return "withdrawn"

@@ -53,7 +53,7 @@ async def _withdraw(services: Services, store: Withdrawals, due: Due) -> None:
         if due.question:
             is_over = await _search(services, due)
         else:
-            is_over = await _withdraw_card(services, due.id, of_one=due.chat_id.startswith("ou_"))
+            is_over = await withdraw_card(services, due.id, of_one=due.chat_id.startswith("ou_"))
     except FeishuFailure as exc:
         code = getattr(exc, "code", None)
         log.warning("withdrawing.later", message_id=due.id, error=type(exc).__name__, code=code)
@@ -70,11 +70,11 @@ async def _search(services: Services, due: Due) -> bool:
     target = Target(due.question, due.chat_id, in_thread=True)
     doubt = doubt_of(services, due.since_ms)
     for message_id in await find_answers(services.feishu, target, doubt):
-        await _withdraw_card(services, message_id)
+        await withdraw_card(services, message_id)
     return due.age_s > _ARRIVES_WITHIN_S
 
 
-async def _withdraw_card(services: Services, message_id: str, *, of_one: bool = False) -> bool:
+async def withdraw_card(services: Services, message_id: str, *, of_one: bool = False) -> bool:
     """True: nothing more can be done. Raises `FeishuFailure` for what may pass."""
     gone = of_one and await _taken_from_one(services, message_id)
     how = "gone" if gone else await _removed(services, message_id)

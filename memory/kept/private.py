@@ -45,6 +45,19 @@ class PrivateStore:
         )
         return first
 
+    async def keep_offer(self, context: AgentMemoryContext, turn_id: str, message_id: str) -> bool:
+        """The offer to the question `turn_id` is shown by the card `message_id`, and goes with it.
+        False: the question is gone already, and the card is going to be withdrawn."""
+        stands: bool = await call_as(
+            self._rpc,
+            "keep_offer",
+            context,
+            p_tenant_key=context.tenant_key,
+            p_turn_id=turn_id,
+            p_message_id=message_id,
+        )
+        return stands
+
     async def shown(self, context: AgentMemoryContext, turn_id: str) -> tuple[str, ...]:
         """The cards of the private answer `turn_id`; none where it is gone."""
         cards: list[str] = await call_as(

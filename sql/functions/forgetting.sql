@@ -80,8 +80,8 @@ as $$
   select count(*)::integer from gone
 $$;
 
--- Deletes every row of a person, and what they wrote in the memory of others. Of the decisions on
--- their messages the reason stays, without the person. p_tenant_key null: in every tenant.
+-- Deletes every row of a person, and what they wrote in the memory of others. Cards that list what was kept,
+-- or offer something, are withdrawn. Of the decisions on their messages the reason stays, without the person. p_tenant_key null: in every tenant.
 -- Returns rows per table as they were found.
 create or replace function public.forget_person(p_user_id text, p_tenant_key text) returns jsonb
 language plpgsql security invoker set search_path = ''
@@ -94,6 +94,9 @@ begin
   perform public.require_person(p_user_id);
   v_counts := public.count_person(p_user_id, p_tenant_key);
   perform public.drop_digests_of('{}', p_user_id);
+  perform bot_private.withdraw_kept(t.id) from public.agent_turns t
+  where t.user_id = p_user_id and t.kept_cards <> '{}'
+    and (p_tenant_key is null or t.tenant_key = p_tenant_key);
   delete from public.chat_transcript
   where author_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
   v_count := public.forget_in_transcript(array(

@@ -125,6 +125,27 @@ begin
 end
 $$;
 
+-- The offer to the question p_turn_id is shown by the card p_message_id, and goes with it. Returns whether
+-- the question still stands: else the card is to be withdrawn. Waits for a taking back that is under way.
+create or replace function public.keep_offer(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
+  p_turn_id text, p_message_id text
+) returns boolean
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  update public.agent_turns t set kept_cards = array[p_message_id]
+  where t.id = 'offer:' || p_turn_id and t.conversation_id = p_conversation_id
+    and t.user_id = p_user_id;
+  if found then
+    return true;
+  end if;
+  perform public.withdraw_later(array[p_message_id], p_actor_id, p_tenant_key);
+  return false;
+end
+$$;
+
 -- The private answer of p_turn_id, not stored yet, was given the turns p_sources (JSON array of ids) with
 -- the turns around them, the person's lasting facts and, p_with_notes, their notes. If one of those
 -- messages was taken back meanwhile the turn is cancelled.
@@ -207,11 +228,12 @@ create or replace trigger agent_chats_keep_p2p_update after update of chat_type 
   for each row when (new.chat_type = 'p2p' and old.chat_type is distinct from new.chat_type)
   execute function public.keep_p2p_chat();
 
--- What was shown privately goes with the question it was asked with.
+-- What was shown privately goes with the question it was asked with, and so does the card that offered it.
 create or replace function public.drop_private_answers() returns trigger
 language plpgsql security invoker set search_path = ''
 as $$
 begin
+  perform bot_private.withdraw_kept('offer:' || old.turn_id);
   delete from public.agent_chats
   where id = 'feishu:' || old.actor_id || ':' || old.turn_id
     and chat_id = old.actor_id and user_id = old.actor_id and tenant_key = old.tenant_key;

@@ -228,17 +228,30 @@ as $$
   on conflict do nothing
 $$;
 
+-- The kept cards of a turn that goes will be withdrawn. Waits for who says which they are.
+create or replace function bot_private.withdraw_kept(p_turn_id text) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_turn public.agent_turns;
+begin
+  select * into v_turn from public.agent_turns t where t.id = p_turn_id for update;
+  perform public.withdraw_later(v_turn.kept_cards, v_turn.chat_id, v_turn.tenant_key)
+  where v_turn.kept_cards <> '{}';
+end
+$$;
+
 -- The words of a turn go: question and answer, its lines in the transcript, buttons, a card that is
 -- being written, what was said of it, and with them (triggers) title, summaries, terms and vectors. Its
--- cards will be withdrawn unless p_keep_cards. What was asked by its buttons, and what answered its
--- question again, goes the same way.
+-- cards will be withdrawn unless p_keep_cards. What was asked by its buttons, what answered its
+-- question again and what was shown privately with it goes the same way.
 create or replace function public.drop_turn(p_turn_id text, p_keep_cards boolean) returns text[]
 language plpgsql volatile security invoker set search_path = ''
 as $$
 declare
   v_turn public.agent_turns;
   v_cards text[];
-  v_click text;
+  v_then record;
   v_texts text[];
 begin
   select * into v_turn from public.agent_turns t where t.id = p_turn_id;
@@ -252,15 +265,17 @@ begin
   else
     perform public.withdraw_later(
       v_cards || v_turn.kept_cards, v_turn.chat_id, v_turn.tenant_key);
-    for v_click in
-      select t.id from public.agent_buttons b join public.agent_turns t on t.id = 'click:' || b.id
+    for v_then in
+      select t.id, t.chat_id
+      from public.agent_buttons b join public.agent_turns t on t.id = 'click:' || b.id
       where b.turn_id = p_turn_id
       union all
-      select t.id from public.agent_turns t where t.again_of = p_turn_id
+      select t.id, t.chat_id from public.agent_turns t where t.again_of = p_turn_id
       union all
-      select t.id from public.agent_turns t where t.id = 'private:' || p_turn_id
+      select t.id, t.chat_id from public.agent_turns t
+      where t.id in ('private:' || p_turn_id, 'offer:' || p_turn_id)
     loop
-      v_texts := v_texts || public.drop_message(v_click, v_turn.chat_id);
+      v_texts := v_texts || public.drop_message(v_then.id, v_then.chat_id);
     end loop;
   end if;
   delete from public.agent_turn_records where turn_id = p_turn_id;
@@ -371,8 +386,7 @@ begin
         when m.chat_id = any (v_chats || v_alone) then v_long end)
     order by m.id
   loop
-    perform public.withdraw_later(array[v_card.message_id], v_card.chat_id, v_card.tenant_key);
-    perform public.drop_card(v_card.message_id);
+    perform public.take_card(v_card);
   end loop;
   update public.agent_messages m
   set tool_calls = (
@@ -424,12 +438,7 @@ begin
     where t.read_messages && array[p_message_id] and t.read_messages <> '{}' and m.role = 'assistant'
     order by m.id
   loop
-    if v_card.message_id is null then
-      delete from public.agent_messages where id = v_card.id;
-    else
-      perform public.withdraw_later(array[v_card.message_id], v_card.chat_id, v_card.tenant_key);
-      perform public.drop_card(v_card.message_id);
-    end if;
+    perform public.take_card(v_card);
   end loop;
 end
 $$;
@@ -506,19 +515,14 @@ begin
     for v_card in
       select m.* from public.agent_messages m where m.turn_id = v_turn.id and m.role = 'assistant'
     loop
-      if v_card.message_id is null then
-        delete from public.agent_messages where id = v_card.id;
-      else
-        perform public.withdraw_later(array[v_card.message_id], v_card.chat_id, v_card.tenant_key);
-        perform public.drop_card(v_card.message_id);
-      end if;
+      perform public.take_card(v_card);
     end loop;
   end loop;
 end
 $$;
 
 -- Cards that list what is kept of these people, of turns that keep no words: those of p_since and later
--- may show what is gone.
+-- may show what is gone. An offer shows its question only.
 create or replace function public.withdraw_kept_cards(
   p_people text[], p_tenant_key text, p_since timestamptz
 ) returns void
@@ -528,10 +532,10 @@ begin
   perform public.withdraw_later(t.kept_cards, t.chat_id, t.tenant_key)
   from public.agent_turns t
   where t.user_id = any (p_people) and t.tenant_key = p_tenant_key
-    and t.kept_cards <> '{}' and t.created_at >= p_since;
+    and t.kept_cards <> '{}' and t.created_at >= p_since and not starts_with(t.id, 'offer:');
   update public.agent_turns t set kept_cards = '{}'
   where t.user_id = any (p_people) and t.tenant_key = p_tenant_key
-    and t.kept_cards <> '{}' and t.created_at >= p_since;
+    and t.kept_cards <> '{}' and t.created_at >= p_since and not starts_with(t.id, 'offer:');
 end
 $$;
 
@@ -546,6 +550,20 @@ begin
   delete from public.agent_cards where message_id = p_message_id and not streaming;
   delete from public.agent_messages where message_id = p_message_id and role = 'assistant';
   delete from public.chat_transcript where message_id = p_message_id;
+end
+$$;
+
+-- The stored copy of one card goes, and the card, if it was shown.
+create or replace function public.take_card(p_card public.agent_messages) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  if p_card.message_id is null then
+    delete from public.agent_messages where id = p_card.id;
+    return;
+  end if;
+  perform public.withdraw_later(array[p_card.message_id], p_card.chat_id, p_card.tenant_key);
+  perform public.drop_card(p_card.message_id);
 end
 $$;
 

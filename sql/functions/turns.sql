@@ -375,18 +375,25 @@ end
 $$;
 
 -- Whether the turn was cancelled before its card was delivered, which is then to be withdrawn. Waits for
--- a taking back that is under way.
+-- a taking back that is under way; of what is shown privately that leaves no turn.
 create or replace function public.card_is_too_late(p_turn_id text, p_message_id text) returns boolean
 language plpgsql volatile security invoker set search_path = ''
 as $$
 declare
   v_turn public.agent_turns;
+  v_chat_id text;
 begin
   select * into v_turn from public.agent_turns t where t.id = p_turn_id for update;
-  if v_turn.state is distinct from 'cancelled' then
+  if v_turn.state = 'cancelled' then
+    v_chat_id := v_turn.chat_id;
+  elsif v_turn.id is null then
+    select r.chat_id into v_chat_id from public.recalled_messages r where r.message_id = p_turn_id;
+  end if;
+  if v_chat_id is null then
     return false;
   end if;
-  perform public.withdraw_later(array[p_message_id], v_turn.chat_id, v_turn.tenant_key);
+  perform public.withdraw_later(
+    array[p_message_id], v_chat_id, coalesce(v_turn.tenant_key, public.claim('tenant_key'), ''));
   return true;
 end
 $$;

@@ -90,6 +90,13 @@ def press(world: World, who: str, card: dict[str, Any]) -> dict[str, Any]:
     return dict(world.platform.post("/click", **body))
 
 
+def take_back(world: World, who: str, question: str) -> None:
+    """Returns when the question is gone."""
+    world.platform.post("/recall", message_id=question, **{"as": world.people[who]})
+    gone = "select 1 from agent_messages where turn_id = %s and role = 'user'"
+    eventually(lambda: not world.rows(gone, question), what="the question is gone")
+
+
 def button_of(card: dict[str, Any]) -> dict[str, Any]:
     (button,) = [one for one in card["card"]["body"]["elements"] if one["tag"] == "button"]
     return dict(button)
@@ -130,7 +137,7 @@ def test_offered_shown_and_shared(world: World) -> None:
     question, _ = world.ask("Alice", ASKED)
     offer = offered(world, "Alice", question)
     assert offer["chat_id"] == world.group
-    assert ASKED not in markdown(offer)
+    assert ASKED in markdown(offer)
     assert "hunter2" not in json.dumps(offer)
     assert button_of(offer)["text"]["content"] == "Show me"
     world.model.forget()
@@ -222,7 +229,7 @@ def test_where_feishu_shows_nothing_beside_it_goes_the_way_of_p2p(world: World) 
 
     assert shown_to(topics, "Alice") == []
     (offer,) = world.platform.messages(alone)[before:]
-    assert ASKED not in markdown(offer)
+    assert ASKED in markdown(offer)
     press(world, "Alice", offer)
     answered(world, offer)
     card = world.platform.messages(alone)[-1]
@@ -234,16 +241,46 @@ def test_where_feishu_shows_nothing_beside_it_goes_the_way_of_p2p(world: World) 
 
 
 def test_a_question_that_was_taken_back_is_not_answered_privately(world: World) -> None:
-    tell(world, "Alice")
+    card = world.platform.messages(tell(world, "Alice"))[-1]["message_id"]
     question, _ = world.ask("Alice", ASKED)
     offer = offered(world, "Alice", question)
     world.model.forget()
-    world.platform.post("/recall", message_id=question, **{"as": world.people["Alice"]})
-    gone = "select 1 from agent_messages where turn_id = %s and role = 'user'"
-    eventually(lambda: not world.rows(gone, question), what="the question is gone")
+    take_back(world, "Alice", question)
 
-    assert "no longer valid" in press(world, "Alice", offer)["toast"]["content"]
+    eventually(lambda: not shown_to(world, "Alice"), within_s=20, what="the offer goes")
+    value = button_of(offer)["behaviors"][0]["value"]
+    pressed = {"as": world.people["Alice"], "message_id": card, "value": value}
+    assert "no longer valid" in world.platform.post("/click", **pressed)["toast"]["content"]
     assert world.model.requests() == []
+
+
+def test_an_offer_in_p2p_goes_with_its_question_too(world: World) -> None:
+    alone = tell(world, "Alice")
+    world.platform.post("/faults", path_prefix="/open-apis/ephemeral", method="POST", code=18053)
+    question, _ = world.ask("Alice", ASKED)
+    looked_up(world, question)
+    offer = world.platform.messages(alone)[-1]
+    assert ASKED in markdown(offer)
+    take_back(world, "Alice", question)
+
+    def gone() -> bool:
+        return bool(world.platform.messages(alone)[-1]["deleted"])
+
+    eventually(gone, within_s=20, what="the offer goes")
+
+
+def test_a_question_that_is_taken_back_while_it_is_offered_leaves_no_offer(world: World) -> None:
+    tell(world, "Alice")
+    world.platform.post("/faults", path_prefix="/open-apis/ephemeral", method="POST", delay_s=3)
+    question = world.say("Alice", f"@{world.bot_name} {ASKED}")
+    offering = "select 1 from agent_turns where id = 'offer:' || %s"
+    eventually(lambda: world.rows(offering, question), within_s=20, what="an offer")
+    take_back(world, "Alice", question)
+    looked_up(world, question)
+
+    shown = [one for one in world.platform.messages(world.group) if one["visible_to"]]
+    assert len(shown) == 1, "it was shown"
+    eventually(lambda: not shown_to(world, "Alice"), within_s=20, what="the offer goes")
 
 
 def test_what_was_told_alone_is_taken_back_and_with_it_what_was_made_of_it(world: World) -> None:

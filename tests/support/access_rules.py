@@ -184,7 +184,7 @@ TABLES: Mapping[str, Table] = {
         key="id",
         may_change=(
             "updated_at", "state", "attempts", "error", "forgets", "drawn_on", "read_messages",
-            "shown", "done", "given",
+            "shown", "done", "given", "kept_cards",
         ),
     ),
     "agent_messages": Table(

@@ -2,7 +2,8 @@
 or in a card comes from where somebody in the audience could not read.
 
 `AUDIENCE_TURNS=n` plays so many histories, `AUDIENCE_API=n` so many through Supabase's API
-(otherwise as many as fit into `AUDIENCE_SECONDS`, 10 by default), `AUDIENCE_SEED=n` repeats one.
+(otherwise as many as fit into `AUDIENCE_SECONDS`, 10 by default), of seeds from `AUDIENCE_FROM` on
+if that is given; `AUDIENCE_SEED=n` repeats one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.anyio
 
 SECONDS = float(os.environ.get("AUDIENCE_SECONDS") or 10)
 SEED = os.environ.get("AUDIENCE_SEED")
+FROM = os.environ.get("AUDIENCE_FROM")
 
 # Each breaks the rule in one place; none may go unseen. An open policy of messages alone shows a
 # turn nothing, for what it searches is chosen by the audience first; the readers' own test has it.
@@ -64,7 +66,7 @@ async def until(on: Stage, most: int) -> int:
         return 1
     ends, count = time.monotonic() + SECONDS, 0
     while count < most if most else time.monotonic() < ends:
-        await play(on, secrets.randbelow(10**13))
+        await play(on, int(FROM) + count if FROM else secrets.randbelow(10**13))
         count += 1
     return count
 

@@ -1,7 +1,7 @@
 """No reader is ever new: whatever people do, an answer draws on what its readers could read.
 
-`AUDIENCE_COUNT=n` plays so many interleavings (default: 40 and until everything was read),
-`AUDIENCE_SEED=n` repeats one.
+`AUDIENCE_COUNT=n` plays so many interleavings (default: 40 and until everything was read), of seeds
+from `AUDIENCE_FROM` on if that is given; `AUDIENCE_SEED=n` repeats one.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tests.support.postgres import Server
 
 COUNT = int(os.environ.get("AUDIENCE_COUNT") or 0)
 SEED = os.environ.get("AUDIENCE_SEED")
+FROM = os.environ.get("AUDIENCE_FROM")
 _EMPTIED_AFTER = 100
 _LEAST, _MOST = 40, 2000
 
@@ -138,7 +139,7 @@ def test_no_reader_is_ever_new(
         faulthandler.cancel_dump_traceback_later()
     SEEN.clear()
     enough = (lambda count: count >= COUNT) if COUNT else _has_seen_it_all
-    count = play(database, any_seeds(), enough)
+    count = play(database, itertools.count(int(FROM)) if FROM else any_seeds(), enough)
 
     print(f"\n{count} interleavings, {SEEN.total()} things read")
     record_property("interleavings", count)  # type: ignore[operator]

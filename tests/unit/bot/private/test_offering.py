@@ -6,6 +6,7 @@ from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any, cast
 
+from bot.private import texts
 from bot.private.offering import Asked, asked_of
 from memory.rpc import Statement
 from memory.scope import memory_context
@@ -59,6 +60,20 @@ def test_a_job_that_failed_once_is_read_without_the_queues_note() -> None:
     asked = Asked("om_q", "feishu:oc_1:om_root", "ou_bob", "ou_alice", "t")
 
     assert Asked.of_job({**asdict(asked), "failed_once": True}) == asked
+
+
+def test_the_offer_quotes_the_beginning_of_the_question_on_one_line() -> None:
+    shown = texts.offer("What is\nthe wifi password? " + "x" * 100, "en")
+
+    assert "“What is the wifi password? xx" in shown
+    assert "…”" in shown
+    assert len(shown) < 160
+
+
+def test_what_a_question_holds_is_no_markup_of_the_offer() -> None:
+    shown = texts.offer("<at id=all></at> ![x](img_1) why?", "en")
+
+    assert "<at" not in shown
 
 
 def test_two_statements_are_one_transaction_with_the_result_of_the_first() -> None:

@@ -1,0 +1,163 @@
+"""The offer of a private answer, and the answer: with the question they are gone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from memory.errors import AccessDenied
+from memory.kept.buttons import NewButton
+from memory.kept.items import ItemStore
+from memory.kept.operations import Operations
+from memory.kept.private import PrivateStore
+from memory.kept.withdrawals import Withdrawals
+from memory.rpc import Rpc
+from memory.scope import AgentMemoryContext, private_context
+from memory.store import MemoryStore
+from tests.support.backends import Backend
+from tests.support.exchanges import deliver
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Scene:
+    """Alice asked in a group, and is offered a private answer."""
+
+    rpc: Rpc
+    group: Group = field(default_factory=Group)
+
+    def __post_init__(self) -> None:
+        self.memory, self.private = MemoryStore(self.rpc), PrivateStore(self.rpc)
+        self.question, self.card = self.group.message("asked"), self.group.message("offer")
+        self.there = self.group.turn("alice")
+        self.place = private_context(self.there.actor_id, self.question, "tenant")
+
+    async def ask(self) -> None:
+        await self.memory.open_turn(self.there, turn_id=self.question, content="What is it?")
+        await self.answer(self.there, self.question, "I do not know.")
+        button = NewButton(
+            "Show me", "show", {"turn_id": self.question}, "p2p", 3600, id=self.id(0)
+        )
+        await self.private.offer(self.place, self.question, button)
+
+    def id(self, number: int) -> str:
+        return f"{self.group.mark}{number}"
+
+    async def answer(
+        self, context: AgentMemoryContext, turn_id: str, text: str, *, sent: bool = True
+    ) -> None:
+        button = NewButton("Share here", "share", {}, "p2p", 3600, id=self.id(1))
+        buttons = [button] if context == self.place else []
+        await self.memory.record_reply(context, turn_id=turn_id, cards=[text], buttons=buttons)
+        if sent:
+            await deliver(self.memory, context, turn_id, [text])
+
+    async def press(self, number: int, context: AgentMemoryContext, *, sent: bool = True) -> str:
+        """What comes of a button; returns the id of the card."""
+        turn_id = f"click:{self.id(number)}"
+        await self.memory.open_turn(context, turn_id=turn_id, content="What is it?")
+        await self.answer(context, turn_id, "It is hunter2.", sent=sent)
+        return f"{turn_id}_card0"
+
+    async def keep(self) -> bool:
+        return await self.private.keep_offer(self.place, self.question, self.card)
+
+    async def take_back(self) -> None:
+        await self.memory.take_back(self.question, self.there.chat_id)
+
+    async def due(self) -> dict[str, str]:
+        """What is to be withdrawn, and where."""
+        found: dict[str, str] = {}
+        while taken := await Withdrawals(self.rpc).take():
+            found |= {one.id: one.chat_id for one in taken}
+        return found
+
+
+@pytest.fixture
+async def scene(backend: Backend) -> AsyncIterator[Scene]:
+    async with backend.rpc() as rpc:
+        scene = Scene(rpc)
+        await scene.ask()
+        yield scene
+
+
+async def test_an_offer_goes_with_its_question(scene: Scene) -> None:
+    assert await scene.keep()
+    await scene.take_back()
+
+    assert (await scene.due())[scene.card] == scene.place.actor_id
+
+
+async def test_an_offer_that_was_on_its_way_when_its_question_went_goes_too(scene: Scene) -> None:
+    await scene.take_back()
+    assert scene.card not in await scene.due()
+
+    assert not await scene.keep()
+    assert (await scene.due())[scene.card] == scene.place.actor_id
+
+
+async def test_nobody_else_says_which_card_an_offer_is(scene: Scene) -> None:
+    assert await scene.keep()
+    bob = private_context(scene.group.person("bob"), scene.question, "tenant")
+    named = {"p_turn_id": scene.question, "p_message_id": scene.group.message("another")}
+    params = {**scene.place.identity(), "p_tenant_key": "tenant", **named}
+    with pytest.raises(AccessDenied):
+        await scene.rpc.call("keep_offer", params, bob)
+
+    assert not await scene.private.keep_offer(bob, scene.question, named["p_message_id"])
+    assert (await scene.due())[named["p_message_id"]] == bob.actor_id, "it is Bob's own card"
+    await scene.take_back()
+    assert named["p_message_id"] not in await scene.due()
+
+
+@pytest.mark.parametrize("what", ["the person", "the thread"])
+async def test_an_offer_goes_when_its_question_is_forgotten(scene: Scene, what: str) -> None:
+    assert await scene.keep()
+    operations, alice = Operations(scene.rpc), scene.there.actor_id
+    if what == "the person":
+        await operations.forget_person(alice)
+    else:
+        await operations.forget_conversation(scene.there.conversation_id, alice, keep_notes=True)
+
+    assert (await scene.due())[scene.card] == alice
+
+
+async def test_an_offer_goes_when_a_fact_of_its_question_is_deleted(scene: Scene) -> None:
+    assert await scene.keep()
+    patch = {"office": "Berlin"}
+    await scene.memory.merge_working_memory(
+        scene.there, scope="user", patch=patch, turn_id=scene.question
+    )
+    items = ItemStore(scene.rpc)
+    _, (fact,) = await items.list(scene.there)
+    assert await items.forget(scene.there, fact.kind, fact.id, fact.key)
+
+    assert (await scene.due())[scene.card] == scene.place.actor_id
+
+
+async def test_a_private_answer_goes_with_its_question_and_so_does_what_was_shared_of_it(
+    scene: Scene,
+) -> None:
+    assert await scene.keep()
+    shown = await scene.press(0, scene.place)
+    shared = await scene.press(1, scene.there)
+    await scene.take_back()
+
+    due = await scene.due()
+    assert due[scene.card] == due[shown] == scene.place.actor_id
+    assert due[shared] == scene.there.chat_id
+
+
+async def test_a_private_answer_that_was_on_its_way_when_its_question_went_goes_too(
+    scene: Scene,
+) -> None:
+    card = await scene.press(0, scene.place, sent=False)
+    await scene.take_back()
+    assert card not in await scene.due()
+
+    await deliver(scene.memory, scene.place, f"click:{scene.id(0)}", ["It is hunter2."])
+    assert (await scene.due())[card] == scene.place.actor_id
