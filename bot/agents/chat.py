@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 
@@ -25,9 +25,6 @@ from bot.agents.model import (
     StreamOptionsRefused,
 )
 from bot.agents.server_events import EventReader
-
-if TYPE_CHECKING:
-    import httpx2
 
 log = structlog.get_logger()
 
@@ -74,11 +71,11 @@ class ChatModel:
     async def _gather(self, request: Request, gathering: Gathering, on_text: OnText | None) -> None:
         streamed = on_text is not None
         body = self._body(request, streamed=streamed)
-        async with await self._endpoint.posted(_PATH, body, stream=streamed) as response:
-            if _has_events(response, streamed):
-                await _read_events(response, gathering, on_text)
+        async with self._endpoint.posted(_PATH, body, stream=streamed) as reply:
+            if _has_events(reply.kind, streamed):
+                await _read_events(reply.chunks(), gathering, on_text)
                 return
-            gathering.add(_parsed(await response.aread()))
+            gathering.add(_parsed(await reply.read()))
             if on_text and gathering.text:
                 await on_text(gathering.text)
 
@@ -97,17 +94,16 @@ class ChatModel:
         return body[:-1] + b',"tools":' + request.tools.json + b"}" if request.tools else body
 
 
-def _has_events(response: httpx2.Response, asked_for: bool) -> bool:
+def _has_events(kind: str, asked_for: bool) -> bool:
     """Whether events come; some endpoints answer in the other form than they were asked in."""
-    kind = response.headers.get("content-type", "")
     return "event-stream" in kind or (asked_for and "json" not in kind)
 
 
 async def _read_events(
-    response: httpx2.Response, gathering: Gathering, on_text: OnText | None
+    chunks: AsyncIterator[bytes], gathering: Gathering, on_text: OnText | None
 ) -> None:
     """Reads to the end, and reports the text after each piece that arrives."""
-    reader, shown, chunks = EventReader(), "", response.aiter_bytes()
+    reader, shown = EventReader(), ""
     async for received in chunks:
         done = _take(reader.feed(received), gathering)
         if on_text and gathering.text != shown:

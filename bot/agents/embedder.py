@@ -99,8 +99,8 @@ class Embedder:
         try:
             with metrics.EMBEDDING_SECONDS.labels(of=of).time():
                 async with asyncio.timeout(within_s):
-                    async with await self._endpoint.posted(_PATH, body) as response:
-                        answer = loads(await response.aread())
+                    async with self._endpoint.posted(_PATH, body) as reply:
+                        answer = loads(await reply.read())
         except (ModelFailed, Declined, TimeoutError, ValueError) as exc:
             raise _translated(exc) from exc
         self._tally.asked("embedding", _tokens(answer))

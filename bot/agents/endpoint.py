@@ -1,18 +1,32 @@
-"""An OpenAI-compatible endpoint. The SDK and its transport are loaded with the first request."""
+"""An OpenAI-compatible endpoint: one POST of our own, and the SDK where that is not enough.
+
+The SDK does much for each request that a request that succeeds has no use for (its share of a
+mention was a tenth of the worker's time), and 20 MB come with it. So it is loaded, and asked, when
+a request did not succeed at once: it decides what that means and whether to try again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import aiohttp
+
+from bot.agents import posting
+from bot.agents.posting import Poster, Refused, Reply
+
 if TYPE_CHECKING:
-    import httpx2
+    from types import ModuleType
+
     from openai import AsyncOpenAI
 
 TIMEOUT_S = 60.0
 RETRIES = 2
+_OPENAI = "https://api.openai.com/v1"
+_SUCCESS = range(200, 300)
 
 
 class Endpoint:
@@ -30,30 +44,51 @@ class Endpoint:
         timeout_s: float = TIMEOUT_S,
         retries: int = RETRIES,
     ) -> None:
-        self._key, self._base_url = api_key, base_url
+        self._key, self._base_url = api_key, base_url or _OPENAI
         self._timeout_s, self._retries = timeout_s, retries
-        self._opened: AsyncOpenAI | None = None
+        self._poster = Poster(self._key, self._base_url, timeout_s=timeout_s)
+        self._client: AsyncOpenAI | None = None
         # Until the endpoint refuses to be asked for it.
         self.reports_usage_of_streams = True
 
-    async def client(self) -> AsyncOpenAI:
-        """The SDK's client."""
-        if self._opened is None:
-            sdk = await asyncio.to_thread(importlib.import_module, "bot.agents.sdk")
-            self._opened = self._opened or sdk.open_client(
-                self._key, self._base_url, timeout_s=self._timeout_s, retries=self._retries
-            )
-        return self._opened
-
     async def close(self) -> None:
-        if self._opened is not None:
-            await self._opened.close()
+        await self._poster.close()
+        if self._client is not None:
+            await self._client.close()
 
-    async def posted(
-        self, path: str, body: bytes, *, stream: bool = False
-    ) -> AbstractAsyncContextManager[httpx2.Response]:
-        """`bot.agents.sdk.posted` with this endpoint's client."""
-        client = await self.client()
-        from bot.agents import sdk  # loaded by now
+    @asynccontextmanager
+    async def posted(self, path: str, body: bytes, *, stream: bool = False) -> AsyncIterator[Reply]:
+        """The response to a POST, its connection free again at the end.
 
-        return sdk.posted(client, path, body, stream=stream)
+        Raises `ModelFailed` and `Declined`; `StreamBroken` when it breaks off while it is read.
+        """
+        met = await self._first(path, body)
+        if isinstance(met, aiohttp.ClientResponse):
+            async with met:
+                try:
+                    yield posting.reply(met)
+                except (aiohttp.ClientError, TimeoutError) as exc:
+                    raise posting.broken(exc) from exc
+            return
+        sdk = await self._sdk()
+        async with sdk.answered(self._client, path, body, met, stream=stream) as again:
+            yield again
+
+    async def _first(self, path: str, body: bytes) -> aiohttp.ClientResponse | Refused | Exception:
+        """The answer when it has begun well, else what stood in its place."""
+        try:
+            answer = await self._poster.post(path, body)
+            if answer.status in _SUCCESS:
+                return answer
+            async with answer:
+                return await posting.refused(answer)
+        except (aiohttp.ClientError, TimeoutError, OSError) as exc:
+            return exc
+
+    async def _sdk(self) -> ModuleType:
+        """`bot.agents.sdk`, and its client open."""
+        sdk = await asyncio.to_thread(importlib.import_module, "bot.agents.sdk")
+        self._client = self._client or sdk.open_client(
+            self._key, self._base_url, timeout_s=self._timeout_s, retries=self._retries
+        )
+        return sdk

@@ -1,8 +1,8 @@
-"""The `openai` package at work: one POST over aiohttp, and its errors as ours.
+"""The `openai` package at work: what to do about a request that did not succeed at once.
 
-Loaded with the first request; only `endpoint` imports it. What the SDK is used for is what it does
-well: base URL, headers, time limits, retries that honour Retry-After, and errors by kind. Its typed
-requests and responses would cost three times as much as everything else of a request.
+Loaded with the first such request; only `endpoint` imports it. The package knows which answers are
+worth another attempt and after how long (Retry-After), and tells errors by their kind. It is given
+what the first attempt met, as if that had been its own.
 """
 
 from __future__ import annotations
@@ -10,16 +10,25 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import openai
 from aiohttp import ClientError
 from openai import AsyncOpenAI, AsyncStream, DefaultAioHttpClient
 
-from bot.agents.model import Declined, ModelFailed, StreamBroken, StreamOptionsRefused
+from bot.agents.model import Declined, ModelFailed, StreamOptionsRefused
+from bot.agents.posting import Refused, Reply, broken, timed_out
 
-# People pause between questions; a new connection is a new TLS handshake.
+if TYPE_CHECKING:
+    _HttpClient = httpx2.AsyncClient
+else:
+    _HttpClient = DefaultAioHttpClient
+
+Met = Refused | Exception
+"""What an attempt met in place of an answer."""
+
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=30.0)
 _HEADERS = {"Content-Type": "application/json"}
 _PAYMENT_REQUIRED = 402
@@ -30,37 +39,54 @@ _NO_MODEL = re.compile(
 _FILTERED = ("content_filter", "content_policy_violation")
 
 
+class _Replaying(_HttpClient):
+    """Gives the first request of each task what is kept for it, and sends the others."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        kept = _kept.get()
+        match kept.pop() if kept else None:
+            case Refused(status, headers, body):
+                plain = {k: v for k, v in headers.items() if k.lower() not in _OF_THE_WIRE}
+                return httpx2.Response(status, headers=plain, content=body, request=request)
+            case Exception() as exc:
+                raise exc
+        return await super().send(request, **options)
+
+
+_kept: ContextVar[list[Met] | None] = ContextVar("kept", default=None)
+_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
+
+
 def open_client(api_key: str, base_url: str, *, timeout_s: float, retries: int) -> AsyncOpenAI:
     """A client. Its time limit is for connecting and for each wait for more of a response."""
     return AsyncOpenAI(
         api_key=api_key,
-        base_url=base_url or None,
+        base_url=base_url,
         timeout=timeout_s,
         max_retries=retries,
-        http_client=DefaultAioHttpClient(limits=_LIMITS),
+        http_client=_Replaying(limits=_LIMITS),
     )
 
 
 @asynccontextmanager
-async def posted(
-    client: AsyncOpenAI, path: str, body: bytes, *, stream: bool
-) -> AsyncIterator[httpx2.Response]:
-    """The response to a POST, its connection free again at the end.
+async def answered(
+    client: AsyncOpenAI, path: str, body: bytes, met: Met, *, stream: bool
+) -> AsyncIterator[Reply]:
+    """The answer to another attempt, after the first one met `met`.
 
-    Raises `ModelFailed` and `Declined`; `StreamBroken` when it breaks off while it is read.
+    Raises `ModelFailed` and `Declined` where there is none; as `broken` when it breaks off.
     """
-    response: httpx2.Response = await _sent(client, path, body, stream=stream)
+    response: httpx2.Response = await _sent(client, path, body, met, stream=stream)
     try:
-        yield response
+        yield Reply(response.headers.get("content-type", ""), response.aread, response.aiter_bytes)
     except (httpx2.HTTPError, httpx2.StreamError, ClientError, TimeoutError) as exc:
-        if _timed_out(exc):
-            raise ModelFailed("timeout") from exc
-        raise StreamBroken("connection") from exc
+        raise broken(exc) from exc
     finally:
         await response.aclose()
 
 
-async def _sent(client: AsyncOpenAI, path: str, body: bytes, *, stream: bool) -> Any:
+async def _sent(client: AsyncOpenAI, path: str, body: bytes, met: Met, *, stream: bool) -> Any:
+    kept = _kept.set([met])
     try:
         return await client.post(
             path,
@@ -74,13 +100,15 @@ async def _sent(client: AsyncOpenAI, path: str, body: bytes, *, stream: bool) ->
         raise failure(exc) from exc
     except (ClientError, httpx2.HTTPError) as exc:
         raise ModelFailed("connection") from exc
+    finally:
+        _kept.reset(kept)
 
 
 def failure(exc: openai.OpenAIError) -> ModelFailed | Declined:
     """What an error of the SDK means for us; the texts of endpoints stay out of it."""
     match exc:
         case openai.APIConnectionError():
-            return ModelFailed("timeout" if _timed_out(exc) else "connection")
+            return ModelFailed("timeout" if timed_out(exc) else "connection")
         case openai.AuthenticationError():
             return ModelFailed("wrong_key")
         case openai.PermissionDeniedError() if exc.code not in _FILTERED:
@@ -106,12 +134,3 @@ def _names_no_model(exc: openai.APIStatusError) -> bool:
     """Whether it says that there is no such model; some endpoints do with a status 400."""
     named = exc.code == "model_not_found" or exc.param == "model"
     return named or bool(_NO_MODEL.search(exc.message[:2000]))
-
-
-def _timed_out(exc: BaseException | None) -> bool:
-    """Whether waiting caused it; the transport also calls a refused connection a timeout."""
-    while exc is not None:
-        if isinstance(exc, TimeoutError):
-            return True
-        exc = exc.__cause__
-    return False

@@ -291,6 +291,29 @@ async def test_retry_after_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
+async def test_what_may_pass_is_tried_as_often_as_was_asked_for(streamed: bool) -> None:
+    busy = Wire([b"<html>SECRET</html>"], "text/html", 503)
+    async with asking(busy, busy, busy, whole(content="too late"), retries=2) as asked:
+        with pytest.raises(ModelFailed, match="status_503"):
+            await (asked.streamed() if streamed else asked.whole())
+    assert len(asked.endpoint.bodies) == 3
+
+
+async def test_what_does_not_pass_is_tried_once() -> None:
+    async with asking(as_json({"error": {}}, 401), whole(content="?"), retries=2) as asked:
+        with pytest.raises(ModelFailed, match="wrong_key"):
+            await asked.whole()
+    assert len(asked.endpoint.bodies) == 1
+
+
+async def test_a_refusal_without_end_is_cut() -> None:
+    endless = Wire([b"x" * 600_000] * 4, "text/html", 400, hangs=True)
+    async with asking(endless) as asked:
+        with pytest.raises(ModelFailed, match="status_400"):
+            await asked.whole()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

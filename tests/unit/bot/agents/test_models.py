@@ -161,11 +161,24 @@ async def test_a_hundred_questions_to_an_endpoint_that_hangs_all_end_in_time() -
     assert {type(one) for one in ended} == {ModelUnavailable}
 
 
-def test_a_worker_loads_neither_sdk_nor_mcp_before_it_needs_them() -> None:
+async def test_a_worker_loads_neither_sdk_nor_mcp_before_it_needs_them() -> None:
+    """An answer that comes at once needs neither."""
     code = (
-        "import sys, bot.worker, bot.wiring\n"
+        "import asyncio, sys, bot.worker, bot.wiring\n"
+        "from bot.agents.chat import ChatModel\n"
+        "from bot.agents.endpoint import Endpoint\n"
+        "from bot.agents.model import Request\n"
+        "model = ChatModel(Endpoint('key', sys.argv[1]), 'm')\n"
+        "response = asyncio.run(model.respond(Request([{'role': 'user', 'content': 'Hi'}])))\n"
+        "assert response.text == 'Hello.', response\n"
         "heavy = {'openai', 'mcp', 'httpx2', 'bot.agents.sdk', 'rich'} & set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    async with serving(whole(content="Hello.")) as endpoint:
+        found = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-c", code, endpoint.base_url],
+            capture_output=True,
+            text=True,
+        )
     assert found.returncode == 0, found.stderr
