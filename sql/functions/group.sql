@@ -35,20 +35,24 @@ as $$
 $$;
 
 -- Adds transcript rows (JSON array) that are not there yet, but for messages that were taken back.
+drop function if exists bot_private.add_to_transcript(text, text, text);
 create or replace function bot_private.add_to_transcript(
-  p_chat_id text, p_tenant_key text, p_records text
-) returns void
-language sql volatile security invoker set search_path = ''
+  p_chat_id text, p_tenant_key text, p_records jsonb
+) returns boolean
+language plpgsql volatile security invoker set search_path = ''
 as $$
+begin
   insert into public.chat_transcript
     (chat_id, tenant_key, message_id, root_id, author, author_id, content, "timestamp", is_bot, ours)
   select p_chat_id, p_tenant_key, r.message_id, r.root_id, r.author, r.author_id, r.content,
          r."timestamp", r.is_bot, r.ours
-  from jsonb_to_recordset(p_records::jsonb) as r(
+  from jsonb_to_recordset(p_records) as r(
     message_id text, root_id text, author text, author_id text, content text,
     "timestamp" bigint, is_bot boolean, ours boolean)
   where not exists (select from public.recalled_messages t where t.message_id = r.message_id)
-  on conflict do nothing
+  on conflict do nothing;
+  return true;
+end
 $$;
 
 -- Keeps the topics of messages (JSON: message_id -> topic) that are in the transcript and have none.
@@ -78,8 +82,10 @@ create or replace function public.begin_conversation(
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
+declare
+  v_size constant boolean := bot_private.require_size('p_records', p_records, 16777216);
+  v_records constant jsonb := p_records;
 begin
-  perform bot_private.require_size('p_records', p_records, 16777216);
   insert into public.chat_conversations as c
     (chat_id, tenant_key, active, started_at, last_activity)
   values (p_chat_id, p_tenant_key, true, p_now, p_now)
@@ -88,8 +94,8 @@ begin
   delete from public.chat_transcript t
   where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and not (
     t.ours and t.message_id = any (array(
-      select r.value ->> 'message_id' from jsonb_array_elements(p_records::jsonb) r)));
-  perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records);
+      select r.value ->> 'message_id' from jsonb_array_elements(v_records) r)));
+  perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, v_records);
   return 'null'::jsonb;
 end
 $$;
@@ -102,8 +108,9 @@ create or replace function bot_private.extend_conversation(
 ) returns boolean
 language plpgsql security invoker set search_path = ''
 as $$
+declare
+  v_size constant boolean := bot_private.require_size('p_records', p_records, 16777216);
 begin
-  perform bot_private.require_size('p_records', p_records, 16777216);
   update public.chat_conversations
   set last_activity = greatest(last_activity, p_at), updated_at = now()
   where chat_id = p_chat_id and tenant_key = p_tenant_key
@@ -111,8 +118,13 @@ begin
   if not found then
     return false;
   end if;
-  perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records);
-  if p_keep is not null then
+  -- one more than are to stay: the oldest go
+  if bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records::jsonb)
+     and p_keep is not null and exists (
+       select from public.chat_transcript k
+       where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
+       order by k."timestamp" desc offset p_keep limit 1)
+  then
     delete from public.chat_transcript t
     where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < (
       select k."timestamp" from public.chat_transcript k
@@ -144,23 +156,30 @@ $$;
 -- messages; one that is newer is left as it is. Can be repeated, also much later. p_topics: those that
 -- were found meanwhile, as keep_topics takes them.
 drop function if exists bot_private.tell_conversation(text, text, text, bigint, bigint, integer);
+drop function if exists
+  bot_private.tell_conversation(text, text, text, bigint, bigint, integer, text);
 create or replace function bot_private.tell_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
   p_keep integer, p_topics text default null
-) returns void
+) returns boolean
 language plpgsql security invoker set search_path = ''
 as $$
+declare
+  v_goes_on constant boolean := bot_private.extend_conversation(
+    p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep);
 begin
-  if not bot_private.extend_conversation(
-    p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep)
-     and not exists (select from public.chat_conversations c
-                     where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
-                       and c.last_activity > p_now) then
-    perform public.begin_conversation(p_chat_id, p_tenant_key, p_now, p_records);
+  if not v_goes_on then
+    if not exists (select from public.chat_conversations c
+                   where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
+                     and c.last_activity > p_now)
+    then
+      perform public.begin_conversation(p_chat_id, p_tenant_key, p_now, p_records);
+    end if;
   end if;
   if p_topics is not null then
     perform bot_private.keep_topics(p_chat_id, p_tenant_key, p_topics);
   end if;
+  return v_goes_on;
 end
 $$;
 

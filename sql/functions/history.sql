@@ -1,9 +1,12 @@
 -- Purpose: what was said in a conversation, as the model and the person are told of it.
 
--- Messages by their ids, oldest first; the cards of one answer are one message. What tools did is told
+-- Messages by their ids, those after p_after, oldest first; the cards of one answer are one message. What tools did is told
 -- to the person they did it for, p_actor_id, and to nobody else.
 drop function if exists public.messages_told(bigint[], boolean);
-create or replace function bot_private.messages_told(p_ids bigint[], p_actor_id text) returns jsonb
+drop function if exists bot_private.messages_told(bigint[], text);
+create or replace function bot_private.messages_told(
+  p_ids bigint[], p_actor_id text, p_after bigint default 0
+) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -17,7 +20,7 @@ as $$
         and c.status <> 'failed'), '')
   ) order by m.id), '[]')
   from public.agent_messages m
-  where m.id = any (p_ids)
+  where m.id = any (p_ids) and m.id > p_after
 $$;
 
 -- The newest p_limit messages of a person's thread up to p_until, newest first: what they asked, what

@@ -77,12 +77,13 @@ language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_turn public.agent_turns;
+  v_from bigint;
   v_question bigint;
   v_history jsonb;
   v_thread bigint[];
-  v_from bigint;
   v_summary public.agent_summaries;
   v_overdue bigint;
+  v_first_read jsonb;
   v_size constant boolean := bot_private.require_size('p_content', p_content, 1048576);
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -91,35 +92,30 @@ begin
     return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
   end if;
 
-  insert into public.agent_chats
-    (id, user_id, tenant_key, chat_id, chat_type, root_id, title)
-  values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, public.claim('chat_type'),
-          p_root_id, left(p_content, 80))
-  on conflict (tenant_key, id, user_id) do update
-    set updated_at = now(), chat_type = coalesce(public.agent_chats.chat_type, excluded.chat_type)
-  returning history_from into v_from;
-
+  v_from := bot_private.thread_entered(
+    p_conversation_id, p_chat_id, p_root_id, p_user_id, p_tenant_key, p_content);
   insert into public.agent_turns
     (id, conversation_id, user_id, actor_id, tenant_key, chat_id, again_of)
   values (p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
           substring(p_turn_id from '^(.*)~again[0-9]+$'))
-  on conflict (id) do update
-    set attempts = public.agent_turns.attempts + 1, updated_at = now()
-    where public.agent_turns.user_id = p_user_id
-      and public.agent_turns.conversation_id = p_conversation_id
-      and public.agent_turns.tenant_key = p_tenant_key
-  returning * into v_turn;
-  if v_turn.id is null then
-    raise exception 'turn % belongs to another conversation', p_turn_id using errcode = 'PT403';
-  end if;
-
-  if v_turn.attempts = 1 then
+  on conflict do nothing;
+  if found then
     insert into public.agent_messages (conversation_id, user_id, turn_id, tenant_key, chat_id, role,
                                        content, actor_id, actor_name, message_id, status)
     values (p_conversation_id, p_user_id, p_turn_id, p_tenant_key, p_chat_id, 'user',
             p_content, p_actor_id, p_actor_name, p_turn_id, 'received')
     returning id into v_question;
+    v_turn.state := 'open';
+    v_turn.attempts := 1;
+    v_turn.done := '{}';
   else
+    update public.agent_turns t set attempts = t.attempts + 1, updated_at = now()
+    where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
+      and t.tenant_key = p_tenant_key
+    returning * into v_turn;
+    if v_turn.id is null then
+      raise exception 'turn % belongs to another conversation', p_turn_id using errcode = 'PT403';
+    end if;
     select m.id into v_question from public.agent_messages m
     where m.turn_id = p_turn_id and m.role = 'user' and m.chunk = 0;
   end if;
@@ -128,11 +124,17 @@ begin
     return jsonb_build_object('state', v_turn.state, 'attempts', v_turn.attempts,
                               'reply', bot_private.turn_reply(p_turn_id), 'shown', v_turn.shown);
   end if;
-  v_thread := array(  -- newest first
-    select t.id from bot_private.thread_messages(
-      p_conversation_id, p_user_id, v_question, p_history_limit + greatest(p_fold_after, 0)) t (id));
-  v_history := bot_private.messages_told(
-    array(select id from unnest(v_thread[:p_history_limit]) id where id > v_from), p_actor_id);
+  if p_turn_id = p_root_id and v_turn.attempts = 1 then  -- nothing was said in the thread it begins
+    v_history := jsonb_build_array(jsonb_build_object(
+      'id', v_question, 'role', 'user', 'actor_id', p_actor_id, 'actor_name', p_actor_name,
+      'created_at', now(), 'message_id', p_turn_id, 'tool_calls', '[]'::jsonb,
+      'content', p_content));
+  else
+    v_thread := array(  -- newest first
+      select t.id from bot_private.thread_messages(
+        p_conversation_id, p_user_id, v_question, p_history_limit + greatest(p_fold_after, 0)) t (id));
+    v_history := bot_private.messages_told(v_thread[:p_history_limit], p_actor_id, v_from);
+  end if;
   if p_fold_after > 0 and cardinality(v_thread) > p_history_limit then
     select * into v_summary from public.agent_summaries s
     where s.conversation_id = p_conversation_id and s.user_id = p_user_id
@@ -140,10 +142,16 @@ begin
     -- the message that far back, however long the thread is
     v_overdue := v_thread[p_history_limit + p_fold_after];
   end if;
+  if p_turn_id like '%~again%' then
+    v_first_read := (
+      select to_jsonb(f.read_messages)
+      from public.agent_turns t join public.agent_turns f on f.id = t.again_of
+      where t.id = p_turn_id);
+  end if;
   return jsonb_build_object(
     'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
     'history', v_history, 'done', to_jsonb(v_turn.done),
-    'first_read', (select to_jsonb(f.read_messages) from public.agent_turns f where f.id = v_turn.again_of),
+    'first_read', v_first_read,
     'working_memory',
       public.get_working_memory(p_conversation_id, p_user_id, p_actor_id, p_tenant_key),
     'registry', public.note_registry(
@@ -152,6 +160,36 @@ begin
       'content', v_summary.content, 'version', v_summary.version,
       'messages', v_summary.messages) end,
     'fold_due', coalesce(v_overdue > greatest(v_from, v_summary.until_message_id), false));
+end
+$$;
+
+-- The thread of a person, begun or gone on with: where its history starts. Its time is that of the hour.
+create or replace function bot_private.thread_entered(
+  p_conversation_id text, p_chat_id text, p_root_id text, p_user_id text, p_tenant_key text,
+  p_content text
+) returns bigint
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_chat_type constant text := public.claim('chat_type');
+  v_from bigint;
+  v_stale boolean;
+begin
+  select c.history_from, c.updated_at < now() - interval '1 hour' or c.chat_type is null
+  into v_from, v_stale
+  from public.agent_chats c
+  where c.tenant_key = p_tenant_key and c.id = p_conversation_id and c.user_id = p_user_id
+  for key share;
+  if v_stale is not false then
+    insert into public.agent_chats
+      (id, user_id, tenant_key, chat_id, chat_type, root_id, title)
+    values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, v_chat_type, p_root_id,
+            left(p_content, 80))
+    on conflict (tenant_key, id, user_id) do update
+      set updated_at = now(), chat_type = coalesce(public.agent_chats.chat_type, excluded.chat_type)
+    returning history_from into v_from;
+  end if;
+  return v_from;
 end
 $$;
 
@@ -237,43 +275,70 @@ language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_turn public.agent_turns;
-  v_given text[];
+  v_sizes constant boolean := bot_private.require_size('p_cards', p_cards, 4194304)
+    and bot_private.require_size('p_tool_calls', p_tool_calls, 4194304)
+    and bot_private.require_size('p_shown', p_shown, 16384)
+    and bot_private.require_size('p_given', p_given, 65536);
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_cards constant jsonb := p_cards;
+  v_given text[] := '{}';
 begin
-  perform bot_private.require_size('p_cards', p_cards, 4194304);
-  perform bot_private.require_size('p_tool_calls', p_tool_calls, 4194304);
-  perform bot_private.require_size('p_shown', p_shown, 16384);
-  perform bot_private.require_size('p_given', p_given, 65536);
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  v_given := array(select jsonb_array_elements_text(p_given::jsonb) limit 200);
+  if p_given <> '[]' then
+    v_given := array(select jsonb_array_elements_text(p_given::jsonb) limit 200);
+  end if;
   perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
-  select * into v_turn from public.agent_turns t
+  -- what was answered in another place is over here, and keeps no words; and the wait is not for ever:
+  -- a prompt that is given the same again is not what it is for
+  update public.agent_turns t
+  set state = case when v_cards = '[]' then 'sent' else 'pending' end, shown = p_shown::jsonb,
+      given = v_given, forgets = t.forgets or v_cards = '[]', updated_at = now()
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
-  for update;
+    and t.state = 'open' and (t.attempts > 3 or not exists (
+      select from public.recalled_messages r
+      where r.message_id = any (v_given) and r.created_at > t.updated_at - interval '1 minute'))
+  returning t.* into v_turn;
+  if found then
+    return jsonb_build_object(
+      'state', v_turn.state, 'reply', bot_private.keep_cards(v_turn, v_cards, p_tool_calls));
+  end if;
+  select * into v_turn from public.agent_turns t
+  where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id;
   if v_turn.id is null then
     raise exception 'turn % is not open', p_turn_id using errcode = 'PT404';
   end if;
+  return jsonb_build_object('state', v_turn.state, 'reply', bot_private.turn_reply(p_turn_id));
+end
+$$;
 
-  -- not for ever: a prompt that is given the same again is not what this is for
-  if v_turn.state = 'open' and (v_turn.attempts > 3 or not exists (
-      select from public.recalled_messages r
-      where r.message_id = any (v_given) and r.created_at > v_turn.updated_at - interval '1 minute'))
-  then
+-- Stores the cards of an answer, pending, and the notes it showed; returned is what turn_reply gives.
+create or replace function bot_private.keep_cards(
+  p_turn public.agent_turns, p_cards jsonb, p_tool_calls text
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_card jsonb;
+  v_content text;
+  v_reply jsonb := '[]';
+begin
+  for v_chunk in 0 .. jsonb_array_length(p_cards) - 1 loop
+    v_card := p_cards -> v_chunk;
+    v_content := coalesce(v_card ->> 'content', v_card #>> '{}');
     insert into public.agent_messages (conversation_id, user_id, actor_id, turn_id, tenant_key,
                                        chat_id, role, chunk, content, status, tool_calls, file)
-    select v_turn.conversation_id, v_turn.user_id, v_turn.actor_id, v_turn.id, v_turn.tenant_key,
-           v_turn.chat_id, 'assistant', c.ordinality - 1, coalesce(c.value ->> 'content', c.value #>> '{}'),
-           'pending', case when c.ordinality = 1 then p_tool_calls::jsonb else '[]' end,
-           c.value -> 'file'
-    from jsonb_array_elements(p_cards::jsonb) with ordinality c;
-    perform bot_private.keep_shown_notes(p_conversation_id, p_user_id, p_actor_id, p_tool_calls);
-    -- what was answered in another place is over here, and keeps no words
-    v_turn.state := case when p_cards::jsonb = '[]' then 'sent' else 'pending' end;
-    update public.agent_turns t
-    set state = v_turn.state, shown = p_shown::jsonb, given = v_given, forgets = t.forgets or p_cards::jsonb = '[]',
-        updated_at = now()
-    where t.id = p_turn_id;
+    values (p_turn.conversation_id, p_turn.user_id, p_turn.actor_id, p_turn.id, p_turn.tenant_key,
+            p_turn.chat_id, 'assistant', v_chunk, v_content, 'pending',
+            case when v_chunk = 0 then p_tool_calls::jsonb else '[]' end, v_card -> 'file');
+    v_reply := v_reply || jsonb_build_object(
+      'chunk', v_chunk, 'content', v_content, 'status', 'pending', 'message_id', null,
+      'file', v_card -> 'file', 'buttons', '[]'::jsonb);
+  end loop;
+  if strpos(p_tool_calls, '"shown"') > 0 then
+    perform bot_private.keep_shown_notes(
+      p_turn.conversation_id, p_turn.user_id, p_turn.actor_id, p_tool_calls);
   end if;
-  return jsonb_build_object('state', v_turn.state, 'reply', bot_private.turn_reply(p_turn_id));
+  return v_reply;
 end
 $$;
 
@@ -368,7 +433,8 @@ begin
     raise exception 'turn % has no card %', p_turn_id, p_chunk using errcode = 'PT404';
   end if;
   if v_state = 'sent' then
-    perform bot_private.leave_card(p_turn_id);
+    update public.agent_cards set streaming = false, updated_at = now()
+    where turn_id = p_turn_id and streaming;
   end if;
   return v_state;
 end
@@ -415,12 +481,11 @@ declare
   v_told constant jsonb := p_told;
   v_state constant text := bot_private.card_sent(
     p_turn_id, p_conversation_id, p_user_id, p_chunk, p_content, p_message_id);
-begin
-  if v_told is not null and v_state <> 'cancelled' then
-    perform bot_private.tell_conversation(
+  v_goes_on constant boolean := v_told is not null and v_state <> 'cancelled'
+    and bot_private.tell_conversation(
       p_chat_id, p_tenant_key, v_told ->> 'p_records', (v_told ->> 'p_now')::bigint,
       (v_told ->> 'p_active_since')::bigint, null, v_told ->> 'p_topics');
-  end if;
+begin
   return jsonb_build_object('state', v_state);
 end
 $$;
