@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 
 import structlog
 
@@ -182,7 +183,9 @@ async def _work(
         stopped=services.stops.ask,
     )
     places = settings.worker_concurrency + TENDING_AT_ONCE
-    consumer = Consumer(table, url, handlers, concurrency=places, grace_s=_GRACE_S)
+    consumer = Consumer(
+        table, url, handlers, concurrency=places, grace_s=_GRACE_S, fallen=standing.fallen
+    )
     tending = [
         asyncio.create_task(keep_order(table, services)),
         asyncio.create_task(tend_left_cards(services)),
@@ -223,7 +226,16 @@ def _hung_up() -> None:
     log.warning("worker.hung_up", next_step="start the worker anew to load code and settings")
 
 
-if __name__ == "__main__":
+def prepare() -> None:
+    """Loads what the first answer needs, for workers that will share it."""
+    with one_sentence():
+        configured = load()
+    if configured.openai_api_key:
+        import_module("bot.agents.sdk")
+
+
+def start() -> None:
+    """This process is one worker, until SIGTERM or SIGINT. Status 2 when it cannot be."""
     os.umask(0o077)
     plan.tie_to_supervisor()
     remarks = [] if plan.supervised() else look_at_names()
@@ -235,3 +247,7 @@ if __name__ == "__main__":
     logs.configure(configured.log_level)
     say(remarks)
     asyncio.run(main(configured))
+
+
+if __name__ == "__main__":
+    start()

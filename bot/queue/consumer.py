@@ -26,6 +26,7 @@ from memory.rpc import Statement
 log = structlog.get_logger()
 
 ROUND_S = 1.0
+_SECOND_LOOK_S = 0.2
 _WAITS_S = 2.0
 _MOST_WAITING = 8
 _GRACE_S = 7.0
@@ -76,7 +77,8 @@ class Handlers:
 
 
 class Consumer:
-    """One worker of the queue. `clock` is seconds since epoch."""
+    """One worker of the queue. `fallen` is set by whoever saw another worker die; `clock` is
+    seconds since epoch."""
 
     def __init__(
         self,
@@ -86,6 +88,7 @@ class Consumer:
         *,
         concurrency: int,
         grace_s: float = _GRACE_S,
+        fallen: asyncio.Event | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._table = table
@@ -97,10 +100,12 @@ class Consumer:
         self._begun: dict[int, float] = {}
         self._places = asyncio.Semaphore(concurrency * _MOST_WAITING)
         self._news = asyncio.Event()
+        self._fallen = fallen or asyncio.Event()
         self._closing = False
         self._claiming = asyncio.Lock()
         self._suspects: frozenset[int] = frozenset()
         self._missing: frozenset[int] = frozenset()
+        self._looked = self._alarmed_until = 0.0
         self._handed_back: set[int] = set()
         hearing = Hearing(self._news.set, self._handed, lambda turn: handlers.stopped((turn,)))
         self._presence = Presence(database_url, hearing, places=concurrency)
@@ -231,19 +236,39 @@ class Consumer:
         alive, and sees what stands still."""
         while True:
             try:
-                if self._presence.lost.is_set():
+                if was_lost := self._presence.lost.is_set():
                     await self._come_back()
                 await self._put_right(await self._look())
+                await self._pause(self._next_round_s(was_lost), self._fallen, self._presence.lost)
             except QueueUnavailable as exc:
                 log.warning("queue.away", error=str(exc))
-            await asyncio.sleep(ROUND_S)
+                await self._pause(ROUND_S, self._fallen)
+
+    def _next_round_s(self, was_lost: bool) -> float:
+        """Who seems to have died is looked at again soon. A worker that has just lost its own
+        session leaves the others time: they may have lost no more than that."""
+        alarmed = time.monotonic() < self._alarmed_until
+        return _SECOND_LOOK_S if alarmed or (self._suspects and not was_lost) else ROUND_S
+
+    async def _pause(self, seconds: float, *events: asyncio.Event) -> None:
+        """Until the next round, or until something happens that cannot wait for it."""
+        waiting = [asyncio.create_task(event.wait()) for event in events]
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await ended(waiting)
+        if self._fallen.is_set():
+            self._fallen.clear()
+            self._alarmed_until = time.monotonic() + ROUND_S
 
     async def _look(self) -> Round:
+        """What is missing is so only when it was a whole round ago: it may be on its way."""
         async with self._claiming:
+            is_due = time.monotonic() - self._looked > ROUND_S / 2
+            missing = self._missing if is_due else frozenset()
             found = await self._table.look_round(
-                self._presence.worker, self._running, self._room(), self._missing
+                self._presence.worker, self._running, self._room(), missing
             )
-            self._missing = found.missing
+            if is_due:
+                self._missing, self._looked = found.missing, time.monotonic()
             self._handed_back |= found.handed_back
             for job in found.jobs:
                 self._start(job)

@@ -42,7 +42,10 @@ def main(arguments: Sequence[str]) -> int:
         _be_the_only_one(Path(found.data_dir), for_ever=beside)
         found.board.clear()
         found.say_remarks()
-        programs = _workers(found) if beside else _everything(found, gunicorn)
+        if beside:
+            programs = plan.workers(found, with_database=False)
+        else:
+            programs = _everything(found, gunicorn)
     except ServerRefused as exc:
         sys.stderr.write(f"{exc}.\n")
         return 2
@@ -50,16 +53,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _everything(found: Plan, gunicorn: Sequence[str]) -> list[Program]:
-    programs = [plan.web(found, gunicorn)]
-    programs += [plan.worker(found, slot + 1) for slot in range(found.workers)]
+    programs = [plan.web(found, gunicorn), *plan.workers(found)]
     if found.embedded:
         server = Server(Path(found.data_dir))
         programs.insert(0, plan.database(server, _taken_over(server)))
     return programs
-
-
-def _workers(found: Plan) -> list[Program]:
-    return [plan.worker(found, slot + 1, with_database=False) for slot in range(found.workers)]
 
 
 def _taken_over(server: Server) -> Launch:

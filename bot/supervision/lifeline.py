@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _LOOK_S = 0.5
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -43,6 +44,11 @@ def tie(parent: int, number: int = signal.SIGKILL) -> None:
         bind()
     else:
         threading.Thread(target=_watch, args=(parent, number), daemon=True).start()
+
+
+def adopt() -> bool:
+    """What this process's children leave behind becomes its own child, where the kernel can."""
+    return _libc is not None and _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
 def _watch(parent: int, number: int) -> None:

@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bot.supervision import lifeline
 from bot.supervision.board import Board
+from bot.supervision.nursery import MODULE, Nursery
 from bot.supervision.programs import Program
 from bot.telemetry.lines import say
 from memory.backends.embedded import Launch, Server
@@ -22,6 +23,7 @@ SUPERVISOR = "BOT_SUPERVISOR"  # the process id of who started this one
 DATABASE = "BOT_DATABASE"  # set where somebody else starts the embedded database
 SLOT = "BOT_SLOT"  # the number of a worker, counted from 1
 PLAN = "BOT_PLAN"  # what preflight found, for who starts next
+_WORKER = "bot.worker"
 _CONFIGURATION = Path(__file__).resolve().parents[2] / "gunicorn.conf.py"
 GUNICORN = ("-c", str(_CONFIGURATION), "app:create_app()")
 
@@ -107,7 +109,7 @@ def web(plan: Plan, gunicorn: Sequence[str]) -> Program:
         "web",
         arguments,
         stage=1,
-        after="database" if plan.embedded else "",
+        after=("database",) if plan.embedded else (),
         environment=environment,
         ready=lambda _: plan.board.web_is_ready,
         required=True,
@@ -115,16 +117,36 @@ def web(plan: Plan, gunicorn: Sequence[str]) -> Program:
     )
 
 
-def worker(plan: Plan, slot: int, *, with_database: bool = True) -> Program:
-    """A worker. It is ready when it takes jobs."""
-    environment = {**_environment(plan, with_database=with_database), SLOT: str(slot)}
+def workers(plan: Plan, *, with_database: bool = True) -> list[Program]:
+    """The workers, and the nursery of several; a single one saves its memory."""
+    nursery = Nursery() if plan.workers > 1 and lifeline.adopt() else None
+    after = ("database",) if plan.embedded and with_database else ()
+    environment = _environment(plan, with_database=with_database)
+    programs = [_nursery(nursery, environment)] if nursery else []
+    return programs + [
+        Program(
+            f"worker-{slot}",
+            (sys.executable, "-m", _WORKER),
+            stage=2,
+            after=(*after, "nursery") if nursery else after,
+            environment={SLOT: str(slot)} if nursery else {**environment, SLOT: str(slot)},
+            ready=plan.board.announced,  # it takes jobs
+            alarm=signal.SIGUSR1,
+            forked_by=nursery,
+        )
+        for slot in range(1, plan.workers + 1)
+    ]
+
+
+def _nursery(nursery: Nursery, environment: Mapping[str, str]) -> Program:
+    """What forks the workers. It is ready when it has loaded what they need."""
     return Program(
-        f"worker-{slot}",
-        (sys.executable, "-m", "bot.worker"),
-        stage=2,
-        after="database" if plan.embedded and with_database else "",
-        environment=environment,
-        ready=plan.board.announced,
+        "nursery",
+        (sys.executable, "-m", "bot.supervision.nursery"),
+        stage=1,
+        environment={**environment, MODULE: _WORKER},
+        ready=nursery.is_ready,
+        keeps=nursery,
     )
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from bot.supervision import lifeline
+from bot.supervision.nursery import Forked, Nursery
 
-_PAUSES_S = (0.1, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-_SETTLED_S = 60.0
+_PAUSES_S = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+_SETTLED_S = 10.0
 
 
 def _nothing() -> None:
@@ -24,16 +25,18 @@ def _nothing() -> None:
 class Program:
     """One process that has to be there.
 
-    It starts once the program named in `after` is ready, and stops once those of higher stages are
-    gone. `prepare` runs before each start; `ready` is asked with the process id. A `required`
+    It starts once the programs named in `after` are ready, and stops once those of higher stages
+    are gone. `prepare` runs before each start; `ready` is asked with the process id. A `required`
     program that ends before it was ever ready ends everything. `reload` is the signal that makes
-    it load its code and settings anew; None: a new process takes its place.
+    it load its code and settings anew; None: a new process takes its place. `keeps`: it is such a
+    nursery; `forked_by`: the nursery that forks it, with these `arguments` for who asks what it is.
+    `alarm` is the signal that tells it that another of its stage fell.
     """
 
     name: str
     arguments: tuple[str, ...]
     stage: int
-    after: str = ""
+    after: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     log: Callable[[], IO[bytes]] | None = None
@@ -44,14 +47,27 @@ class Program:
     grace_s: float = 12.0
     orphaned: signal.Signals = signal.SIGKILL
     reload: signal.Signals | None = None
+    alarm: signal.Signals | None = None
+    keeps: Nursery | None = None
+    forked_by: Nursery | None = None
 
-    def spawn(self) -> subprocess.Popen[bytes]:
+    def spawn(self) -> subprocess.Popen[bytes] | Forked:
         """Starts it in a session of its own: what a terminal sends is for the supervisor alone."""
+        if self.forked_by:
+            return self.forked_by.fork(self.environment or {})
+        if self.keeps is None:
+            return self._started(subprocess.DEVNULL)
+        with self.keeps.line() as line:
+            process = self._started(line.fileno())
+        self.keeps.started(process.pid)
+        return process
+
+    def _started(self, given: int) -> subprocess.Popen[bytes]:
         out = self.log() if self.log else None
         try:
             return subprocess.Popen(  # noqa: S603
                 self.arguments,
-                stdin=subprocess.DEVNULL,
+                stdin=given,
                 stdout=out,
                 stderr=out,
                 env=self.environment,
@@ -69,7 +85,7 @@ class Child:
     """A running process of a program. `replaces`: the process that ends once this one is ready."""
 
     program: Program
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Forked
     started: float
     replaces: int = 0
     is_ready: bool = False
@@ -101,5 +117,5 @@ def pause_s(failures: int) -> float:
 
 
 def failures_after(failures: int, ran_s: float) -> int:
-    """Failures in a row, counting the one just now; a minute of work makes good for earlier."""
+    """Failures in a row, counting the one just now; ten seconds of work make good for earlier."""
     return 1 if ran_s >= _SETTLED_S else failures + 1

@@ -107,7 +107,7 @@ class Supervisor:
         ready = {child.program.name for child in self._children.values() if child.is_ready}
         for name, at in list(self._due.items()):
             program = self._programs[name]
-            if at <= time.monotonic() and (not program.after or program.after in ready):
+            if at <= time.monotonic() and ready.issuperset(program.after):
                 del self._due[name]
                 self._start(program)
 
@@ -161,6 +161,13 @@ class Supervisor:
             self._to_replace.clear()
         elif not any(other.replaces == child.pid for other in self._children.values()):
             self._start_again(child.program, ran_s, status=status)
+        self._alarm_others_of(child.program)
+
+    def _alarm_others_of(self, fallen: Program) -> None:
+        """Those that do the same work, and know what the signal means because they are ready."""
+        for child in self._children.values():
+            if child.is_ready and child.program.alarm and child.program.stage == fallen.stage:
+                child.signal(child.program.alarm)
 
     def _stop_next(self) -> None:
         """The highest stage that still runs is told to end; the next one when it is gone."""
@@ -187,7 +194,7 @@ class Supervisor:
             say("reload.refused", level="error", reason=str(exc))
             return
         say("reload.started")
-        for child in self._children.values():
+        for child in sorted(self._children.values(), key=lambda child: child.program.stage):
             if child.program.reload:
                 child.signal(child.program.reload)
             elif child.program.stage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import signal
 
 import structlog
 
@@ -17,9 +18,11 @@ log = structlog.get_logger()
 
 class Standing:
     """The place of this process. Under a supervisor its workers share one file of slots; among
-    supervisors and workers by themselves each has its share of every limit."""
+    supervisors and workers by themselves each has its share of every limit. `fallen` is set when
+    the supervisor says that another worker died."""
 
     def __init__(self, settings: Settings) -> None:
+        self.fallen = asyncio.Event()
         self._slot = plan.slot()
         self._board = Board(settings.data_dir) if self._slot else None
         self.pace = Pace(SharedSlots(self._board.pace) if self._board else OwnSlots())
@@ -36,6 +39,8 @@ class Standing:
         """Says every two seconds that this worker lives, until it is cancelled."""
         if self._board is None:
             return
+        # Before this worker is known as one: the signal would end who does not expect it.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self.fallen.set)
         attendance = self._board.announce(self._slot)
         try:
             while True:

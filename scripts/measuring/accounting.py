@@ -15,7 +15,12 @@ from scripts.measuring.processes import postmaster
 
 PARTS = ("web", "worker", "supervisor", "Postgres")
 _OTHER = "other"
-_MODULES = {"bot.worker": "worker", "bot.supervision": "supervisor", "gunicorn": "web"}
+_MODULES = {
+    "bot.supervision.nursery": "worker",
+    "bot.worker": "worker",
+    "bot.supervision": "supervisor",
+    "gunicorn": "web",
+}
 _CLIENT = re.compile(r"postgres: \S+ \S+ (\[local\]|\S+\(\d+\))")
 
 

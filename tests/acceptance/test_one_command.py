@@ -181,7 +181,7 @@ def metrics_of(bot: OneCommand) -> str:
     return requests.get(f"{bot.url}/metrics", timeout=5).text
 
 
-@pytest.mark.parametrize("name", ["worker-1", "web", "database"])
+@pytest.mark.parametrize("name", ["worker-1", "nursery", "web", "database"])
 def test_what_is_killed_is_started_again(bot: OneCommand, name: str) -> None:
     killed = bot.pid(name)
     os.kill(killed, signal.SIGKILL)
@@ -192,11 +192,34 @@ def test_what_is_killed_is_started_again(bot: OneCommand, name: str) -> None:
 
 
 def test_a_dead_worker_is_named_while_the_other_goes_on(bot: OneCommand) -> None:
-    stopped = psutil.Process(bot.pid("worker-2"))
-    os.kill(stopped.pid, signal.SIGKILL)
+    for name in ("nursery", "worker-2"):  # without the nursery it takes a second or two to be back
+        os.kill(bot.pid(name), signal.SIGKILL)
     named = eventually(lambda: bot.readiness().get("degraded"), what="the dead one is named")
     assert named == ["worker-2"]
     bot.until_answered(bot.ask())
+
+
+def test_killed_workers_are_forked_anew_and_take_up_what_was_in_hand(bot: OneCommand) -> None:
+    bot.think(1.0)
+    questions = [bot.ask(f"in hand {n}") for n in range(4)]
+    eventually(lambda: len(bot.model.requests()) >= 4, what="the model is asked")
+    killed = {bot.pid(name) for name in ("worker-1", "worker-2")}
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    bot.until_answered(*questions)
+
+    forked = [psutil.Process(bot.pid(name)) for name in ("worker-1", "worker-2")]
+    assert killed.isdisjoint(one.pid for one in forked)
+    assert [one.ppid() for one in forked] == [bot.process.popen.pid] * 2
+    assert all("bot.worker" in " ".join(one.cmdline()) for one in forked)
+    assert [len(bot.answers(question)) for question in questions] == [1] * 4
+
+
+def test_workers_go_on_without_the_nursery(bot: OneCommand) -> None:
+    workers = [psutil.Process(bot.pid(name)) for name in ("worker-1", "worker-2")]
+    os.kill(bot.pid("nursery"), signal.SIGKILL)
+    bot.until_answered(bot.ask())
+    assert all(one.is_running() for one in workers)
 
 
 def test_sigterm_finishes_or_hands_back_what_is_running(bot: OneCommand) -> None:

@@ -56,12 +56,15 @@ async def working(
     took_over: Callable[[int], None] = lambda _: None,
     within_s: float = 20,
     stop: asyncio.Event | None = None,
+    fallen: asyncio.Event | None = None,
 ) -> AsyncIterator[Consumer]:
     """A worker at work, until `stop` or the end of the body, which has `within_s` seconds."""
     stop = stop or asyncio.Event()
     async with job_table(url) as table:
         handlers = Handlers(handle, give_up, took_over)
-        consumer = Consumer(table, url, handlers, concurrency=concurrency, grace_s=grace_s)
+        consumer = Consumer(
+            table, url, handlers, concurrency=concurrency, grace_s=grace_s, fallen=fallen
+        )
         task = asyncio.create_task(consumer.work(stop))
         try:
             async with asyncio.timeout(within_s):

@@ -22,6 +22,7 @@ from scripts.measuring.wire import Conversation, Counts, Messages
         ("python -m gunicorn -c gunicorn.conf.py app:create_app()", "web"),
         ("/app/.venv/bin/python /app/.venv/bin/gunicorn -c gunicorn.conf.py", "web"),
         ("python -m bot.worker", "worker"),
+        ("python -m bot.supervision.nursery", "worker"),
         ("python -m bot.supervision -c gunicorn.conf.py app:create_app()", "supervisor"),
         ("/wheel/pginstall18/bin/postgres -D /data/postgres -c listen_addresses=", "Postgres"),
         ("postgres: checkpointer", "Postgres"),

@@ -7,6 +7,7 @@ import asyncio
 import psycopg
 import pytest
 
+from bot.queue import consumer as consuming
 from bot.queue.consumer import ROUND_S, Lease
 from bot.queue.inbox import QUEUE
 from bot.queue.jobs import Job, Later
@@ -22,6 +23,11 @@ from tests.support.queue import (
 )
 
 pytestmark = pytest.mark.anyio
+
+CUT_SESSIONS = """
+    select pg_terminate_backend(l.pid) from pg_locks l
+    where l.locktype = 'advisory' and l.classid = feishu_bot.worker_lock()::oid and l.granted
+"""
 
 
 async def test_jobs_of_one_lock_run_in_order_and_others_beside_them(database_url: str) -> None:
@@ -222,6 +228,48 @@ async def test_the_jobs_of_a_worker_that_is_gone_are_taken_over_within_three_sec
     assert taken == [1]
 
 
+async def test_who_is_told_that_a_worker_fell_waits_for_no_round(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consuming, "ROUND_S", 3600.0)
+    fallen, done = asyncio.Event(), asyncio.Event()
+
+    async def handle(_: Lease) -> None:
+        done.set()
+
+    async with job_table(database_url) as table:
+        gone = idle_presence(database_url)
+        await gone.begin()
+        await enqueue(database_url, "m", lock="thread")
+        assert len(await table.claim(gone.worker, 1)) == 1
+        async with working(database_url, handle, fallen=fallen):
+            await gone.end()
+            fallen.set()
+            await done.wait()
+
+
+async def test_a_lost_session_is_taken_up_again_without_waiting_for_a_round(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consuming, "ROUND_S", 3600.0)
+    async with working(database_url, _nothing) as consumer:
+        worker, lost = consumer._presence.worker, consumer._presence.lost
+
+        async def is_lost(_: str) -> bool:
+            return lost.is_set()
+
+        assert await asyncio.to_thread(fetch, database_url, CUT_SESSIONS) == [True]
+        await lost.wait()
+        await until(is_lost, database_url, False)
+        await enqueue(database_url, "heard of again")
+        await until(rows, database_url, [])
+        assert consumer._presence.worker == worker
+
+
+async def _nothing(_: Lease) -> None:
+    pass
+
+
 async def test_a_worker_without_a_session_is_gone_when_its_heartbeats_stop(
     database_url: str,
 ) -> None:
@@ -240,10 +288,6 @@ async def test_a_worker_without_a_session_is_gone_when_its_heartbeats_stop(
 
 async def test_a_session_that_was_cut_is_taken_up_again_with_its_jobs(database_url: str) -> None:
     begun, over, cut = asyncio.Event(), asyncio.Event(), 0
-    kill = """
-        select pg_terminate_backend(l.pid) from pg_locks l
-        where l.locktype = 'advisory' and l.classid = feishu_bot.worker_lock()::oid and l.granted
-    """
 
     async def handle(lease: Lease) -> None:
         nonlocal cut
@@ -255,7 +299,7 @@ async def test_a_session_that_was_cut_is_taken_up_again_with_its_jobs(database_u
     async with working(database_url, handle) as consumer:
         await begun.wait()
         worker = consumer._presence.worker
-        assert await asyncio.to_thread(fetch, database_url, kill) == [True]
+        assert await asyncio.to_thread(fetch, database_url, CUT_SESSIONS) == [True]
         await asyncio.sleep(3 * ROUND_S)
         assert consumer._presence.worker == worker
         over.set()
