@@ -2,7 +2,9 @@
 
 The numbered files make tables, indexes and policies, each once. `functions/` and `access.sql` are
 applied as a whole whenever they differ from what the ledger says the database has. `backfills/`
-run after them, each once: they may call functions, the numbered files may not.
+run after them, each once: they may call functions, the numbered files may not. One whose name ends
+with `.batches.sql` is one statement that commits as it goes, so that no turn waits for all of it;
+where it was interrupted it starts again.
 
 The queue's tables are the library's own; they are created and upgraded from the files that ship
 with it, under the same lock and in the same ledger.
@@ -26,6 +28,7 @@ from memory.deadlines import DeadlineConnection
 SCHEMA = "feishu_bot"
 FOLDER = Path(__file__).parent.parent / "sql"
 _CONNECT_S = 5
+_BATCHES = ".batches.sql"
 _LOCK_KEY = 0x6665697368752D31  # "feishu-1": any constant that no other program uses
 
 _LEDGER = f"""
@@ -179,6 +182,11 @@ def _pending(steps: list[Step], done: set[str]) -> Iterator[Step]:
 
 
 def _apply_step(connection: psycopg.Connection, step: Step) -> None:
+    if isinstance(step, Migration) and step.name.endswith(_BATCHES):
+        with _named(step.name):
+            connection.execute(step.sql.encode())
+        connection.execute(_RECORD, [step.name])
+        return
     with _named(step.name), connection.transaction():
         if isinstance(step, Functions):
             _define(connection, step)

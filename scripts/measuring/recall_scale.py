@@ -23,7 +23,7 @@ from scripts.measuring.machine import own_seconds
 _PER_CONVERSATION = 1_000
 _BATCH = 50_000
 _ASKED = 200
-_TABLES = ("agent_chats", "agent_turns", "agent_messages", "agent_turn_terms")
+_TABLES = ("agent_chats", "agent_turns", "agent_messages", "turn_words")
 
 # Ids as long as Feishu's; texts of n words of two Chinese characters, the common ones more often.
 _MADE = """
@@ -62,13 +62,12 @@ join agent_turns t on t.id = pg_temp.id('om', i),
 """
 # As the trigger of the messages does it, for many at once.
 _TERMS = """
-insert into agent_turn_terms (turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id,
-                              first_id, asked_at, length, terms)
-select t.turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, t.first_id,
-       t.asked_at, cardinality(k.tokens), bot_private.recall_terms(k.tokens)
-         || array_to_tsvector(array[bot_private.recall_place(t.tenant_key, t.chat_id)])
+insert into bot_private.turn_words (first_id, place, thread, asked_at, length, words)
+select t.first_id, p.place, bot_private.recall_number(t.tenant_key, t.conversation_id),
+       t.asked_at, cardinality(k.tokens), bot_private.recall_words(p.place, k.tokens)
 from agent_turn_texts t,
-  lateral (select bot_private.recall_tokens(t.content) as tokens offset 0) k
+  lateral (select bot_private.recall_tokens(t.content) as tokens offset 0) k,
+  lateral (select bot_private.recall_number(t.tenant_key, t.chat_id) as place offset 0) p
 where t.turn_id = any (array(select pg_temp.id('om', i) from generate_series({first}, {last}) i))
 """
 
@@ -155,7 +154,8 @@ def measure_stored(url: str) -> list[Stored]:
         ).fetchone() or (1, 0.0)
         rows = connection.execute(
             "select c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid) from pg_class c"
-            " where c.relname = any (%s) and c.relnamespace = 'public'::regnamespace"
+            " where c.relname = any (%s)"
+            " and c.relnamespace = any ('{public,bot_private}'::regnamespace[])"
             " order by pg_total_relation_size(c.oid) desc",
             [list(_TABLES)],
         ).fetchall()

@@ -148,8 +148,6 @@ as $$
       union all
       select 'agent_messages', conversation_id, chat_id from public.agent_messages
       union all
-      select 'agent_turn_terms', conversation_id, chat_id from public.agent_turn_terms
-      union all
       select 'agent_summaries', conversation_id, chat_id from public.agent_summaries
       union all
       select 'agent_notes', conversation_id, chat_id from public.agent_notes
@@ -159,10 +157,10 @@ as $$
     ) p
     where not starts_with(p.conversation_id, 'feishu:' || p.chat_id || ':')
     union all
-    select 'agent_turn_terms', 'its author is not that of the turn', true
-    from public.agent_turn_terms k join public.agent_turns t on t.id = k.turn_id
-    where (k.user_id, k.chat_id, k.tenant_key) <> (t.user_id, t.chat_id, t.tenant_key)
-       or k.actor_id <> t.actor_id
+    select 'turn_words', 'its place is not that of the message', true
+    from bot_private.turn_words w join public.agent_messages m on m.id = w.first_id
+    where w.place <> bot_private.recall_number(m.tenant_key, m.chat_id)
+       or w.thread <> bot_private.recall_number(m.tenant_key, m.conversation_id)
     union all
     select 'agent_messages', 'its author is not that of the turn', true
     from public.agent_messages m join public.agent_turns t on t.id = m.turn_id

@@ -3,14 +3,23 @@
 -- These run under the token of a person's own place (0195_private.sql), after the group was answered.
 
 -- Whether a text has so much of what is asked that it may help: half of the terms, and two of them where
--- there are as many; of a short text (a title) half of its own. p_terms as recall_terms makes them.
-create or replace function bot_private.may_help(p_asked text[], p_terms tsvector) returns boolean
+-- there are as many; of a short text (a title) half of its own. So many terms are asked for, so many of
+-- them stand in the text, so many different ones it has.
+create or replace function bot_private.may_help(p_asked integer, p_hits integer, p_terms integer)
+returns boolean
 language sql immutable parallel safe security invoker set search_path = ''
 as $$
-  -- setweight marks the question's lexemes, ts_filter drops the others
-  select hits > 0 and hits >= least(2, asked, terms) and 2 * hits >= least(asked, terms)
-  from (select cardinality(p_asked) as asked, length(p_terms) as terms,
-               length(ts_filter(setweight(p_terms, 'A', p_asked), '{a}')) as hits) n
+  select p_hits > 0 and p_hits >= least(2, p_asked, p_terms) and 2 * p_hits >= least(p_asked, p_terms)
+$$;
+
+-- The same for a text. Of another name: a function is named without its arguments.
+drop function if exists bot_private.may_help(text[], tsvector);
+create or replace function bot_private.text_may_help(p_asked text[], p_text text) returns boolean
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select bot_private.may_help(
+    cardinality(p_asked), (count(*) filter (where t = any (p_asked)))::integer, count(*)::integer)
+  from (select distinct unnest(bot_private.recall_tokens(p_text)) as t) terms
 $$;
 
 -- Everyday words, above all those of asking, as recall cuts them.
@@ -54,39 +63,24 @@ declare
   v_chats constant text[] := array(
     select c from jsonb_object_keys(public.readable_chats()) c
     where c not in (p_but_chat_id, p_actor_id));
-  v_likely text[];
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  if cardinality(v_asked) > 0 and cardinality(v_chats) > 0 then
-    select l.turn_ids || n.turn_ids into v_likely
-    from bot_private.recall_likely(
-        p_conversation_id, 'everywhere', v_asked, 0, 9223372036854775807, null, null,
-        array[p_but_chat_id, p_actor_id], 300) l,
-      (select array(
-        select t.turn_id from unnest(v_chats) c, lateral (
-          select t.turn_id from public.agent_turn_terms t
-          where t.chat_id = c and t.tenant_key = p_tenant_key
-          order by t.asked_at desc limit 200 / cardinality(v_chats) + 10) t) as turn_ids) n;
-  end if;
   return cardinality(v_asked) > 0 and cardinality(v_chats) > 0 and (
     exists (
-      select from public.agent_turn_terms t
-      where t.turn_id = any (v_likely) and t.chat_id = any (v_chats)
-        and t.tenant_key = p_tenant_key and t.actor_id = p_actor_id
-        and bot_private.may_help(v_asked, ts_delete(
-              t.terms, bot_private.recall_place(t.tenant_key, t.chat_id))))
+      select from public.agent_messages m
+      where m.id = any (bot_private.turns_that_help(
+              p_conversation_id, v_asked, array[p_but_chat_id, p_actor_id]))
+        and m.chat_id = any (v_chats) and m.tenant_key = p_tenant_key and m.actor_id = p_actor_id)
     or exists (
       select from public.agent_working_memory w, jsonb_each_text(w.content) e
       where w.chat_id = any (v_chats) and w.tenant_key = p_tenant_key and w.scope = 'user'
         and w.user_id = p_actor_id and w.actor_id = p_actor_id
-        and bot_private.may_help(v_asked, bot_private.recall_terms(
-              bot_private.recall_tokens(concat_ws(' ', e.key, e.value)))))
+        and bot_private.text_may_help(v_asked, concat_ws(' ', e.key, e.value)))
     or exists (
       select from public.agent_notes n
       where n.chat_id = any (v_chats) and n.tenant_key = p_tenant_key and n.user_id = p_actor_id
         and n.shared_chat_id is distinct from p_but_chat_id
-        and bot_private.may_help(v_asked, bot_private.recall_terms(
-              bot_private.recall_tokens(n.title || ' ' || array_to_string(n.tags, ' '))))));
+        and bot_private.text_may_help(v_asked, n.title || ' ' || array_to_string(n.tags, ' '))));
 end
 $$;
 
@@ -165,16 +159,9 @@ begin
   v_sources := array(select jsonb_array_elements_text(p_sources::jsonb));
   v_sources := array(
     select unnest(v_sources)
-    union select n.turn_id
-    from public.agent_turn_terms s cross join lateral (
-      (select b.turn_id from public.agent_turn_terms b
-       where b.conversation_id = s.conversation_id and b.first_id < s.first_id
-       order by b.first_id desc limit 1)
-      union all
-      (select a.turn_id from public.agent_turn_terms a
-       where a.conversation_id = s.conversation_id and a.first_id > s.first_id
-       order by a.first_id limit 1)) n
-    where s.turn_id = any (v_sources)
+    union select n.turn_id from public.agent_messages n
+    where n.id = any (bot_private.turns_beside(array(
+      select m.id from public.agent_messages m where m.turn_id = any (v_sources))))
     union select e.value ->> 'turn'
     from public.agent_working_memory w, jsonb_each(w.sources) e
     where w.user_id = p_actor_id and w.tenant_key = p_tenant_key

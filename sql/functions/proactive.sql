@@ -106,24 +106,20 @@ language plpgsql stable security invoker set search_path = ''
 as $$
 declare
   v_asked text[];
-  v_any tsquery;
 begin
   perform bot_private.require_size('p_query', p_query, 16384);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_asked := bot_private.asked_terms(p_query);
-  v_any := (select string_agg(quote_literal(t), ' | ') from unnest(v_asked) t);
   return (
     select coalesce(jsonb_agg(jsonb_build_object('message_id', f.message_id, 'content', f.content)
                               order by f.id desc), '[]')
     from (
       select m.id, m.message_id, m.content
-      from public.agent_turn_terms k
-      join public.agent_messages m on m.turn_id = k.turn_id and m.conversation_id = k.conversation_id
+      from public.agent_messages m
       cross join lateral (
         select length(ts_filter(setweight(bot_private.recall_terms(
                  bot_private.recall_tokens(left(m.content, 4000))), 'A', v_asked), '{a}')) as hits) h
-      where cardinality(v_asked) > 0 and k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
-        and k.terms @@ v_any
+      where cardinality(v_asked) > 0 and m.id = any (bot_private.turns_saying(v_asked))
         and m.chat_id = p_chat_id and m.tenant_key = p_tenant_key and m.role = 'user'
         and m.status = 'received' and not starts_with(m.turn_id, 'timer:')
         and h.hits >= least(2, cardinality(v_asked)) and 2 * h.hits >= cardinality(v_asked)

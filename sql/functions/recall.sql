@@ -1,11 +1,17 @@
 -- Purpose: finds what was said earlier: BM25 over turns and their neighbours, scoped before it ranks.
 --
--- A turn (question and answer) is one document. Its tokens stand in agent_turn_terms, written by a
+-- A turn (question and answer) is one document. Its tokens stand as numbers in turn_words, written by a
 -- trigger in the transaction that stores the message, and derived: they go when the turn goes.
 -- recall_tokens is the only place that cuts text into tokens, for what is stored and what is asked.
 --
 -- However much was said, a question looks at a bounded number of turns: recall_likely takes them from
--- the index of tokens, recall weighs them with their neighbours.
+-- the index of words, recall_best weighs them with their neighbours, recall reads what they say.
+--
+-- What looks into turn_words runs as its owner: an operator that may tell of its arguments, as && may,
+-- is not looked up in an index under row-level security. So it applies the rule of
+-- agent_messages_select itself, from the claims and before it counts or ranks: recall_places says which
+-- places and since when, v_by_person that only what is of the sender counts. It gives ids only, and its
+-- callers read those messages under the policy again.
 
 -- Tokens of a text in order. Latin words and numbers: lower case, stemmed, without the few words
 -- that every sentence has; one token for the forms of a word: hike, hikes, hiked and hiking are "hik"
@@ -72,42 +78,58 @@ as $$
   from unnest(p_tokens) with ordinality t(token, n)
 $$;
 
--- The token that stands for a place among the tokens of its turns, so that the index finds a word in a
--- place without reading what others said elsewhere. No text has it: tokens are letters and digits.
+-- The place among the tokens of turns, as databases had it that are brought up to date.
 create or replace function bot_private.recall_place(p_tenant_key text, p_chat_id text) returns text
 language sql immutable parallel safe security invoker set search_path = ''
 as $$
   select '@' || left(md5(p_tenant_key || ' ' || p_chat_id), 12)
 $$;
 
--- Keeps the tokens of a turn's question and answer; of one without words nothing.
+-- A chat or a conversation of a tenant as a number.
+create or replace function bot_private.recall_number(p_tenant_key text, p_id text) returns bigint
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select hashtextextended(p_tenant_key || ' ' || p_id, 0)
+$$;
+
+-- Tokens as numbers, other ones in every place: so the index finds a word in a place without reading
+-- what others said elsewhere. Two words that share a number by chance are found for each other.
+create or replace function bot_private.recall_words(p_place bigint, p_tokens text[]) returns integer[]
+language sql immutable parallel safe security invoker set search_path = ''
+as $$
+  select coalesce(array_agg(((hashtextextended(t, p_place) & 4294967295) - 2147483648)::integer), '{}')
+  from unnest(p_tokens) t
+$$;
+
+-- Keeps the words of a turn's question and answer; of one without words, or without an author, nothing.
 create or replace function bot_private.keep_terms(p_turn_id text) returns void
-language plpgsql security invoker set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   t record;
   v_tokens text[];
+  v_place bigint;
 begin
-  select min(m.id) as first_id, min(m.created_at) as asked_at, min(m.conversation_id) as conversation_id,
-         min(m.user_id) as user_id, min(m.tenant_key) as tenant_key, min(m.chat_id) as chat_id,
-         max(m.actor_id) as actor_id, max(m.actor_name) filter (where m.role = 'user') as actor_name,
-         string_agg(m.content, e'\n' order by m.id) as content
-  into t from public.agent_messages m
-  where m.turn_id = p_turn_id and m.status <> 'failed';
-  if t.first_id is null then
-    delete from public.agent_turn_terms where turn_id = p_turn_id;
+  select min(m.id) filter (where m.status <> 'failed') as first_id, array_agg(m.id) as ids,
+         min(m.created_at) filter (where m.status <> 'failed') as asked_at,
+         min(m.conversation_id) as conversation_id,
+         min(m.tenant_key) as tenant_key, min(m.chat_id) as chat_id, max(m.actor_id) as actor_id,
+         max(m.actor_name) filter (where m.role = 'user' and m.status <> 'failed') as actor_name,
+         string_agg(m.content, e'\n' order by m.id) filter (where m.status <> 'failed') as content
+  into t from public.agent_messages m where m.turn_id = p_turn_id;
+  delete from bot_private.turn_words
+  where first_id = any (array_remove(t.ids, t.first_id))
+     or first_id = t.first_id and t.actor_id is null;
+  if t.first_id is null or t.actor_id is null then
     return;
   end if;
   v_tokens := bot_private.recall_tokens(concat_ws(e'\n', t.actor_name, t.content));
-  insert into public.agent_turn_terms
-    (turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id, first_id, asked_at, length,
-     terms)
-  values (p_turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id, t.first_id,
-          t.asked_at, cardinality(v_tokens), bot_private.recall_terms(v_tokens)
-            || array_to_tsvector(array[bot_private.recall_place(t.tenant_key, t.chat_id)]))
-  on conflict (turn_id) do update
-    set first_id = excluded.first_id, asked_at = excluded.asked_at,
-        length = excluded.length, terms = excluded.terms;
+  v_place := bot_private.recall_number(t.tenant_key, t.chat_id);
+  insert into bot_private.turn_words as w (first_id, place, thread, asked_at, length, words)
+  values (t.first_id, v_place, bot_private.recall_number(t.tenant_key, t.conversation_id), t.asked_at,
+          cardinality(v_tokens), bot_private.recall_words(v_place, v_tokens))
+  on conflict (first_id) do update
+    set asked_at = excluded.asked_at, length = excluded.length, words = excluded.words;
 end
 $$;
 
@@ -131,19 +153,31 @@ create or replace trigger agent_messages_index_update
 create or replace trigger agent_messages_index_delete after delete on public.agent_messages
   for each row execute function public.index_turn();
 
+-- The places that the token of this turn may read, and since when. Chats of p_but are left out.
+create or replace function bot_private.recall_places(p_scope text, p_but text[] default '{}')
+returns table (place bigint, since timestamptz)
+language sql stable security invoker set search_path = ''
+as $$
+  select bot_private.recall_number(coalesce(public.claim('tenant_key'), ''), c.chat_id), c.since
+  from (
+    select public.claim('chat_id') as chat_id, timestamptz '-infinity' as since
+    union all
+    select e.key, e.value::timestamptz from jsonb_each_text(public.readable_chats()) e
+    where p_scope = 'everywhere' and e.key <> public.claim('chat_id')) c
+  where c.chat_id is not null and c.chat_id <> all (p_but)
+$$;
+
 -- The turns worth weighing for p_terms, p_enough at most, and the weight of each term (null: it tells
 -- nothing). Rare words are looked up, of common ones the turns that come first and the newest count.
 -- Turns said in [p_since, p_until) come first. Chats of p_but are left out.
---
--- It runs as its owner because an operator that may tell of its arguments, as @@ may, is not looked
--- up in an index under row-level security. So it applies the rule of agent_turn_terms_select itself,
--- from the claims and before it counts or ranks; its caller reads the turns under that policy again.
 drop function if exists bot_private.recall_likely(
   text, text, text[], bigint, bigint, timestamptz, timestamptz);
+drop function if exists bot_private.recall_likely(
+  text, text, text[], bigint, bigint, timestamptz, timestamptz, text[], integer);
 create or replace function bot_private.recall_likely(
   p_conversation_id text, p_scope text, p_terms text[], p_from bigint, p_before bigint,
-  p_since timestamptz, p_until timestamptz, p_but text[] default '{}', p_enough integer default 30,
-  out turn_ids text[], out weights double precision[]
+  p_since timestamptz, p_until timestamptz, p_enough integer, p_but text[] default '{}',
+  out ids bigint[], out weights double precision[]
 )
 language plpgsql stable security definer set search_path = ''
 set enable_seqscan = off
@@ -151,13 +185,12 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_here constant text := public.claim('chat_id');
-  v_tenant constant text := coalesce(public.claim('tenant_key'), '');
-  v_since constant jsonb := public.readable_chats();
+  v_thread constant bigint := bot_private.recall_number(
+    coalesce(public.claim('tenant_key'), ''), p_conversation_id);
   v_actor constant text := public.claim('actor');
   v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
-  v_chats text[] := array[v_here];
-  v_places text;
+  v_places bigint[];
+  v_since timestamptz[];
   -- a word in more turns than this is common
   rare constant integer := 100;
   -- so many words of a question are looked up, the rarest first
@@ -167,65 +200,77 @@ declare
   -- how many of the newest tell how common a word is
   sample constant integer := 200;
 begin
-  if p_scope = 'everywhere' or cardinality(p_but) > 0 then
-    v_chats := array(
-      select c from unnest(v_chats || array(
-        select jsonb_object_keys(v_since) where p_scope = 'everywhere')) c
-      where c <> all (p_but));
-  end if;
-  -- a place where nothing was said before is not searched
-  if v_here is null or not exists (
-    select from unnest(v_chats) c, lateral (
-      select from public.agent_turn_terms t
-      where t.chat_id = c and t.tenant_key = v_tenant
-        and case when t.conversation_id = p_conversation_id
-            then t.first_id < p_before and t.first_id > p_from else p_scope <> 'thread' end
-      limit 1) t)
-  then
+  select array_agg(place), array_agg(since) into v_places, v_since
+  from bot_private.recall_places(p_scope, p_but);
+  if v_places is null then
     return;
   end if;
-  v_places := (
-    select '(' || string_agg(quote_literal(bot_private.recall_place(v_tenant, c)), '|') || ')'
-    from unnest(v_chats) c);
-  with readable as not materialized (
-    select t.turn_id, t.chat_id, t.conversation_id, t.asked_at, t.length, t.terms
-    from public.agent_turn_terms t
-    where t.tenant_key = v_tenant
-      and (t.chat_id = v_here or t.asked_at >= (v_since ->> t.chat_id)::timestamptz)
-      and t.actor_id is not null and (not v_by_person or v_actor in (t.user_id, t.actor_id))
-      and case when t.conversation_id = p_conversation_id
-          then t.first_id < p_before and t.first_id > p_from else p_scope <> 'thread' end
+  with newest as materialized (
+    select r.* from unnest(v_places, v_since) p (place, since), lateral (
+      select w.first_id, w.place, w.asked_at, w.length, w.words from bot_private.turn_words w
+      where p_scope <> 'thread' and w.place = p.place and w.asked_at >= p.since
+        and (w.thread <> v_thread or w.first_id < p_before and w.first_id > p_from)
+        and (not v_by_person or exists (
+          select from public.agent_messages m
+          where m.id = w.first_id and v_actor in (m.user_id, m.actor_id)))
+      order by w.asked_at desc limit sample / cardinality(v_places) + 10) r
+    union all (
+      select w.first_id, w.place, w.asked_at, w.length, w.words from bot_private.turn_words w
+      where p_scope = 'thread' and w.thread = v_thread and w.place = any (v_places)
+        and w.first_id < p_before and w.first_id > p_from
+        and (not v_by_person or exists (
+          select from public.agent_messages m
+          where m.id = w.first_id and v_actor in (m.user_id, m.actor_id)))
+      order by w.first_id desc limit sample)
+    order by asked_at desc limit sample
   ),
-  newest as materialized (
-    select r.* from unnest(v_chats) c, lateral (
-      select r.turn_id, r.asked_at, r.length, r.terms from readable r where r.chat_id = c
-      order by r.asked_at desc limit sample / cardinality(v_chats) + 10) r
-    order by r.asked_at desc limit sample
-  ),
+  size as materialized (select count(*) as n from newest),
   whole as materialized (
-    select least(many, sum(r.n))::double precision as n
-    -- in this order, or a bitmap of all turns of the chat is made first
-    from unnest(v_chats) c, lateral (
-      select count(*) as n from (
-        select from readable r where r.chat_id = c order by r.asked_at desc limit many) r) r
+    select case when s.n < sample - 10 then s.n when v_by_person then many
+      when p_scope = 'thread' then (
+        select count(*) from (
+          select from bot_private.turn_words w where w.thread = v_thread limit many) c)
+      else (
+        select least(many, sum(c.n)) from unnest(v_places, v_since) p (place, since), lateral (
+          select count(*) as n from (
+            select from bot_private.turn_words w where w.place = p.place and w.asked_at >= p.since
+            order by w.asked_at desc limit many) c) c)
+      end::double precision as n
+    from size s
+  ),
+  keys as materialized (
+    select k.term, p.place, k.key
+    from unnest(v_places) p (place),
+      unnest(bot_private.recall_words(p.place, p_terms)) with ordinality k (key, term)
   ),
   seen as materialized (
-    select array_position(p_terms, h.lexeme) as term, e.turn_id, e.length, e.asked_at
-    from newest e, unnest(ts_filter(setweight(e.terms, 'A', p_terms), '{a}')) h
+    select k.term, e.first_id, e.length, e.asked_at
+    from newest e join keys k on k.place = e.place and k.key = any (e.words)
   ),
   sampled as materialized (
     select w.n as term, w.term as word,
-      (select n from whole) / greatest((select count(*) from newest), 1)
+      (select n from whole) / greatest((select n from size), 1)
         * (select count(*) from seen s where s.term = w.n) as turns
     from unnest(p_terms) with ordinality w(term, n)
   ),
+  looked as materialized (
+    select s.term, array(select k.key from keys k where k.term = s.term) as keys from sampled s
+    where s.turns <= rare and (select n from size) > 0
+    order by s.turns, length(s.word) desc limit looked_up
+  ),
   indexed as materialized (
-    select w.term, r.turn_id, r.length, r.asked_at
-    from (select * from sampled where turns <= rare
-          order by turns, length(word) desc limit looked_up) w, lateral (
-      select r.turn_id, r.length, r.asked_at from readable r
-      where r.terms @@ (v_places || '&' || quote_literal(w.word))::tsquery
-        and (r.chat_id || '') = any (v_chats)
+    select l.term, r.first_id, r.length, r.asked_at
+    from looked l, lateral (
+      select w.first_id, w.length, w.asked_at from bot_private.turn_words w
+      where w.words && l.keys
+        -- not by the index of places, which has all turns of one
+        and w.place + 0 = any (v_places)
+        and w.asked_at >= v_since[array_position(v_places, w.place)]
+        and case when w.thread = v_thread
+            then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
+        and (not v_by_person or exists (
+          select from public.agent_messages m
+          where m.id = w.first_id and v_actor in (m.user_id, m.actor_id)))
       limit rare + 1) r
   ),
   counted as materialized (
@@ -241,19 +286,295 @@ begin
     from counted where turns <= greatest(10, (select n / 3 from whole))
   ),
   ranked as (
-    select h.turn_id, coalesce(h.asked_at >= p_since and h.asked_at < p_until, false) as in_time,
+    select h.first_id, coalesce(h.asked_at >= p_since and h.asked_at < p_until, false) as in_time,
            sum(weight) / (1 + 0.01 * h.length) as score, h.asked_at
     from (
-      select term, turn_id, length, asked_at from indexed
-      union select term, turn_id, length, asked_at from seen
+      select term, first_id, length, asked_at from indexed
+      union select term, first_id, length, asked_at from seen
     ) h join telling using (term)
-    group by h.turn_id, h.length, h.asked_at
+    group by h.first_id, h.length, h.asked_at
   )
-  select array(select turn_id from ranked order by in_time desc, score desc, asked_at desc
+  select array(select first_id from ranked order by in_time desc, score desc, asked_at desc
                limit p_enough),
          array(select weight from generate_subscripts(p_terms, 1) n left join telling t on t.term = n
                order by n)
-  into turn_ids, weights;
+  into ids, weights;
+end
+$$;
+
+-- The newest turns of a scope, by their first message.
+create or replace function bot_private.recall_newest(
+  p_conversation_id text, p_scope text, p_from bigint, p_before bigint, p_limit integer
+) returns bigint[]
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_thread constant bigint := bot_private.recall_number(
+    coalesce(public.claim('tenant_key'), ''), p_conversation_id);
+  v_actor constant text := public.claim('actor');
+  v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
+begin
+  return array(
+    select r.first_id from bot_private.recall_places(p_scope) p, lateral (
+      select w.first_id, w.asked_at from bot_private.turn_words w
+      where w.place = p.place and w.asked_at >= p.since
+        and case when w.thread = v_thread
+            then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
+        and (not v_by_person or exists (
+          select from public.agent_messages m
+          where m.id = w.first_id and v_actor in (m.user_id, m.actor_id)))
+      order by w.asked_at desc limit p_limit) r
+    order by r.asked_at desc limit p_limit);
+end
+$$;
+
+-- The first of p_spans, pairs [from, to), in which anything was said in a scope.
+create or replace function bot_private.recall_span(
+  p_conversation_id text, p_scope text, p_from bigint, p_before bigint, p_spans jsonb,
+  out since timestamptz, out until timestamptz
+)
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_thread constant bigint := bot_private.recall_number(
+    coalesce(public.claim('tenant_key'), ''), p_conversation_id);
+  v_actor constant text := public.claim('actor');
+  v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
+begin
+  select s.since, s.until into since, until
+  from jsonb_array_elements(p_spans) with ordinality p (pair, preference),
+    lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s (since, until)
+  where exists (
+    select from bot_private.recall_places(p_scope) r join bot_private.turn_words w
+      on w.place = r.place and w.asked_at >= r.since
+    where w.asked_at >= s.since and w.asked_at < s.until
+      and case when w.thread = v_thread
+          then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
+      and (not v_by_person or exists (
+        select from public.agent_messages m
+        where m.id = w.first_id and v_actor in (m.user_id, m.actor_id))))
+  order by preference limit 1;
+end
+$$;
+
+-- The p_k best turns, best first, by their first message and those of the turns around them. p_alike:
+-- turns that are like the question, p_likeness how much (0 to 1), which has p_weight of the score.
+create or replace function bot_private.recall_best(
+  p_conversation_id text, p_scope text, p_terms text[], p_from bigint, p_before bigint,
+  p_since timestamptz, p_until timestamptz, p_boost double precision, p_k integer,
+  p_alike bigint[], p_likeness double precision[], p_weight double precision
+) returns table (
+  first_id bigint, asked_at timestamptz, score double precision, before_id bigint, after_id bigint)
+language plpgsql stable security definer set search_path = ''
+-- the planner guesses one row where there are thousands, and would join them row by row; up to
+-- Postgres 17 avoiding that counts as cost, which would start the just-in-time compiler
+set enable_nestloop = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_thread constant bigint := bot_private.recall_number(
+    coalesce(public.claim('tenant_key'), ''), p_conversation_id);
+  v_actor constant text := public.claim('actor');
+  v_by_person constant boolean := public.claim('sharing') is not distinct from 'person';
+  v_places bigint[];
+  v_joined timestamptz[];
+  v_likely bigint[];
+  v_idf double precision[];
+  -- BM25's constants; b is small because neighbours already even the lengths out
+  k1 constant double precision := 1.2;
+  b constant double precision := 0.3;
+  -- so many of the likely turns are looked at closely, so many of a time or of a meaning
+  close_likely constant integer := 30;
+  close_turns constant integer := 60;
+  -- what is worth less than this share of the best is not shown
+  floor constant double precision := 0.2;
+  -- the length up to which a neighbour counts whole, in tokens
+  around_tokens constant double precision := 25;
+begin
+  select l.ids, l.weights into v_likely, v_idf
+  from bot_private.recall_likely(
+    p_conversation_id, p_scope, p_terms, p_from, p_before, p_since, p_until, close_likely) l;
+  if coalesce(cardinality(v_likely), 0) = 0 and p_since is null and p_weight = 0 then
+    return;  -- nothing to weigh
+  end if;
+  select array_agg(place), array_agg(since) into v_places, v_joined
+  from bot_private.recall_places(p_scope);
+
+  return query
+    with
+    alike as materialized (
+      select a.id as first_id, a.likeness from unnest(p_alike, p_likeness) a (id, likeness)
+      where p_weight > 0
+    ),
+    said_then as materialized (
+      select w.first_id
+      from bot_private.turn_words w
+      where w.place = any (v_places) and w.asked_at >= p_since and w.asked_at < p_until
+        and case when w.thread = v_thread
+            then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end
+      order by w.asked_at desc limit close_turns
+    ),
+    likely as materialized (
+      select w.thread, w.first_id from bot_private.turn_words w
+      where w.first_id = any (v_likely || array(
+          select first_id from alike where likeness > 0 order by likeness desc limit close_turns)
+        || array(select first_id from said_then))
+    ),
+    around as materialized (
+      select n.first_id
+      from likely l,
+        lateral (
+          (select w.first_id from bot_private.turn_words w
+           where w.thread = l.thread and w.first_id <= l.first_id
+             and (w.thread <> v_thread or w.first_id > p_from)
+           order by w.first_id desc limit 3)
+          union all
+          (select w.first_id from bot_private.turn_words w
+           where w.thread = l.thread and w.first_id > l.first_id
+             and (w.thread <> v_thread or w.first_id < p_before)
+           order by w.first_id limit 2)) n
+    ),
+    scoped as materialized (
+      select w.first_id, w.place, w.thread, w.asked_at, w.length, w.words
+      from bot_private.turn_words w
+      where w.first_id = any (array(select first_id from around)) and w.place = any (v_places)
+        and w.asked_at >= v_joined[array_position(v_places, w.place)]
+        and (not v_by_person or w.first_id = any (array(
+          select m.id from public.agent_messages m
+          where m.id = any (array(select first_id from around))
+            and v_actor in (m.user_id, m.actor_id))))
+    ),
+    -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
+    -- after, and less of a long one, which has enough words of its own to be found by. A gap in spots
+    -- keeps the neighbours of different conversations apart.
+    turns as materialized (
+      select s.first_id, s.asked_at, s.place, s.words,
+        least(1, around_tokens / greatest(s.length, 1)) as share,
+        1000000 * dense_rank() over (order by s.thread) + row_number() over around as spot,
+        (sum(s.length) over around)::double precision as length
+      from scoped s
+      window around as (partition by s.thread order by s.first_id
+                        rows between 2 preceding and 2 following)
+    ),
+    usual as materialized (select avg(length) as length from turns),
+    keys as materialized (
+      select p.place, k.key, v_idf[k.term] as idf, k.term
+      from unnest(v_places) p (place),
+        unnest(bot_private.recall_words(p.place, p_terms)) with ordinality k (key, term)
+      where v_idf[k.term] is not null
+    ),
+    found as materialized (
+      select t.spot, k.term, k.idf, t.share,
+             cardinality(array_positions(t.words, k.key))::double precision as tf
+      from turns t join keys k on k.place = t.place and k.key = any (t.words)
+    ),
+    spread as (
+      select f.term, f.idf, f.spot + n.distance as spot,
+             sum(f.tf * case n.distance when 0 then 1 else n.weight * f.share end) as tf
+      from found f
+      cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
+        n (distance, weight)
+      group by 1, 2, 3
+    ),
+    scores as materialized (
+      select t.spot, t.first_id, sum(
+        s.idf * s.tf / (s.tf + k1 * (1 - b + b * t.length / (select length from usual)))) as score
+      from spread s join turns t using (spot) group by 1, 2
+    ),
+    top as materialized (select coalesce(max(score), 1) as score from scores),
+    best as materialized (
+      select s.spot, sum(s.score) as score
+      from (
+        select spot, first_id, (1 - p_weight) * score as score from scores
+        union all
+        select t.spot, t.first_id, p_weight * (select score from top) * max(a.likeness * n.weight)
+        from (select spot, likeness from alike join turns using (first_id)) a
+        cross join (values (-1, 0.5::double precision), (0, 1), (1, 0.5)) n (distance, weight)
+        join turns t on t.spot = a.spot + n.distance
+        where a.likeness > 0 and p_weight > 0
+        group by 1, 2
+        union all
+        select t.spot, t.first_id, p_boost * (select score from top)
+        from turns t where t.asked_at >= p_since and t.asked_at < p_until
+      ) s
+      group by s.spot, s.first_id
+      having sum(s.score) >= floor * (select score from top) or p_weight > 0
+      order by score desc, s.first_id desc limit p_k
+    )
+    select t.first_id, t.asked_at, best.score, p.first_id, f.first_id
+    from best join turns t using (spot)
+    left join turns p on p.spot = t.spot - 1
+    left join turns f on f.spot = t.spot + 1;
+end
+$$;
+
+-- Turns of the token's chat in which any of p_tokens was said.
+create or replace function bot_private.turns_saying(p_tokens text[]) returns bigint[]
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_place constant bigint := bot_private.recall_number(
+    coalesce(public.claim('tenant_key'), ''), public.claim('chat_id'));
+begin
+  return array(
+    select w.first_id from bot_private.turn_words w
+    where w.words && bot_private.recall_words(v_place, p_tokens) and w.place + 0 = v_place);
+end
+$$;
+
+-- Of turns, the one before and the one after in their conversation.
+create or replace function bot_private.turns_beside(p_ids bigint[]) returns bigint[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select n.first_id
+    from bot_private.turn_words s cross join lateral (
+      (select w.first_id from bot_private.turn_words w
+       where w.thread = s.thread and w.first_id < s.first_id order by w.first_id desc limit 1)
+      union all
+      (select w.first_id from bot_private.turn_words w
+       where w.thread = s.thread and w.first_id > s.first_id order by w.first_id limit 1)) n
+    where s.first_id = any (p_ids));
+end
+$$;
+
+-- Turns that may help with p_asked, of the places the token may read but not of the chats p_but: of
+-- those that the index of words gives and of the newest.
+create or replace function bot_private.turns_that_help(
+  p_conversation_id text, p_asked text[], p_but text[]
+) returns bigint[]
+language plpgsql stable security definer set search_path = ''
+-- the planner does not know how short the lists are: it would rather read the table
+set enable_seqscan = off
+set max_parallel_workers_per_gather = 0
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_likely constant bigint[] := (
+    select l.ids from bot_private.recall_likely(
+      p_conversation_id, 'everywhere', p_asked, 0, 9223372036854775807, null, null, 300, p_but) l);
+begin
+  return array(
+    with places as materialized (
+      select p.place, p.since, bot_private.recall_words(p.place, p_asked) as keys
+      from bot_private.recall_places('everywhere', p_but) p
+    ),
+    newest as materialized (
+      select r.first_id from places p, lateral (
+        select w.first_id from bot_private.turn_words w
+        where w.place = p.place and w.asked_at >= p.since
+        order by w.asked_at desc limit 200 / (select count(*) from places) + 10) r
+    )
+    select w.first_id
+    from bot_private.turn_words w join places p on p.place = w.place and w.asked_at >= p.since,
+      lateral (select count(*)::integer as n from unnest(p.keys) k where k = any (w.words)) hits
+    where w.first_id = any (v_likely || array(select first_id from newest))
+      and hits.n > 0 and bot_private.may_help(cardinality(p_asked), hits.n, (
+        select count(distinct k)::integer from unnest(w.words) k)));
 end
 $$;
 
@@ -275,9 +596,6 @@ create or replace function public.recall(
   p_model text default null, p_embedding text default null, p_weight double precision default 0
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
--- the planner guesses one row where there are thousands, and would join them row by row; up to
--- Postgres 17 avoiding that counts as cost, which would start the just-in-time compiler
-set enable_nestloop = off
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
@@ -294,201 +612,68 @@ declare
   v_from constant bigint := coalesce((
     select c.history_from from public.agent_chats c
     where c.id = p_conversation_id and c.user_id = p_user_id and c.tenant_key = p_tenant_key), 0);
-  -- the chats to search; which rows of them may be read is for the policies
-  v_chats text[] := array[p_chat_id];
   v_weight constant double precision :=
     case when p_embedding is null then 0 else least(greatest(p_weight, 0), 1) end;
-  -- BM25's constants; b is small because neighbours already even the lengths out
-  k1 constant double precision := 1.2;
-  b constant double precision := 0.3;
   v_since timestamptz;
   v_until timestamptz;
-  v_likely text[];
-  v_idf double precision[];
-  -- so many turns are looked at closely, with their neighbours
-  close_turns constant integer := 60;
-  -- what is worth less than this share of the best is not shown
-  floor constant double precision := 0.2;
-  -- the length up to which a neighbour counts whole, in tokens
-  around_tokens constant double precision := 25;
+  v_alike bigint[];
+  v_likeness double precision[];
   -- so many of the newest turns are compared by their meaning
   alike_turns constant integer := 5000;
 begin
   if p_scope not in ('thread', 'chat', 'everywhere') then
     raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = 'PT400';
   end if;
-  if p_scope = 'everywhere' then
-    v_chats := v_chats || array(select jsonb_object_keys(public.readable_chats()));
-  end if;
-
   if p_spans <> '[]' and p_boost > 0 then
     select s.since, s.until into v_since, v_until
-    from jsonb_array_elements(p_spans::jsonb) with ordinality p(pair, preference),
-      lateral (select (pair ->> 0)::timestamptz, (pair ->> 1)::timestamptz) s(since, until)
-    where exists (
-      select from public.agent_turn_terms t
-      where t.tenant_key = p_tenant_key and t.chat_id = any (v_chats)
-        and t.asked_at >= s.since and t.asked_at < s.until
-        and case when t.conversation_id = p_conversation_id
-            then t.first_id < v_before and t.first_id > v_from else p_scope <> 'thread' end)
-    order by preference limit 1;
+    from bot_private.recall_span(p_conversation_id, p_scope, v_from, v_before, p_spans::jsonb) s;
   end if;
-  select l.turn_ids, l.weights into v_likely, v_idf
-  from bot_private.recall_likely(
-    p_conversation_id, p_scope, v_terms, v_from, v_before, v_since, v_until) l;
-  if coalesce(cardinality(v_likely), 0) = 0 and v_since is null and v_weight = 0 then
-    return '[]';  -- nothing to weigh
+  if v_weight > 0 then
+    with turns as materialized (
+      select m.id, m.turn_id from public.agent_messages m where m.id = any (
+        bot_private.recall_newest(p_conversation_id, p_scope, v_from, v_before, alike_turns))
+    )
+    -- likeness counts from the average up, 1 is the most alike: the scale of a model is its own
+    select array_agg(a.id), array_agg(a.likeness) into v_alike, v_likeness
+    from (
+      select t.id, (a.similarity - avg(a.similarity) over ())
+        / nullif(max(a.similarity) over () - avg(a.similarity) over (), 0) as likeness
+      from bot_private.recall_alike(
+        array(select turn_id from turns), p_model, p_embedding) a join turns t using (turn_id)) a;
   end if;
 
   return (
-    with
-    -- likeness counts from the average up, 1 is the most alike: the scale of a model is its own
-    alike as materialized (
-      select a.turn_id, (a.similarity - avg(a.similarity) over ())
-        / nullif(max(a.similarity) over () - avg(a.similarity) over (), 0) as likeness
-      from bot_private.recall_alike(
-        case when v_weight > 0 then array(
-          select t.turn_id from public.agent_turn_terms t
-          where t.tenant_key = p_tenant_key and t.chat_id = any (v_chats)
-            and case when t.conversation_id = p_conversation_id
-                then t.first_id < v_before and t.first_id > v_from else p_scope <> 'thread' end
-          order by t.asked_at desc limit alike_turns) end,
-        p_model, p_embedding) a
-      where v_weight > 0
+    with best as materialized (
+      select * from bot_private.recall_best(
+        p_conversation_id, p_scope, v_terms, v_from, v_before, v_since, v_until, p_boost, p_k,
+        v_alike, v_likeness, v_weight)
     ),
-    said_then as materialized (
-      select t.turn_id, t.conversation_id, t.first_id
-      from public.agent_turn_terms t
-      where t.tenant_key = p_tenant_key and t.chat_id = any (v_chats)
-        and t.asked_at >= v_since and t.asked_at < v_until
-        and case when t.conversation_id = p_conversation_id
-            then t.first_id < v_before and t.first_id > v_from else p_scope <> 'thread' end
-      order by t.asked_at desc limit close_turns
+    named as materialized (
+      select m.id, m.turn_id, m.conversation_id, m.chat_id, m.actor_id, m.actor_name
+      from public.agent_messages m where m.id = any (array(
+        select unnest(array[first_id, before_id, after_id]) from best))
     ),
-    likely as materialized (
-      select t.conversation_id, t.first_id from public.agent_turn_terms t
-      where t.turn_id = any (v_likely)
-      union
-      select t.conversation_id, t.first_id from public.agent_turn_terms t
-      where t.turn_id = any (array(
-        select turn_id from alike where likeness > 0 order by likeness desc limit close_turns))
-      union
-      select conversation_id, first_id from said_then
-    ),
-    around as materialized (
-      select n.turn_id
-      from likely l,
-        lateral (
-          (select t.turn_id from public.agent_turn_terms t
-           where t.conversation_id = l.conversation_id and t.tenant_key = p_tenant_key
-             and t.first_id <= l.first_id
-             and (t.conversation_id <> p_conversation_id or t.first_id > v_from)
-           order by t.first_id desc limit 3)
-          union all
-          (select t.turn_id from public.agent_turn_terms t
-           where t.conversation_id = l.conversation_id and t.tenant_key = p_tenant_key
-             and t.first_id > l.first_id
-             and (t.conversation_id <> p_conversation_id or t.first_id < v_before)
-           order by t.first_id limit 2)) n
-    ),
-    scoped as materialized (
-      select t.turn_id, t.conversation_id, t.first_id, t.asked_at, t.length,
-             ts_filter(setweight(t.terms, 'A', v_terms), '{a}') as hits
-      from public.agent_turn_terms t where t.turn_id = any (array(select turn_id from around))
-    ),
-    -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
-    -- after, and less of a long one, which has enough words of its own to be found by. A gap in place
-    -- keeps the neighbours of different conversations apart.
-    turns as materialized (
-      select first_id, turn_id, asked_at, hits,
-        least(1, around_tokens / greatest(length, 1)) as share,
-        1000000 * dense_rank() over (order by conversation_id) + row_number() over around as place,
-        (sum(length) over around)::double precision as length
-      from scoped
-      window around as (partition by conversation_id order by first_id
-                        rows between 2 preceding and 2 following)
-    ),
-    usual as materialized (select avg(length) as length from turns),
-    found as materialized (
-      select place, array_position(v_terms, (hit).lexeme) as term,
-             cardinality((hit).positions)::double precision as tf, share
-      from (select place, share, unnest(hits) as hit from turns where hits is not null) h
-    ),
-    telling as materialized (
-      select term, v_idf[term] as idf from generate_subscripts(v_idf, 1) term
-      where v_idf[term] is not null
-    ),
-    spread as (
-      select f.term, f.place + n.distance as place,
-             sum(f.tf * case n.distance when 0 then 1 else n.weight * f.share end) as tf
-      from found f
-      join telling using (term)
-      cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
-        n (distance, weight)
-      group by 1, 2
-    ),
-    weighed as materialized (
-      select t.place, t.first_id, t.length, s.term, s.tf from spread s join turns t using (place)
-    ),
-    scores as materialized (
-      select place, first_id, sum(
-        idf * tf / (tf + k1 * (1 - b + b * length / (select length from usual)))) as score
-      from weighed join telling using (term) group by 1, 2
-    ),
-    top as materialized (select coalesce(max(score), 1) as score from scores),
-    best as materialized (
-      select place, sum(score) as score
-      from (
-        select place, first_id, (1 - v_weight) * score as score from scores
-        union all
-        select t.place, t.first_id, v_weight * (select score from top) * max(a.likeness * n.weight)
-        from (select place, likeness from alike join turns using (turn_id)) a
-        cross join (values (-1, 0.5::double precision), (0, 1), (1, 0.5)) n (distance, weight)
-        join turns t on t.place = a.place + n.distance
-        where a.likeness > 0 and v_weight > 0
-        group by 1, 2
-        union all
-        select t.place, t.first_id, p_boost * (select score from top)
-        from turns t where t.asked_at >= v_since and t.asked_at < v_until
-      ) s
-      group by place, first_id
-      having sum(score) >= floor * (select score from top) or v_weight > 0
-      order by score desc, first_id desc limit p_k
-    ),
-    near as materialized (
-      select place, turn_id, first_id, asked_at from turns
-      where place = any (array(select place + d from best, unnest('{-1,0,1}'::integer[]) d))
-    ),
-    ranked as materialized (
-      select t.turn_id, t.first_id, t.asked_at, best.score,
-             p.turn_id as before, f.turn_id as after
-      from best join near t using (place)
-      left join near p on p.place = t.place - 1
-      left join near f on f.place = t.place + 1
-    ),
-    said as (
+    said as materialized (
       select m.turn_id,
         string_agg(m.content, e'\n\n' order by m.chunk) filter (where m.role = 'user') as question,
         string_agg(m.content, e'\n\n' order by m.chunk) filter (where m.role = 'assistant') as answer
       from public.agent_messages m
-      where m.status <> 'failed' and m.turn_id = any (array(select turn_id from near))
+      where m.status <> 'failed' and m.turn_id = any (array(select turn_id from named))
       group by m.turn_id
-    )
+    ),
+    told as materialized (select * from named join said using (turn_id))
     select coalesce(jsonb_agg(jsonb_build_object(
-      'turn_id', r.turn_id, 'asked_at', r.asked_at, 'score', round(r.score::numeric, 4),
-      'question', s.question, 'answer', s.answer,
-      'before', concat_ws(e'\n', before.question, before.answer),
-      'after', concat_ws(e'\n', after.question, after.answer)
-    ) || (
-      select jsonb_build_object(
-        'message_id', q.id, 'conversation_id', q.conversation_id, 'chat_id', q.chat_id,
-        'actor_id', q.actor_id, 'actor_name', q.actor_name)
-      from public.agent_messages q where q.id = r.first_id
+      'turn_id', t.turn_id, 'asked_at', r.asked_at, 'score', round(r.score::numeric, 4),
+      'question', t.question, 'answer', t.answer,
+      'before', concat_ws(e'\n', p.question, p.answer),
+      'after', concat_ws(e'\n', f.question, f.answer),
+      'message_id', t.id, 'conversation_id', t.conversation_id, 'chat_id', t.chat_id,
+      'actor_id', t.actor_id, 'actor_name', t.actor_name
     ) order by r.score desc, r.first_id desc), '[]')
-    from ranked r
-    join said s using (turn_id)
-    left join said before on before.turn_id = r.before
-    left join said after on after.turn_id = r.after
+    from best r
+    join told t on t.id = r.first_id
+    left join told p on p.id = r.before_id
+    left join told f on f.id = r.after_id
   );
 end
 $$;

@@ -484,6 +484,7 @@ declare
   v_own text[];
   v_told text[];
   v_card public.agent_messages;
+  v_place bigint;
 begin
   if cardinality(v_words) = 0 then
     return;
@@ -492,6 +493,7 @@ begin
     select t.* from public.agent_turns t
     where t.created_at >= p_since and t.given @> array[p_message_id] order by t.created_at
   loop
+    v_place := bot_private.recall_number(v_turn.tenant_key, v_turn.chat_id);
     v_own := array(
       select unnest(v_words) except
       select bot_private.telling_terms(m.content) from public.agent_messages m
@@ -506,9 +508,9 @@ begin
     v_told := array(
       select w from unnest(v_told) w
       where (select count(*) from (
-        select from public.agent_turn_terms x
-        where x.terms @@ quote_literal(w)::tsquery and x.chat_id = v_turn.chat_id
-          and x.turn_id <> v_turn.id limit 4) common) < 4);
+        select from bot_private.turn_words x join public.agent_messages m on m.id = x.first_id
+        where x.place + 0 = v_place and x.words && bot_private.recall_words(v_place, array[w])
+          and m.turn_id <> v_turn.id limit 4) common) < 4);
     continue when not bot_private.tells(v_told, v_own);
     update public.agent_turns t set state = 'cancelled', error = null, updated_at = now()
     where t.id = v_turn.id and t.state = 'pending';

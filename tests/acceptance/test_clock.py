@@ -45,7 +45,8 @@ def test_yesterday_is_the_day_before_in_the_zone(world: World, question: str) ->
         world.settled(message)
         world.rows("update agent_messages set created_at = %s where turn_id = %s returning id",
                    at.astimezone(UTC), message)  # fmt: skip
-        world.rows("update agent_turn_terms set asked_at = %s where turn_id = %s returning turn_id",
+        world.rows("update bot_private.turn_words set asked_at = %s where first_id in"
+                   " (select id from agent_messages where turn_id = %s) returning first_id",
                    at.astimezone(UTC), message)  # fmt: skip
     world.ask("Alice", question)
 

@@ -300,7 +300,7 @@ async def test_one_fact_is_deleted_for_good_by_its_author_or_subject(
 
     assert gone
     assert gone.value == scene.word
-    assert scene.found() <= {"agent_messages", "agent_turn_terms", "agent_chats"}, "but the request"
+    assert scene.found() <= {"agent_messages", "agent_chats"}, "but the request"
     await scene.answer(own, asks, f"Forgotten: {scene.word}")
     await Withdrawals(scene.rpc).forget_turns()
     assert scene.found() == set()

@@ -6,7 +6,6 @@ To add a table, append a `Table`: how a row of it is made, and the rules of `tes
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -67,11 +66,6 @@ class Table:
 
 def _place(r: Row, key: str) -> Columns:
     return {"conversation_id": _thread(r, key), "tenant_key": TENANT, "chat_id": r.chat}
-
-
-def _place_token(chat: str) -> str:
-    """As bot_private.recall_place makes it."""
-    return "@" + hashlib.md5(f"{TENANT} {chat}".encode(), usedforsecurity=False).hexdigest()[:12]
 
 
 def _thread(r: Row, key: str) -> str:
@@ -198,18 +192,6 @@ TABLES: Mapping[str, Table] = {
         may_change=(
             "updated_at", "content", "message_id", "status", "error", "tool_calls", "file",
         ),
-    ),
-    "agent_turn_terms": Table(
-        lambda r, k: {
-            **_said(r, k), "turn_id": k, "first_id": 1, "asked_at": SAID_AT, "length": 1,
-            "terms": f"x '{_place_token(r.chat)}'",
-        },
-        _STORED_IN_PLACE,
-        tried="length",
-        key="turn_id",
-        rows=_UNAUTHORED_TOO,
-        may_change=("length", "first_id", "asked_at", "terms"),
-        changed=7,
     ),
     "agent_embeddings": Table(
         lambda r, k: {

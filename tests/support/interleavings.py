@@ -28,7 +28,6 @@ TABLES = {
     "agent_messages": "*",
     "agent_turns": "*",
     "agent_chats": "id, user_id, chat_id",
-    "agent_turn_terms": "*",
     "agent_working_memory": "*",
     "agent_notes": "*",
     "agent_summaries": "*",

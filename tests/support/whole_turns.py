@@ -53,7 +53,7 @@ _TAG = re.compile(r"banana zq(\d+)zq")
 _WHOLE_TABLES = (
     "agent_chats", "agent_turns", "agent_messages", "agent_working_memory", "agent_notes",
     "agent_working_memory_history", "agent_note_changes", "agent_summaries", "agent_buttons",
-    "chat_transcript", "agent_turn_terms", "agent_decisions",
+    "chat_transcript", "agent_decisions",
 )  # fmt: skip
 
 # What was seen where: a test that reads nothing proves nothing.

@@ -154,7 +154,6 @@ async def test_a_forgotten_person_is_in_no_table(
         "agent_chats",
         "agent_messages",
         "agent_notes",
-        "agent_turn_terms",
         "agent_working_memory",
         "agent_working_memory_history",
         "chat_transcript",

@@ -125,7 +125,7 @@ def play(database: psycopg.Connection, seeds: Iterable[int], enough: Callable[[i
 
 def unseen() -> set[str]:
     """What no interleaving has read. Some hold no words."""
-    without_words = {"agent_turns", "agent_chats", "agent_turn_terms"}
+    without_words = {"agent_turns", "agent_chats"}
     return {what for what in (*READERS, *TABLES) if not SEEN[what]} - without_words
 
 

@@ -91,9 +91,9 @@ def test_every_row_is_kept(migrated: psycopg.Connection, before: dict) -> None:
     answers = [row for table, row in gone if table == "agent_messages"]
     assert all(row["role"] == "assistant" and row["actor_id"] is None for row in answers)
     assert {table for table, _ in gone} == {"agent_messages", "agent_summaries", "agent_turn_terms"}
-    tokens = {row["turn_id"]: row["length"] for row in rows(migrated)["agent_turn_terms"]}
+    tokens = {row["first_id"]: row["length"] for row in rows(migrated)["bot_private.turn_words"]}
     indexed = [row for table, row in gone if table == "agent_turn_terms"]
-    assert all(row["length"] <= tokens[row["turn_id"]] for row in indexed)
+    assert all(row["length"] <= tokens[row["first_id"]] for row in indexed)
     assert [row for row in rows(migrated)["agent_messages"] if row["actor_id"] is None] == []
 
 

@@ -130,6 +130,25 @@ def test_a_corrected_file_is_applied_and_the_others_are_not_applied_again(
     assert migrations.apply(blank_database_url, folder=tmp_path) == ["0002_wrong.sql"]
 
 
+def test_batches_that_were_interrupted_keep_what_is_done_and_start_again(
+    blank_database_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "0001_good.sql").write_text("create table public.good (id int);")
+    (tmp_path / "backfills").mkdir()
+    file = tmp_path / "backfills" / "0002_rows.batches.sql"
+    first = "do $$ begin insert into public.good values (1); commit; perform 1/{}; end $$"
+    file.write_text(first.format(0))
+    with pytest.raises(migrations.MigrationFailed, match="0002_rows"):
+        migrations.apply(blank_database_url, folder=tmp_path)
+    with psycopg.connect(blank_database_url) as connection:
+        assert connection.execute("select count(*) from public.good").fetchone() == (1,)
+
+    file.write_text(first.format(1))
+
+    assert migrations.apply(blank_database_url, folder=tmp_path) == [f"backfills/{file.name}"]
+    assert migrations.apply(blank_database_url, folder=tmp_path) == []
+
+
 def test_two_files_with_one_number_are_refused(tmp_path: Path) -> None:
     (tmp_path / "0001_this.sql").write_text("")
     (tmp_path / "0001_that.sql").write_text("")

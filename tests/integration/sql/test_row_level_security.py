@@ -43,10 +43,15 @@ _OBJECTS = """
     where p.pronamespace::regnamespace::text = any (%(schemas)s)
       and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
 """
-_LIKELY = """
-    select (bot_private.recall_likely('', 'everywhere', '{x}', -1, 9223372036854775807, null, null)
-           ).turn_ids
-"""
+_WORDS = "bot_private.recall_tokens('own about another private unauthored')"
+# What runs as its owner and finds turns.
+_AS_OWNER = (
+    f"(bot_private.recall_likely('', 'everywhere', {_WORDS}, -1, 999999999999,"
+    " null, null, 99)).ids",
+    "bot_private.recall_newest('', 'everywhere', -1, 999999999999, 99)",
+    f"array(select first_id from bot_private.recall_best('', 'everywhere', {_WORDS}, -1,"
+    " 999999999999, '-infinity', 'infinity', 1, 99, '{}', '{}', 0))",
+)
 _PRIVILEGES = {
     "function": ("execute",),
     "sequence": ("select", "usage", "update"),
@@ -197,16 +202,21 @@ def test_what_a_token_may_change_or_not_read_is_said_column_by_column(
         assert not IDENTITY & set(table.may_change)
 
 
-def test_what_runs_as_its_owner_finds_what_the_policy_lets_read(world: psycopg.Connection) -> None:
+@pytest.mark.parametrize("finds", _AS_OWNER)
+def test_what_runs_as_its_owner_finds_what_the_policy_lets_read(
+    world: psycopg.Connection, finds: str
+) -> None:
     nothing = 0
+    turns = dict(world.execute("select id, turn_id from agent_messages").fetchall())
     for who, actor in ACTORS.items():
         if actor.role != "authenticated":
             continue
         with world.transaction(force_rollback=True):
+            world.execute("select bot_private.keep_terms(turn_id) from agent_messages")
             become(world, actor)
-            [turn_ids] = world.execute(_LIKELY).fetchone() or [None]
-        likely = set(turn_ids or ())
-        assert likely == found(world, "agent_turn_terms", actor, "select"), who
+            [ids] = world.execute(f"select {finds}".encode()).fetchone() or [None]
+        likely = {turns[one] for one in ids or ()}
+        assert likely == found(world, "agent_messages", actor, "select"), who
         nothing += not likely
 
     assert 0 < nothing < len(ACTORS) - 2

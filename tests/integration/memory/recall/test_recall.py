@@ -269,7 +269,7 @@ async def test_one_turn_among_many_is_found_and_few_are_read(
     )
 
     with psycopg.connect(database_url) as connection:
-        connection.execute(b"analyze agent_turn_terms")
+        connection.execute(b"analyze bot_private.turn_words")
         _become(connection, alice)
         call = ", ".join(f"{name} => %({name})s" for name in params)
         row = connection.execute(f"select recall({call})".encode(), params).fetchone()
@@ -300,7 +300,7 @@ async def test_whether_anything_private_fits_is_seen_among_many_turns(
     identity = asking.conversation_id, asking.user_id, asking.actor_id, asking.tenant_key
 
     with psycopg.connect(database_url) as connection:
-        connection.execute(b"analyze agent_turn_terms")
+        connection.execute(b"analyze bot_private.turn_words")
         _become(connection, asking)
         row = connection.execute(
             b"select private_fits(%s, %s, %s, %s, %s, %s)", [*identity, question, group.chat()]
@@ -405,7 +405,7 @@ async def test_a_turn_that_goes_takes_its_tokens_with_it(
     alice = await direct.tell(group.turn(), "1", "猕猴桃", "香蕉皮")
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("delete from agent_messages where role = 'user'")
-        assert _indexed(connection) == ["'蕉皮':2 '香蕉':1"]
+        assert _indexed(connection) == [_words(connection, alice, ["香蕉", "蕉皮"])]
         connection.execute("delete from agent_messages")
         assert _indexed(connection) == []
 
@@ -415,11 +415,15 @@ async def test_a_turn_that_goes_takes_its_tokens_with_it(
         assert _indexed(connection) == []
 
 
-async def test_only_the_chat_reaches_the_tokens(
+async def test_only_the_chat_reaches_the_words(
     direct: Memory, group: Group, database_url: str
 ) -> None:
     await direct.tell(group.turn(), "1", "猕猴桃", "ok")
 
+    with psycopg.connect(database_url) as connection:
+        _become(connection, group.turn())
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(b"select from bot_private.turn_words")
     assert _readable(database_url, group.turn(chat="there")) == 0
     assert _readable(database_url, group.turn(sender="bob")) == 1
     assert _readable(database_url, group.turn(sender="bob", chat="there")) == 0
@@ -510,22 +514,30 @@ def _move(database_url: str, turn_id: str, at: datetime) -> None:
     """Makes a turn one of another time, as the index of the turn has it."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(
-            b"update agent_turn_terms set asked_at = %s where turn_id = %s", (at, turn_id)
+            b"update bot_private.turn_words w set asked_at = %s from agent_messages m"
+            b" where m.id = w.first_id and m.turn_id = %s",
+            (at, turn_id),
         )
 
 
-def _indexed(connection: psycopg.Connection) -> list[str]:
-    rows = connection.execute(
-        b"select regexp_replace(terms::text, %s, '') from agent_turn_terms",
-        ["'@[0-9a-f]{12}' "],
-    ).fetchall()
-    return [terms for (terms,) in rows]
+def _indexed(connection: psycopg.Connection) -> list[list[int]]:
+    rows = connection.execute(b"select words from bot_private.turn_words").fetchall()
+    return [words for (words,) in rows]
+
+
+def _words(connection: psycopg.Connection, who: AgentMemoryContext, tokens: list[str]) -> list[int]:
+    """As the index of `who`'s place has them."""
+    row = connection.execute(
+        b"select bot_private.recall_words(bot_private.recall_number(%s, %s), %s)",
+        [who.tenant_key, who.chat_id, tokens],
+    ).fetchone()
+    return list(row[0]) if row else []
 
 
 # Rows of the index of turns that this transaction has fetched, by whatever index.
 _READ = b"""
     select pg_stat_get_xact_tuples_fetched(c.oid) + pg_stat_get_xact_tuples_returned(c.oid)
-    from pg_class c where c.relname = 'agent_turn_terms'
+    from pg_class c where c.relname = 'turn_words'
 """
 
 
@@ -535,16 +547,23 @@ def _fill(database_url: str, who: AgentMemoryContext, turns: int) -> None:
         connection.execute(b"set session_replication_role = replica")
         connection.execute(
             b"""
-            insert into agent_turn_terms (turn_id, conversation_id, user_id, actor_id, tenant_key,
-              chat_id, first_id, asked_at, length, terms)
-            select t.turn_id || n, t.conversation_id, t.user_id, t.actor_id, t.tenant_key,
-              t.chat_id, t.first_id + n, t.asked_at + n * interval '1 second', 5,
-              format('x%%s:1 talk:2 lunch:3 %%s', n, case when n %% 5 = 0 then 'peopl:4' else '' end
-              )::tsvector
-              || array_to_tsvector(array[bot_private.recall_place(t.tenant_key, t.chat_id)])
-            from agent_turn_terms t, generate_series(1, %s) n where t.conversation_id = %s
+            insert into bot_private.turn_words (first_id, place, thread, asked_at, length, words)
+            select w.first_id + n + 9, w.place, w.thread, w.asked_at + n * interval '1 second', 5,
+              bot_private.recall_words(w.place, array['x' || n, 'talk', 'lunch',
+                case when n %% 5 = 0 then 'peopl' else 'nothing' end])
+            from bot_private.turn_words w, generate_series(1, %s) n
             """,
-            (turns, who.conversation_id),
+            [turns],
+        )
+        connection.execute(
+            b"""
+            insert into agent_messages (id, conversation_id, user_id, turn_id, tenant_key, chat_id,
+              role, content, actor_id, status) overriding system value
+            select w.first_id, %s, %s, 'turn ' || w.first_id, %s, %s, 'user', '', %s, 'sent'
+            from bot_private.turn_words w
+            where w.words @> bot_private.recall_words(w.place, '{talk}')
+            """,
+            [who.conversation_id, who.user_id, who.tenant_key, who.chat_id, who.actor_id],
         )
 
 
@@ -557,5 +576,7 @@ def _become(connection: psycopg.Connection, who: AgentMemoryContext) -> None:
 def _readable(database_url: str, who: AgentMemoryContext) -> int:
     with psycopg.connect(database_url) as connection:
         _become(connection, who)
-        row = connection.execute(b"select count(*) from public.agent_turn_terms").fetchone()
+        row = connection.execute(
+            b"select cardinality(bot_private.recall_newest('', 'everywhere', 0, 999999999999, 9))"
+        ).fetchone()
     return row[0] if row else -1
