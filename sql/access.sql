@@ -40,7 +40,8 @@ declare
     add_to_transcript, keep_topics, extend_conversation, tell_conversation,
     card_block, card_row, leave_card, may_help, text_may_help, asked_terms, timer_json,
     accepted_press,
-    turn_of_card, again_id, keep_feedback, sources_lock, withdraw_kept, asking_words, telling_terms, tells
+    turn_of_card, again_id, keep_feedback, sources_lock, withdraw_kept, asking_words, telling_terms, tells,
+    told_by, kept_by, had_from_nowhere_else, tells_of
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{

@@ -1,4 +1,4 @@
-"""Which earlier turns an answer was given: a private answer goes with them."""
+"""Which earlier turns an answer was given: it goes with them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ _NOTED: ContextVar[set[str] | None] = ContextVar("drawn_on", default=None)
 
 @contextmanager
 def noting_sources() -> Iterator[set[str]]:
-    """The ids of the turns that are found within the body, tools included."""
+    """The ids of the turns that are found within the body, tools included. May stand in another."""
     sources: set[str] = set()
+    around = _NOTED.get()
     token = _NOTED.set(sources)
     try:
         yield sources
     finally:
         _NOTED.reset(token)
+        if around is not None:
+            around |= sources
 
 
 def note_sources(found: Iterable[Passage]) -> None:

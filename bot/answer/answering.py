@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import structlog
 
+from bot.agents.drawn_on import noting_sources
 from bot.agents.manager import Answer, ModelUnavailable
 from bot.agents.model import NEXT_STEPS
 from bot.agents.prompt import Prompt
@@ -116,7 +117,9 @@ async def _answer(
     prompt, earlier, given = await _prompt(services, turn, opened, came)
     spent = services.clock() - turn.received_ms / 1000
     left = max(_LEAST_MODEL_TIME_S, _ANSWER_WITHIN_S - spent)
-    return await _asked(services, turn, opened, prompt, left), earlier, given
+    with noting_sources() as found:
+        answer = await _asked(services, turn, opened, prompt, left)
+    return answer, earlier, tuple(sorted({*given, *found}))
 
 
 async def _may_tell(

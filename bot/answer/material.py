@@ -233,7 +233,7 @@ async def _from_feishu(
     await names.look_up(people)
     label = _label(names.known.get(raw.sender_id, ""), ours=ours)
     if is_forward(raw.message_type):
-        return _Quoted(f"{label}, forwarded", forwarded_text(found, names.known))
+        return _Quoted(f"{label}, forwarded", forwarded_text(found, names.known), raw.message_id)
     return _Quoted(label, raw_text(raw, names.known), raw.message_id, raw_attachments(raw))
 
 

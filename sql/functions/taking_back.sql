@@ -265,6 +265,7 @@ begin
   else
     perform public.withdraw_later(
       v_cards || v_turn.kept_cards, v_turn.chat_id, v_turn.tenant_key);
+    perform public.drop_answers_made_from(c) from unnest(v_cards) c where c is not null;
     for v_then in
       select t.id, t.chat_id
       from public.agent_buttons b join public.agent_turns t on t.id = 'click:' || b.id
@@ -380,8 +381,9 @@ begin
   for v_card in
     select m.*
     from public.agent_messages m
-    where m.tenant_key = p_tenant_key and m.role = 'assistant' and m.status = 'sent'
-      and m.id > p_after and public.repeats(m.content, case
+    where m.tenant_key = p_tenant_key and m.role = 'assistant'
+      and m.id > p_after
+      and public.repeats(case when m.file is null then m.content else bot_private.told_by(m) end, case
         when m.user_id = any (p_people) or m.actor_id = any (p_people) then v_texts
         when m.chat_id = any (v_chats || v_alone) then v_long end)
     order by m.id
@@ -469,9 +471,70 @@ as $$
     or exists (select from unnest(p_told) t where t ~ '[0-9]{2}'))
 $$;
 
+-- What a card tells: its words, and of a file what it was made of.
+create or replace function bot_private.told_by(p_card public.agent_messages) returns text
+language sql stable security invoker set search_path = ''
+as $$
+  select concat_ws(e'\n', p_card.content, p_card.file ->> 'content', (
+    select string_agg(c.value #>> '{arguments,content}', e'\n')
+    from public.agent_messages m cross join jsonb_array_elements(m.tool_calls) c
+    where p_card.file is not null and m.turn_id = p_card.turn_id and m.role = 'assistant'
+      and c.value ->> 'name' = 'send_file'))
+$$;
+
+-- What the tools of a turn kept: facts, notes and reminders, as text.
+create or replace function bot_private.kept_by(p_turn_id text, p_chat_id text) returns setof text
+language sql stable security invoker set search_path = ''
+as $$
+  select e.value::text
+  from public.agent_working_memory w cross join jsonb_each(w.content) e
+  where w.chat_id = p_chat_id and w.sources #>> array[e.key, 'turn'] = p_turn_id
+  union all
+  select h.became::text from public.agent_working_memory_history h where h.turn_id = p_turn_id
+  union all
+  select f.value::text
+  from public.agent_notes n cross join jsonb_each(public.note_fields(n)) f
+  where n.chat_id = p_chat_id and n.sources #>> array[f.key, 'turn'] = p_turn_id
+  union all
+  select t.content from public.agent_timers t where t.turn_id = p_turn_id
+$$;
+
+-- Of these words those that the prompt of a turn had from nowhere but the message they are of: not from the
+-- question nor from anything else that was shown.
+create or replace function bot_private.had_from_nowhere_else(
+  p_turn public.agent_turns, p_words text[]
+) returns text[]
+language sql stable security invoker set search_path = ''
+as $$
+  select array(
+    select unnest(p_words) except
+    select bot_private.telling_terms(m.content) from public.agent_messages m
+    where m.role = 'user' and (m.turn_id = p_turn.id or m.turn_id = any (p_turn.given))
+    except
+    select bot_private.telling_terms(c.content) from public.chat_transcript c
+    where c.chat_id = p_turn.chat_id and c.message_id = any (p_turn.given) and not c.is_bot)
+$$;
+
+-- Whether p_texts, which a turn told or kept, tell a message of which p_own are the words that it had from
+-- nowhere else. What is said in that chat time and again is not told from it.
+create or replace function bot_private.tells_of(
+  p_turn public.agent_turns, p_texts text[], p_own text[]
+) returns boolean
+language sql stable security invoker set search_path = ''
+as $$
+  select bot_private.tells(array(
+    select w from (
+      select unnest(p_own) as w intersect
+      select bot_private.telling_terms(t) from unnest(p_texts) t) told
+    where (select count(*) from (
+      select from bot_private.turn_words x join public.agent_messages m on m.id = x.first_id
+      where x.place + 0 = p.place and x.words && bot_private.recall_words(p.place, array[w])
+        and m.turn_id <> p_turn.id limit 4) common) < 4), p_own)
+  from (select bot_private.recall_number(p_turn.tenant_key, p_turn.chat_id) as place) p
+$$;
+
 -- Answers whose prompt showed a message that is gone, of which p_texts were the words: the cards of those go
--- that tell it, in whatever words, and the questions stay. What also stood in the question or in anything
--- else that was shown, or is said in that chat time and again, is not told from it.
+-- that tell it, in whatever words, and the questions stay. So does what their tools kept of it.
 create or replace function public.drop_answers_that_tell(
   p_message_id text, p_texts text[], p_since timestamptz
 ) returns void
@@ -482,9 +545,7 @@ declare
     select distinct w from unnest(p_texts) t, bot_private.telling_terms(t) w);
   v_turn public.agent_turns;
   v_own text[];
-  v_told text[];
   v_card public.agent_messages;
-  v_place bigint;
 begin
   if cardinality(v_words) = 0 then
     return;
@@ -493,27 +554,15 @@ begin
     select t.* from public.agent_turns t
     where t.created_at >= p_since and t.given @> array[p_message_id] order by t.created_at
   loop
-    v_place := bot_private.recall_number(v_turn.tenant_key, v_turn.chat_id);
-    v_own := array(
-      select unnest(v_words) except
-      select bot_private.telling_terms(m.content) from public.agent_messages m
-      where m.role = 'user' and (m.turn_id = v_turn.id or m.turn_id = any (v_turn.given))
-      except
-      select bot_private.telling_terms(c.content) from public.chat_transcript c
-      where c.chat_id = v_turn.chat_id and c.message_id = any (v_turn.given) and not c.is_bot);
-    v_told := array(
-      select unnest(v_own) intersect
-      select bot_private.telling_terms(m.content) from public.agent_messages m
-      where m.turn_id = v_turn.id and m.role = 'assistant');
-    v_told := array(
-      select w from unnest(v_told) w
-      where (select count(*) from (
-        select from bot_private.turn_words x join public.agent_messages m on m.id = x.first_id
-        where x.place + 0 = v_place and x.words && bot_private.recall_words(v_place, array[w])
-          and m.turn_id <> v_turn.id limit 4) common) < 4);
-    continue when not bot_private.tells(v_told, v_own);
-    update public.agent_turns t set state = 'cancelled', error = null, updated_at = now()
-    where t.id = v_turn.id and t.state = 'pending';
+    v_own := bot_private.had_from_nowhere_else(v_turn, v_words);
+    if bot_private.tells_of(
+      v_turn, array(select bot_private.kept_by(v_turn.id, v_turn.chat_id)), v_own) then
+      perform public.take_back_facts(v_turn.id, v_turn.chat_id), public.take_back_notes(v_turn.id),
+              public.take_back_timers(v_turn.id);
+    end if;
+    continue when not bot_private.tells_of(v_turn, array(
+      select bot_private.told_by(m) from public.agent_messages m
+      where m.turn_id = v_turn.id and m.role = 'assistant'), v_own);
     for v_card in
       select m.* from public.agent_messages m where m.turn_id = v_turn.id and m.role = 'assistant'
     loop
@@ -555,17 +604,21 @@ begin
 end
 $$;
 
--- The stored copy of one card goes, and the card, if it was shown.
+-- The stored copy of one card goes, and the card, and what was made from it. One that is not shown yet is
+-- not going to be.
 create or replace function public.take_card(p_card public.agent_messages) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $$
 begin
   if p_card.message_id is null then
+    update public.agent_turns t set state = 'cancelled', error = null, updated_at = now()
+    where t.id = p_card.turn_id and t.state = 'pending';
     delete from public.agent_messages where id = p_card.id;
     return;
   end if;
   perform public.withdraw_later(array[p_card.message_id], p_card.chat_id, p_card.tenant_key);
   perform public.drop_card(p_card.message_id);
+  perform public.drop_answers_made_from(p_card.message_id);
 end
 $$;
 

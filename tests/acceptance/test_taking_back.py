@@ -177,6 +177,37 @@ def test_an_answer_that_repeats_talk_goes_when_the_talk_is_taken_back(
     eventually(lambda: not any(word in str(card) for card in shown(world)), what="no card shows it")
 
 
+def test_an_answer_goes_that_tells_in_other_words_what_a_tool_found(
+    world: World, word: str
+) -> None:
+    source = world.ask("Alice", f"the alarm of the Paris warehouse is silenced by {word}")[0]
+    world.settled(source)
+    in_group = "select 1 from chat_members where open_id = %s and chat_id = %s"
+    people = (world.people["Alice"], world.group)
+    eventually(lambda: world.rows(in_group, *people), within_s=20, what="who is in the group")
+    search = {"name": "recall", "arguments": {"query": "Paris alarm", "scope": "everywhere"}}
+    world.model.forget()
+    rules = [
+        {"when": [{"contains": word, "in": "prompt"}], "reply": {"text": f"Say {word} in Paris."}},
+        {"reply": {"tool_calls": [search]}},
+    ]
+    world.model.control("script", {"rules": rules})
+    world.model.control("mode", {"mode": "rules"})
+    chats = world.platform.state()["chats"]
+    mine = (c for c in chats if c["mode"] == "p2p" and people[0] in c["members"])
+    alone = next(mine)["chat_id"]
+    (row,) = world.settled(world.say("Alice", "what was it again?", chat=alone))
+    assert word in row["content"]
+
+    take_back(world, "Alice", source)
+
+    eventually(lambda: not where(world, word), what="the word is gone everywhere")
+    eventually(
+        lambda: all(one["deleted"] for one in world.platform.messages(alone) if is_from_bot(one)),
+        what="the card goes",
+    )
+
+
 def test_an_answer_that_is_being_made_is_made_again_without_what_is_taken_back(
     world: World, word: str
 ) -> None:

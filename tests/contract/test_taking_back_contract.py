@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
@@ -13,6 +14,8 @@ from memory.errors import NoteNotFound, TakenBack
 from memory.kept.buttons import NewButton
 from memory.kept.items import ItemStore
 from memory.kept.notes import NoteStore
+from memory.kept.read_messages import note_read_messages
+from memory.kept.timers import Plan, TimerStore
 from memory.kept.withdrawals import Withdrawals
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
@@ -448,3 +451,94 @@ async def test_an_answer_is_made_again_when_its_prompt_held_what_was_taken_back_
     assert (state, stored) == ("open", ())
     state, stored = await scene.memory.record_reply(bob, turn_id=question, cards=["I do not know."])
     assert (state, [card.content for card in stored]) == ("pending", ["I do not know."])
+
+
+async def test_an_answer_to_a_quoted_answer_goes_with_that(scene: Scene, group: Group) -> None:
+    source, question, third = (group.message(one) for one in ("source", "asked", "third"))
+    await scene.turn(group.turn("alice", thread="a"), source, "How do we get in?", "By the window.")
+    bob, carol = group.turn("bob", thread="b"), group.turn("carol", thread="c")
+    for turn, message, quoted in ((bob, question, source), (carol, third, question)):
+        await scene.memory.open_turn(turn, turn_id=message, content="Go on")
+        assert await note_read_messages(scene.rpc, turn, message, [f"{quoted}_card"])
+        await scene.answer(turn, message, f"Open it first, {message}")
+
+    await scene.memory.take_back(source, group.chat())
+
+    assert {f"{source}_card", f"{question}_card", f"{third}_card"} <= scene.to_withdraw()
+    again = await scene.memory.open_turn(bob, turn_id=question, content="Go on")
+    assert (again.reply, again.state) == ((), "sent"), "the question is Bob's"
+
+
+async def test_a_card_that_repeats_it_and_is_not_sent_yet_is_not_sent(
+    scene: Scene, group: Group
+) -> None:
+    source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
+    await scene.turn(group.turn("alice", thread="a"), source, f"Use the key {scene.word}", "Ok.")
+    await scene.memory.open_turn(bob, turn_id=question, content="What do we use?")
+    await scene.memory.record_reply(bob, turn_id=question, cards=[f"Use the key {scene.word}"])
+
+    await scene.memory.take_back(source, group.chat())
+
+    assert scene.found() == set()
+    again = await scene.memory.open_turn(bob, turn_id=question, content="What do we use?")
+    assert (again.state, again.reply) == ("cancelled", ())
+    await scene.memory.mark_sent(
+        bob, turn_id=question, chunk=0, content="it was on its way", message_id=f"{question}_late"
+    )
+    assert f"{question}_late" in scene.to_withdraw()
+
+
+async def test_a_file_that_is_made_of_it_goes_too(scene: Scene, group: Group) -> None:
+    source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
+    said = f"The vendor is {scene.word}"
+    await scene.turn(group.turn("alice", thread="a"), source, said, "I see.")
+    await scene.memory.open_turn(bob, turn_id=question, content="Make a table of it")
+    file = {"name": "it.csv", "kind": "table", "content": f"who,what\nAlice,{said}"}
+    arguments = {"name": "it.csv", "kind": "table", "content": file["content"]}
+    call = {"name": "send_file", "arguments": arguments, "result": "", "ok": True, "ms": 0}
+    await scene.memory.record_reply(
+        bob,
+        turn_id=question,
+        cards=["Here it is."],
+        files=[{"content": "[file: it.csv]", "file": file}],
+        tool_calls=[call],
+    )
+    for chunk, content in enumerate(("Here it is.", "[file: it.csv]")):
+        await scene.memory.mark_sent(
+            bob, turn_id=question, chunk=chunk, content=content, message_id=f"{question}_{chunk}"
+        )
+
+    await scene.memory.take_back(source, group.chat())
+
+    assert f"{question}_1" in scene.to_withdraw()
+    assert scene.found() == set()
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
+    scene: Scene, group: Group, own: bool
+) -> None:
+    source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
+    said = f"The vendor of the lamps is {scene.word}"
+    await scene.turn(group.turn("alice", thread="a"), source, said, "I see.")
+    asks = f"Keep that the lamps' vendor is {scene.word}" if own else "Keep what Alice said"
+    await scene.memory.open_turn(bob, turn_id=question, content=asks)
+    told = f"lamps: {scene.word}"
+    await scene.memory.merge_working_memory(
+        bob, scope="user", patch={"vendor": told}, turn_id=question
+    )
+    await scene.notes.create(bob, title="Vendor", body=told, turn_id=question)
+    at = datetime(2030, 1, 1, 10, tzinfo=UTC)
+    plan = Plan(told, at, "UTC", due_ms=int(at.timestamp() * 1000), for_all=True)
+    await TimerStore(scene.rpc).set(bob, question, plan)
+    await scene.memory.record_reply(bob, turn_id=question, cards=["Kept."], given=[source])
+    await scene.memory.mark_sent(
+        bob, turn_id=question, chunk=0, content="Kept.", message_id=f"{question}_card"
+    )
+    kept = {"agent_working_memory", "agent_notes", "agent_timers"}
+    assert kept <= scene.found()
+
+    await scene.memory.take_back(source, group.chat())
+
+    assert scene.found() & kept == (kept if own else set())
+    assert f"{question}_card" not in scene.to_withdraw(), "it tells nothing"

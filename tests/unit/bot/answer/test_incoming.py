@@ -281,6 +281,13 @@ class TestForwards:
         assert len(lines) >= len(found) - 1
         assert all(line.startswith("> ") for line in lines)
 
+    async def test_what_is_read_of_a_quoted_forward_is_known_by_that_message(self) -> None:
+        found = [raw(msg_type="merge_forward"), raw("budget: 4", message_id="om_child")]
+        material = await World({"om_said": found}).gather(quoting())
+
+        assert "budget: 4" in material.text
+        assert material.read == ("om_said",)
+
     async def test_of_a_very_long_forward_the_rest_is_counted(self) -> None:
         children = [raw(f"line {n}", create_time=str(n)) for n in range(MOST_FORWARDED + 7)]
         text = forwarded_text([raw(msg_type="merge_forward"), *children], {"ou_bob": "Bob"})
