@@ -22,11 +22,14 @@ from psycopg.rows import TupleRow
 
 _JSON = frozenset({114, 3802})  # json, jsonb (pg_type.dat)
 _LONG_NUMBER = re.compile(rb"\d{19}")  # orjson makes a float of an integer beyond 64 bits
-_CANCEL_S = 5.0
+_CANCEL_S = 0.25  # and then whoever waits is told
 
 
 class Connection(psycopg.AsyncConnection[TupleRow]):
     """A connection that `ask` is cheap on."""
+
+    since = 0.0
+    """When its pool handed it out, in seconds of the monotonic clock."""
 
     async def ask(self, query: bytes, args: Sequence[object], wanted: int = 0) -> Any:
         """The value of the first row of result `wanted`, counted from 0; None without a row."""
@@ -103,8 +106,8 @@ class Connection(psycopg.AsyncConnection[TupleRow]):
     async def _give_up(self) -> None:
         """Has the server stop, as psycopg does it; what cannot be stopped is closed."""
         try:
-            await self.cancel_safe(timeout=_CANCEL_S)
             async with asyncio.timeout(_CANCEL_S):
+                await self.cancel_safe(timeout=_CANCEL_S)
                 await self._results()
         except Exception:  # noqa: BLE001  whatever it is, nobody knows the state of the connection
             self.pgconn.finish()

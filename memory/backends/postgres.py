@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from memory.backends.exchange import Connection
@@ -23,6 +25,7 @@ from memory.rpc import Statement
 from memory.scope import AgentMemoryContext, Sharing
 
 _CANCEL_GRACE_S = 0.25
+_AT_HAND_S = 60.0
 _AS_ROLE = (
     b"select set_config('role', %s, true), set_config('request.jwt.claims', %s, true),"
     b" set_config('statement_timeout', %s, true); "
@@ -31,33 +34,76 @@ _AS_OWNER = b"; select set_config('role', 'none', true); "
 
 
 class Pool(AsyncConnectionPool[Connection]):
-    """A pool whose callers wait in line for a connection, which costs a future; waiting in the
-    pool itself costs a task, a condition and a timer."""
+    """A pool that keeps at hand what was given back well.
+
+    The pool itself takes a task, a condition and a timer for each connection it hands out, and
+    counts it. Here callers wait in line for a future, and the next one gets what was given back
+    unbroken, for a minute; then the pool sees it again, which ends what is old or not needed.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._line = asyncio.Semaphore(self.max_size)
+        self._at_hand: list[Connection] = []
+        self._keeps = kwargs.get("check") is None
 
-    @asynccontextmanager
-    async def connection(
-        self,
-        timeout: float | None = None,  # noqa: ASYNC109  as the pool has it
-    ) -> AsyncIterator[Connection]:
-        """Raises `PoolTimeout`."""
-        limit_s = self.timeout if timeout is None else timeout
+    def connection(self, timeout: float | None = None) -> Handed:  # type: ignore[override]
+        """A connection while the context lasts. Raises `PoolTimeout`."""
+        return Handed(self, self.timeout if timeout is None else timeout)
+
+    async def take(self, within_s: float) -> Connection:
+        """A connection, which `give_back` gets. Raises `PoolTimeout`."""
         if not self._line.locked():
             await self._line.acquire()
         else:
             try:
-                async with asyncio.timeout(limit_s):
+                async with asyncio.timeout(within_s):
                     await self._line.acquire()
             except TimeoutError as exc:
-                raise PoolTimeout(f"no connection was free for {limit_s:.1f} s") from exc
+                raise PoolTimeout(f"no connection was free for {within_s:.1f} s") from exc
         try:
-            async with super().connection(timeout) as connection:
-                yield connection
+            if self._at_hand:
+                return self._at_hand.pop()
+            taken = await self.getconn(within_s)
+        except BaseException:
+            self._line.release()
+            raise
+        taken.since = time.monotonic()
+        return taken
+
+    async def give_back(self, connection: Connection) -> None:
+        """Ends what `take` began."""
+        try:
+            idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
+            if not (idle and self._keeps) or self.closed:
+                await self.putconn(connection)
+                return
+            self._at_hand.append(connection)
+            if time.monotonic() - self._at_hand[0].since > _AT_HAND_S:
+                await self.putconn(self._at_hand.pop(0))
         finally:
             self._line.release()
+
+    async def close(self, timeout: float = 5) -> None:  # noqa: ASYNC109  as the pool has it
+        while self._at_hand:
+            await self.putconn(self._at_hand.pop())
+        await super().close(timeout)
+
+
+class Handed:
+    """A connection of a pool while this context lasts."""
+
+    __slots__ = ("_connection", "_pool", "_within_s")
+
+    def __init__(self, pool: Pool, within_s: float) -> None:
+        self._pool, self._within_s = pool, within_s
+
+    async def __aenter__(self) -> Connection:
+        self._connection = await self._pool.take(self._within_s)
+        return self._connection
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._pool.give_back(self._connection)
 
 
 def connection_pool(database_url: str, *, size: int = 8, timeout_s: float = 5.0) -> Pool:
@@ -131,17 +177,6 @@ class PostgresRpc:
     async def close(self) -> None:
         await self._pool.close()
 
-    @asynccontextmanager
-    async def _time_limit(self) -> AsyncIterator[None]:
-        """Cancels the query, and a moment later gives up a server that does not even do that.
-
-        On the first cancellation psycopg asks the server to stop and waits up to 10 s for it; on
-        the second it closes the connection.
-        """
-        limit = self._timeout_s
-        async with asyncio.timeout(limit + _CANCEL_GRACE_S), asyncio.timeout(limit):
-            yield
-
     def _connected(self) -> AbstractAsyncContextManager[Connection]:
         """The connection of one call."""
         return self._pool.connection()
@@ -151,7 +186,7 @@ class PostgresRpc:
     ) -> list[Any]:
         """The first value of each of the `wanted` results, counted from 0."""
         try:
-            async with self._time_limit(), self._connected() as connection:
+            async with asyncio.timeout(self._timeout_s), self._connected() as connection:
                 return await connection.ask_each(statement, args, wanted)
         except TimeoutError as exc:
             raise StoreUnavailable(f"{function} took longer than {self._timeout_s} s") from exc
