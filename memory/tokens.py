@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 # Every repetition is bounded, so hostile input cannot make a pattern backtrack far.
 _WORD = re.compile(r"[A-Z]{0,24}[a-z]{1,24}|[A-Z]{1,24}")
@@ -53,7 +54,16 @@ def estimate_tokens(text: str) -> int:
 
 def token_cost(text: str) -> float:
     """The estimate before rounding. A text never costs more than the sum of its lines."""
+    return _known_cost(text) if len(text) <= _SHORT else _cost(text)
+
+
+def _cost(text: str) -> float:
     return _ascii_cost(text) + (0.0 if text.isascii() else _wide_cost(text))
+
+
+# The same messages are weighed in each turn of a conversation.
+_SHORT = 1000
+_known_cost = lru_cache(maxsize=4096)(_cost)
 
 
 def _ascii_cost(text: str) -> float:

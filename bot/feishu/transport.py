@@ -81,6 +81,7 @@ class Transport:
                 headers=_headers(request, token) | (dict(form.headers) if form else {}),
                 data=form or data,
                 allow_redirects=False,
+                middlewares=_ONCE if request.method in _REPEATED else (),
             ) as answer:
                 return await _read(answer, request.max_bytes)
         except (aiohttp.ClientError, OSError, ValueError) as exc:
@@ -110,7 +111,6 @@ class Transport:
                 headers=_HEADERS,
                 skip_auto_headers=("Accept", "Content-Type"),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                middlewares=(_once,),
             )
         return self._session
 
@@ -165,6 +165,11 @@ async def _once(
         return await handler(request)
     except aiohttp.ClientConnectionError as exc:
         raise _unreachable(exc) from exc
+
+
+# Only these are ever repeated by aiohttp, and a middleware costs as much as the request's headers.
+_REPEATED = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
+_ONCE = (_once,)
 
 
 def _unreachable(exc: Exception) -> Unreachable:

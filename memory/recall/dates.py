@@ -36,6 +36,8 @@ class DateRange:
 
 def date_range(question: str, now: datetime) -> DateRange | None:
     """The time `question` speaks of, as seen at `now` (aware) by someone in its zone."""
+    if not _HINT.search(question):
+        return None
     today, zone = now.date(), now.tzinfo
     for rule in _RULES:
         for match in rule.pattern.finditer(question):
@@ -66,6 +68,13 @@ def _span(days: Days, zone: tzinfo | None) -> Span:
     since, until = (datetime.combine(day, time(), zone) for day in days)
     return Span(since, until)
 
+
+# Whatever speaks of a time has one of these; most questions have none, and need no rule tried.
+_HINT = re.compile(
+    r"[\d年月日号號天周星期礼拜昨今前晚夜刚近阵]|day|week|month|year|night|morning|afternoon|evening"
+    r"|just\s+now|recent|lately|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec",
+    re.IGNORECASE,
+)
 
 # Numbers, months and days as people write them
 

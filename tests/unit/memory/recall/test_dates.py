@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.recall import dates
 from memory.recall.dates import date_range
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
@@ -195,3 +196,10 @@ def test_any_text_gives_aware_spans_that_have_begun_or_nothing(question: str) ->
     for span in found.spans if found else ():
         assert span.since < span.until
         assert span.since <= NOW
+
+
+@pytest.mark.parametrize("rule", dates._RULES, ids=lambda rule: rule.pattern.pattern[:30])
+@given(data=st.data())
+def test_no_rule_reads_what_is_not_looked_at(rule: dates._Rule, data: st.DataObject) -> None:
+    said = data.draw(st.from_regex(rule.pattern, fullmatch=True))
+    assert dates._HINT.search(said)
