@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.recall import dates
@@ -198,8 +199,12 @@ def test_any_text_gives_aware_spans_that_have_begun_or_nothing(question: str) ->
         assert span.since <= NOW
 
 
+_LOOKS_AROUND = re.compile(r"\(\?<?[=!](?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
+
+
 @pytest.mark.parametrize("rule", dates._RULES, ids=lambda rule: rule.pattern.pattern[:30])
+@settings(max_examples=10)
 @given(data=st.data())
 def test_no_rule_reads_what_is_not_looked_at(rule: dates._Rule, data: st.DataObject) -> None:
-    said = data.draw(st.from_regex(rule.pattern, fullmatch=True))
-    assert dates._HINT.search(said)
+    reads = re.compile(_LOOKS_AROUND.sub("", rule.pattern.pattern), re.IGNORECASE)
+    assert dates._HINT.search(data.draw(st.from_regex(reads, fullmatch=True)))
