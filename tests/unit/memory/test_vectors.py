@@ -117,7 +117,7 @@ async def test_the_key_of_the_chat_model_is_not_given_to_another_endpoint(
     embedder = build_embedder(load())
 
     assert embedder is not None
-    assert (await embedder._endpoint.client()).api_key == used
+    assert embedder._endpoint._key == used
     await embedder.close()
 
 
