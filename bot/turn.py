@@ -29,7 +29,7 @@ from bot.feishu.events import MessageEvent, Recall
 from bot.files.writing import told_of
 from bot.group.store import conversation_of
 from bot.private.looking import Looking
-from bot.private.offering import queue_look_up
+from bot.private.offering import is_offered, queue_look_up
 from bot.private.own_memory import show_own_memory
 from bot.queue.consumer import Lease
 from bot.queue.jobs import Later
@@ -154,6 +154,7 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
             fold_after=services.settings.summary_after_messages,
             recent_s=turn.recent_s,
             recall=at_once(services, turn),
+            elsewhere=is_offered(services, turn),
             **opening_args(services, turn.event, turn.heard),
         )
 

@@ -129,6 +129,8 @@ class OpenTurn:
     `recalled`: rows for `memory.recall.passages.passages`, found with the turn's beginning; None
     where nothing was searched then.
 
+    `elsewhere`: whether the sender can read in other places than this group; None: not known.
+
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
     """
 
@@ -147,6 +149,7 @@ class OpenTurn:
     first_read: tuple[str, ...] = ()
     shown: Mapping[str, Any] | None = None
     recalled: tuple[Mapping[str, Any], ...] | None = None
+    elsewhere: bool | None = None
     degraded: bool = False
 
     @property

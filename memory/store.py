@@ -86,6 +86,7 @@ class MemoryStore:
         decision: Mapping[str, object] | None = None,
         recent_s: int = 0,
         recall: Mapping[str, object] | None = None,
+        elsewhere: bool = False,
     ) -> OpenTurn:
         """`open_turn` together with what comes before it: the message is recorded in the chat's
         conversation, and the decision to answer it is stored.
@@ -94,7 +95,8 @@ class MemoryStore:
         `log_decision`; None: that was done before, or is not to be done. Where an earlier decision
         on the message says no, the turn comes back as cancelled. With `recent_s` comes what sender
         and bot said in other threads of the chat in so many seconds before. `recall`: as
-        `memory.recall.passages.recall_at_once` makes it.
+        `memory.recall.passages.recall_at_once` makes it. `elsewhere`: whether the sender reads in
+        other places is wanted, too.
         """
         return _opened(
             await self._call(
@@ -110,6 +112,7 @@ class MemoryStore:
                 p_decision=_dump(decision) if decision else None,
                 p_recent_s=recent_s,
                 **({"p_recall": _dump(recall)} if recall else {}),
+                **({"p_elsewhere": True} if elsewhere else {}),
             )
         )
 
@@ -391,6 +394,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         first_read=tuple(row.get("first_read") or ()),
         shown=row.get("shown"),
         recalled=None if (found := row.get("recalled")) is None else tuple(found),
+        elsewhere=row.get("elsewhere"),
     )
 
 

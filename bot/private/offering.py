@@ -74,12 +74,17 @@ class Asked:
         return private_context(self.actor_id, self.turn_id, self.tenant_key)
 
 
+def is_offered(services: Services, turn: Turn) -> bool:
+    """Whether the turn is one that anything may be offered after."""
+    if not services.settings.private_answers or not turn.in_group:
+        return False
+    by_person = turn.event.sender_type == "user" and not turn.by_click
+    return by_person and asks(turn.question)
+
+
 def asked_of(services: Services, turn: Turn, opened: OpenTurn) -> Asked | None:
     """The question of a turn that an offer may follow; None where there is nothing to look for."""
-    if not services.settings.private_answers or not turn.in_group or opened.degraded:
-        return None
-    by_person = turn.event.sender_type == "user" and not turn.by_click
-    if not by_person or not asks(turn.question):
+    if opened.degraded or opened.elsewhere is False or not is_offered(services, turn):
         return None
     context = turn.context
     return Asked(

@@ -43,6 +43,27 @@ as $$
   where t <> all (bot_private.asking_words())
 $$;
 
+-- Whether somebody who speaks for themselves in the group p_chat_id can read in other places, as far as is
+-- known: what they are told privately comes from there. Null: their token does not say.
+create or replace function bot_private.reads_elsewhere(
+  p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text
+) returns boolean
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  if p_user_id <> p_actor_id then
+    return null;
+  end if;
+  return exists (
+      select from public.chat_members m
+      where m.open_id = p_actor_id and m.tenant_key = p_tenant_key and m.chat_id <> p_chat_id
+        and m.left_at is null and m.seen_at > now() - public.membership_lasts())
+    or exists (
+      select from public.p2p_chats p
+      where p.open_id = p_actor_id and p.tenant_key = p_tenant_key and p.chat_id <> p_actor_id);
+end
+$$;
+
 -- Whether the person told the bot anything that may help with p_query where the group p_but_chat_id
 -- cannot read it: in p2p, or in other groups. Nothing of it is returned. What they were shown of it
 -- before is no knowledge of its own. However much was said it looks at a bounded number of turns: those

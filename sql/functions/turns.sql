@@ -199,16 +199,19 @@ $$;
 -- turn is opened unless an earlier decision says no. Returns what open_turn does, the conversation, and
 -- as "recent" what recent_exchanges finds of the last p_recent_s seconds (0: nothing), as many messages
 -- as the history shows beside the question. p_recall: as recalled_at_once takes it, whose result is
--- "recalled"; null: nothing is recalled.
+-- "recalled"; null: nothing is recalled. p_elsewhere: whether it is asked, as "elsewhere", what reads_elsewhere
+-- says of the sender.
 drop function if exists public.begin_turn(
   text, text, text, text, text, text, text, text, text, integer, integer, text, text);
 drop function if exists public.begin_turn(
   text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer);
+drop function if exists public.begin_turn(
+  text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer, text);
 create or replace function public.begin_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_history_limit integer, p_fold_after integer, p_heard text, p_decision text,
-  p_recent_s integer default 0, p_recall text default null
+  p_recent_s integer default 0, p_recall text default null, p_elsewhere boolean default false
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -251,6 +254,10 @@ begin
       p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
       (v_opened #>> '{history,-1,id}')::bigint, now() - make_interval(secs => p_recent_s),
       p_history_limit - 1));
+  end if;
+  if p_elsewhere then
+    v_opened := v_opened || jsonb_build_object('elsewhere', bot_private.reads_elsewhere(
+      p_user_id, p_actor_id, p_tenant_key, p_chat_id));
   end if;
   if p_recall is not null then
     v_opened := v_opened || jsonb_build_object('recalled', bot_private.recalled_at_once(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -219,3 +220,23 @@ async def test_a_persons_own_place_is_no_chat_of_feishus(people: People) -> None
 
     taken = await ChatStore(people.rpc).take(a_minute=1000, infos=True, members=True)
     assert people.place().chat_id not in {chat.chat_id for chat in taken}
+
+
+async def test_a_turn_that_begins_tells_whether_the_sender_reads_elsewhere(people: People) -> None:
+    async def elsewhere(who: str, *, about: str = "") -> bool | None:
+        turn = people.group.turn(about or who, sender=who, thread=f"by-{who}-{about}")
+        opened = await people.memory.begin_turn(
+            turn, turn_id=people.group.message(str(uuid4())), content=ASKED, elsewhere=True
+        )
+        return opened.elsewhere
+
+    assert await elsewhere("alice") is False
+    await people.joins("alice", "here")
+    assert await elsewhere("alice") is False
+    await people.joins("alice", "there")
+    assert await elsewhere("alice") is True
+    assert await elsewhere("alice", about="bob") is None
+
+    assert await elsewhere("bob") is False
+    await exchange(people.memory, people.group.p2p("bob"), "My lunch is at noon", "noted")
+    assert await elsewhere("bob") is True

@@ -26,11 +26,12 @@ def wanted(**different: Any) -> bool:
         "sender_type": "user",
         "private_answers": True,
         "degraded": False,
+        "elsewhere": None,
         **different,
     }
     services = SimpleNamespace(settings=SimpleNamespace(private_answers=turn["private_answers"]))
     event = SimpleNamespace(sender_type=turn["sender_type"])
-    opened = SimpleNamespace(degraded=turn["degraded"])
+    opened = SimpleNamespace(degraded=turn["degraded"], elsewhere=turn["elsewhere"])
     asked = cast(Any, SimpleNamespace(event=event, **turn))
     return asked_of(cast(Any, services), asked, cast(Any, opened)) is not None
 
@@ -42,6 +43,8 @@ def test_a_look_up_follows_what_a_person_asked_in_a_group() -> None:
     assert not wanted(by_click=True)
     assert not wanted(sender_type="bot")
     assert not wanted(degraded=True)
+    assert wanted(elsewhere=True)
+    assert not wanted(elsewhere=False)
     assert not wanted(question="/memory")
 
 
