@@ -25,6 +25,7 @@ from gunicorn.http.errors import NoMoreData
 from gunicorn.workers.gthread import ThreadWorker
 
 from bot.edge.framing import Arrival
+from bot.queue.waiting import came_at
 from bot.telemetry.lines import say
 
 RECEIVE_S = 10.0  # from the first byte of a request to its last, and from a connection to its first
@@ -58,6 +59,7 @@ class Sender:
         self.arrival = Arrival(MAX_REQUEST_BYTES)
         self.parser: Any = None
         self.until = 0.0
+        self.whole_at = 0.0  # monotonic seconds
         self.odd = False
         self.closing = False
 
@@ -107,6 +109,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
     def handle(self, sender: Sender) -> bool:
         """In a thread, with a whole request: answers it; whether the connection stays open."""
         request = None
+        came_at(sender.whole_at)
         try:
             sender.sock.settimeout(SEND_S)
             request = next(sender.parser)
@@ -206,6 +209,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
             self.nr_conns -= 1
             sender.sock.close()
             return
+        sender.whole_at = time.monotonic()
         sender.odd = sender.arrival.state == "odd"
         sender.parser = http.get_parser(self.cfg, [sender.arrival.take()], sender.client)
         self.enqueue_req(sender)

@@ -17,11 +17,13 @@ from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from bot.queue.jobs import EVENT_TASK
+from bot.queue.waiting import waits_since
 from memory.backends.postgres import has_sessions, prepare_threshold
 from memory.deadlines import DeadlineConnection
 from memory.migrations import SCHEMA
 
 QUEUE = "feishu"
+_SHORTEST_S = 0.2  # for a delivery that has waited for a thread: a database that works needs less
 _ENQUEUE = f"select {SCHEMA}.enqueue_event(%s, %s, %s, %s, %s)"
 _NOTE_ARRIVAL = f"select {SCHEMA}.note_arrival(%s)"
 _STOP = f"select {SCHEMA}.stop_turn(%s)"
@@ -45,8 +47,8 @@ class QueueUnavailable(Exception):
 class Inbox:
     """The webhook's side: one insert per event, from any thread.
 
-    Whatever the database does, a thread is free again after `timeout_s`: a delivery that is not
-    answered within 3 s is pushed again in any case.
+    Whatever the database does, a delivery is answered `timeout_s` after it came, or a moment after
+    a thread had time for it: one that is not answered within 3 s is pushed again in any case.
     """
 
     def __init__(self, database_url: str, *, size: int = 4, timeout_s: float = 1.8) -> None:
@@ -112,9 +114,10 @@ class Inbox:
     @contextmanager
     def _connection(self) -> Iterator[DeadlineConnection]:
         """A connection whose statements end in time. Raises `QueueUnavailable`."""
-        until = time.monotonic() + self._timeout_s
+        now = time.monotonic()
+        until = max(waits_since() + self._timeout_s, now + _SHORTEST_S)
         try:
-            with self._pool.connection() as connection, connection.until_then(until):
+            with self._pool.connection(until - now) as connection, connection.until_then(until):
                 yield connection
         except (psycopg.Error, PoolTimeout) as exc:
             raise QueueUnavailable(type(exc).__name__) from exc

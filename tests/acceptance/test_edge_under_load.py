@@ -91,15 +91,12 @@ def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(bot: 
 def test_a_database_that_hangs_holds_no_thread_and_feishu_is_asked_to_push_again(
     bot: Bot, postgres_server: postgres.Server
 ) -> None:
-    waits = []
-    with postgres_server.frozen(), ThreadPoolExecutor(40) as feishu:
-        for _ in range(3):  # the best counts: other tests want the machine, too
-            refused = list(feishu.map(lambda _: delivered(bot), range(40)))
-            assert {status for status, _ in refused} == {503}
-            waits.append(max(seconds for _, seconds in refused))
+    with postgres_server.frozen(), ThreadPoolExecutor(120) as feishu:
+        refused = list(feishu.map(lambda _: delivered(bot), range(120)))  # more than are threads
         started = time.monotonic()
         assert requests.get(f"{bot.url}/healthz", timeout=5).ok
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 1
 
-    assert min(waits) < FEISHU_WAITS_S
+    assert {status for status, _ in refused} == {503}
+    assert max(seconds for _, seconds in refused) < FEISHU_WAITS_S
     eventually(lambda: delivered(bot)[0] == 200, what="it goes on")
