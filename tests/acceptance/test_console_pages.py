@@ -81,6 +81,7 @@ def test_a_page_is_sound_in_both_languages_looks_and_widths(
         assert page.get_attribute("html", "lang") == ("zh-CN" if language == "zh" else "en")
         for width in (1280, 390):
             page.set_viewport_size({"width": width, "height": 800})
+            assert not is_wider_than_its_window(page), "before anything was drawn anew"
             for look in ("light", "dark"):
                 page.evaluate(f"document.documentElement.dataset.theme = '{look}'")
                 view = (language, width, look)
