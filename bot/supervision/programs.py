@@ -14,7 +14,7 @@ from bot.supervision import lifeline
 from bot.supervision.nursery import Forked, Nursery
 
 _PAUSES_S = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-_SETTLED_S = 10.0
+_SETTLED_S = 5.0
 
 
 def _nothing() -> None:
@@ -117,5 +117,5 @@ def pause_s(failures: int) -> float:
 
 
 def failures_after(failures: int, ran_s: float) -> int:
-    """Failures in a row, counting the one just now; ten seconds of work make good for earlier."""
+    """Failures in a row, counting the one just now; five seconds of work make good for earlier."""
     return 1 if ran_s >= _SETTLED_S else failures + 1

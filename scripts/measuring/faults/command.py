@@ -61,7 +61,7 @@ def experiments(minutes: float) -> dict[str, Experiment]:
     away = partial(processes_and_networks.feishu_away, minutes=minutes)
     return {
         "kills": Experiment(processes_and_networks.kills, 42, 3),
-        "takeover": Experiment(processes_and_networks.takeover, 20, 0),
+        "takeover": Experiment(processes_and_networks.takeover, 20, 2),
         "postgres": Experiment(processes_and_networks.postgres, 12, 1),
         "feishu": Experiment(away, 1, 1),
         "logs": Experiment(processes_and_networks.logs, 3, 3),

@@ -18,6 +18,7 @@ from tests.support.processes import eventually
 
 _WORKER, _WEB = "bot.worker", "gunicorn"
 _MODEL_S = 1.0
+_SETTLES_S = 5.0
 
 
 def kills(scene: Scene, count: Count, rounds: int) -> None:
@@ -48,12 +49,13 @@ def takeover(scene: Scene, count: Count, rounds: int) -> None:
     """kill -9 to one of two workers and to both, in turn, with questions in hand: how long until
     they are answered all the same, without the second that the model takes."""
     scene.model.control("mode", {"mode": "echo", "delay_s": _MODEL_S})
+    scene.start()
     asked: list[Asked] = []
     waited: dict[int, list[float]] = {1: [], WORKERS: []}
     for number in range(rounds):
         most = (1, WORKERS)[number % 2]
-        scene.start()  # anew: whoever falls again and again is started again more slowly
         eventually(scene.is_complete, what="both workers work")
+        time.sleep(_SETTLES_S)  # who falls earlier than that is started again after a pause
         questions = [scene.ask(f"taken over {number}", scene.new_chat()) for _ in range(6)]
         eventually(partial(scene.are_in_hand, questions), what="all are in hand")
         for process in scene.processes(_WORKER)[:most]:
@@ -64,11 +66,9 @@ def takeover(scene: Scene, count: Count, rounds: int) -> None:
         waited[most].append(max(0.0, (last_ms - killed_ms) / 1000 - _MODEL_S))
         asked += questions
         count.rounds += 1
-        scene.stop()
     for most, times in waited.items():
         if times:
             count.notes.append(f"{most} killed: p50 {median(times):.1f} s, max {max(times):.1f} s")
-    scene.start()
     scene.count(count, asked, within_s=30)
 
 
@@ -112,7 +112,7 @@ def logs(scene: Scene, count: Count, rounds: int) -> None:
         scene.start(out=out)
         before = len(asked)
         with scene.asking(asked, per_s=6, text=kind):
-            time.sleep(5)
+            time.sleep(4)
         scene.count(Count(kind, scene.bot_id), asked[before:], within_s=30)
         scene.stop()
         for one in (out, keeps):
