@@ -1,22 +1,25 @@
 """The webhook's side of the queue: one insert per event, keyed so that it is accepted once.
 
-The key (`inbox`) and the job that carries the event are written by the same statement.
+The key (`inbox`) and the job that carries the event are written by the same statement; events that
+arrive together share a transaction, and each is accepted only when that is committed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import psycopg
+from psycopg.errors import DeadlockDetected
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from bot.queue.jobs import EVENT_TASK
+from bot.queue.together import Together
 from bot.queue.waiting import waits_since
 from memory.backends.postgres import has_sessions, prepare_threshold
 from memory.deadlines import DeadlineConnection
@@ -25,7 +28,13 @@ from memory.migrations import SCHEMA
 QUEUE = "feishu"
 _SHORTEST_S = 0.2  # for a delivery that has waited for a thread: a database that works needs less
 _ENQUEUE = f"select {SCHEMA}.enqueue_event(%s, %s, %s, %s, %s)"
+_ENQUEUE_ALL = (
+    f"select {SCHEMA}.enqueue_event(e.key, %s, %s, e.lock, e.args) "  # noqa: S608
+    "from unnest(%s::text[], %s::text[], %s::jsonb[]) e (key, lock, args)"
+)
 _NOTE_ARRIVAL = f"select {SCHEMA}.note_arrival(%s)"
+# no reason that lies in one event: the connection, the server, or the time
+_OF_ALL = (PoolTimeout, psycopg.OperationalError)
 _STOP = f"select {SCHEMA}.stop_turn(%s)"
 _SPOOLED = f"select {SCHEMA}.spool_state(0)"
 
@@ -38,6 +47,16 @@ class Spooled:
     turns: int
     refused: int
     since: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    """An event on its way into the queue, until then (monotonic seconds)."""
+
+    key: str
+    lock: str | None
+    args: Jsonb
+    until: float
 
 
 class QueueUnavailable(Exception):
@@ -54,6 +73,7 @@ class Inbox:
     def __init__(self, database_url: str, *, size: int = 4, timeout_s: float = 1.8) -> None:
         self._timeout_s = timeout_s
         self._sessions = has_sessions(database_url)
+        self._together = Together[_Arrived, bool](self._enqueue)
         self._pool = ConnectionPool(
             database_url,
             connection_class=DeadlineConnection,
@@ -75,12 +95,11 @@ class Inbox:
     ) -> bool:
         """Accepts an event; False when `key` was accepted before. Raises `QueueUnavailable`.
 
-        `received_ms`: ms since epoch, when the webhook got it.
+        `received_ms`: ms since epoch, when the webhook got it. Events that arrive while others are
+        stored are stored next, in one transaction; one that is refused keeps none of them out.
         """
         args = Jsonb({"payload": payload, "received_ms": received_ms})
-        with self._connection() as connection:
-            row = connection.execute(_ENQUEUE, (key, QUEUE, EVENT_TASK, lock, args)).fetchone()
-        return bool(row and row[0] is not None)
+        return self._together.call(_Arrived(key, lock, args, self._until()))
 
     def stop_turn(self, turn_id: str) -> None:
         """Tells all workers that the turn is to stop. Raises `QueueUnavailable`."""
@@ -111,13 +130,46 @@ class Inbox:
     def close(self) -> None:
         self._pool.close()
 
-    @contextmanager
-    def _connection(self) -> Iterator[DeadlineConnection]:
-        """A connection whose statements end in time. Raises `QueueUnavailable`."""
-        now = time.monotonic()
-        until = max(waits_since() + self._timeout_s, now + _SHORTEST_S)
+    def _enqueue(self, events: Sequence[_Arrived]) -> list[bool | Exception]:
+        """Each event's outcome. Raises `QueueUnavailable` where it is the same for all."""
+        if len(events) == 1:
+            return [self._enqueue_alone(events[0])]
+        keys, locks = [event.key for event in events], [event.lock for event in events]
+        values = (QUEUE, EVENT_TASK, keys, locks, [event.args for event in events])
         try:
-            with self._pool.connection(until - now) as connection, connection.until_then(until):
+            with self._connection(min(event.until for event in events)) as connection:
+                rows = connection.execute(_ENQUEUE_ALL, values).fetchall()
+        except QueueUnavailable as exc:
+            if isinstance(exc.__cause__, _OF_ALL) and not isinstance(
+                exc.__cause__, DeadlockDetected
+            ):
+                raise
+            return [self._outcome_alone(event) for event in events]
+        return [row[0] is not None for row in rows]
+
+    def _enqueue_alone(self, event: _Arrived) -> bool:
+        values = (event.key, QUEUE, EVENT_TASK, event.lock, event.args)
+        with self._connection(event.until) as connection:
+            row = connection.execute(_ENQUEUE, values).fetchone()
+        return bool(row and row[0] is not None)
+
+    def _outcome_alone(self, event: _Arrived) -> bool | Exception:
+        try:
+            return self._enqueue_alone(event)
+        except QueueUnavailable as exc:
+            return exc
+
+    def _until(self) -> float:
+        """When this thread has to be done, in monotonic seconds."""
+        return max(waits_since() + self._timeout_s, time.monotonic() + _SHORTEST_S)
+
+    @contextmanager
+    def _connection(self, until: float | None = None) -> Iterator[DeadlineConnection]:
+        """A connection whose statements end in time. Raises `QueueUnavailable`."""
+        until = until or self._until()
+        waits_s = max(until - time.monotonic(), 0.01)
+        try:
+            with self._pool.connection(waits_s) as connection, connection.until_then(until):
                 yield connection
         except (psycopg.Error, PoolTimeout) as exc:
             raise QueueUnavailable(type(exc).__name__) from exc

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -61,6 +62,44 @@ def test_a_statement_that_waits_for_a_lock_is_ended_by_the_server_and_the_connec
         with psycopg.connect(database_url) as looking:
             assert looking.execute(waiting).fetchone() == (0,)
     assert enqueue(inbox) is True
+
+
+def test_events_that_arrive_together_are_stored_together_and_one_that_is_refused_keeps_none_out(
+    inbox: Inbox, database_url: str
+) -> None:
+    def enqueue_it(n: int) -> bool:
+        payload = {"text": "\0" if n == 3 else f"{n}"}  # which no text of Postgres has
+        return inbox.enqueue(f"message:om_{n}", payload, lock=f"lock {n}", received_ms=0)
+
+    waiting = "select count(*) > 1 from pg_locks where not granted"
+    with ThreadPoolExecutor(8) as threads, psycopg.connect(database_url) as other:
+        other.execute("lock table feishu_bot.inbox in access exclusive mode")
+        calls = [threads.submit(enqueue_it, n) for n in range(8)]
+        with psycopg.connect(database_url) as looking:
+            eventually(lambda: looking.execute(waiting).fetchone() == (True,), what="they wait")
+        other.rollback()
+        refused = [n for n, call in enumerate(calls) if call.exception()]
+
+    assert refused == [3]
+    with psycopg.connect(database_url) as connection:
+        stored = connection.execute("select key from feishu_bot.inbox order by key").fetchall()
+        jobs = connection.execute("select count(*) from feishu_bot.procrastinate_jobs").fetchone()
+    assert stored == [(f"message:om_{n}",) for n in range(8) if n != 3]
+    assert jobs == (7,)
+
+
+def test_two_deliveries_of_one_event_that_are_stored_together_are_one(
+    inbox: Inbox, database_url: str
+) -> None:
+    with ThreadPoolExecutor(8) as threads, psycopg.connect(database_url) as other:
+        other.execute("lock table feishu_bot.inbox in access exclusive mode")
+        calls = [threads.submit(enqueue, inbox) for _ in range(8)]
+        with psycopg.connect(database_url) as looking:
+            waiting = "select count(*) > 1 from pg_locks where not granted"
+            eventually(lambda: looking.execute(waiting).fetchone() == (True,), what="they wait")
+        other.rollback()
+
+    assert sorted(call.result() for call in calls) == [False] * 7 + [True]
 
 
 def test_a_connection_that_gets_no_answer_is_closed(
