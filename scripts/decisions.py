@@ -8,6 +8,8 @@ Examples:
                                                     how well the rules do on labelled messages
   scripts/decisions --chat-logs irc-disentanglement/data/test --window 120
                                                     the same, on annotated logs of people
+  scripts/decisions --learn tests/data/*.jsonl > bot/group/hearing_weights.py
+                                                    learns the weights anew, about two minutes
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 
 from bot.languages import Sentence
 from bot.settings import EXIT_STATUS, load
+from scripts.measuring.hearing_learning import learn, source_of
 from scripts.operating.arguments import add_language, language, parser
 from scripts.operating.chat_log_decisions import LogRow, rows_of, rule_answers, score
 from scripts.operating.console import Screen, moment, print_json, run
@@ -33,6 +36,8 @@ def main() -> int:
     given = _arguments()
     if given.chat_logs:
         return _evaluate_logs(given)
+    if given.learn:
+        return _learn(given)
     return _evaluate(given) if given.evaluate else run(_list, given)
 
 
@@ -44,6 +49,9 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--evaluate", type=Path, metavar="FILE", help="a labelled JSON Lines file")
     options.add_argument(
         "--chat-logs", type=Path, metavar="FOLDER", help="*.ascii.txt and their *.annotation.txt"
+    )
+    options.add_argument(
+        "--learn", type=Path, nargs="+", metavar="FILE", help="print weights learned from these"
     )
     options.add_argument("--window", type=float, default=60, help="follow-up window in s (60)")
     options.add_argument("--json", action="store_true", help="one JSON document")
@@ -104,12 +112,30 @@ def _cells(row: Mapping[str, Any], desk: Desk, columns: Sequence[str]) -> Sequen
     return [cells[column] for column in columns]
 
 
-def _evaluate(given: argparse.Namespace) -> int:
+def _learn(given: argparse.Namespace) -> int:
+    """Of the rows that are held out nothing is learned."""
+    rows: list[dict[str, Any]] = []
+    for path in given.learn:
+        read = _labelled_rows(path)
+        if read is None:
+            return EXIT_STATUS
+        rows += [row for row in read if row.get("split") != "held"]
+    print(source_of(learn(rows, lambda line: print(line, file=sys.stderr))))
+    return 0
+
+
+def _labelled_rows(path: Path) -> list[dict[str, Any]] | None:
     try:
-        lines = given.evaluate.read_text(encoding="utf-8").splitlines()
-        rows = [json.loads(line) for line in lines if line.strip()]
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines if line.strip()]
     except (OSError, ValueError) as exc:
-        print(f"{given.evaluate} cannot be read as JSON Lines: {exc}", file=sys.stderr)
+        print(f"{path} cannot be read as JSON Lines: {exc}", file=sys.stderr)
+        return None
+
+
+def _evaluate(given: argparse.Namespace) -> int:
+    rows = _labelled_rows(given.evaluate)
+    if rows is None:
         return EXIT_STATUS
     parts = {"all": rows}
     for name in sorted({row["split"] for row in rows if "split" in row}):

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.group.cues import Cue, Exchange, cue_of
+from bot.group.cues import Cue, cue_of
+from bot.group.exchange import Exchange
 from bot.group.rules import Mode
 from bot.group.topics import tell_apart
 from bot.group.transcript import ChannelConversation, MessageRecord
@@ -128,7 +129,7 @@ def decide(
     for who has gone on with another topic.
     """
     earlier = before(message, conversation.messages)
-    exchange, spoken_at = _exchange(message, earlier, bot_open_id)
+    exchange, spoken_at = exchange_at(message, earlier, bot_open_id)
     since = None if spoken_at is None else message.timestamp - spoken_at
     plain = _plain_decision(message, earlier, bot_open_id, bot_turn_limit)
     if plain:
@@ -190,7 +191,7 @@ def before(message: IncomingMessage, records: Sequence[MessageRecord]) -> tuple[
     )
 
 
-def _exchange(
+def exchange_at(
     message: IncomingMessage, records: Sequence[MessageRecord], bot_open_id: str
 ) -> tuple[Exchange, int | None]:
     """What the bot said last where the author reads it, and when: another thread is elsewhere."""

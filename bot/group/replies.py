@@ -1,7 +1,7 @@
 """How a message takes the words before it: as a question it answers, as wrong, as of no help. Pure.
 
 The wording of a message that addresses nobody, English and Chinese. What it wants done is in
-`bot.group.requests`; whom it is for is decided in `bot.group.cues`.
+`bot.group.requests`; whom it is for is weighed in `bot.group.hearing`.
 """
 
 import re
@@ -38,7 +38,7 @@ def reports_failure(text: str) -> bool:
 
 def states_a_fact(text: str) -> bool:
     """A plain statement in the third person: not about oneself, not an opinion."""
-    return not ONESELF.search(text) and not _OPINION.search(text)
+    return not ONESELF.search(text) and not OPINION.search(text)
 
 
 def points_at_a_part(text: str) -> bool:
@@ -58,20 +58,13 @@ def could_answer(text: str, question: str) -> bool:
         return False
     if postpones(words) or _NO_THANKS.search(words) or does_something(words):
         return False
-    if _CONSENT.fullmatch(words):
+    if CONSENT.fullmatch(words):
         return asks_for_consent(question)
     if _chooses(words, question):
         return True
-    if _OPINION.search(words) or not re.search(r"\w", words):
+    if OPINION.search(words) or not re.search(r"\w", words):
         return False
     return not asks_for_consent(question) or _takes_it_up(words, question)
-
-
-def takes_part(text: str, question: str) -> bool:
-    """Whether somebody else answers the question too: names what it offers, or says any will do."""
-    return _chooses(text, question) or bool(
-        _ANY_WILL_DO.search(text) or topics(text) & topics(question)
-    )
 
 
 def _chooses(text: str, question: str) -> bool:
@@ -140,9 +133,6 @@ _NO_CORRECTION = pattern(
     r"\b(?:wrong (?:chat|window|channel|group)|nothing wrong)\b|\bi (?:must|should) be\b",
     "怪我|我(?:的|搞|弄|说|看|记)?错了?[。!！]*$|发错|不是吧|不是吗|没错|不错|是不是|差不多",
 )
-_ANY_WILL_DO = pattern(
-    r"\b(?:either|both|any|whatever|whichever|neither)\b|都[行可好]|随便|无所谓|哪个都"
-)
 _NUMBER = re.compile(r"\d+")
 _IS = pattern(
     r"\b(?:it|that)(?:['’]?s| is| was) (?:on |at )?(?:the |only |about )?", "是|改[到成]了?"
@@ -167,7 +157,7 @@ _FAILURE = pattern(
     "还是(?:报错|不行|失败|红|一样|没|不|打不开|空)|报错|没用|不管用|不起作用|没反应|不生效|打不开",
     "试过了?.*(?:不|没)|看着没问题|没找到|找不到",
 )
-_OPINION = pattern(
+OPINION = pattern(
     r"\b(?:great|good|nice|lovely|fun|funny|chaos|crazy|awful|terrible|expensive|cheap|boring"
     r"|sad|ugh|wow|lol|haha\w*|omg|cool|brave|love|amazing|interesting|weird|enjoy|congrat\w*|happy|finally|nothing|luck|hungry|classic)\b",
     r"^(?:sounds|looks|makes|feels|seems)\b|…|\.\.\.$|!$|[:;][-)(DP]|[\U0001f300-\U0001faff]",
@@ -175,7 +165,7 @@ _OPINION = pattern(
     "真|太|好[多棒贵慢快烦难累]|肯定|居然|竟然|又是|又要|果然|难怪|哈哈|有道理|不错|挺好|喜欢|厉害|牛",
     "烦|^(?:那)?就.{1,8}[了吧][。!！~～]*$|开心|快乐|顺利|加油|恭喜|有意思|[啊呀哇唉哎][。!！~～]*$|[!！~～]$|比.*想",
 )
-_CONSENT = re.compile(
+CONSENT = re.compile(
     r"(?:(?:yes|yep|yeah|yup|no|nope|nah|ok(?:ay)?|sure|please(?: do)?|do(?: it| that| so)"
     r"|go ahead|go for it|of course|absolutely|definitely|correct|right|exactly|fine|not needed"
     r"|don['’]t|not now|y|n|thanks|thank you|是的?|对的?|要|不要|不用了?|不必|好[的呀啊吧]?|行|可以"

@@ -1,8 +1,8 @@
 """What a message wants done with the words before it: rework, one more thing, another form. Pure.
 
 The wording of a message that addresses nobody, English and Chinese, read by its form: a verb in
-the imperative, a comparative, a fragment. Whom it is for is decided in
-`bot.group.cues`.
+the imperative, a comparative, a fragment. Whom it is for is weighed in
+`bot.group.hearing`.
 """
 
 import re

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from bot.group.cues import Cue, Exchange, cue_of
+from bot.group.cues import Cue, cue_of
 from bot.group.decisions import Decision, IncomingMessage, Reason
+from bot.group.exchange import Exchange
 from bot.group.questions import is_question
 from bot.group.topics import link
 from bot.group.transcript import MessageRecord

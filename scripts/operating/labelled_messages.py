@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.group.decisions import IncomingMessage, decide
+from bot.group.decisions import IncomingMessage, before, decide, exchange_at
+from bot.group.exchange import Exchange
 from bot.group.transcript import ChannelConversation, MessageRecord
 
 
@@ -60,7 +61,21 @@ def evaluate(rows: Iterable[Mapping[str, Any]], *, window_seconds: float = 60) -
     )
 
 
+def is_weighed(row: Mapping[str, Any]) -> bool:
+    """Whether the wording decides: a person addresses nobody, within the usual window."""
+    addressed = row["mentions"] or row.get("is_bot")
+    return not addressed and row["seconds_since_bot"] <= _WINDOW_SECONDS
+
+
+def exchange_of(row: Mapping[str, Any]) -> tuple[str, str, Exchange]:
+    """The text of a row, its author's id, and what it comes after."""
+    message, conversation = _labelled(row)
+    around, _ = exchange_at(message, before(message, conversation.messages), _ROW_BOT)
+    return message.text, message.author_id, around
+
+
 _ROW_BOT = "ou_bot"
+_WINDOW_SECONDS = 60
 
 
 def _labelled(row: Mapping[str, Any]) -> tuple[IncomingMessage, ChannelConversation]:

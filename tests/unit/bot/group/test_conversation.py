@@ -20,8 +20,9 @@ from bot.conversation import (
     ResponseDecider,
     transcript,
 )
-from bot.group.cues import Cue, Exchange, cue_of, looks_like_followup
+from bot.group.cues import Cue, cue_of, looks_like_followup
 from bot.group.decisions import decide, is_bot_loop
+from bot.group.exchange import Exchange
 from scripts.operating.labelled_messages import evaluate
 
 BOT = "ou_bot"
@@ -31,6 +32,7 @@ ROWS = DATA / "followups.jsonl"
 UNADDRESSED = DATA / "unaddressed.jsonl"
 WORK_GROUPS = DATA / "work_groups.jsonl"
 BUSY_GROUPS = DATA / "busy_groups.jsonl"
+UNSEEN_GROUPS = DATA / "unseen_groups.jsonl"
 
 
 class Clock:
@@ -607,6 +609,17 @@ def test_the_rules_hear_who_speaks_to_the_bot_without_naming_it(lang):
 def test_in_work_groups_the_rules_hear_what_is_for_the_bot(file, lang):
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     report = evaluate(r for r in rows if r["lang"] == lang)
+    assert report.precision >= 0.93
+    assert report.recall >= 0.8
+
+
+def test_in_talk_that_was_never_learned_from_the_bot_hears_what_is_for_it():
+    rows = [json.loads(line) for line in UNSEEN_GROUPS.read_text(encoding="utf-8").splitlines()]
+    held = [r for r in rows if r["split"] == "held"]
+    learned = {r["conversation"] for r in rows if r["split"] == "tune"}
+    assert len(held) >= 100
+    assert not learned & {r["conversation"] for r in held}
+    report = evaluate(held)
     assert report.precision >= 0.93
     assert report.recall >= 0.8
 
