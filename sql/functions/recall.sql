@@ -206,8 +206,10 @@ begin
     return;
   end if;
   with newest as materialized (
+    -- || '{}': words that stand outside of their row are read once, not for every term
     select r.* from unnest(v_places, v_since) p (place, since), lateral (
-      select w.first_id, w.place, w.asked_at, w.length, w.words from bot_private.turn_words w
+      select w.first_id, w.place, w.asked_at, w.length, w.words || '{}' as words
+      from bot_private.turn_words w
       where p_scope <> 'thread' and w.place = p.place and w.asked_at >= p.since
         and (w.thread <> v_thread or w.first_id < p_before and w.first_id > p_from)
         and (not v_by_person or exists (
@@ -215,7 +217,8 @@ begin
           where m.id = w.first_id and v_actor in (m.user_id, m.actor_id)))
       order by w.asked_at desc limit sample / cardinality(v_places) + 10) r
     union all (
-      select w.first_id, w.place, w.asked_at, w.length, w.words from bot_private.turn_words w
+      select w.first_id, w.place, w.asked_at, w.length, w.words || '{}' as words
+      from bot_private.turn_words w
       where p_scope = 'thread' and w.thread = v_thread and w.place = any (v_places)
         and w.first_id < p_before and w.first_id > p_from
         and (not v_by_person or exists (
@@ -437,7 +440,7 @@ begin
            order by w.first_id limit 2)) n
     ),
     scoped as materialized (
-      select w.first_id, w.place, w.thread, w.asked_at, w.length, w.words
+      select w.first_id, w.place, w.thread, w.asked_at, w.length, w.words || '{}' as words
       from bot_private.turn_words w
       where w.first_id = any (array(select first_id from around)) and w.place = any (v_places)
         and w.asked_at >= v_joined[array_position(v_places, w.place)]
