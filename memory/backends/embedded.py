@@ -33,6 +33,7 @@ _SETTINGS = {
     "autovacuum_naptime": "'30s'",
 }
 _MARK = "# feishu-memory-bot"
+_MAJOR = "18"  # of the programs in the wheel
 _START_S = 30.0
 _STOP_S = 10.0
 _LOOK_S = 0.02
@@ -181,12 +182,20 @@ class Server:
         _shared.pop(self.data_dir, None)
 
     def prepare(self) -> Launch:
-        """What starts the server: folders, a database, rules of access. To be called `alone`."""
+        """What starts the server: folders, a database, rules of access. To be called `alone`.
+        Raises `ServerRefused`."""
         user = account()
         folder = server_folders.prepare(self.data_dir, user)
-        if not (folder / "PG_VERSION").exists():
-            _initialise(folder, user)
-        _configure(folder, user)
+        try:
+            if not _is_database(folder):
+                _initialise(folder, user)
+            _configure(folder, user)
+        except OSError as exc:
+            raise ServerRefused(
+                f"the database in {folder} is damaged, or there is no room for it "
+                f"({exc.strerror}: {Path(str(exc.filename)).name}): make room, or move the folder "
+                "away and restore a backup with scripts/restore"
+            ) from exc
         self._forget_dead()
         command = (
             str(programs(user) / "postgres"),
@@ -281,6 +290,26 @@ class Server:
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """What of `given` the server is told: where programs are, language and time zone."""
     return {k: v for k, v in given.items() if k in ("PATH", "LANG", "TZ") or k.startswith("LC_")}
+
+
+def _is_database(folder: Path) -> bool:
+    """Whether it holds one; False: nothing. Raises `ServerRefused` for what is neither, or is of
+    another version."""
+    version = folder / "PG_VERSION"
+    if not version.exists():
+        if any(folder.iterdir()):
+            raise ServerRefused(
+                f"{folder} is not empty and holds no database: move it away, or set another "
+                "DATA_DIR"
+            )
+        return False
+    if (made_by := version.read_text(encoding="utf-8").strip()) != _MAJOR:
+        raise ServerRefused(
+            f"the database in {folder} is of Postgres {made_by}, and this version of the bot runs "
+            f"Postgres {_MAJOR}: make a backup with the version that made it (scripts/backup), "
+            "move the folder away, and scripts/restore it with this one"
+        )
+    return True
 
 
 def _initialise(folder: Path, user: Account) -> None:

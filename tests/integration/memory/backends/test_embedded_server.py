@@ -16,6 +16,7 @@ import psycopg
 import pytest
 
 from memory.backends import embedded, server_account, server_folders
+from memory.backends.server_account import account
 from memory.errors import ServerRefused
 from tests.support.processes import ROOT, eventually
 
@@ -210,6 +211,33 @@ def test_a_link_in_place_of_the_database_is_refused(data_dir: Path, tmp_path: Pa
     (data_dir / "postgres").symlink_to(tmp_path)
     with pytest.raises(ServerRefused, match="is not a folder"):
         embedded.start(data_dir)
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"notes.txt": "mine"}, "holds no database: move it away"),
+        ({"PG_VERSION": "9"}, "is of Postgres 9, and this version of the bot runs Postgres 18"),
+        ({"PG_VERSION": "18"}, "is damaged, .* postgresql.auto.conf"),
+    ],
+)
+def test_what_is_no_whole_database_of_ours_is_refused_and_left_as_it_is(
+    data_dir: Path, files: dict[str, str], says: str
+) -> None:
+    folder = data_dir / "postgres"
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    os.chown(folder, account().uid, account().gid)
+    with pytest.raises(ServerRefused, match=says):
+        embedded.start(data_dir)
+    assert {file.name: file.read_text() for file in folder.iterdir()} == files
+
+
+def test_a_fresh_database_is_of_the_version_that_is_asked_for(data_dir: Path) -> None:
+    user = User(data_dir)
+    assert (data_dir / "postgres" / "PG_VERSION").read_text().strip() == embedded._MAJOR
+    user.leave()
 
 
 @as_root
