@@ -84,7 +84,8 @@ async def handle_message(
             looking.begin(turn, opened)
         reply, foot = opened.reply, Foot.of_row(opened.shown)
         forgets = unsaid = False
-        showing = Showing(services, turn, language(services, turn, opened))
+        tongue = language(services, turn, opened)
+        showing = Showing(services, turn, tongue)
         stream = await _stream(services, turn, opened, showing)
         if opened.state == "open":
             if stream:
@@ -93,9 +94,9 @@ async def handle_message(
                 turn = replace(turn, stop=stop)
                 answer = await (answering or answer_question)(services, turn, opened)
                 if answer.in_private:
-                    answer = await show_own_memory(services, turn, language(services, turn, opened))
+                    answer = await show_own_memory(services, turn, tongue)
             forgets, foot, unsaid = answer.forgets, answer.foot, answer.unsaid
-            reply = await _store(services, turn, answer, NOTHING[language(services, turn, opened)])
+            reply = await _store(services, turn, answer, NOTHING[tongue])
         asked = turn.question if answering is None and is_pressed(turn.id) else None
         turn = replace(turn, foot=foot, asked=asked)
         outcome = await deliver_reply(services, turn, opened, reply, stream, lease, looking)

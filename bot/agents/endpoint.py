@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from bot.agents import posting
+from bot.agents.model import ModelFailed
 from bot.agents.posting import Poster, Refused, Reply
 
 if TYPE_CHECKING:
@@ -82,8 +83,10 @@ class Endpoint:
                 return answer
             async with answer:
                 return await posting.refused(answer)
-        except (aiohttp.ClientError, TimeoutError, OSError) as exc:
+        except (aiohttp.ClientError, OSError) as exc:
             return exc
+        except ValueError as exc:  # no header can carry the key
+            raise ModelFailed("wrong_key") from exc
 
     async def _sdk(self) -> ModuleType:
         """`bot.agents.sdk`, and its client open."""

@@ -59,7 +59,7 @@ class Poster:
     async def post(self, path: str, body: bytes) -> aiohttp.ClientResponse:
         """The answer as soon as it begins; whoever asked releases it.
 
-        Raises `aiohttp.ClientError`, `TimeoutError` and `OSError`.
+        Raises `aiohttp.ClientError` and `OSError`; `ValueError` for a key that no header can carry.
         """
         if (url := self._urls.get(path)) is None:
             url = self._urls[path] = URL(self._base_url + path)

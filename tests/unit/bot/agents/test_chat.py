@@ -306,6 +306,15 @@ async def test_what_does_not_pass_is_tried_once() -> None:
     assert len(asked.endpoint.bodies) == 1
 
 
+async def test_a_key_that_no_header_can_carry_is_a_wrong_one() -> None:
+    async with serving(whole(content="?")) as endpoint:
+        opened = Endpoint("sk-1\nX-Other: 1", endpoint.base_url, retries=0)
+        with pytest.raises(ModelFailed, match="wrong_key"):
+            await ChatModel(opened, "m").respond(ASKED)
+        await opened.close()
+    assert not endpoint.bodies
+
+
 async def test_a_refusal_without_end_is_cut() -> None:
     endless = Wire([b"x" * 600_000] * 4, "text/html", 400, hangs=True)
     async with asking(endless) as asked:
