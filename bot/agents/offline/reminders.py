@@ -16,10 +16,13 @@ from bot.languages import Language
 _NOW = re.compile(r"^Now:\n(\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
 _PEOPLE = r"(?:(?:[、和与,，\s]| and )*@[^\s@,，、]+)*"
 _SET = re.compile(
-    r"\b(?:remind|set (?:an? )?reminders? for)\s+(?P<en>me|us|everyone|everybody|all(?: of us)?"
+    r"\b(?:remind(?:ing)?|set (?:an? )?reminders? for)\s+"
+    r"(?P<en>me|us|everyone|everybody|all(?: of us)?"
     rf"|(?:the|my|our) (?:team|group)|(?=@)){_PEOPLE}"
-    r"|\bset (?:an? )?(?P<bare>reminder)\b"
-    r"|提醒(?:一下)?(?P<zh>我们|咱们|我|大家|所有人|全体|各位|同事们|团队|全组)?"
+    r"|\b(?:set(?: up)?|create|add|make|get|schedule) "
+    r"(?:(?P<own>me|us) )?(?:an? )?(?P<bare>reminder)\b"
+    r"|\b(?P<reminded>be reminded)\b"
+    r"|提醒(?:一?下)?(?P<zh>我们|咱们|我|大家|所有人|全体|各位|同事们|团队|全组)?"
     rf"{_PEOPLE}",
     re.IGNORECASE,
 )
@@ -45,14 +48,27 @@ _CHANGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _EDGES = re.compile(
-    r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b|请|麻烦|帮我?|记得|记着|到时候?|一下|一声|要|去|在(?=\s)|(?<![^\s])的(?=\s))+"
-    r"|(?:[\s,，。:：;；、.!！?？-]|\b(?:please|at|on|by|and)\b|吧|谢谢|一下)+$",
+    r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b"
+    r"|if (?:you can|possible)\b|请|麻烦|帮我?|记得|记着|到时候?|一下"
+    r"|一声|要|去|在(?=\s)|(?<![^\s])的(?=\s))+"
+    r"|(?:[\s,，。:：;；、.!！?？~～-]|\b(?:please|pls|at|on|by|and|thx"
+    r"|cheers|ta|ok(?:ay)?|if (?:you can|possible)"
+    r"|(?:thanks|thank you)(?: a lot| so much| very much| in advance)?)\b|[吧哦哈啊呀哟啦]"
+    r"|(?:谢谢|多谢|非常感谢|感谢)[你您]?|到时候?|拜托了?|辛苦了|(?:可以|好|行)[吗么]|[别不]要?(?:让我|给)?忘了|一下)+$",
     re.IGNORECASE,
 )
 _POLITE = re.compile(
     r"^\W*(?:(?:hey|hi|hello|please|pls|can you|could you|would you|will you|you)\b[\s,]*)*",
     re.IGNORECASE,
 )
+_GREETING = re.compile(
+    r"^(?:[\s,，。.!！~～]|\b(?:hey|hi|hello|there|all|good (?:morning|afternoon|evening))\b"
+    r"|[^\s,，。!！@]{0,12}?[你您]好|大家好|[早晚下中]上?午?好|哈[喽啰罗]|[嗨嘿喂亲])+",
+    re.IGNORECASE,
+)
+_HERE = "\x1f"  # where the words stood that ask for a reminder
+_CLAUSE = re.compile(r"[,，.。;；!！?？]+\s*(?=\S)")
+_CLAUSE_BEFORE = re.compile(rf"^[^{_HERE}]*[,，.。;；!！?？](?=[^{_HERE}]*{_HERE})")
 _PRONOUNS = {
     **dict.fromkeys(
         (
@@ -102,6 +118,7 @@ class Wish:
 
 def wish(question: str) -> Wish | None:
     """The wish in `question`, if it is about reminders."""
+    question = question.replace(_HERE, " ")
     if found := _CHANGE.search(question):
         return Wish("change", found["to"] or found["zto"], about=_bare(found["en"] or found["zh"]))
     if _LIST.search(question):
@@ -112,10 +129,10 @@ def wish(question: str) -> Wish | None:
     if not found or _is_about(question, found):
         return None
     words = found.groupdict()
-    said = (words["en"] or words["zh"] or words.get("let") or "").lower()
+    said = (words["en"] or words["zh"] or words.get("let") or words.get("own") or "").lower()
     named = re.findall(r"@[^\s@,，、]+", found[0])
     whom = ([_PRONOUNS[said]] if said else []) + named or ["me"]
-    rest = f"{question[: found.start()]} {question[found.end() :]}"
+    rest = f"{question[: found.start()]} {_HERE} {question[found.end() :]}"
     return Wish("set", _POLITE.sub("", rest), tuple(whom))
 
 
@@ -144,13 +161,22 @@ def next_step(
 
 def _set(wanted: Wish, now: datetime, language: Language) -> Call | str:
     time = when(wanted.text, now)
-    text = _bare(time.rest)
+    if time.problem == "several":
+        time = when(_CLAUSE_BEFORE.sub("", wanted.text), now)
+    text = _of_what(time.rest)
     if time.problem:
         return _ASK[language][time.problem]
     if not text:
         return _ASK[language]["what"]
     arguments = {"text": text, "at": time.at, "repeats": time.repeats}
     return Call("set_reminder", {**arguments, "for_whom": list(wanted.whom)})
+
+
+def _of_what(said: str) -> str:
+    """What comes after the wish; what comes before it, a greeting or how it came to it, only where
+    nothing does."""
+    before, _, after = said.partition(_HERE)
+    return _bare(after) or _bare(_GREETING.sub("", before))
 
 
 def _on_one(wanted: Wish, listed: str, now: datetime, language: Language) -> Call | str:
@@ -181,6 +207,8 @@ def _said(returned: Returned, language: Language) -> str:
 def _is_about(question: str, found: re.Match[str]) -> bool:
     """“What did you remind us of?”, 你提醒了谁: a question about reminding."""
     before = _POLITE.sub("", question[: found.start()]).lower()
+    before = _CLAUSE.split(before)[-1]
+    before = re.sub("(?:don['’]t|do not) forget to ", "", before)
     asks: Callable[[str], object] = re.compile(
         r"\b(?:did|does|have|has|was|were|who|why|didn't|don't)\b|谁|为什么|刚才|别$|不要$|不用$"
     ).search

@@ -1,4 +1,4 @@
-"""A hundred requests for reminders as people type them, in both languages.
+"""A hundred and sixty requests for reminders as people type them, in both languages.
 
 Each is understood rightly or asked about: by the offline model, and by the tool when a model hands
 over the words instead of a date. `tests/data/reminder_requests.jsonl`: `at` lists what is right,
