@@ -11,6 +11,7 @@ import asyncio
 import itertools
 import json
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -81,7 +82,7 @@ class StandIn:
                 users = [{"user_id": one, "name": f"Person {one[-4:]}"} for one in wanted]
                 return {"data": {"users": users}}
             case ["im", "v1", "messages", question, "reply"]:
-                return {"data": self._replied(question, json.loads(request.body)["content"])}
+                return {"data": self.replied(question, json.loads(request.body))}
             case ["cardkit", "v1", "cards", *steps]:
                 return {"data": self._card(request.method, steps)}
             case ["im", "v1", "messages"]:
@@ -96,8 +97,9 @@ class StandIn:
                 self.unknown.add(f"{request.method} {request.path}")
                 return {"data": {}}
 
-    def _replied(self, question: str, content: str) -> dict[str, str]:
-        card = json.loads(content)
+    def replied(self, question: str, reply: Mapping[str, str]) -> dict[str, str]:
+        """A reply to that message is here, as it was posted; its message_id."""
+        card = json.loads(reply["content"])
         if card.get("type") == "card":
             self._shown[card["data"]["card_id"]] = question
         else:

@@ -9,7 +9,9 @@ Examples:
   scripts/bench --soak 3 --rate 10 --burst 200
 
 Growth compares the last third of the time with the second. Memory is PSS, so that shared pages
-count once. The exit status is 1 when a mention stayed without an answer or something is left.
+count once. What is not acknowledged within three seconds is pushed again after fifteen, as Feishu
+does. The exit status is 1 when a mention stayed without an answer, had several, or another one
+than is stored, or when something is left.
 """
 
 from __future__ import annotations
@@ -18,20 +20,22 @@ import argparse
 import asyncio
 import itertools
 import json
+import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]
 import psycopg
 from rich.console import Console
 
 from scripts.measuring.accounting import Bot
 from scripts.measuring.checkouts import ROOT, Checkout, checkout_at
 from scripts.measuring.deliveries import Line, Mention, delivery
-from scripts.measuring.figures import percentile
+from scripts.measuring.faults.counting import text_of
 from scripts.measuring.platform import StandIn
 from scripts.measuring.processes import (
     WEB,
@@ -44,11 +48,15 @@ from scripts.measuring.processes import (
     until_said,
 )
 from scripts.measuring.setting import Setting
+from scripts.measuring.soaked import Card, Look, Soaked, tables
 
 WEBS, WORKERS = 2, 4
 _CHATS, _PEOPLE = 20, 60
 _MODEL_S = 2.0
-_GIVE_UP_S = 120.0
+_GIVE_UP_S = 300.0
+_FEISHU_WAITS_S = 3.0
+_AGAIN_S = 15.0  # Feishu's own first pause
+_PAGE_WIDTH = 120
 _BURST_S = 5.0
 _LOOKS = 30
 _WAITING = """
@@ -56,55 +64,28 @@ _WAITING = """
            (select count(*) from feishu_bot.procrastinate_jobs where status = 'failed'),
            (select count(*) from feishu_bot.spool) + (select count(*) from feishu_bot.late_writes)
 """
+_SENT = """
+    select turn_id, message_id, content from agent_messages
+    where role = 'assistant' and status = 'sent'
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One look at the processes: `at` s since the beginning; MB, and bytes of log so far."""
+class Group(StandIn):
+    """Feishu, which also keeps what people see. A uuid that came already is the same message."""
 
-    at: float
-    answered: int
-    pss_mb: dict[str, float]
-    connections: int
-    log_bytes: int
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: dict[str, dict[str, Card]] = {}
 
-
-@dataclass
-class Soaked:
-    """What was seen. `left`: jobs that wait, that failed, and what waits for the memory."""
-
-    asked: int = 0
-    unanswered: int = 0
-    replies_s: list[float] = field(default_factory=list)
-    looks: list[Look] = field(default_factory=list)
-    burst_s: list[float] = field(default_factory=list)
-    left: tuple[int, int, int] = (0, 0, 0)
-
-    @property
-    def is_clean(self) -> bool:
-        return not self.unanswered and not any(self.left)
-
-    def growth(self) -> dict[str, float]:
-        """From the second third to the last: MB by part, connections, bytes of log a mention."""
-        third = max(1, len(self.looks) // 3)
-        before, after = self.looks[third : 2 * third] or self.looks, self.looks[-third:]
-        parts = sorted({part for look in self.looks for part in look.pss_mb})
-        grown = {
-            f"{part} MB": _mean([look.pss_mb.get(part, 0.0) for look in after])
-            - _mean([look.pss_mb.get(part, 0.0) for look in before])
-            for part in parts
-        }
-        grown["connections"] = float(after[-1].connections - before[0].connections)
-        return grown | {"log bytes a mention": _log(after) - _log(before)}
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def _log(looks: list[Look]) -> float:
-    answered = looks[-1].answered - looks[0].answered
-    return (looks[-1].log_bytes - looks[0].log_bytes) / answered if answered else 0.0
+    def replied(self, question: str, reply: Mapping[str, str]) -> dict[str, str]:
+        cards = self.seen.setdefault(question, {})
+        if reply["uuid"] in cards:
+            return {"message_id": cards[reply["uuid"]][0], "create_time": "0"}
+        answer = super().replied(question, reply)
+        content = json.loads(reply["content"])
+        text = text_of({"card": content if "body" in content else None, **content})
+        cards[reply["uuid"]] = (answer["message_id"], text)
+        return answer
 
 
 class Crowd:
@@ -139,18 +120,27 @@ class Crowd:
         self._seen.asked += 1
         try:
             async with asyncio.timeout(_GIVE_UP_S):
-                await self._send(mention)
+                while not await self._is_taken(mention):
+                    self._seen.again += 1
+                    await asyncio.sleep(_AGAIN_S)
                 into.append(await reply - began)
-        except (TimeoutError, OSError):
+        except TimeoutError:
             self._seen.unanswered += 1
         finally:
             self._platform.forget(mention.message_id)
 
-    async def _send(self, mention: Mention) -> None:
+    async def _is_taken(self, mention: Mention) -> bool:
+        """Pushes the mention; whether it was acknowledged as long as Feishu waits for that."""
         port = next(self._ports)
         line = self._lines[port].pop() if self._lines[port] else Line(port)
-        await line.send(delivery(mention))
+        try:
+            async with asyncio.timeout(_FEISHU_WAITS_S):
+                await line.send(delivery(mention))
+        except (TimeoutError, OSError, EOFError):
+            line.close()
+            return False
         self._lines[port].append(line)
+        return True
 
 
 @asynccontextmanager
@@ -191,7 +181,7 @@ def _log_bytes(folder: Path) -> int:
 
 
 async def _soak(options: argparse.Namespace, folder: Path) -> Soaked:
-    this, seen, platform, port = checkout_at(ROOT), Soaked(), StandIn(), free_port()
+    this, seen, platform, port = checkout_at(ROOT), Soaked(), Group(), free_port()
     await platform.start()
     slow = ("sandbox.model.model", "--port", str(port), "--delay", str(_MODEL_S))
     async with running("model", slow, folder, {}, this) as model:
@@ -199,16 +189,42 @@ async def _soak(options: argparse.Namespace, folder: Path) -> Soaked:
         setting = Setting(folder, platform, f"http://127.0.0.1:{port}/v1", model.popen.pid, 0.0)
         with setting.database("soak") as url:
             async with _bot(setting, this, url) as (bot, ports):
-                seconds = options.soak * 60
-                crowd = Crowd(platform, ports, seen)
-                watching = asyncio.create_task(_watch(bot, folder, seen, seconds / _LOOKS))
-                await crowd.ask(int(seconds * options.rate), options.rate, seen.replies_s)
-                watching.cancel()
-                await crowd.ask(options.burst, options.burst / _BURST_S, seen.burst_s)
-                await asyncio.sleep(3)
-                seen.left = _left(url)
+                before = _spent(bot, setting)
+                await _ask(options, Crowd(platform, ports, seen), bot, folder, seen)
+                await _until_empty(url, seen)
+                after = _spent(bot, setting)
+                seen.cpu_s = {part: after[part] - before.get(part, 0.0) for part in after}
+            shown = {question: list(cards.values()) for question, cards in platform.seen.items()}
+            seen.compare(shown, _stored(url))
     await platform.stop()
     return seen
+
+
+async def _ask(
+    options: argparse.Namespace, crowd: Crowd, bot: Bot, folder: Path, seen: Soaked
+) -> None:
+    seconds = options.soak * 60
+    watching = asyncio.create_task(_watch(bot, folder, seen, seconds / _LOOKS))
+    await crowd.ask(int(seconds * options.rate), options.rate, seen.replies_s)
+    watching.cancel()
+    await crowd.ask(options.burst, options.burst / _BURST_S, seen.burst_s)
+
+
+def _spent(bot: Bot, setting: Setting) -> dict[str, float]:
+    """Processor time (s) so far, by part: of the bot, of the model, of those who ask."""
+    model = sum(psutil.Process(setting.model_pid).cpu_times()[:2])
+    return {**bot.cpu_seconds(), "(the model)": model, "(people and Feishu)": time.process_time()}
+
+
+async def _until_empty(url: str, seen: Soaked) -> None:
+    """Looks what is left until nothing waits, or for as long as a question may take."""
+    began = time.monotonic()
+    while True:
+        seen.left = await asyncio.to_thread(_left, url)
+        seen.empty_s = time.monotonic() - began
+        if not (seen.left[0] or seen.left[2]) or seen.empty_s > _GIVE_UP_S:
+            return
+        await asyncio.sleep(1)
 
 
 def _left(url: str) -> tuple[int, int, int]:
@@ -217,19 +233,13 @@ def _left(url: str) -> tuple[int, int, int]:
     return tuple(row) if row else (0, 0, 0)
 
 
-def _print(seen: Soaked, console: Console) -> None:
-    last = seen.looks[-1]
-    console.print(f"asked {seen.asked}, unanswered {seen.unanswered}")
-    for name, times in (("steady", seen.replies_s), ("burst", seen.burst_s)):
-        if times:
-            half, most = percentile(times, 0.5), percentile(times, 0.95)
-            console.print(f"{name}: p50 {half:.2f} s, p95 {most:.2f} s, longest {max(times):.1f} s")
-    parts = ", ".join(f"{part} {mb:.0f} MB" for part, mb in sorted(last.pss_mb.items()))
-    console.print(f"at the end: {parts}, {last.connections} connections")
-    grown = ", ".join(f"{name} {value:+.1f}" for name, value in seen.growth().items())
-    console.print(f"growth: {grown}")
-    console.print(f"log: {_log(seen.looks):.0f} bytes a mention")
-    console.print("left: {} jobs waiting, {} failed, {} for the memory".format(*seen.left))
+def _stored(url: str) -> dict[str, list[Card]]:
+    """Message_id and text of what is stored as sent, by question."""
+    found: dict[str, list[Card]] = {}
+    with psycopg.connect(url) as connection:
+        for question, message_id, text in connection.execute(_SENT.encode()):
+            found.setdefault(question, []).append((message_id, text))
+    return found
 
 
 def parser() -> argparse.ArgumentParser:
@@ -255,8 +265,10 @@ def main(arguments: list[str] | None = None) -> int:
         finally:
             stop_server(postmaster(folder / "measures"))
     if options.json:
-        kept = {k: v for k, v in asdict(seen).items() if not k.endswith("_s")}
+        kept = {k: v for k, v in asdict(seen).items() if k not in ("replies_s", "burst_s")}
         print(json.dumps(kept | {"growth": seen.growth()}, indent=2))
     else:
-        _print(seen, Console())
+        console = Console(width=None if sys.stdout.isatty() else _PAGE_WIDTH)
+        for table in tables(seen):
+            console.print(table)
     return 0 if seen.is_clean else 1

@@ -8,7 +8,7 @@ import pytest
 
 from scripts.measuring.faults.counting import Asked, Count
 from scripts.measuring.faults.mutating import spoilt
-from scripts.measuring.soak import Look, Soaked
+from scripts.measuring.soaked import Look, Soaked
 from tests.support.deliveries import ENCRYPT_KEY, encrypt
 
 BOT = "ou_bot"
@@ -85,3 +85,15 @@ def test_growth_is_of_the_last_third_over_the_second() -> None:
     assert grown["worker MB"] == pytest.approx(3.0)
     assert grown["connections"] == 0
     assert grown["log bytes a mention"] == 0
+
+
+def test_what_people_saw_twice_or_otherwise_than_stored_is_counted() -> None:
+    answer, other = ("om_1", "hello"), ("om_2", "hello")
+    seen = Soaked()
+    seen.compare({"q": [answer]}, {"q": [answer]})
+    assert seen.is_clean
+    seen.compare({"q": [answer, other]}, {"q": [answer]})
+    assert (seen.doubled, seen.mismatched) == (1, 1)
+    seen.compare({"q": [answer]}, {"q": [("om_1", "hello, you")]})
+    assert (seen.doubled, seen.mismatched) == (1, 2)
+    assert not seen.is_clean
