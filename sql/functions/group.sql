@@ -12,10 +12,11 @@ as $$
     'channel_id', c.chat_id, 'started_at', c.started_at, 'last_activity', c.last_activity,
     'quiet', c.quiet,
     'messages', coalesce((
-      select jsonb_agg(to_jsonb(t) - 'chat_id' - 'tenant_key' || jsonb_build_object(
-               'answered', coalesce(d.respond, false))
-               || case when p_topics then jsonb_build_object('topic', s.topic) else '{}' end
-             order by t."timestamp", t.message_id)
+      select jsonb_agg(jsonb_build_object(
+               'message_id', t.message_id, 'root_id', t.root_id, 'author', t.author,
+               'author_id', t.author_id, 'content', t.content, 'timestamp', t."timestamp",
+               'is_bot', t.is_bot, 'ours', t.ours, 'answered', coalesce(d.respond, false),
+               'topic', s.topic) order by t."timestamp", t.message_id)
       from public.chat_transcript t
       left join public.chat_topics s on p_topics and s.tenant_key = t.tenant_key
         and s.chat_id = t.chat_id and s.message_id = t.message_id
@@ -110,6 +111,7 @@ language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_records', p_records, 16777216);
+  v_added boolean;
 begin
   update public.chat_conversations
   set last_activity = greatest(last_activity, p_at), updated_at = now()
@@ -118,18 +120,19 @@ begin
   if not found then
     return false;
   end if;
-  -- one more than are to stay: the oldest go
-  if bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records::jsonb)
-     and p_keep is not null and exists (
-       select from public.chat_transcript k
-       where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
-       order by k."timestamp" desc offset p_keep limit 1)
-  then
-    delete from public.chat_transcript t
-    where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < (
-      select k."timestamp" from public.chat_transcript k
+  v_added := bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records::jsonb);
+  if p_keep is not null then
+    if exists (  -- one more than are to stay: the oldest go
+      select from public.chat_transcript k
       where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
-      order by k."timestamp" desc offset p_keep - 1 limit 1);
+      order by k."timestamp" desc offset p_keep limit 1)
+    then
+      delete from public.chat_transcript t
+      where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < (
+        select k."timestamp" from public.chat_transcript k
+        where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
+        order by k."timestamp" desc offset p_keep - 1 limit 1);
+    end if;
   end if;
   return true;
 end

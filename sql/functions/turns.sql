@@ -13,23 +13,22 @@ create or replace function bot_private.require_identity(
 language plpgsql stable security invoker set search_path = ''
 as $$
 declare
-  v_claims jsonb;
+  v_claims constant jsonb := case when current_user = 'authenticated'
+    then nullif(current_setting('request.jwt.claims', true), '')::jsonb end;
 begin
+  if p_user_id <> '' and p_actor_id <> '' and p_conversation_id <> ''
+     and (current_user <> 'authenticated'
+          or (p_user_id = v_claims ->> 'sub' and p_actor_id = v_claims ->> 'actor'
+              and split_part(p_conversation_id, ':', 2) = v_claims ->> 'chat_id'))
+  then
+    return true;
+  end if;
   if coalesce(p_user_id, '') = '' or coalesce(p_actor_id, '') = ''
      or coalesce(p_conversation_id, '') = '' then
     raise exception 'identity missing: user_id, actor_id and conversation_id are required'
       using errcode = 'PT428';
   end if;
-  if current_user = 'authenticated' then
-    v_claims := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
-    if p_user_id is distinct from v_claims ->> 'sub'
-       or p_actor_id is distinct from v_claims ->> 'actor'
-       or split_part(p_conversation_id, ':', 2) is distinct from v_claims ->> 'chat_id' then
-      raise exception 'the token speaks for somebody else, or somewhere else'
-        using errcode = 'PT403';
-    end if;
-  end if;
-  return true;
+  raise exception 'the token speaks for somebody else, or somewhere else' using errcode = 'PT403';
 end
 $$;
 
@@ -153,7 +152,7 @@ begin
     'history', v_history, 'done', to_jsonb(v_turn.done),
     'first_read', v_first_read,
     'working_memory',
-      public.get_working_memory(p_conversation_id, p_user_id, p_actor_id, p_tenant_key),
+      bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key),
     'registry', public.note_registry(
       p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id),
     'summary', case when v_summary.id is not null then jsonb_build_object(
@@ -223,6 +222,7 @@ declare
   v_decision jsonb := p_decision;
   v_conversation jsonb;
   v_opened jsonb;
+  v_more jsonb;
 begin
   if v_heard is not null then
     v_conversation := public.append_to_conversation(
@@ -244,22 +244,21 @@ begin
   v_opened := public.open_turn(
     p_turn_id, p_conversation_id, p_chat_id, p_root_id, p_user_id, p_actor_id, p_actor_name,
     p_tenant_key, p_content, p_history_limit, p_fold_after);
-  v_opened := v_opened || jsonb_build_object(
-    'conversation', v_conversation, 'rules', public.get_chat_rules(p_chat_id, p_tenant_key));
-  if v_opened ->> 'state' <> 'open' then
-    return v_opened;
+  v_more := jsonb_build_object('rules', public.get_chat_rules(p_chat_id, p_tenant_key));
+  if v_opened ->> 'state' = 'open' then
+    if p_recent_s > 0 then
+      v_more := v_more || jsonb_build_object('recent', bot_private.recent_exchanges(
+        p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
+        (v_opened #>> '{history,-1,id}')::bigint, now() - make_interval(secs => p_recent_s),
+        p_history_limit - 1));
+    end if;
+    if p_elsewhere then
+      v_more := v_more || jsonb_build_object('elsewhere', bot_private.reads_elsewhere(
+        p_user_id, p_actor_id, p_tenant_key, p_chat_id));
+    end if;
   end if;
-  if p_recent_s > 0 then
-    v_opened := v_opened || jsonb_build_object('recent', bot_private.recent_exchanges(
-      p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
-      (v_opened #>> '{history,-1,id}')::bigint, now() - make_interval(secs => p_recent_s),
-      p_history_limit - 1));
-  end if;
-  if p_elsewhere then
-    v_opened := v_opened || jsonb_build_object('elsewhere', bot_private.reads_elsewhere(
-      p_user_id, p_actor_id, p_tenant_key, p_chat_id));
-  end if;
-  if p_recall is not null then
+  v_opened := v_opened || v_more || jsonb_build_object('conversation', v_conversation);
+  if p_recall is not null and v_opened ->> 'state' = 'open' then
     v_opened := v_opened || jsonb_build_object('recalled', bot_private.recalled_at_once(
       p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall::jsonb,
       v_opened));

@@ -13,6 +13,17 @@ declare
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
 begin
+  return bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key);
+end
+$$;
+
+-- The same, for a caller whose identity is known to be right.
+create or replace function bot_private.facts_told(
+  p_conversation_id text, p_user_id text, p_tenant_key text
+) returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
   return (
     select jsonb_build_object(
       'chat', coalesce(jsonb_agg(h.content) filter (
