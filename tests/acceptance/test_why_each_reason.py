@@ -1,0 +1,213 @@
+"""Each reason there is comes about in a group, and `/why` then tells it in both languages.
+
+A new reason fails here until it has a way to come about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+import requests
+
+from bot.commands.why_texts import JUDGED, SILENT, WHY
+from bot.group.cues import Cue
+from bot.group.decisions import Reason
+from bot.languages import Sentence
+from tests.acceptance.conftest import World, markdown
+from tests.acceptance.test_chat_rules import decided, set_rule
+from tests.acceptance.test_proactive import come, noted
+from tests.acceptance.test_why import FOR_THE_JUDGE, group, why
+from tests.support.deliveries import Delivery, message_event
+from tests.support.processes import APP, eventually
+
+__all__ = ["group"]  # the fixture
+
+NOT_FOR_IT = "the press kit is finished on my side"
+
+
+@pytest.fixture(scope="module")
+def bot_options(request: pytest.FixtureRequest) -> dict[str, str]:
+    """`param`: whether there is a judge. What it finds stands in the place of two reasons."""
+    return {
+        "USE_LLM_JUDGE": str(request.param).lower(),
+        "STREAM_REPLIES": "true",
+        "PROACTIVE_HOURS": "0-24",
+        "FOLLOWUP_WINDOW_SECONDS": "30",
+    }
+
+
+@pytest.fixture(autouse=True)
+def usual_model(world: World) -> None:
+    rules = [
+        {"when": [FOR_THE_JUDGE], "reply": {"text": "NO"}},
+        {"reply": {"text": "The launch is on 3 March, in the blue hall."}},
+    ]
+    world.model.control("script", {"rules": rules})
+    world.model.control("mode", {"mode": "rules"})
+
+
+def answered(group: World, who: str, text: str) -> str:
+    question, _ = group.ask(who, text)
+    group.settled(question)
+    return question
+
+
+def own_message(group: World) -> str:
+    answered(group, "Bob", "when do we launch?")
+    event = message_event(
+        "@Alice the launch is on 3 March",
+        token=APP["FEISHU_VERIFICATION_TOKEN"],
+        app_id=APP["FEISHU_APP_ID"],
+        chat_id=group.group,
+        chat_type="group",
+    )
+    (turn,) = group.rows("select tenant_key from agent_decisions order by id desc limit 1")
+    event["header"]["tenant_key"] = turn["tenant_key"]
+    event["event"]["sender"] = {
+        "sender_id": {"open_id": group.bot_id},
+        "sender_type": "app",
+        "tenant_key": turn["tenant_key"],
+    }
+    delivery = Delivery(event, key=APP["FEISHU_ENCRYPT_KEY"])
+    url = f"{group.bot.url}/webhook/event"
+    assert requests.post(url, delivery.body, headers=delivery.headers, timeout=10).ok
+    return str(event["event"]["message"]["message_id"])
+
+
+def robot(group: World) -> str:
+    id = str(group.platform.post("/people", name="Robo", kind="bot")["open_id"])
+    group.platform.post("/join", chat_id=group.group, open_id=id)
+    return id
+
+
+def bot_without_mention(group: World) -> str:
+    return str(group.platform.say(robot(group), group.group, "build 17 is green"))
+
+
+def bot_loop(group: World) -> str:
+    other = robot(group)
+    answered(group, "Alice", "start")
+    for number in range(12):
+        question = str(group.platform.say(other, group.group, f"@{group.bot_name} again {number}"))
+        if not decided(group, question)["respond"]:
+            break
+        group.settled(question)
+    return question
+
+
+def other_topic(group: World) -> str:
+    for who, text in (
+        ("Bob", "测试环境的数据库连不上了"),
+        ("Alice", "@Bob 报错是什么？"),
+        ("Bob", "@Alice 数据库连接超时"),
+    ):
+        decided(group, group.say(who, text))
+    answered(group, "陈晨", "发布会的场地定了吗？")
+    return group.say("Bob", "那数据库的连接数是多少？")
+
+
+def followed(group: World) -> str:
+    answered(group, "Bob", "when do we launch?")
+    return group.say("Bob", "and where exactly?")
+
+
+def unclear(group: World) -> str:
+    answered(group, "Bob", "when do we launch?")
+    return group.say("Bob", NOT_FOR_IT)
+
+
+def aside(group: World) -> str:
+    answered(group, "Bob", "when do we launch?")
+    return group.say("Bob", "anyone up for lunch?")
+
+
+def quiet(group: World) -> str:
+    question = answered(group, "Bob", "when do we launch?")
+    set_rule(group, "Alice", "/quiet")
+    return group.say("Bob", "and where exactly?", root_id=question)
+
+
+def of_mode(mode: str) -> Callable[[World], str]:
+    def said(group: World) -> str:
+        set_rule(group, "Alice", f"/mode {mode}")
+        answered(group, "Bob", "when do we launch?")
+        return group.say("Bob", "and where exactly?")
+
+    return said
+
+
+def proactive(group: World) -> str:
+    for said in ("remember that the quince launch is on 3 March", "/proactive on"):
+        answered(group, "Alice", said)
+    set_rule(group, "Alice", "/mode mention")
+    question, timer = noted(group, "Bob", "When is the quince launch?")
+    come(group, timer)
+    return question
+
+
+def stop(group: World) -> str:
+    group.platform.post("/switches", cardkit=True)
+    written = {"text": "The launch is on 3 March and all else waits. " * 12, "chunk_delay_s": 0.15}
+    group.model.control("script", {"steps": [written] * 3})
+    question = group.say("Bob", f"@{group.bot_name} when is the launch?")
+
+    def begun() -> bool:
+        return any(m["streaming"] and "launch" in markdown(m) for m in group.answers(question))
+
+    eventually(begun, what="the card streams")
+    said = group.say("Bob", "stop", root_id=question)
+    group.settled(question)
+    return said
+
+
+def to_alice(group: World) -> str:
+    return group.say("Bob", "@Alice are you in today?")
+
+
+COMES_ABOUT: Mapping[Reason, tuple[Callable[[World], str], Sentence]] = {
+    Reason.OWN_MESSAGE: (own_message, WHY[Reason.OWN_MESSAGE]),
+    Reason.BOT_WITHOUT_MENTION: (bot_without_mention, WHY[Reason.BOT_WITHOUT_MENTION]),
+    Reason.BOT_LOOP_LIMIT: (bot_loop, WHY[Reason.BOT_LOOP_LIMIT]),
+    Reason.EXPLICIT_TRIGGER: (
+        lambda group: answered(group, "Bob", "when do we launch?"),
+        WHY[Reason.EXPLICIT_TRIGGER],
+    ),
+    Reason.ADDRESSED_TO_OTHER: (to_alice, WHY[Reason.ADDRESSED_TO_OTHER]),
+    Reason.QUIET: (quiet, WHY[Reason.QUIET]),
+    Reason.RECENT_FOLLOWUP: (followed, WHY[Reason.RECENT_FOLLOWUP]),
+    Reason.OTHER_TOPIC: (other_topic, WHY[Reason.OTHER_TOPIC]),
+    Reason.LLM_JUDGE: (unclear, JUDGED["no"]),
+    Reason.NO_TRIGGER: (aside, SILENT[Cue.SIDE_TALK]),
+    Reason.MODE_ALL: (of_mode("all"), WHY[Reason.MODE_ALL]),
+    Reason.MODE_MENTION: (of_mode("mention"), WHY[Reason.MODE_MENTION]),
+    Reason.MODE_THREADS: (of_mode("threads"), WHY[Reason.MODE_THREADS]),
+    Reason.PROACTIVE: (proactive, WHY[Reason.PROACTIVE]),
+    Reason.STOP: (stop, WHY[Reason.STOP]),
+}
+
+
+def beginning(text: str) -> str:
+    """Of a sentence with a place for the time, what stands before it."""
+    return text.partition("{")[0]
+
+
+CASES = [(one is Reason.LLM_JUDGE, one) for one in Reason]
+
+
+@pytest.mark.parametrize(
+    ("bot_options", "reason"), CASES, indirect=["bot_options"], scope="module", ids=list(Reason)
+)
+def test_it_comes_about_and_is_told(group: World, reason: Reason) -> None:
+    produce, told = COMES_ABOUT[reason]
+    message = produce(group)
+    found = decided(group, message)
+    assert found["reason"] == reason
+    if found["respond"] and reason not in (Reason.PROACTIVE, Reason.STOP):
+        group.settled(message)
+    usual = {"rules": [{"reply": {"text": "Noted."}}]}
+    group.model.control("script", usual)
+    group.model.control("mode", {"mode": "rules"})
+
+    assert beginning(told.en) in why(group)
+    assert beginning(told.zh) in why(group, "/为什么")
