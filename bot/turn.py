@@ -164,7 +164,8 @@ async def _store(
     services: Services, turn: Turn, answer: Reply, nothing: str
 ) -> tuple[StoredCard, ...]:
     """Composes the exact card texts and stores them as pending, before anything is sent. Raises
-    `Later` when something in the prompt was taken back: then the answer is made without it."""
+    `Later` when something in the prompt was taken back: then the answer is made without it, and
+    what its tools kept is undone."""
     with stage("memory_save"):
         state, stored = await services.store.record_reply(
             turn.context,
@@ -177,6 +178,7 @@ async def _store(
             given=answer.given,
         )
     if state == "open":
+        await services.store.undo_kept(turn.context, turn.id)
         raise Later("what the answer was made with was taken back")
     return marked(stored, answer.buttons)
 

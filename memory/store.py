@@ -295,6 +295,12 @@ class MemoryStore:
         state: TurnState | None = await self._rpc.call("recall_message", params, None)
         return state
 
+    async def undo_kept(self, context: AgentMemoryContext, turn_id: str) -> None:
+        """Facts, notes and reminders are as they were before the turn, which is answered anew. For
+        the service, whatever the turn may change."""
+        params = {"p_turn_id": turn_id, "p_chat_id": context.chat_id}
+        await self._rpc.call("undo_kept", params, None)
+
     async def working_memory(self, context: AgentMemoryContext) -> WorkingMemory:
         """What is kept of the subject, as far as it may be used here."""
         row = await self._call("get_working_memory", context, p_tenant_key=context.tenant_key)

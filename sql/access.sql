@@ -41,7 +41,7 @@ declare
     add_to_transcript, keep_topics, extend_conversation, tell_conversation,
     card_block, card_row, leave_card, may_help, reads_elsewhere, text_may_help, asked_terms, timer_json,
     accepted_press,
-    turn_of_card, again_id, keep_feedback, sources_lock, withdraw_kept, asking_words, telling_terms, tells,
+    turn_of_card, again_id, keep_feedback, sources_lock, besides_taking_back, withdraw_kept, asking_words, telling_terms, tells,
     told_by, kept_by, had_from_nowhere_else, tells_of
   }';
   -- Nobody: a trigger needs no right to its function.
@@ -53,7 +53,7 @@ declare
   of_the_service constant text[] := '{
     recall_message, comes_from, without_turn, texts_in, take_back_facts, rewrite_memory,
     take_back_notes, drop_turn, drop_message, telling_texts, long_texts, repeats, drop_repetitions, drop_card,
-    take_card, drop_drawn_on, drop_answers_made_from, drop_answers_that_tell, withdraw_kept_cards,
+    take_card, drop_kept_repetitions, take_back_kept, undo_kept, drop_drawn_on, drop_answers_made_from, drop_answers_that_tell, withdraw_kept_cards,
     drop_forgetting_turns, take_withdrawals, take_due_withdrawals, drop_withdrawal,
     forget_item, forget_fact, forget_summary, withdraw_lists, forget_sources, correct_item,
     take_left_cards, pending_replies, conversations_to_embed,

@@ -85,6 +85,7 @@ language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_records', p_records, 16777216);
+  v_besides constant boolean := bot_private.besides_taking_back();
   v_records constant jsonb := p_records;
 begin
   insert into public.chat_conversations as c
@@ -146,6 +147,8 @@ create or replace function public.append_to_conversation(
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
+declare
+  v_besides constant boolean := bot_private.besides_taking_back();
 begin
   if not bot_private.extend_conversation(
     p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep) then
@@ -194,6 +197,8 @@ create or replace function public.continue_conversation(
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
+declare
+  v_besides constant boolean := bot_private.besides_taking_back();
 begin
   perform bot_private.tell_conversation(
     p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep, p_topics);
@@ -246,12 +251,16 @@ as $$
 declare
   v_size constant boolean := bot_private.require_size('a decision',
     concat(p_reason, p_tier, p_cue, p_verdict, p_root_id), 16384);
+  v_besides constant boolean := p_cue is null or bot_private.besides_taking_back();
+  v_cue constant text := case when p_cue is not null then (  -- a word of the message
+    select p_cue
+    where not exists (select from public.recalled_messages r where r.message_id = p_message_id)) end;
   v_new boolean;
 begin
   insert into public.agent_decisions
     (chat_id, tenant_key, actor_id, message_id, respond, reason, tier, cue, since_bot_ms, verdict,
      judge_ms, root_id)
-  values (p_chat_id, p_tenant_key, p_actor_id, p_message_id, p_respond, p_reason, p_tier, p_cue,
+  values (p_chat_id, p_tenant_key, p_actor_id, p_message_id, p_respond, p_reason, p_tier, v_cue,
           p_since_bot_ms, p_verdict, p_judge_ms, p_root_id)
   on conflict do nothing;
   v_new := found;

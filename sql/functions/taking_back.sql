@@ -10,6 +10,17 @@ create or replace function bot_private.sources_lock() returns bigint
 language sql immutable parallel safe security invoker set search_path = ''
 as $$ select hashtextextended('bot_private.sources_lock', 0) $$;
 
+-- Who writes down what somebody said comes before a taking back, which then finds it, or after it, and then
+-- knows of it.
+create or replace function bot_private.besides_taking_back() returns boolean
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
+  return true;
+end
+$$;
+
 -- A turn whose question was taken back changes nothing any more. Waits for a taking back that is under
 -- way, and makes the next one wait.
 create or replace function public.require_turn_stands(p_turn_id text) returns void
@@ -313,9 +324,7 @@ begin
   perform public.drop_digests_of(array[p_message_id] || array(
     select m.message_id from public.agent_messages m
     where m.turn_id = p_message_id and m.message_id is not null), '');
-  return public.drop_turn(p_message_id, false)
-         || public.take_back_facts(p_message_id, p_chat_id) || public.take_back_notes(p_message_id)
-         || public.take_back_timers(p_message_id);
+  return public.drop_turn(p_message_id, false) || public.take_back_kept(p_message_id, p_chat_id);
 end
 $$;
 
@@ -350,7 +359,7 @@ as $$
   select exists (select from unnest(p_texts) t where strpos(lower(p_text), t) > 0)
 $$;
 
--- Later answers that repeat what went: the card goes, and what tools said. Answers to p_people, or about
+-- Later answers that repeat what went: the card goes, and what tools said and kept. Answers to p_people, or about
 -- them; with what is told from everybody's talk also those to others, where they could know it from: in the
 -- chat p_chat_id and where p_people were given it, and alone with the bot if they are in that chat.
 drop function if exists public.drop_repetitions(text[], text[], text, bigint);
@@ -405,7 +414,52 @@ begin
   where b.tenant_key = p_tenant_key and public.repeats(b.label || b.payload::text, case
     when b.user_id = any (p_people) or b.actor_id = any (p_people) then v_texts
     when b.chat_id = any (v_chats || v_alone) then v_long end);
+  perform public.drop_kept_repetitions(
+    v_texts, v_long, p_people, v_chats || v_alone, p_tenant_key, p_after);
 end
+$$;
+
+-- What tools kept later that repeats what went: p_texts in turns of p_people, p_long in those of p_chats. What
+-- stands in the words of the turn's own question is kept.
+create or replace function public.drop_kept_repetitions(
+  p_texts text[], p_long text[], p_people text[], p_chats text[], p_tenant_key text, p_after bigint
+) returns void
+language plpgsql volatile security invoker set search_path = ''
+as $$
+declare
+  v_turn record;
+begin
+  for v_turn in
+    with kept as (
+      select w.sources #>> array[e.key, 'turn'] as turn_id, e.value #>> '{}' as told
+      from public.agent_working_memory w cross join jsonb_each(w.content) e
+      where w.tenant_key = p_tenant_key
+      union all
+      select n.sources #>> array[f.key, 'turn'], f.value #>> '{}'
+      from public.agent_notes n cross join jsonb_each(public.note_fields(n)) f
+      where n.tenant_key = p_tenant_key
+      union all
+      select t.turn_id, t.content from public.agent_timers t where t.tenant_key = p_tenant_key
+    )
+    select distinct q.turn_id, q.chat_id
+    from kept k join public.agent_messages q on q.turn_id = k.turn_id and q.role = 'user'
+    cross join lateral (select case
+      when q.user_id = any (p_people) or q.actor_id = any (p_people) then p_texts
+      when q.chat_id = any (p_chats) then p_long end as texts) looked
+    where q.tenant_key = p_tenant_key and q.id > p_after and public.repeats(k.told, looked.texts)
+      and not public.repeats(q.content, looked.texts)
+  loop
+    perform public.take_back_kept(v_turn.turn_id, v_turn.chat_id);
+  end loop;
+end
+$$;
+
+-- Facts, notes and reminders as they were before the turn.
+create or replace function public.take_back_kept(p_turn_id text, p_chat_id text) returns text[]
+language sql volatile security invoker set search_path = ''
+as $$
+  select public.take_back_facts(p_turn_id, p_chat_id) || public.take_back_notes(p_turn_id)
+         || public.take_back_timers(p_turn_id)
 $$;
 
 -- What only one person was shown, and drew on one of these turns, goes with them.
@@ -557,8 +611,7 @@ begin
     v_own := bot_private.had_from_nowhere_else(v_turn, v_words);
     if bot_private.tells_of(
       v_turn, array(select bot_private.kept_by(v_turn.id, v_turn.chat_id)), v_own) then
-      perform public.take_back_facts(v_turn.id, v_turn.chat_id), public.take_back_notes(v_turn.id),
-              public.take_back_timers(v_turn.id);
+      perform public.take_back_kept(v_turn.id, v_turn.chat_id);
     end if;
     continue when not bot_private.tells_of(v_turn, array(
       select bot_private.told_by(m) from public.agent_messages m
@@ -691,6 +744,17 @@ begin
     v_count := v_count + 1;
   end loop;
   return v_count;
+end
+$$;
+
+-- For the service: a turn is to be answered anew, what its tools kept is undone.
+create or replace function public.undo_kept(p_turn_id text, p_chat_id text) returns jsonb
+language plpgsql volatile security invoker set search_path = ''
+as $$
+begin
+  perform public.take_back_kept(p_turn_id, p_chat_id) from public.agent_turns t
+  where t.id = p_turn_id and t.state = 'open';
+  return 'null'::jsonb;
 end
 $$;
 

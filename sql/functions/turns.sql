@@ -86,6 +86,7 @@ declare
   v_size constant boolean := bot_private.require_size('p_content', p_content, 1048576);
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_besides constant boolean := bot_private.besides_taking_back();
 begin
   if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
     return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
@@ -218,6 +219,7 @@ declare
   v_sizes constant boolean := bot_private.require_size('p_heard', p_heard, 16777216)
     and bot_private.require_size('p_decision', p_decision, 16384)
     and bot_private.require_size('p_recall', p_recall, 1048576);
+  v_besides constant boolean := bot_private.besides_taking_back();
   v_heard constant jsonb := p_heard;
   v_decision jsonb := p_decision;
   v_conversation jsonb;
@@ -536,6 +538,7 @@ begin
   perform bot_private.require_size('p_content', p_content, 1048576);
   perform bot_private.require_size('p_cards', p_cards, 4194304);
   perform bot_private.require_size('p_tool_calls', p_tool_calls, 4194304);
+  perform bot_private.besides_taking_back();
   v_cards := p_cards;
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then

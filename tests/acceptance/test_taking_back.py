@@ -216,11 +216,17 @@ def test_an_answer_that_is_being_made_is_made_again_without_what_is_taken_back(
     was_heard = "select 1 from chat_transcript where message_id = %s"
     eventually(lambda: world.rows(was_heard, heard), what="the talk is heard")
     world.model.forget()
-    slow = {"when": [{"contains": word}], "reply": {"text": f"It is {word}.", "delay_s": 4}}
-    world.model.control("script", {"rules": [slow, {"reply": {"text": "Nobody said it."}}]})
+    note = {"name": "create_note", "arguments": {"title": "Code", "body": word}}
+    told = [{"contains": word, "in": "prompt"}]
+    notes = {"when": told, "reply": {"tool_calls": [note]}, "after_tool": False}
+    slow = {"when": told, "reply": {"text": f"It is {word}.", "delay_s": 4}}
+    rules = [notes, slow, {"reply": {"text": "Nobody said it."}}]
+    world.model.control("script", {"rules": rules})
     world.model.control("mode", {"mode": "rules"})
     question = world.say("Alice", f"@{world.bot_name} which code did Bob name?")
-    eventually(lambda: word in json.dumps(world.model.requests()), what="the model is asked")
+    kept = "select 1 from agent_notes where body = %s"
+    eventually(lambda: world.rows(kept, word), what="a note of it")
+    eventually(lambda: len(world.model.requests()) > 1, what="the model is asked again")
 
     take_back(world, "Bob", heard)
 

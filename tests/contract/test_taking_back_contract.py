@@ -514,16 +514,17 @@ async def test_a_file_that_is_made_of_it_goes_too(scene: Scene, group: Group) ->
     assert scene.found() == set()
 
 
-@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("how", ["shown", "own", "second hand"])
 async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
-    scene: Scene, group: Group, own: bool
+    scene: Scene, group: Group, how: str
 ) -> None:
+    own = how == "own"
     source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
     said = f"The vendor of the lamps is {scene.word}"
     await scene.turn(group.turn("alice", thread="a"), source, said, "I see.")
     asks = f"Keep that the lamps' vendor is {scene.word}" if own else "Keep what Alice said"
     await scene.memory.open_turn(bob, turn_id=question, content=asks)
-    told = f"lamps: {scene.word}"
+    told = f"lamps: {scene.word}" if how != "second hand" else f"Alice: {said}"
     await scene.memory.merge_working_memory(
         bob, scope="user", patch={"vendor": told}, turn_id=question
     )
@@ -531,7 +532,8 @@ async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
     at = datetime(2030, 1, 1, 10, tzinfo=UTC)
     plan = Plan(told, at, "UTC", due_ms=int(at.timestamp() * 1000), for_all=True)
     await TimerStore(scene.rpc).set(bob, question, plan)
-    await scene.memory.record_reply(bob, turn_id=question, cards=["Kept."], given=[source])
+    given = [] if how == "second hand" else [source]  # then another answer told it
+    await scene.memory.record_reply(bob, turn_id=question, cards=["Kept."], given=given)
     await scene.memory.mark_sent(
         bob, turn_id=question, chunk=0, content="Kept.", message_id=f"{question}_card"
     )
@@ -542,3 +544,21 @@ async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
 
     assert scene.found() & kept == (kept if own else set())
     assert f"{question}_card" not in scene.to_withdraw(), "it tells nothing"
+
+
+async def test_what_is_answered_anew_has_kept_nothing(scene: Scene, group: Group) -> None:
+    question, bob = group.message("asked"), group.turn("bob")
+    await scene.turn(bob, group.message("before"), "Hello", "Hi.")
+    await scene.memory.merge_working_memory(
+        bob, scope="user", patch={"vendor": "Acme"}, turn_id=group.message("before")
+    )
+    await scene.memory.open_turn(bob, turn_id=question, content="Keep what Alice said")
+    await scene.memory.merge_working_memory(
+        bob, scope="user", patch={"vendor": scene.word}, turn_id=question
+    )
+    await scene.notes.create(bob, title="Vendor", body=scene.word, turn_id=question)
+
+    await scene.memory.undo_kept(bob, question)
+
+    assert scene.found() == set()
+    assert (await scene.memory.working_memory(bob)).user == {"vendor": "Acme"}

@@ -16,9 +16,11 @@ from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
 from tests.support.people import Group
 from tests.support.processes import eventually
+from tests.support.sentinel import tables_with
 
 pytestmark = pytest.mark.anyio
 
+_Statement = tuple[str, list[str]]
 _RECALL = "select public.recall_message(%s, %s)"
 _MERGE = (
     "select public.merge_working_memory(p_conversation_id => %s, p_chat_id => %s, p_user_id => %s,"
@@ -72,6 +74,76 @@ async def test_a_taking_back_waits_for_a_tool_and_then_undoes_it(
         assert await taking_back == "cancelled"
     assert (await MemoryStore(rpc).working_memory(alice)).user == {}
     assert not connection.execute("select 1 from agent_working_memory_history").fetchone()
+
+
+def _writes(group: Group) -> Mapping[str, _Statement]:
+    """What a message that is heard has written, by what writes it."""
+    alice, said = group.turn(), group.message("said")
+    words = "the word is hunter2"
+    record = {
+        "message_id": said, "author": "Alice", "author_id": alice.actor_id, "content": words,
+        "timestamp": 1, "is_bot": False, "ours": False,
+    }  # fmt: skip
+    records = json.dumps([record])
+    turn = [said, alice.conversation_id, alice.chat_id, alice.root_id, alice.user_id]
+    turn += [alice.actor_id, "Alice", alice.tenant_key, words]
+    talk = [alice.chat_id, alice.tenant_key]
+    decided = [*talk, alice.actor_id, said, "follow-up", "rules", "hunter2"]
+    return {
+        "open_turn": (f"select open_turn({', '.join(['%s'] * 9)}, 10)", turn),
+        "begin_turn": (f"select begin_turn({', '.join(['%s'] * 9)}, 10, 0, null, null)", turn),
+        "begin_conversation": ("select begin_conversation(%s, %s, 1, %s)", [*talk, records]),
+        "continue_conversation": (
+            "select continue_conversation(%s, %s, %s, 1, 0, 50)", [*talk, records],
+        ),
+        "log_decision": (
+            "select log_decision(%s, %s, %s, %s, false, %s, %s, %s, null, null, null)", decided,
+        ),
+    }  # fmt: skip
+
+
+_WRITERS = (
+    "open_turn",
+    "begin_turn",
+    "begin_conversation",
+    "continue_conversation",
+    "log_decision",
+)
+
+
+@pytest.mark.parametrize("writer", _WRITERS)
+async def test_what_is_taken_back_while_it_is_written_down_is_not_kept(
+    database_url: str, connection: psycopg.Connection, rpc: PostgresRpc, writer: str
+) -> None:
+    group = Group()
+    statement, params = _writes(group)[writer]
+    with psycopg.connect(database_url) as writing:
+        writing.execute(statement.encode(), params)
+        back = asyncio.create_task(MemoryStore(rpc).take_back(group.message("said"), group.chat()))
+        await _waits(connection)
+        writing.commit()
+        await back
+    assert tables_with(connection, "hunter2") == set()
+
+
+@pytest.mark.parametrize("writer", _WRITERS)
+async def test_what_is_being_taken_back_is_not_written_down(
+    database_url: str, connection: psycopg.Connection, writer: str
+) -> None:
+    group = Group()
+    statement, params = _writes(group)[writer]
+
+    def write() -> None:
+        with psycopg.connect(database_url) as writing:
+            writing.execute(statement.encode(), params)
+
+    with psycopg.connect(database_url) as taking_back:
+        taking_back.execute(_RECALL, [group.message("said"), group.chat()])
+        writing = asyncio.create_task(asyncio.to_thread(write))
+        await _waits(connection)
+        taking_back.commit()
+        await writing
+    assert tables_with(connection, "hunter2") == set()
 
 
 async def _noted(rpc: PostgresRpc, answer: AgentMemoryContext, source: str) -> str:
@@ -131,9 +203,6 @@ async def test_a_taking_back_waits_for_who_notes_the_source(
         noting.commit()
         await taking_back
     assert await _state(connection, "answer") == "cancelled"
-
-
-_Statement = tuple[str, list[str]]
 
 
 def _identity(answer: AgentMemoryContext) -> list[str]:
