@@ -38,6 +38,7 @@ _PIECE = 64 * 1024
 _AT_ONCE = 64  # connections accepted before others are looked at
 _LOOK_S = 0.25
 _REPORT_S = 10.0
+_REFUSED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _GO_AHEAD = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -113,6 +114,9 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         try:
             sender.sock.settimeout(SEND_S)
             request = next(sender.parser)
+            if sender.odd:  # the application would read a body that breaks off
+                sender.sock.sendall(_REFUSED)
+                return False
             return bool(self._keepalive_after(sender, self.handle_request(request, sender)))
         except (NoMoreData, StopIteration, OSError) as exc:
             self.log.debug("Closing connection. %s", exc)
