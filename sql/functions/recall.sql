@@ -167,6 +167,29 @@ as $$
   where c.chat_id is not null and c.chat_id <> all (p_but)
 $$;
 
+-- Whether there may be a turn to find. Where the newest few are all of a place and stand in the
+-- prompt anyway, as in a young chat, there is none.
+create or replace function bot_private.recall_has_turns(
+  p_conversation_id text, p_scope text, p_from bigint, p_before bigint
+) returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_thread constant bigint := bot_private.recall_number(
+    coalesce(public.claim('tenant_key'), ''), p_conversation_id);
+  few constant integer := 20;
+begin
+  return exists (
+    select from bot_private.recall_places(p_scope) p, lateral (
+      select w.thread, w.first_id, row_number() over () as n
+      from bot_private.turn_words w
+      where w.place = p.place and w.asked_at >= p.since
+      order by w.asked_at desc limit few) w
+    where w.n = few or case when w.thread = v_thread
+      then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end);
+end
+$$;
+
 -- The turns worth weighing for p_terms, p_enough at most, and the weight of each term (null: it tells
 -- nothing). Rare words are looked up, of common ones the turns that come first and the newest count.
 -- Turns said in [p_since, p_until) come first. Chats of p_but are left out.
@@ -608,8 +631,6 @@ declare
     and bot_private.require_size('p_embedding', p_embedding, 262144);
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  v_terms constant text[] := array(
-    select distinct unnest(bot_private.recall_tokens(left(p_query, 500))));
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
   -- a fresh start ends what came before it in this conversation
   v_from constant bigint := coalesce((
@@ -617,6 +638,7 @@ declare
     where c.id = p_conversation_id and c.user_id = p_user_id and c.tenant_key = p_tenant_key), 0);
   v_weight constant double precision :=
     case when p_embedding is null then 0 else least(greatest(p_weight, 0), 1) end;
+  v_terms text[];
   v_since timestamptz;
   v_until timestamptz;
   v_alike bigint[];
@@ -627,6 +649,10 @@ begin
   if p_scope not in ('thread', 'chat', 'everywhere') then
     raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = 'PT400';
   end if;
+  if not bot_private.recall_has_turns(p_conversation_id, p_scope, v_from, v_before) then
+    return '[]';
+  end if;
+  v_terms := array(select distinct unnest(bot_private.recall_tokens(left(p_query, 500))));
   if p_spans <> '[]' and p_boost > 0 then
     select s.since, s.until into v_since, v_until
     from bot_private.recall_span(p_conversation_id, p_scope, v_from, v_before, p_spans::jsonb) s;

@@ -15,7 +15,7 @@ RUN_AS_OWNER: dict[str, str] = {
         "row-level security keeps the index on words unused",
     ),
     **dict.fromkeys(
-        ("recall_newest", "recall_span", "recall_best", "turns_beside"),
+        ("recall_has_turns", "recall_newest", "recall_span", "recall_best", "turns_beside"),
         "no token reads turn_words: they give ids, and the messages are read under the policies",
     ),
     "keep_terms": "no token writes turn_words: it derives them from the messages of a turn",
