@@ -49,7 +49,6 @@ _AS_OWNER = (
     f"(bot_private.recall_likely('', 'everywhere', {_WORDS}, -1, 999999999999,"
     " null, null, 99)).ids",
     "bot_private.recall_newest('', 'everywhere', -1, 999999999999, 99)",
-    "bot_private.recall_has_turns('', 'everywhere', -1, 999999999999)",
     f"array(select first_id from bot_private.recall_best('', 'everywhere', {_WORDS}, -1,"
     " 999999999999, '-infinity', 'infinity', 1, 99, '{}', '{}', 0))",
 )
