@@ -16,6 +16,9 @@ from bot.group.topics import tell_apart
 from bot.group.transcript import ChannelConversation, MessageRecord
 
 BOT_TURN_LIMIT = 10
+_LATELY = 30  # messages
+_CROWD = 6  # people who spoke lately: above that any two messages seldom belong together
+_LIKELY = 0.3
 
 
 @dataclass(frozen=True)
@@ -216,13 +219,20 @@ def exchange_at(
 def _is_elsewhere(
     message: IncomingMessage, conversation: ChannelConversation, bot_open_id: str
 ) -> bool:
-    """Whether the message surely belongs to another topic than what the bot said last."""
+    """Whether the message surely belongs to another topic than what the bot said last; where many
+    people speak, whether it does not likely belong to that one."""
     if message.root_id is not None:
         return False
-    talk = tell_apart(before(message, conversation.messages), message.record())
+    earlier = before(message, conversation.messages)
+    talk = tell_apart(earlier, message.record())
     ours = [record for record in talk.messages if _is_ours(record, bot_open_id)]
     spoken = talk.topic_of(ours[-1]) if ours else None
-    return None not in (spoken, talk.topic) and spoken != talk.topic
+    if spoken is None:
+        return False
+    lately = {record.author_id for record in earlier[-_LATELY:]}
+    if len(lately) > _CROWD and talk.shares.get(spoken, 0.0) < _LIKELY:
+        return True
+    return talk.topic is not None and spoken != talk.topic
 
 
 def _is_ours(record: MessageRecord, bot_open_id: str) -> bool:
@@ -230,7 +240,13 @@ def _is_ours(record: MessageRecord, bot_open_id: str) -> bool:
 
 
 def _asked(answer: MessageRecord, earlier: Sequence[MessageRecord]) -> MessageRecord | None:
-    """The message that the answer is for: of the person it addresses, else the last one."""
-    people = [record for record in reversed(earlier) if not record.is_bot]
+    """The message that the answer is for, one to somebody else never: of the person it addresses,
+    else the last one."""
+    ours = f"@{answer.author}"
+    people = [
+        record
+        for record in reversed(earlier)
+        if not record.is_bot and (record.content[:1] != "@" or record.content.startswith(ours))
+    ]
     addressed = (r for r in people if r.author and answer.content.startswith(f"@{r.author}"))
     return next(addressed, people[0] if people else None)

@@ -226,3 +226,24 @@ def test_who_goes_on_with_another_topic_does_not_follow_up(who: str, text: str, 
     message = IncomingMessage("om_next", who, f"ou_{who}", text, at)
     conversation = ChannelConversation("oc", START, at, tuple(talk))
     assert decide(message, conversation, "ou_Memo", 60_000).reason is reason
+
+
+@pytest.mark.parametrize("people", [3, 9])
+def test_in_a_crowd_a_message_must_also_belong_to_what_the_bot_spoke_of(people: int):
+    talk = said(
+        *((f"P{n % (people - 1)}", f"line {n} about the invoices") for n in range(16)),
+        ("Ann", "@Memo where is the spare projector?"),
+        ("Memo", "@Ann It is in room four."),
+        every_s=6,
+    )
+    talk[-1] = replace(talk[-1], is_bot=True, ours=True)
+    at = talk[-1].timestamp + 6000
+    conversation = ChannelConversation("oc", START, at, tuple(talk))
+
+    def reason(who: str, text: str) -> Reason:
+        message = IncomingMessage("om_next", who, f"ou_{who}", text, at)
+        return decide(message, conversation, "ou_Memo", 60_000).reason
+
+    assert reason("Ann", "and the projector screen?") is Reason.RECENT_FOLLOWUP
+    in_crowd, alone = Reason.OTHER_TOPIC, Reason.RECENT_FOLLOWUP
+    assert reason("P1", "and how many are there?") is (in_crowd if people > 6 else alone)
