@@ -17,7 +17,6 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 
 import structlog
 
@@ -224,14 +223,6 @@ async def main(settings: Settings) -> None:
 def _hung_up() -> None:
     """A terminal that closes, or somebody who hopes for new settings: neither ends a turn."""
     log.warning("worker.hung_up", next_step="start the worker anew to load code and settings")
-
-
-def prepare() -> None:
-    """Loads what the first answer needs, for workers that will share it."""
-    with one_sentence():
-        configured = load()
-    if configured.openai_api_key:
-        import_module("bot.agents.sdk")
 
 
 def start() -> None:

@@ -9,7 +9,6 @@ from bot.agents.endpoint import Endpoint
 from bot.agents.fallback import Fallback
 from bot.agents.metering import CountedModel, Meter, MeteredModel
 from bot.agents.model import Model
-from bot.agents.offline.model import OfflineModel
 from bot.settings import Settings
 from bot.telemetry.tally import Tally
 
@@ -41,6 +40,8 @@ class Models:
     def named(self, name: str) -> Model:
         """The model `name`, with the fallback model behind it."""
         if not self._settings.openai_api_key:
+            from bot.agents.offline.model import OfflineModel  # for who has no key
+
             return OfflineModel()
         first: Model = ChatModel(self._endpoint, name)
         if self._meter and name == self._settings.openai_model:

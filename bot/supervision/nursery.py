@@ -26,7 +26,7 @@ from pathlib import Path
 
 from bot.supervision import lifeline
 
-MODULE = "BOT_NURSERY"  # the module that is loaded; it has `prepare()` and `start()`
+MODULE = "BOT_NURSERY"  # the module that is loaded; it has `start()`
 _ANSWERS_WITHIN_S = 10.0
 _REPARENTED_S = 0.001
 
@@ -90,7 +90,6 @@ def main() -> int:
     parent = os.getppid()
     lifeline.tie(parent)
     module = importlib.import_module(os.environ.pop(MODULE))
-    module.prepare()
     gc.collect()
     gc.freeze()  # what is there is touched by no collection, so it stays shared
     with socket.socket(fileno=os.dup(0)) as line, line.makefile("r", encoding="utf-8") as asked:
