@@ -38,7 +38,7 @@ from scripts.measuring.faults.scene import Scene, scene_in
 from scripts.measuring.processes import postmaster, stop_server
 
 _PAGE_WIDTH = 160
-_SHORT_MINUTES = 0.25
+_SHORT_MINUTES = 0.2
 
 
 @dataclass(frozen=True, slots=True)

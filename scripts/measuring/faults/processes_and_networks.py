@@ -112,14 +112,15 @@ def logs(scene: Scene, count: Count, rounds: int) -> None:
         scene.start(out=out)
         before = len(asked)
         with scene.asking(asked, per_s=6, text=kind):
-            time.sleep(4)
+            time.sleep(3)
         scene.count(Count(kind, scene.bot_id), asked[before:], within_s=30)
         scene.stop()
         for one in (out, keeps):
             if one:
                 one.close()
         count.rounds += 1
-    scene.start()
+    if not scene.is_settled(asked):
+        scene.start()
     scene.count(count, asked, within_s=30)
 
 

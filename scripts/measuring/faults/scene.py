@@ -193,7 +193,7 @@ class Scene:
         """Waits until everybody has an answer, or a reason for none, and until nothing of it is
         under way; then counts. What the bot never acknowledged Feishu still has: said apart."""
         with contextlib.suppress(AssertionError):
-            eventually(lambda: self._is_settled(asked), within_s=within_s)
+            eventually(lambda: self.is_settled(asked), within_s=within_s)
         accepted = self._accepted()
         never = [one for one in asked if one.message_id not in accepted]
         if never:
@@ -228,7 +228,8 @@ class Scene:
             return bool(found["ready"]) and not found["degraded"]
         return False
 
-    def _is_settled(self, asked: Sequence[Asked]) -> bool:
+    def is_settled(self, asked: Sequence[Asked]) -> bool:
+        """Whether everybody has an answer, and nothing of it is under way."""
         waiting = (
             "select count(*) from feishu_bot.procrastinate_jobs where status in ('todo','doing')"
         )
