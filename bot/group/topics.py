@@ -99,6 +99,8 @@ def tell_apart(
         known.append(newest)
     chat = [one for one in known if _in_main(one)][-2 * WINDOW :]
     topics = {_key(one): one.topic for one in chat if one.topic is not None}
+    if not _in_main(newest) and len(topics) == len(chat):
+        return Discussion(tuple(known))  # nothing is to be weighed
     found: dict[str, int] = {}
     shares: Shares = {}
     spoken_for: Shares = {}
