@@ -1,0 +1,87 @@
+"""A worker that is killed while it answers a rule, a form or a reaction: each is done once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.acceptance.conftest import World, is_from_bot, markdown
+from tests.acceptance.test_chat_rules import group, selects, set_rule
+from tests.acceptance.test_commands import card_of, click
+from tests.acceptance.test_reactions import react
+from tests.support.processes import eventually
+
+__all__ = ["group"]  # the fixture
+
+pytestmark = pytest.mark.slow
+
+UNFINISHED = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
+RULES = "select mode, language from chat_rules where chat_id = %s"
+
+
+@pytest.fixture(autouse=True)
+def model(world: World) -> Iterator[None]:
+    asks = {"when": [{"contains": "the plan"}], "reply": {"text": "Shall I write it down?"}}
+    world.model.control("script", {"rules": [asks, {"reply": {"text": "It is written down."}}]})
+    world.model.control("mode", {"mode": "rules"})
+    yield
+    world.platform.forget_faults()
+
+
+def killed_while_it_sends(group: World, act: Callable[[], object], arrives: bool) -> None:
+    """Does something whose answer the worker does not live to see sent; another one takes over."""
+    fault = {"delay_s": 2} if arrives else {"delay_s": 2, "status": 503}
+    path = "/open-apis/im/v1/messages"
+    group.platform.post("/faults", path_prefix=path, method="POST", **fault)
+    act()
+    begun = "select 1 from agent_messages where role = 'assistant' and status = 'pending'"
+    eventually(lambda: group.rows(begun), what="an answer is about to be sent")
+    time.sleep(0.3)  # the request is on its way; nothing tells of it before it has arrived
+    group.bot.workers[-1].kill()
+    group.bot.start_worker()
+    eventually(lambda: not group.rows(begun), within_s=60, what="it is sent")
+    eventually(lambda: not group.rows(UNFINISHED), within_s=60, what="the jobs are done")
+
+
+def said(group: World) -> list[str]:
+    return [markdown(m) for m in group.platform.messages(group.group) if is_from_bot(m)]
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["it arrives", "it does not"])
+def test_a_mode_is_set_and_confirmed_once(group: World, arrives: bool) -> None:
+    command = f"@{group.bot_name} /mode mention"
+    killed_while_it_sends(group, lambda: group.say("Alice", command), arrives)
+
+    assert group.rows(RULES, group.group) == [{"mode": "mention", "language": None}]
+    assert sum("Saved." in card for card in said(group)) == 1
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["it arrives", "it does not"])
+def test_a_form_is_saved_and_answered_once(group: World, arrives: bool) -> None:
+    set_rule(group, "Alice", "/mode threads")
+    question, _ = group.ask("Alice", "/settings")
+    form = card_of(group, question)
+    group.settled(question)
+    before = len(said(group))
+    chosen = {"mode": "all", "language": "zh"}
+    killed_while_it_sends(group, lambda: click(group, "Alice", form, index=0, form=chosen), arrives)
+
+    assert group.rows(RULES, group.group) == [{"mode": "all", "language": "zh"}]
+    assert len(said(group)) == before + 1
+    question, _ = group.ask("Bob", "/settings")
+    shown = selects(card_of(group, question))
+    assert (shown["mode"], shown["language"]) == ("all", "zh")
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["it arrives", "it does not"])
+def test_a_reaction_is_answered_once(group: World, arrives: bool) -> None:
+    question, _ = group.ask("Alice", "what is the plan?")
+    group.settled(question)
+    card = group.answers(question)[0]["message_id"]
+    killed_while_it_sends(group, lambda: react(group, "Alice", card, "THUMBSUP"), arrives)
+
+    assert len(group.under(question)) == 2
+    yes = "select content from agent_messages where turn_id = %s and role = 'user'"
+    assert group.rows(yes, f"reaction:{card}") == [{"content": "Yes"}]
