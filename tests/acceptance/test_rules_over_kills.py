@@ -32,6 +32,8 @@ def model(world: World) -> Iterator[None]:
 
 def killed_while_it_sends(group: World, act: Callable[[], object], arrives: bool) -> None:
     """Does something whose answer the worker does not live to see sent; another one takes over."""
+    eventually(lambda: said(group), what="the first words")
+    eventually(lambda: not group.rows(UNFINISHED), what="the jobs before are done")
     fault = {"delay_s": 2} if arrives else {"delay_s": 2, "status": 503}
     path = "/open-apis/im/v1/messages"
     group.platform.post("/faults", path_prefix=path, method="POST", **fault)
