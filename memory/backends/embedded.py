@@ -24,10 +24,12 @@ from memory.backends import server_folders
 from memory.backends.server_account import Account, account, programs
 from memory.errors import ServerRefused
 
-# Small enough for a laptop, enough for 64 connections; everything else is Postgres's default.
+# Small enough for a laptop, enough for 64 connections; a page that is not the next one costs little
+# more where all are in memory. Everything else is Postgres's default.
 _SETTINGS = {
     "shared_buffers": "'16MB'",
     "max_connections": "64",
+    "random_page_cost": "1.1",
     "io_method": "'sync'",
     "max_logical_replication_workers": "0",
     "autovacuum_naptime": "'30s'",
