@@ -21,7 +21,7 @@ def is_question(text: str) -> bool:
 
 def last_question(text: str) -> str:
     """The questions that a text ends with, or nothing; “Anything else?” wants no answer."""
-    said = _ADDRESSED.sub("", text.strip())
+    said = _ASIDE.sub("", _ADDRESSED.sub("", text.strip()))
     sentences = [part for part in _SENTENCE.findall(said) if part.strip()]
     asked: list[str] = []
     for last in map(str.strip, reversed(sentences)):
@@ -39,7 +39,8 @@ def asks_for_a_name(question: str) -> bool:
 
 def asks_for_consent(question: str) -> bool:
     """Whether yes or no answers it."""
-    return bool(_YES_OR_NO.search(question)) and not _ALTERNATIVES.search(question)
+    asked = _IS_THAT_WHAT.sub("is that it", question)
+    return bool(_YES_OR_NO.search(asked)) and not _ALTERNATIVES.search(asked)
 
 
 def asks_to_choose(question: str) -> bool:
@@ -74,7 +75,16 @@ _ANYTHING_ELSE = pattern(
     r"\b(?:anything|something) else\b|\b(?:can|may) i (?:help|do)\b.*\b(?:else|more)\b",
     r"\bmore (?:help|questions)\b|还有(?:什么|其他|别的)|还需要(?:什么|其他|别的|我)",
 )
+_ASIDE = re.compile(r"[(（][^()（）]{1,60}[)）]\s*$")
+_IS_THAT_WHAT = re.compile(
+    r"\b(?:is|was|are|were) (?:that|this|it|these|those) (?:what|how|where|when|who|why|which)\b",
+    re.IGNORECASE,
+)
 _YES_OR_NO = pattern(
+    r"(?:^|[.,;:!] )(?:ready|mind|sure|agreed|confirm(?:ed)?|delete|remove|send|save|add|book|keep"
+    r"|post|share|proceed|continue|go (?:ahead|on)|try)\b",
+    "(?<![什怎那这多])么[?？。\\s]*$|吧[?？]\\s*$",
+    "^(?:确认|继续|可以|没问题|同意|保存|提交|发送|删除|预订)[^?？]{0,8}[?？]\\s*$",
     r"(?:^|[,;:] )(?:so |and |then )?(?:should|shall|do|does|did|is|are|was|were|may|can|could|will"
     r"|would|have|has|want|need|ok|okay|right)\b",
     r"\b(?:want me to|would you like|do you want|correct|right|okay|ok)\b.*[?？]",
