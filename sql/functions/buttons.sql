@@ -69,7 +69,7 @@ $$;
 -- verdict and, when it is accepted, what the button does. A click that is delivered again is the same
 -- press; of all others in the group the first won, but for buttons that can be pressed again. A card that is sent but not yet marked as sent has
 -- no message_id to compare. A button of the operator's own place is pressed wherever its card is shown;
--- to others it is unknown. A turn is stopped by who asked or whom it is about, while it runs.
+-- to others it is unknown. Who left a group shares nothing there. A turn is stopped by who asked or whom it is about, while it runs.
 create or replace function public.press_button(
   p_button_id text, p_chat_id text, p_message_id text, p_operator_id text, p_tenant_key text,
   p_event_id text, p_only_look boolean
@@ -88,7 +88,10 @@ begin
   where b.id = p_button_id and b.chat_id in (p_chat_id, p_operator_id)
     and b.tenant_key = p_tenant_key
     and coalesce(b.message_id, p_message_id) = p_message_id;
-  if v_button.id is null then
+  if v_button.id is null or v_button.kind = 'share' and exists (
+      select from public.chat_members m
+      where m.chat_id = v_button.payload ->> 'chat_id' and m.open_id = p_operator_id
+        and m.tenant_key = p_tenant_key and m.left_at is not null) then
     return jsonb_build_object('verdict', 'unknown');
   elsif (v_button.kind = 'confirm' and v_button.actor_id <> p_operator_id)
      or (v_button.kind = 'stop' and p_operator_id not in (v_button.user_id, v_button.actor_id)) then

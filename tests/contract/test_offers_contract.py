@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import pytest
 
 from memory.errors import AccessDenied
-from memory.kept.buttons import NewButton
+from memory.identity import FeishuPerson
+from memory.kept.buttons import ButtonStore, Click, NewButton, Press
+from memory.kept.chats import ChatStore
 from memory.kept.items import ItemStore
 from memory.kept.operations import Operations
 from memory.kept.private import PrivateStore
@@ -50,7 +53,8 @@ class Scene:
     async def answer(
         self, context: AgentMemoryContext, turn_id: str, text: str, *, sent: bool = True
     ) -> None:
-        button = NewButton("Share here", "share", {}, "p2p", 3600, id=self.id(1))
+        where = {"chat_id": self.there.chat_id}
+        button = NewButton("Share here", "share", where, "p2p", 3600, id=self.id(1))
         buttons = [button] if context == self.place else []
         await self.memory.record_reply(context, turn_id=turn_id, cards=[text], buttons=buttons)
         if sent:
@@ -161,3 +165,18 @@ async def test_a_private_answer_that_was_on_its_way_when_its_question_went_goes_
 
     await deliver(scene.memory, scene.place, f"click:{scene.id(0)}", ["It is hunter2."])
     assert (await scene.due())[card] == scene.place.actor_id
+
+
+async def test_who_left_the_group_shares_nothing_there(scene: Scene) -> None:
+    await scene.press(0, scene.place)
+    alice, buttons = scene.there.actor_id, ButtonStore(scene.rpc)
+    chats, member = ChatStore(scene.rpc), FeishuPerson("tenant", alice)
+    card = f"click:{scene.id(0)}_card0"
+    share = Click(scene.id(1), scene.group.chat("p2palice"), card, alice, "tenant", "e")
+    now = int(datetime.now(UTC).timestamp() * 1000)
+    assert (await buttons.look(share)).verdict == "accepted", "nobody knows who is there"
+    await chats.add("tenant", scene.there.chat_id, [member], at_ms=now - 3_600_000)
+    assert (await buttons.look(share)).verdict == "accepted"
+
+    await chats.remove("tenant", scene.there.chat_id, [member], at_ms=now)
+    assert await buttons.press(share) == Press("unknown")
