@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -47,17 +48,21 @@ from sandbox.world.wire import card_of
 from tests.support.models import calling
 
 STEPS = 12
+_SCOPES = ("thread", "person")
 NAMES = ("Ann", "Bob", "Cid", "Eve")
 
 _TAG = re.compile(r"banana zq(\d+)zq")
 _WHOLE_TABLES = (
     "agent_chats", "agent_turns", "agent_messages", "agent_working_memory", "agent_notes",
     "agent_working_memory_history", "agent_note_changes", "agent_summaries", "agent_buttons",
-    "chat_transcript", "agent_decisions",
+    "chat_transcript", "agent_decisions", "agent_timers",
 )  # fmt: skip
 
 # What was seen where: a test that reads nothing proves nothing.
 SEEN: Counter[str] = Counter()
+
+
+Acts = list[tuple[str, dict[str, Any]]]
 
 
 class Leak(AssertionError):
@@ -72,11 +77,11 @@ class NoWaiting:
 
 
 class Printing:
-    """A model that does `acts` first (tool calls) and then prints its prompt, line by line, as far
-    as people's words stand in it. `look` is shown every request."""
+    """A model that does `acts` first (tool calls, or what makes them of the prompt), then prints
+    its prompt, line by line, as far as people's words stand in it. `look` sees every request."""
 
     def __init__(self) -> None:
-        self.acts: list[tuple[str, dict[str, Any]]] = []
+        self.acts: Acts | Callable[[str], Acts] = []
         self.look: Callable[[str], None] = lambda _: None
 
     async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
@@ -84,7 +89,8 @@ class Printing:
         self.look(prompt)
         if self.acts and request.tools:
             acts, self.acts = self.acts, []
-            return calling(*acts)
+            if calls := acts(prompt) if callable(acts) else acts:
+                return calling(*calls)
         words = [str(one.get("content") or "") for one in request.messages]
         lines = dict.fromkeys(
             line.strip() for text in words for line in text.split("\n") if _TAG.search(line)
@@ -299,7 +305,7 @@ class Played:
 
     def keep(self) -> None:
         tag = f"banana zq{self.mark}{len(self.appeared):03d}zq"
-        scope = self.dice.choice(["thread", "person"])
+        scope = self.dice.choice(_SCOPES)
         key = f"k{self.dice.randrange(2)}"
         self.stage.model.acts = [("update_working_memory", {"scope": scope, "patch": {key: tag}})]
         self._say("{tag}")
@@ -308,6 +314,27 @@ class Played:
         tag = f"banana zq{self.mark}{len(self.appeared):03d}zq"
         self.stage.model.acts = [("create_note", {"title": "fruit", "body": tag, "tags": ["a"]})]
         self._say("{tag}")
+
+    def hearsay(self) -> None:
+        """The model keeps what stands in its prompt, whoever said it."""
+        kind, scope = self.dice.choice(["fact", "note", "reminder"]), self.dice.choice(_SCOPES)
+
+        def acts(prompt: str) -> Acts:
+            tags = [f"banana zq{tag}zq" for tag in dict.fromkeys(_TAG.findall(prompt))]
+            if not tags:
+                return []
+            told = " and ".join(tags[-3:])
+            day = f"{datetime.now(UTC) + timedelta(days=30):%Y-%m-%d}T10:00"
+            kept = {"scope": scope, "patch": {"k0": told}}
+            calls: dict[str, Acts] = {
+                "fact": [("update_working_memory", kept)],
+                "note": [("create_note", {"title": "fruit", "body": told, "tags": ["a"]})],
+                "reminder": [("set_reminder", {"text": told, "at": day, "for_whom": ["us"]})],
+            }
+            return calls[kind]
+
+        self.stage.model.acts = acts
+        self._say("what was said?")
 
     def talk(self) -> None:
         self._say("{tag}", addressed=False)
@@ -365,6 +392,30 @@ class Played:
         platform.clicks.click(
             self.dice.choice(readers), message.message_id, value=None, index=index
         )
+
+    def forge(self) -> None:
+        """A press on a card, of a button that stood on any, by somebody who sees the card."""
+        platform = self.stage.town.platform
+        cards = [
+            (message, card)
+            for message in (platform.world.messages[one] for one in self.looked_at)
+            if message.sender == platform.world.bot.open_id
+            and (card := card_of(platform.world, message))
+        ]
+        values = [
+            done["value"]
+            for _, card in cards
+            for button in buttons(card)
+            for done in button.get("behaviors", ())
+            if done["type"] == "callback"
+        ]
+        there = [message for message, _ in cards if not message.deleted]
+        if values and there:
+            message, value = self.dice.choice(there), self.dice.choice(values)
+            place = self.place_of(message)
+            if readers := [place.person] if place.person else [*self.members[message.chat_id]]:
+                who = self.dice.choice(readers)
+                platform.clicks.click(who, message.message_id, value=value, index=None)
 
     # What the worker does of it
 
@@ -472,7 +523,7 @@ async def play(stage: Stage, seed: int) -> None:
 _STEPS: list[Callable[[Played], None]] = [
     Played.ask, Played.ask, Played.ask, Played.keep, Played.keep, Played.note, Played.talk,
     Played.quote, Played.command, Played.join, Played.leave, Played.take_back, Played.take_back,
-    Played.press, Played.press,
+    Played.press, Played.press, Played.hearsay, Played.forge,
 ]  # fmt: skip
 
 

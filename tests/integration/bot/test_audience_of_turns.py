@@ -31,6 +31,7 @@ FROM = os.environ.get("AUDIENCE_FROM")
 
 # Each breaks the rule in one place; none may go unseen. An open policy of messages alone shows a
 # turn nothing, for what it searches is chosen by the audience first; the readers' own test has it.
+# What repeats a message is found by its words and by what its prompt was given: either is enough.
 BREAKS = {
     "facts follow the person": """
         alter policy agent_working_memory_select on agent_working_memory using (
@@ -44,6 +45,9 @@ BREAKS = {
         create or replace function drop_repetitions(
           p_texts text[], p_people text[], p_tenant_key text, p_after bigint,
           p_chat_id text default null
+        ) returns void language sql as '';
+        create or replace function drop_answers_that_tell(
+          p_message_id text, p_texts text[], p_since timestamptz
         ) returns void language sql as ''""",
 }
 
