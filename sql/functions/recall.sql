@@ -190,23 +190,27 @@ begin
 end
 $$;
 
--- The turns worth weighing for p_terms, p_enough at most, and the weight of each term (null: it tells
--- nothing). Rare words are looked up, of common ones the turns that come first and the newest count.
--- Turns said in [p_since, p_until) come first. Chats of p_but are left out.
+-- The turns worth weighing for p_terms, p_enough at most, the weight of each term (null: it stands
+-- nowhere) and whether it tells turns apart: one in every third turn does not, and finds none by itself.
+-- Rare words are looked up, of common ones the turns that come first and the newest count. Turns said in
+-- [p_since, p_until) come first. Chats of p_but are left out.
 drop function if exists bot_private.recall_likely(
   text, text, text[], bigint, bigint, timestamptz, timestamptz);
 drop function if exists bot_private.recall_likely(
   text, text, text[], bigint, bigint, timestamptz, timestamptz, text[], integer);
+drop function if exists bot_private.recall_likely(
+  text, text, text[], bigint, bigint, timestamptz, timestamptz, integer, text[]);
 create or replace function bot_private.recall_likely(
   p_conversation_id text, p_scope text, p_terms text[], p_from bigint, p_before bigint,
   p_since timestamptz, p_until timestamptz, p_enough integer, p_but text[] default '{}',
-  out ids bigint[], out weights double precision[]
+  out ids bigint[], out weights double precision[], out telling boolean[]
 )
 language plpgsql stable security definer set search_path = ''
 set enable_seqscan = off
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
+#variable_conflict use_column
 declare
   v_thread constant bigint := bot_private.recall_number(
     coalesce(public.claim('tenant_key'), ''), p_conversation_id);
@@ -306,10 +310,12 @@ begin
     from sampled w left join (
       select term, count(*) as turns from indexed group by term) i using (term)
   ),
-  -- what stands in every third turn tells nothing, and would be most of the work
-  telling as materialized (
-    select term, (1 + 1.2) * ln(1 + ((select n from whole) - turns + 0.5) / (turns + 0.5)) as weight
-    from counted where turns <= greatest(10, (select n / 3 from whole))
+  weighed as materialized (
+    select term,
+      (1 + 1.2) * ln(1 + (greatest((select n from whole) - turns, 0) + 0.5) / (turns + 0.5)) as weight,
+      -- the others would be most of the work
+      turns <= greatest(10, (select n / 3 from whole)) as telling
+    from counted
   ),
   ranked as (
     select h.first_id, coalesce(h.asked_at >= p_since and h.asked_at < p_until, false) as in_time,
@@ -317,14 +323,17 @@ begin
     from (
       select term, first_id, length, asked_at from indexed
       union select term, first_id, length, asked_at from seen
-    ) h join telling using (term)
+    ) h join weighed using (term)
+    where telling
     group by h.first_id, h.length, h.asked_at
   )
   select array(select first_id from ranked order by in_time desc, score desc, asked_at desc
                limit p_enough),
-         array(select weight from generate_subscripts(p_terms, 1) n left join telling t on t.term = n
+         array(select weight from generate_subscripts(p_terms, 1) n left join weighed t on t.term = n
+               order by n),
+         array(select t.telling from generate_subscripts(p_terms, 1) n left join weighed t on t.term = n
                order by n)
-  into ids, weights;
+  into ids, weights, telling;
 end
 $$;
 
@@ -408,6 +417,9 @@ declare
   v_joined timestamptz[];
   v_likely bigint[];
   v_idf double precision[];
+  v_telling boolean[];
+  -- what a common word, the speaker's name say, is worth: for its own turn only, not for those beside it
+  common constant double precision := 1.5;
   -- BM25's constants; b is small because neighbours already even the lengths out
   k1 constant double precision := 1.2;
   b constant double precision := 0.3;
@@ -419,7 +431,7 @@ declare
   -- the length up to which a neighbour counts whole, in tokens
   around_tokens constant double precision := 25;
 begin
-  select l.ids, l.weights into v_likely, v_idf
+  select l.ids, l.weights, l.telling into v_likely, v_idf, v_telling
   from bot_private.recall_likely(
     p_conversation_id, p_scope, p_terms, p_from, p_before, p_since, p_until, close_likely) l;
   if coalesce(cardinality(v_likely), 0) = 0 and p_since is null and p_weight = 0 then
@@ -486,13 +498,14 @@ begin
     ),
     usual as materialized (select avg(length) as length from turns),
     keys as materialized (
-      select p.place, k.key, v_idf[k.term] as idf, k.term
+      select p.place, k.key, k.term, v_telling[k.term] as telling,
+             v_idf[k.term] * case when v_telling[k.term] then 1 else common end as idf
       from unnest(v_places) p (place),
         unnest(bot_private.recall_words(p.place, p_terms)) with ordinality k (key, term)
       where v_idf[k.term] is not null
     ),
     found as materialized (
-      select t.spot, k.term, k.idf, t.share,
+      select t.spot, k.term, k.idf, k.telling, t.share,
              cardinality(array_positions(t.words, k.key))::double precision as tf
       from turns t join keys k on k.place = t.place and k.key = any (t.words)
     ),
@@ -502,6 +515,7 @@ begin
       from found f
       cross join (values (-2, 0.25::double precision), (-1, 0.5), (0, 1), (1, 0.5), (2, 0.25))
         n (distance, weight)
+      where n.distance = 0 or f.telling
       group by 1, 2, 3
     ),
     scores as materialized (

@@ -309,6 +309,20 @@ async def test_whether_anything_private_fits_is_seen_among_many_turns(
     assert row == (fits,)
 
 
+async def test_a_common_word_such_as_a_name_still_counts_for_its_own_turn(
+    direct: Memory, group: Group
+) -> None:
+    alice = group.turn()
+    await direct.tell(alice, "bob", "Bob cooked noodles", "ok")
+    for n in range(24):
+        await direct.tell(alice, str(n), f"{('Bob', 'Carol')[n % 2]} item{n}", "ok")
+    await direct.tell(alice, "carol", "Carol cooked noodles", "ok")
+
+    for name in ("Bob", "Carol"):
+        found = await direct.questions(alice, f"What kind of noodles does {name} cook?")
+        assert found[0] == f"{name} cooked noodles"
+
+
 async def test_many_words_are_not_too_many(memory: Memory, group: Group) -> None:
     alice = group.turn()
     await memory.tell(alice, "1", "签证材料交给周敏", "好")
