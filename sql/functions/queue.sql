@@ -12,8 +12,7 @@ language plpgsql volatile security invoker set search_path = feishu_bot
 as $$
 declare
   v_told text := jsonb_build_object('task', p_task, 'lock', p_lock, 'args', p_args)::text;
-  v_worker bigint;
-  v_channel text;
+  v_room record;
   v_follows boolean;
   v_job bigint;
 begin
@@ -27,17 +26,17 @@ begin
   if not v_follows and octet_length(v_told) < 7900 and not exists (
     select from procrastinate_jobs o where o.lock = p_lock and o.status = 'todo')
   then
-    select f.worker_id, f.channel into v_worker, v_channel from worker_with_room() f;
-  end if;
-  if v_worker is not null then
-    insert into procrastinate_jobs (queue_name, task_name, lock, args, status, worker_id)
-    values (p_queue, p_task, p_lock, p_args, 'doing', v_worker)
-    on conflict (lock) where status = 'doing' do nothing  -- one of its lock has just begun
-    returning id into v_job;
-  end if;
-  if v_job is not null then
-    perform pg_notify(v_channel, v_job || ' ' || v_told);
-    return v_job;
+    v_room := worker_with_room();
+    if v_room.worker_id is not null then
+      insert into procrastinate_jobs (queue_name, task_name, lock, args, status, worker_id)
+      values (p_queue, p_task, p_lock, p_args, 'doing', v_room.worker_id)
+      on conflict (lock) where status = 'doing' do nothing  -- one of its lock has just begun
+      returning id into v_job;
+    end if;
+    if v_job is not null then
+      perform pg_notify(v_room.channel, v_job || ' ' || v_told);
+      return v_job;
+    end if;
   end if;
   if not v_follows then
     perform tell_workers(p_queue);
