@@ -11,7 +11,7 @@ from bot.commands.digest_texts import wanted
 from bot.commands.digests import plan_of
 from bot.commands.items import Looking
 from bot.commands.managers import learn_managers
-from bot.group.rules import LANGUAGES, MAX_INSTRUCTIONS, MODES, ChatRules
+from bot.group.rules import MAX_INSTRUCTIONS, ChatRules, is_default, rule_said
 from bot.group.store import ChatConversations
 from bot.reply.buttons import Reply
 from bot.services import Services
@@ -19,9 +19,8 @@ from bot.slash import Command, CommandName
 from memory.errors import AccessDenied
 from memory.kept.digests import DigestStore
 
-_DEFAULT = frozenset({"default", "默认", "none", "off", "无"})
 _ON_OFF = {"on": "on", "开": "on", "开启": "on", "off": "off", "关": "off", "关闭": "off"}
-_CHOICES = {CommandName.MODE: MODES, CommandName.LANGUAGE: LANGUAGES}
+_CHOICES = (CommandName.MODE, CommandName.LANGUAGE)
 
 
 async def answer_rule_command(services: Services, command: Command, looking: Looking) -> Reply:
@@ -29,15 +28,15 @@ async def answer_rule_command(services: Services, command: Command, looking: Loo
     name, language = command.name, looking.language
     note = ""
     if name is CommandName.INSTRUCTIONS and command.words:
-        value = "" if command.argument in _DEFAULT else command.words
+        value = "" if is_default(command.argument) else command.words
         if len(value) > MAX_INSTRUCTIONS:
             return Reply(texts.TOO_LONG[language])
         note = await _change(services, looking, {name.value: value})
     elif name in _CHOICES and command.argument:
-        value = "" if command.argument in _DEFAULT else command.argument
-        if value and value not in _CHOICES[name]:
+        wanted_rule = rule_said(name.value, command.argument)
+        if not wanted_rule and not is_default(command.argument):
             return Reply(texts.NO_SUCH[language][name.value])
-        note = await _change(services, looking, {name.value: value})
+        note = await _change(services, looking, {name.value: wanted_rule or ""})
     elif name is CommandName.PROACTIVE and not _can_proactive(services, looking):
         return Reply(texts.NO_PROACTIVE[language])
     elif name is CommandName.PROACTIVE and command.argument:

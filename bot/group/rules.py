@@ -10,6 +10,22 @@ RuleLanguage = Literal["zh", "en", "auto"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 LANGUAGES: tuple[RuleLanguage, ...] = get_args(RuleLanguage)
 MAX_INSTRUCTIONS = 500
+_SAID: Mapping[str, Mapping[str, str]] = {
+    "mode": {
+        **{mode: mode for mode in MODES},
+        **dict.fromkeys(("mentions", "提及", "仅提及", "点名", "仅点名"), "mention"),
+        **dict.fromkeys(("thread", "话题", "仅话题"), "threads"),
+        **dict.fromkeys(("follow-up", "follow-ups", "followups", "跟随", "接话", "追问"), "follow"),
+        **dict.fromkeys(("everything", "全部", "所有", "都回答"), "all"),
+    },
+    "language": {
+        **{language: language for language in LANGUAGES},
+        **dict.fromkeys(("chinese", "中文", "汉语", "简体中文"), "zh"),
+        **dict.fromkeys(("english", "英文", "英语"), "en"),
+        **dict.fromkeys(("automatic", "自动", "跟随提问"), "auto"),
+    },
+}
+_NO_OWN = frozenset("default none off clear reset 默认 无 清空 清除 取消 恢复默认".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +42,20 @@ class ChatRules:
     instructions: str = ""
     proactive: bool = False
     own: frozenset[str] = frozenset()
+
+
+def is_default(said: str) -> bool:
+    """Whether somebody wants no rule of the chat's own: default, clear, 默认."""
+    return _plain(said) in _NO_OWN
+
+
+def rule_said(name: str, said: str) -> str | None:
+    """The mode or language that somebody writes, in either language; None if it is none."""
+    return _SAID[name].get(_plain(said))
+
+
+def _plain(said: str) -> str:
+    return said.strip().strip("。.!！").casefold()
 
 
 def rules_of(row: Mapping[str, Any] | None, usual: ChatRules) -> ChatRules:

@@ -99,6 +99,25 @@ def test_only_who_manages_the_group_changes_its_rules(group: World) -> None:
     assert "one of mention, threads" in set_rule(group, "Alice", "/mode loud")
 
 
+def test_a_rule_is_named_in_either_language(group: World) -> None:
+    rules = "select mode, language, instructions from chat_rules where chat_id = %s"
+    for command, name, value in (
+        ("/模式 全部", "mode", "all"),
+        ("/mode Threads.", "mode", "threads"),
+        ("/模式 跟随", "mode", "follow"),
+        ("/语言 英文", "language", "en"),
+        ("/language 中文", "language", "zh"),
+        ("/language automatic", "language", "auto"),
+        ("/mode reset", "mode", None),
+        ("/instructions be brief", "instructions", "be brief"),
+        ("/instructions clear", "instructions", None),
+    ):
+        set_rule(group, "Alice", command)
+        (row,) = group.rows(rules, group.group)
+        assert (row[name] or None) == value, command
+    assert "follow" in set_rule(group, "Alice", "/模式 大声")
+
+
 def test_a_submitted_form_changes_what_was_chosen_with_the_rights_of_who_submits(
     group: World,
 ) -> None:
