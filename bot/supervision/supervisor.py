@@ -166,7 +166,8 @@ class Supervisor:
     def _alarm_others_of(self, fallen: Program) -> None:
         """Those that do the same work, and know what the signal means because they are ready."""
         for child in self._children.values():
-            if child.is_ready and child.program.alarm and child.program.stage == fallen.stage:
+            does_the_same = child.program.stage == fallen.stage
+            if does_the_same and child.program.alarm and child.is_ready and not child.leaving:
                 child.signal(child.program.alarm)
 
     def _stop_next(self) -> None:
