@@ -11,7 +11,7 @@ from bot.group.exchange import Exchange
 from bot.group.hearing_weights import WEIGHTS, WORDS
 from bot.group.traits import situation, traits, words
 
-SURE = 0.65  # from here on the bot answers: it prefers silence
+SURE = 0.63  # from here on the bot answers: it prefers silence
 _NO_WEIGHT = (0.0, 0.0, 0.0, 0.0)
 
 
