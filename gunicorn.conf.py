@@ -4,6 +4,7 @@ A mistake in the environment ends the master with status 2 and one sentence, bef
 INLINE_WORKER=1 gunicorn started by hand becomes the supervisor, which starts it again below itself.
 """
 
+import gc
 import os
 import sys
 import threading
@@ -46,5 +47,7 @@ def post_worker_init(worker):
         checks = getattr(worker.wsgi, "extensions", {}).get("health")
         if checks:  # what else is served has none
             threading.Thread(target=checks.say_at_start, name="start", daemon=True).start()
+    gc.collect()
+    gc.freeze()  # what is loaded stays; looking through it again would hold up requests
     if plan.supervised():
         _plan.board.open_web()

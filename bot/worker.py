@@ -11,6 +11,7 @@ import bot.telemetry.plain  # noqa: F401
 # isort: split
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import traceback
@@ -199,6 +200,8 @@ async def _work(
         tending.append(asyncio.create_task(services.store.drain_forever(stop)))
     log.info("worker.started", concurrency=settings.worker_concurrency)
     begins()
+    gc.collect()
+    gc.freeze()  # what is loaded stays; looking through it again would hold up a turn for 60 ms
     try:
         await consumer.work(stop)
     finally:
