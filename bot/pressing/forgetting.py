@@ -17,6 +17,7 @@ from bot.languages import Language
 from bot.mentions import Person
 from bot.reply.delivery import Target, Undeliverable, deliver
 from bot.services import Services
+from bot.upkeep.withdrawing import withdraw_cards
 from memory.kept.buttons import Click, Press
 from memory.kept.operations import Operations
 from memory.scope import MAIN_ROOT
@@ -46,6 +47,7 @@ async def forget(services: Services, click: Click, press: Press) -> None:
         )
         notice = sent.message_id
     await _delete(services, click, press, tool)
+    await withdraw_cards(services)
     log.info("forgotten", what=tool, chat_id=click.chat_id)
     if notice:
         card = cards.answer_card(_to(click, texts.FORGOTTEN[language][tool], press))

@@ -67,7 +67,8 @@ def test_a_message_to_a_colleague_is_left_alone(world: World) -> None:
 
 
 def test_unanswered_talk_reaches_the_next_prompt(world: World) -> None:
-    world.ask("Alice", "let us plan the offsite")
+    began, _ = world.ask("Alice", "let us plan the offsite")
+    world.settled(began)  # the discussion has begun
     talk = world.say("Bob", "I booked the blue cabin for us")
     decision(world, talk)
     world.model.forget()
