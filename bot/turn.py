@@ -84,19 +84,12 @@ async def handle_message(
             looking.begin(turn, opened)
         reply, foot = opened.reply, Foot.of_row(opened.shown)
         forgets = unsaid = False
-        tongue = language(services, turn, opened)
-        showing = Showing(services, turn, tongue)
+        showing = Showing(services, turn, language(services, turn, opened))
         stream = await _stream(services, turn, opened, showing)
         if opened.state == "open":
-            if stream:
-                turn = replace(turn, on_progress=stream.progress, settle=showing.settled)
-            async with _stoppable(services, turn, opened) as stop, _at_work(services, turn, stream):
-                turn = replace(turn, stop=stop)
-                answer = await (answering or answer_question)(services, turn, opened)
-                if answer.in_private:
-                    answer = await show_own_memory(services, turn, tongue)
+            answer = await _made(services, turn, opened, showing, stream, answering)
             forgets, foot, unsaid = answer.forgets, answer.foot, answer.unsaid
-            reply = await _store(services, turn, answer, NOTHING[tongue])
+            reply = await _store(services, turn, answer, NOTHING[showing.language])
         asked = turn.question if answering is None and is_pressed(turn.id) else None
         turn = replace(turn, foot=foot, asked=asked)
         outcome = await deliver_reply(services, turn, opened, reply, stream, lease, looking)
@@ -107,6 +100,25 @@ async def handle_message(
     if outcome in ("sent", "duplicate"):
         await queue_look_up(services, look_up)
     await tend_later(services, turn.context, opened)
+
+
+async def _made(
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    showing: Showing,
+    stream: CardStream | None,
+    answering: Answering | None,
+) -> Reply:
+    """The answer, which people see come about, and can stop."""
+    if stream:
+        turn = replace(turn, on_progress=stream.progress, settle=showing.settled)
+    async with _stoppable(services, turn, opened) as stop, _at_work(services, turn, stream):
+        turn = replace(turn, stop=stop)
+        answer = await (answering or answer_question)(services, turn, opened)
+        if answer.in_private:
+            answer = await show_own_memory(services, turn, showing.language)
+        return answer
 
 
 def _at_work(

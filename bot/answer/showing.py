@@ -26,20 +26,20 @@ class Showing:
     def __init__(self, services: Services, turn: Turn, language: Language) -> None:
         self._services = services
         self._turn = turn
-        self._language = language
+        self.language = language
         self._escape = Growing()
         self._known: list[str] | None = None
 
     def __call__(self, progress: Progress) -> str:
         self._learn()
-        shown = showable(progress, self._names, self._language)
-        nothing = status(progress.tool, self._language)
+        shown = showable(progress, self._names, self.language)
+        nothing = status(progress.tool, self.language)
         return cards_of(shown, self._voice, nothing=nothing, escape=self._escape)[0]
 
     def stage(self, progress: Progress) -> str:
         """What stands below the answer while it is written."""
         seconds = self._services.clock() - self._turn.received_ms / 1000
-        return stage(progress, seconds, self._language)
+        return stage(progress, seconds, self.language)
 
     def settled(self, text: str) -> str:
         """What of an unfinished text stays when it ends there."""
