@@ -18,6 +18,7 @@ _ANSWER_ID = "answer"
 STAGE_ID = "stage"
 MAX_CARD_BYTES = 30_000
 _SUMMARY_CHARS = 60
+_ROW_OF_DASHES = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-{1,64}:?[ \t]*\|)+[ \t:-]*$", re.MULTILINE)
 _MARKS = re.compile(r"[*_`~#>|\[\]]+|\([^()\s]{0,2000}\)")
 _STREAMING = {
     "print_frequency_ms": {"default": 70},
@@ -202,7 +203,7 @@ def _handles(handles: Sequence[Button]) -> dict[str, Any]:
 def _summary(markdown: str) -> str:
     """The first words without markup."""
     head = plain_text(AT_TAG.sub("", markdown[: 20 * _SUMMARY_CHARS]), {})
-    return one_line(_MARKS.sub("", head))[:_SUMMARY_CHARS]
+    return one_line(_MARKS.sub("", _ROW_OF_DASHES.sub("", head)))[:_SUMMARY_CHARS]
 
 
 def card_content(card: dict[str, Any]) -> str:

@@ -58,6 +58,13 @@ def test_a_streaming_card_has_the_documented_config():
     assert documented.items() <= config.items()
 
 
+@pytest.mark.parametrize("dashes", ["|---|---|", "| :-- | --: |", "--- | ---", "|:-:|"])
+def test_the_summary_of_a_table_has_its_words(dashes):
+    markdown = f"<at id=ou_1></at>\n\n| Name | Days |\n{dashes}\n| Ann-Marie | 3 |\n\n- done"
+    summary = answer_card(markdown)["config"]["summary"]["content"]
+    assert summary == "Name Days Ann-Marie 3 - done"
+
+
 def test_the_summary_is_the_beginning_without_markup():
     markdown = f"{at_tag('ou_x')} # **Plan** for [us](https://x)\n\n- " + "word " * 40
     summary = answer_card(markdown)["config"]["summary"]["content"]
