@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -348,9 +349,8 @@ def test_under_another_gunicorn_configuration_the_workers_run_too(tmp_path: Path
     process = start("bot", command, tmp_path, environment)
     try:
         wait_for_http(f"http://127.0.0.1:{port}/healthz", process)
-        eventually(lambda: "worker.started" in process.output(), within_s=30, what="a worker")
-        checks = requests.get(f"http://127.0.0.1:{port}/readyz", timeout=10).json()["checks"]
-        assert checks["worker-1"] == "ok"
+        checks = partial(requests.get, f"http://127.0.0.1:{port}/readyz", timeout=10)
+        eventually(lambda: checks().json()["checks"].get("worker-1") == "ok", what="a worker")
         assert process.output().count('"worker.started"') == 1
         everybody = psutil.Process(process.popen.pid).children(recursive=True)
     finally:
