@@ -10,16 +10,16 @@ import json
 import os
 import re
 import secrets
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import platformdirs
-from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bot import environment
 from bot import settings_rules as rules
 from bot.languages import Sentence
 from bot.mentions import AutoMention, MentionTemplate, auto_mention_of
@@ -41,22 +41,24 @@ def usual_data_dir(root: Path = _ROOT) -> Path:
     return platformdirs.user_data_path("feishu-memory-bot", appauthor=False)
 
 
-class Settings(BaseSettings):
+def _limited(usual: Any, **limits: float) -> Any:
+    """A number with its usual value and its limits: at least `ge`, more than `gt`, at most `le`."""
+    return field(default=usual, metadata=limits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
     """The environment variables of the service; names as in `.env.example`."""
 
-    model_config = SettingsConfigDict(
-        env_file=".env", extra="ignore", frozen=True, env_ignore_empty=True, case_sensitive=False
-    )
-
     public_url: str = ""  # where people and Feishu reach it from outside; for the doctor
-    port: int = Field(8080, ge=1, le=65535)
-    data_dir: Path = Field(default_factory=usual_data_dir)
+    port: int = _limited(8080, ge=1, le=65535)
+    data_dir: Path = field(default_factory=usual_data_dir)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     timezone: str = ""  # IANA name; "": the usual one of the tenant, see `zone`
     inline_worker: bool | None = None
-    workers: int = Field(1, ge=1, le=32)  # beside the web process; read with INLINE_WORKER=1
-    worker_concurrency: int = Field(32, ge=1, le=256)
-    metrics_port: int = Field(0, ge=0, le=65535)  # of a stand-alone worker; 0: none
+    workers: int = _limited(1, ge=1, le=32)  # beside the web process; read with INLINE_WORKER=1
+    worker_concurrency: int = _limited(32, ge=1, le=256)
+    metrics_port: int = _limited(0, ge=0, le=65535)  # of a stand-alone worker; 0: none
     metrics_token: str = ""  # "": details of /readyz and /metrics are for this machine alone
     console_admins: str = ""  # names of those who may sign in to /console, with commas between
 
@@ -65,7 +67,7 @@ class Settings(BaseSettings):
     feishu_encrypt_key: str = ""
     feishu_verification_token: str = ""
     feishu_domain: str = ""
-    feishu_calls_per_second: int = Field(50, ge=1, le=10_000)  # of each API, for the whole app
+    feishu_calls_per_second: int = _limited(50, ge=1, le=10_000)  # of each API, for the whole app
     feishu_transport: Literal["webhook", "websocket"] = "webhook"
 
     supabase_url: str = ""
@@ -85,29 +87,29 @@ class Settings(BaseSettings):
     embedding_model: str = ""  # "": recall goes by words alone
     embedding_base_url: str = ""
     embedding_api_key: str = ""
-    embedding_dimensions: int = Field(0, ge=0, le=16_000)  # 0: as many as the model has
-    recall_vector_weight: float = Field(0.2, ge=0, le=1)
+    embedding_dimensions: int = _limited(0, ge=0, le=16_000)  # 0: as many as the model has
+    recall_vector_weight: float = _limited(0.2, ge=0, le=1)
     openai_vision: bool = False
-    file_max_mb: int = Field(20, ge=0, le=100)  # Feishu gives out 100 at most; 0: none is read
-    file_token_budget: int = Field(8000, ge=500)  # of all files of a question, beside the history's
-    file_seconds: int = Field(10, ge=1, le=30)
-    model_timeout_seconds: float = Field(45, gt=0, le=55)
-    mcp_config: Path = Path("mcp.json")  # need not exist unless it is set
+    file_max_mb: int = _limited(20, ge=0, le=100)  # Feishu gives out 100 at most; 0: none is read
+    file_token_budget: int = _limited(8000, ge=500)  # of all files of a question
+    file_seconds: int = _limited(10, ge=1, le=30)
+    model_timeout_seconds: float = _limited(45, gt=0, le=55)
+    mcp_config: Path | None = None  # None: mcp.json, which need not exist
     bot_instructions: str = ""  # of the owner, for manager and specialists
     specialists_dir: Path | None = None  # None: those that come with the bot
 
-    history_messages: int = Field(10, ge=1, le=200)
-    summary_after_messages: int = Field(10, ge=0, le=1000)  # outside the window; 0: no summaries
-    history_token_budget: int = Field(6000, ge=1500)
-    conversation_timeout_seconds: int = Field(120, ge=1)
-    followup_window_seconds: int = Field(60, ge=0)
+    history_messages: int = _limited(10, ge=1, le=200)
+    summary_after_messages: int = _limited(10, ge=0, le=1000)  # outside the window; 0: no summaries
+    history_token_budget: int = _limited(6000, ge=1500)
+    conversation_timeout_seconds: int = _limited(120, ge=1)
+    followup_window_seconds: int = _limited(60, ge=0)
     use_llm_judge: bool = False
     chat_mode: Literal["mention", "threads", "follow", "all"] = (
         "follow"  # of chats that set none with /mode
     )
     chat_language: Literal["zh", "en", "auto"] = "auto"  # of chats that set none with /language
-    proactive_per_day: int = Field(3, ge=0, le=100)  # in a chat that wants any
-    proactive_after_minutes: int = Field(10, ge=1, le=1440)
+    proactive_per_day: int = _limited(3, ge=0, le=100)  # in a chat that wants any
+    proactive_after_minutes: int = _limited(10, ge=1, le=1440)
     proactive_hours: str = "9-18"
     memory_sharing: Sharing = "chat"
     group_transcript: Literal["active", "off"] = "active"
@@ -117,27 +119,21 @@ class Settings(BaseSettings):
     allow_mention_all: bool = False
     reply_in_thread: bool = True
     stream_replies: bool = True
-    retention_days: int = Field(0, ge=0)
-    trace_days: int = Field(7, ge=0, le=365)  # 0: what turns were made of is not kept
-    usage_limit_person: int = Field(0, ge=0)  # tokens a day, in and out; 0: no limit
-    usage_limit_chat: int = Field(0, ge=0)
-    feishu_calls_per_month: int = Field(0, ge=0)  # 0: none is known
-
-    @field_validator("auto_mention", mode="before")
-    @classmethod
-    def _auto_mention(cls, value: object) -> AutoMention:
-        return auto_mention_of(value)
-
-    @field_validator("mention_template")
-    @classmethod
-    def _mention_template(cls, value: str) -> str:
-        MentionTemplate.parse(value)
-        return value
+    retention_days: int = _limited(0, ge=0)
+    trace_days: int = _limited(7, ge=0, le=365)  # 0: what turns were made of is not kept
+    usage_limit_person: int = _limited(0, ge=0)  # tokens a day, in and out; 0: no limit
+    usage_limit_chat: int = _limited(0, ge=0)
+    feishu_calls_per_month: int = _limited(0, ge=0)  # 0: none is known
 
     @cached_property
     def template(self) -> MentionTemplate:
         """`mention_template`, read."""
         return MentionTemplate.parse(self.mention_template)
+
+    @property
+    def mcp_file(self) -> Path:
+        """Where the MCP servers stand."""
+        return self.mcp_config or Path("mcp.json")
 
     @cached_property
     def zone(self) -> ZoneInfo:
@@ -195,18 +191,15 @@ class Settings(BaseSettings):
         return (self.feishu_domain or "https://open.feishu.cn").rstrip("/")
 
 
+NAMES = tuple(one.name for one in fields(Settings))
+_LIMITS = {one.name: one.metadata for one in fields(Settings)}
+
+
 def read(**overrides: object) -> Settings:
     """What the environment says, each value by itself. Raises `SettingsError`."""
-    try:
-        settings = Settings(**overrides)  # type: ignore[arg-type]
-    except ValidationError as exc:
-        raise SettingsError(*_first_sentence(exc)) from exc
-    except (OSError, UnicodeDecodeError) as exc:
-        name = type(exc).__name__
-        raise SettingsError(
-            f".env cannot be read ({name}): write it anew.",
-            f".env 无法读取（{name}）：请重新编写。",
-        ) from exc
+    given = {**_environment(), **overrides}
+    values = {name: _value_of(name, given[name]) for name in NAMES if name in given}
+    settings = Settings(**values)
     rules.require_time_zone("TIMEZONE", settings.timezone)
     rules.hours_of("PROACTIVE_HOURS", settings.proactive_hours)
     return settings
@@ -222,31 +215,50 @@ def load(**overrides: object) -> Settings:
     if settings.embedded_database or not settings.feishu_app_id:
         _require_folder(settings.data_dir)
     if not settings.feishu_app_id:
-        return settings.model_copy(update=_sandbox_credentials(settings.data_dir))
+        return replace(settings, **_sandbox_credentials(settings.data_dir))
     _require_app(settings)
     return settings
 
 
 def misspelt_names() -> dict[str, str]:
     """Variables of the environment and of .env that nearly are ours, with what was meant."""
-    return rules.misspelt(_given(), Settings.model_fields)
+    return rules.misspelt(_given(), NAMES)
+
+
+def _environment() -> dict[str, str]:
+    try:
+        return environment.given()
+    except (OSError, UnicodeDecodeError) as exc:
+        name = type(exc).__name__
+        raise SettingsError(
+            f".env cannot be read ({name}): write it anew.",
+            f".env 无法读取（{name}）：请重新编写。",
+        ) from exc
+
+
+def _value_of(name: str, said: object) -> Any:
+    try:
+        if name == "auto_mention":
+            return auto_mention_of(said)
+        if name == "mention_template":
+            MentionTemplate.parse(str(said))
+        return environment.value_of(said, _kinds()[name], **_LIMITS[name])
+    except ValueError as exc:
+        raise SettingsError(
+            f"{name.upper()} is not valid: {exc} (got {said!r}). See .env.example.",
+            f"{name.upper()} 的值无效：{said!r}（{exc}）。参见 .env.example。",
+        ) from exc
+
+
+@cache
+def _kinds() -> dict[str, Any]:
+    return get_type_hints(Settings)
 
 
 def _given() -> list[str]:
-    file = Path(".env")
+    file = environment.FILE
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     return [*os.environ, *_ASSIGNED.findall(text)]
-
-
-def _first_sentence(exc: ValidationError) -> tuple[str, str]:
-    error = exc.errors(include_url=False)[0]
-    name = ".".join(str(part) for part in error["loc"]).upper() or "the environment"
-    reason = error["msg"].removeprefix("Value error, ")
-    given = f"{error.get('input')!r}"
-    return (
-        f"{name} is not valid: {reason} (got {given}). See .env.example.",
-        f"{name} 的值无效：{given}（{reason}）。参见 .env.example。",
-    )
 
 
 def _require_form(settings: Settings) -> None:
@@ -350,13 +362,13 @@ def _unwritable(folder: Path) -> tuple[str, str]:
     )
 
 
-def _sandbox_credentials(data_dir: Path) -> dict[str, str]:
+def _sandbox_credentials(data_dir: Path) -> dict[str, Any]:
     """Credentials of the simulated app, made once per `DATA_DIR` so that all processes agree."""
     file = data_dir / "sandbox.json"
     try:
         if not file.exists():
             _make_credentials(file)
-        credentials: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+        credentials: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except OSError as exc:
         raise SettingsError(*_unwritable(data_dir)) from exc
     except ValueError as exc:

@@ -74,7 +74,7 @@ async def open_services(
         membership = Membership(feishu, ChatStore(rpc))
         stack.push_async_callback(membership.close)
         people = await _people(stack, settings, feishu, rpc, membership)
-        servers = load_servers(settings.mcp_config)
+        servers = load_servers(settings.mcp_file)
         mcp = await _mcp(stack, servers)
         meter = Meter()
         models = Models(settings, meter, tally)

@@ -19,6 +19,7 @@ import getpass
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -84,7 +85,7 @@ def _changed(settings: Settings, given: argparse.Namespace) -> Settings:
     settings = with_model(settings, given.model)
     if not given.instructions:
         return settings
-    return settings.model_copy(update={"bot_instructions": text_of(given.instructions)})
+    return replace(settings, bot_instructions=text_of(given.instructions))
 
 
 def _user() -> str:

@@ -15,7 +15,7 @@ from bot.settings import Settings, SettingsError
 
 def check_files(settings: Settings) -> None:
     """Reads the files as a worker will. Raises `SettingsError` with file, line and reason."""
-    if "mcp_config" in settings.model_fields_set and not settings.mcp_config.is_file():
+    if settings.mcp_config and not settings.mcp_config.is_file():
         file = str(settings.mcp_config)
         raise SettingsError(
             f"MCP_CONFIG is {file!r}: there is no such file.",
@@ -28,7 +28,7 @@ def check_files(settings: Settings) -> None:
             f"SPECIALISTS_DIR 是 {folder!r}：没有这个文件夹。",
         )
     try:
-        specialists(settings, load_servers(settings.mcp_config))
+        specialists(settings, load_servers(settings.mcp_file))
     except (SpecialistInvalid, McpConfigInvalid) as exc:
         raise SettingsError(str(exc), f"专家或 MCP 的配置文件有误：{exc}") from exc
 

@@ -93,9 +93,9 @@ def _asked(talk: Talk, given: Choice) -> Choice | None:
 
 
 def _settings(choice: Choice) -> Settings:
-    return Settings.model_construct(
+    return Settings(
         openai_api_key=choice.key,
         openai_base_url=choice.base_url,
-        openai_model=choice.name or Settings.model_fields["openai_model"].default,
+        openai_model=choice.name or Settings.openai_model,
         openai_fallback_model="",
     )

@@ -186,7 +186,7 @@ def _refused(app: App) -> Check | None:
 
 
 def _settings(app: App) -> Settings:
-    return Settings.model_construct(
+    return Settings(
         feishu_app_id=app.app_id, feishu_app_secret=app.app_secret, feishu_domain=app.domain
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from bot.settings import Settings, SettingsError
@@ -25,7 +26,7 @@ def with_model(settings: Settings, model: str | None) -> Settings:
             f"no model {model!r} without OPENAI_API_KEY: the offline model would answer.",
             f"没有 OPENAI_API_KEY 就没有模型 {model!r}：回答的会是离线模型。",
         )
-    return settings.model_copy(update={"openai_model": model})
+    return replace(settings, openai_model=model)
 
 
 def model_name(settings: Settings) -> str:

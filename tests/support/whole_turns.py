@@ -145,7 +145,6 @@ async def stage(database_url: str, **settings: object) -> AsyncIterator[Stage]:
     `settings` are those of the memory, if it is elsewhere."""
     town, model = Town(), Printing()
     given = Settings(
-        _env_file=None,  # type: ignore[call-arg]
         feishu_app_id=town.config.app_id,
         feishu_app_secret=town.config.app_secret,
         feishu_domain=town.url,

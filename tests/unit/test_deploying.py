@@ -20,14 +20,14 @@ from flask import Flask
 
 from bot.edge import health
 from bot.edge.checks import Checks
-from bot.settings import Settings
+from bot.settings import NAMES
 from bot.telemetry import metrics
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 COMPOSE = ["compose.yaml", "compose.supabase.yaml"]
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
-SETTINGS = {name.upper() for name in Settings.model_fields}
+SETTINGS = {name.upper() for name in NAMES}
 OF_THE_IMAGE = {"PYTHONUNBUFFERED"}
 OF_COMPOSE = {"POSTGRES_PASSWORD"}
 

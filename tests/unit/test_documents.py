@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import Settings
+from bot.settings import NAMES
 
 ROOT = Path(__file__).parents[2]
-SETTINGS = {name.upper() for name in Settings.model_fields}
+SETTINGS = {name.upper() for name in NAMES}
 OTHERS_VARIABLES = {
     "MEMORY_OUTAGE_SECONDS", "MEMORY_OUTAGE_QUESTIONS_PER_S", "POSTGRES_PASSWORD",
 }  # fmt: skip

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from typing import Any
 
-from pydantic_core import to_jsonable_python
+import msgspec
 
 from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
@@ -122,10 +123,7 @@ def explained(error: StoreError) -> str:
 
 def as_stored(value: Any) -> Any:
     """`value` as JSON that Postgres can keep: no NUL, no lone surrogates, long texts cut."""
-    jsonable = to_jsonable_python(
-        value, fallback=str, serialize_unknown=True, inf_nan_mode="null", bytes_mode="base64"
-    )
-    return _cleaned(jsonable)
+    return _cleaned(msgspec.to_builtins(value, str_keys=True, enc_hook=str))
 
 
 def _cleaned(value: Any) -> Any:
@@ -134,7 +132,9 @@ def _cleaned(value: Any) -> Any:
             return storable(value)[:_LONGEST_RESULT]
         case dict():
             return {storable(str(key)): _cleaned(item) for key, item in value.items()}
-        case list():
+        case list() | tuple():
             return [_cleaned(item) for item in value]
+        case float() if not math.isfinite(value):
+            return None
         case _:
             return value

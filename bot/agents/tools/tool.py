@@ -11,16 +11,21 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, get_type_hints
+from functools import cached_property, partial
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, Field, ValidationError, create_model
-from pydantic.json_schema import GenerateJsonSchema
+import msgspec
 
 from bot.agents.lenient_json import dumps
 
 ERROR = "Error: "
 
+_SIMPLE: Mapping[type, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    bool: {"type": "boolean"},
+}
 _ARGUMENT = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
@@ -114,60 +119,89 @@ def tool(
 
     Schema and checks come from the signature, the descriptions from a docstring with `Args:`.
     """
-    named = name or function.__name__
     about, _, rest = (inspect.getdoc(function) or "").partition("\nArgs:\n")
-    told = {key: " ".join(text.split()) for key, text in _ARGUMENT.findall(rest)}
-    fields = _fields(function, told)
-    arguments = create_model(named, __config__=ConfigDict(extra="forbid"), **fields)
-
-    def valid(given: dict[str, Any]) -> dict[str, Any]:
-        try:
-            checked = arguments.model_validate(given)
-        except ValidationError as exc:
-            raise ArgumentsInvalid(_mistakes(exc)) from exc
-        return {key: getattr(checked, key) for key in fields}
+    arguments = _arguments(function, rest)
 
     async def call(deps: Any, given: dict[str, Any]) -> Any:
         return await function(deps, **given)
 
-    schema = arguments.model_json_schema(schema_generator=_Untitled)
-    told_of = description or about.strip()
-    return Tool(named, told_of, _simple(schema), call, valid, sequential, reads)
+    return Tool(
+        name or function.__name__,
+        description or about.strip(),
+        _schema(arguments),
+        call,
+        partial(_checked, arguments),
+        sequential,
+        reads,
+    )
 
 
-class _Untitled(GenerateJsonSchema):
-    """Titles repeat names and cost tokens in every request."""
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """`default` is `inspect.Parameter.empty` for what has to be given; `fits` a JSON schema."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
+    kind: Any
+    default: Any
+    fits: Mapping[str, Any]
+    about: str
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+    def described(self) -> dict[str, Any]:
+        usual = {} if self.required or self.default is None else {"default": self.default}
+        return {**usual, "description": self.about, **self.fits}
 
 
-def _fields(function: Callable[..., Any], told: Mapping[str, str]) -> dict[str, Any]:
-    hints = get_type_hints(function)
+def _arguments(function: Callable[..., Any], told: str) -> dict[str, _Argument]:
+    """By name; `told`: the lines of the docstring about them."""
+    about = {key: " ".join(text.split()) for key, text in _ARGUMENT.findall(told)}
+    kinds = get_type_hints(function)
     _, *parameters = inspect.signature(function).parameters.values()
     return {
-        one.name: (
-            hints[one.name],
-            Field(... if one.default is one.empty else one.default, description=told[one.name]),
+        one.name: _Argument(
+            kinds[one.name], one.default, _fitting(kinds[one.name]), about[one.name]
         )
         for one in parameters
     }
 
 
-def _simple(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without its title and without null as a choice: what is optional is left out."""
-    properties = {key: _not_null(value) for key, value in schema["properties"].items()}
-    return {**{k: v for k, v in schema.items() if k != "title"}, "properties": properties}
+def _fitting(kind: Any) -> dict[str, Any]:
+    """The schema of a type, without null as a choice: what is optional is left out."""
+    made, of = get_origin(kind), get_args(kind)
+    if NoneType in of:
+        return _fitting(*(one for one in of if one is not NoneType))
+    if made is Literal:
+        return {"enum": list(of), "type": "string"}
+    if made is list:
+        return {"items": _fitting(*of), "type": "array"}
+    return {"additionalProperties": True, "type": "object"} if made is dict else _SIMPLE[kind]
 
 
-def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
-    choices = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
-    if len(choices) != 1:
-        return schema
-    return {**choices[0], "description": schema["description"]}
+def _schema(arguments: Mapping[str, _Argument]) -> dict[str, Any]:
+    """Without titles, which repeat names and cost tokens in every request."""
+    required = [name for name, one in arguments.items() if one.required]
+    return {
+        "additionalProperties": False,
+        "properties": {name: one.described() for name, one in arguments.items()},
+        **({"required": required} if required else {}),
+        "type": "object",
+    }
 
 
-def _mistakes(exc: ValidationError) -> str:
-    """Where the arguments are wrong and how; what was given is not repeated."""
-    found = exc.errors(include_url=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+def _checked(arguments: Mapping[str, _Argument], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments to call with. Raises `ArgumentsInvalid`, which repeats nothing of the given."""
+    values: dict[str, Any] = {}
+    mistakes = [f"{name}: there is no such argument" for name in given if name not in arguments]
+    for name, one in arguments.items():
+        if name not in given and one.required:
+            mistakes.append(f"{name}: it has to be given")
+            continue
+        try:
+            values[name] = msgspec.convert(given.get(name, one.default), one.kind, strict=False)
+        except msgspec.ValidationError:
+            mistakes.append(f"{name}: it has to fit {dumps(one.fits).decode()}")
+    if mistakes:
+        raise ArgumentsInvalid("; ".join(mistakes))
+    return values

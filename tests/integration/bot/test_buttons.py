@@ -401,7 +401,7 @@ class Actions:
 def services(rpc: Rpc, sent: Sent, actions: Actions | None) -> Services:
     feishu = cast(FeishuClient, sent)
     return Services(
-        settings=Settings(_env_file=None),
+        settings=Settings(),
         store=MemoryStore(rpc),
         feishu=feishu,
         own_person=OwnPerson(feishu),

@@ -14,7 +14,7 @@ from tests.support import postgres
 
 
 def _settings(url: str) -> Settings:
-    return Settings(_env_file=None, database_url=url)  # type: ignore[call-arg]
+    return Settings(database_url=url)
 
 
 @pytest.mark.parametrize(

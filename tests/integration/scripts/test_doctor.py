@@ -27,7 +27,7 @@ from bot.edge.intake import Intake
 from bot.feishu import manifest
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox
-from bot.settings import Settings
+from bot.settings import NAMES, Settings
 from memory.text import has_han
 from tests.support.deliveries import Delivery, message_event
 from tests.support.faulty_api import Fault, FaultyApi, faulty_api
@@ -36,7 +36,7 @@ from tests.support.processes import ROOT, eventually, free_port
 from tests.support.tenant import APP_ID, APP_SECRET, ENCRYPT_KEY, TOKEN, Tenant, running_tenant
 from tests.support.tenant import serving as serving_app
 
-OURS = tuple(name.upper() for name in Settings.model_fields)
+OURS = tuple(name.upper() for name in NAMES)
 CHAT = "/v1/chat/completions"
 ANSWER = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
 INFO = {"app_name": "Memo", "open_id": "ou_bot"}
@@ -436,7 +436,7 @@ def _deliver(setup: Setup, key: str) -> None:
 
 
 def test_little_room_on_the_disk_is_found(setup: Setup) -> None:
-    settings = Settings(_env_file=None, data_dir=setup.folder)  # type: ignore[call-arg]
+    settings = Settings(data_dir=setup.folder)
 
     assert machine.disk(settings, free=10**8).state == "fail"
     assert machine.disk(settings, free=5 * 10**8).state == "warn"

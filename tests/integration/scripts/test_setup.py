@@ -26,14 +26,14 @@ from dotenv import dotenv_values
 from rich.cells import cell_len
 
 from bot.feishu import manifest
-from bot.settings import Settings
+from bot.settings import NAMES
 from tests.support.deliveries import message_event
 from tests.support.feishu_api import FeishuApi, feishu_api
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.processes import ROOT, eventually
 from tests.support.tenant import APP_ID, APP_SECRET, Tenant, running_tenant
 
-OURS = tuple(name.upper() for name in Settings.model_fields)
+OURS = tuple(name.upper() for name in NAMES)
 CHAT = "/v1/chat/completions"
 ANSWER = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
 LINK = re.compile(r"^http://\S+user_code=\S+", re.MULTILINE)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.settings import Settings, SettingsError, load, misspelt_names
+from bot.settings import NAMES, SettingsError, load, misspelt_names
 from bot.settings_rules import misspelt
 
 APP = {
@@ -45,7 +45,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_typing_error_is_told_with_the_name_that_was_meant(typed: str, meant: str) -> None:
-    assert misspelt([typed], Settings.model_fields) == {typed: meant}
+    assert misspelt([typed], NAMES) == {typed: meant}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_typing_error_is_told_with_the_name_that_was_meant(typed: str, meant: 
      "PIP_CONFIG_FILE", "MODEL", "REPLY_TO", "DATABASE_POOL_SIZE"],
 )  # fmt: skip
 def test_what_is_no_typing_error_is_left_alone(name: str) -> None:
-    assert misspelt([name], Settings.model_fields) == {}
+    assert misspelt([name], NAMES) == {}
 
 
 def test_a_typing_error_in_the_file_is_found_too(
@@ -122,7 +122,7 @@ DATABASE = "DATABASE_URL is not a connection string such as postgresql://USER:PA
         ({"feishu_domain": "open.feishu.cn"}, "FEISHU_DOMAIN is not an origin such as https://open"),
         ({"feishu_domain": "https://open.feishu.cn/open-apis"}, "FEISHU_DOMAIN is not an origin"),
         ({"feishu_domain": "http://127.0.0.1.evil.example"}, "FEISHU_DOMAIN must be an https://"),
-        ({"model_timeout_seconds": "soon"}, "MODEL_TIMEOUT_SECONDS is not valid: Input should be"),
+        ({"model_timeout_seconds": "soon"}, "MODEL_TIMEOUT_SECONDS is not valid: it must be a"),
         ({"data_dir": "file/data"}, "DATA_DIR is 'file/data': nothing can be written there."),
         ({"data_dir": "file"}, "DATA_DIR is 'file': nothing can be written there."),
     ],

@@ -19,7 +19,6 @@ BASE = f"http://{HOST}"
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
     return Settings(
-        _env_file=None,
         database_url=database_url,
         data_dir=tmp_path,
         console_admins="ada, grace",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import psycopg
 import pytest
 from flask import Flask
@@ -182,7 +184,7 @@ def test_a_page_that_draws_itself_again_keeps_no_session_alive(
 def test_who_is_no_admin_any_more_is_out(
     settings: Settings, ada: Browser, database_url: str
 ) -> None:
-    narrowed = create_console(settings.model_copy(update={"console_admins": "grace"}), database_url)
+    narrowed = create_console(replace(settings, console_admins="grace"), database_url)
     other = Browser(narrowed)
     other.client.set_cookie("console", ada.session, domain="127.0.0.1", path="/console")
 

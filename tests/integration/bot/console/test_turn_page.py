@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -187,7 +188,7 @@ def test_usage_tells_calls_of_feishu_kinds_of_tokens_and_who_reached_a_limit(
     settings: Settings, database_url: str
 ) -> None:
     limits = {"usage_limit_person": 1000, "feishu_calls_per_month": 500}
-    console = create_console(settings.model_copy(update=limits), database_url)
+    console = create_console(replace(settings, **limits), database_url)
     ada = Browser(console).sign_in(database_url)
     assert "0 of 500 calls" in ada.get("/console/usage").text
     assert "Nothing needs you" in ada.get("/console/").text

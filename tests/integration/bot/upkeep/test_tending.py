@@ -221,7 +221,7 @@ class Worker:
 
 
 def configured(**given: Any) -> Settings:
-    return Settings.model_validate({"history_messages": 4, "summary_after_messages": 3, **given})
+    return Settings(**{"history_messages": 4, "summary_after_messages": 3, **given})
 
 
 @pytest.fixture

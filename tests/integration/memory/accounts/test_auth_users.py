@@ -321,7 +321,6 @@ async def test_whoever_the_bot_meets_gets_a_user_behind_the_turn(
 ) -> None:
     server.rest_url = api.url
     settings = Settings(
-        _env_file=None,  # type: ignore[call-arg]
         feishu_app_id="cli_tests",
         feishu_app_secret="secret",
         feishu_domain="http://127.0.0.1:1",
@@ -479,4 +478,4 @@ def test_users_without_a_project_are_a_settings_error_that_names_what_is_missing
     given[missing.lower()] = ""
 
     with pytest.raises(SettingsError, match=missing):
-        load(_env_file=None, supabase_auth_users=True, **given)
+        load(supabase_auth_users=True, **given)

@@ -42,7 +42,7 @@ async def managed(*answers: Wire, **settings: Any) -> AsyncIterator[tuple[Manage
     """A manager as the settings make it."""
     async with serving(*answers) as endpoint:
         given = {"openai_api_key": "k", "openai_base_url": endpoint.base_url, **settings}
-        models = Models(Settings(_env_file=None, **given))
+        models = Models(Settings(**given))
         try:
             yield Manager(models.main()), endpoint
         finally:
@@ -54,7 +54,7 @@ def asked_models(endpoint: RawEndpoint) -> list[str]:
 
 
 async def test_without_a_key_every_model_is_the_offline_one() -> None:
-    models = Models(Settings(_env_file=None, openai_fallback_model="other"))
+    models = Models(Settings(openai_fallback_model="other"))
     assert isinstance(models.main(), OfflineModel)
     assert isinstance(models.named("any"), OfflineModel)
     await models.close()
@@ -65,7 +65,7 @@ async def test_judge_and_summaries_are_counted_by_kind_and_answers_are_not() -> 
     said = [whole(content="YES"), whole(content="They meet."), whole(content="at three")]
     async with serving(*said) as endpoint:
         given = {"openai_api_key": "k", "openai_base_url": endpoint.base_url, "use_llm_judge": True}
-        settings = Settings(_env_file=None, **given)
+        settings = Settings(**given)
         models = Models(settings, tally=tally)
         judge = build_judge(settings, models)
         assert judge is not None
@@ -171,7 +171,8 @@ async def test_a_worker_loads_neither_sdk_nor_mcp_before_it_needs_them() -> None
         "model = ChatModel(Endpoint('key', sys.argv[1]), 'm')\n"
         "response = asyncio.run(model.respond(Request([{'role': 'user', 'content': 'Hi'}])))\n"
         "assert response.text == 'Hello.', response\n"
-        "heavy = {'openai', 'mcp', 'httpx2', 'bot.agents.sdk', 'rich'} & set(sys.modules)\n"
+        "heavy = {'openai', 'mcp', 'httpx2', 'bot.agents.sdk', 'rich', 'pydantic'}\n"
+        "heavy &= set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)"
     )
     async with serving(whole(content="Hello.")) as endpoint:

@@ -139,7 +139,6 @@ class World:
         self.denials = Denials()
         self.files = FileReader()
         self.settings = Settings(
-            _env_file=None,  # type: ignore[call-arg]
             openai_vision=self.vision,
             feishu_app_id="cli_ours",
         )

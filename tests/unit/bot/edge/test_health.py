@@ -13,7 +13,7 @@ TOKEN = "a-token-of-these-tests"
 
 
 class Checks:
-    settings = Settings(_env_file=None, metrics_token=TOKEN)
+    settings = Settings(metrics_token=TOKEN)
 
     def run(self) -> Readiness:
         return Readiness({"database": "the queue's database does not answer"}, ())
@@ -67,6 +67,6 @@ def test_a_stranger_learns_whether_it_is_ready_and_no_more(who: str) -> None:
 
 
 def test_without_a_token_no_token_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Checks, "settings", Settings(_env_file=None))
+    monkeypatch.setattr(Checks, "settings", Settings())
     answer = asked("/readyz", address="203.0.113.5", Authorization="Bearer ")
     assert answer.json == {"ready": False}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 import requests
@@ -52,7 +52,6 @@ def web() -> Iterator[responses.RequestsMock]:
 @pytest.fixture
 def checks(queue: Queue) -> Checks:
     settings = Settings(
-        _env_file=None,
         feishu_app_id="cli_a",
         supabase_url="https://memory.example",
         supabase_publishable_key="sb_publishable_1",
@@ -186,7 +185,7 @@ MODEL = "https://model.example/v1/chat/completions"
 
 def _with_model(checks: Checks, **more: str) -> None:
     given = {"openai_api_key": "key", "openai_base_url": "https://model.example/v1", **more}
-    checks.settings = checks.settings.model_copy(update=given)
+    checks.settings = replace(checks.settings, **given)
 
 
 def test_a_wrong_model_key_makes_it_unready_and_is_not_asked_about_at_every_look(

@@ -1,0 +1,69 @@
+"""What the environment and `.env` say, and how a text there becomes a value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import msgspec
+
+FILE = Path(".env")
+_FLAGS = {
+    **dict.fromkeys(("true", "yes", "on", "1", "t", "y"), True),
+    **dict.fromkeys(("false", "no", "off", "0", "f", "n"), False),
+}
+_CALLED = {int: "a whole number", float: "a number", bool: "true or false", Path: "a path"}
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most"}
+
+
+def given() -> dict[str, str]:
+    """Values by names in lower case; what is empty is not given, and the environment wins.
+
+    Raises `OSError` and `UnicodeDecodeError` when there is a `.env` that cannot be read.
+    """
+    return {**_named(_of_file()), **_named(os.environ)}
+
+
+def value_of(said: object, kind: Any, **limits: Any) -> Any:
+    """What is said, a text or a value, as the type `kind` within its limits (`ge`, `gt`, `le`).
+
+    Raises ValueError with what it must be.
+    """
+    if isinstance(said, str) and kind is not str:
+        said = said.strip()
+        if bool in (kind, *get_args(kind)):
+            said = _FLAGS.get(said.lower(), said)
+    wanted = Annotated[kind, msgspec.Meta(**limits)] if limits else kind
+    try:
+        return msgspec.convert(said, wanted, strict=False, dec_hook=_made)
+    except (msgspec.ValidationError, TypeError):
+        raise ValueError(f"it must be {_described(kind, limits)}") from None
+
+
+def _named(values: Mapping[str, str | None]) -> dict[str, str]:
+    return {name.lower(): value for name, value in values.items() if value}
+
+
+def _of_file() -> dict[str, str | None]:
+    if not FILE.is_file():
+        return {}
+    from dotenv import dotenv_values  # for who has such a file
+
+    return dotenv_values(FILE, encoding="utf-8")
+
+
+def _made(kind: type, said: Any) -> Any:
+    """A type that msgspec does not know: a path."""
+    return kind(said)
+
+
+def _described(kind: Any, limits: Mapping[str, float]) -> str:
+    """In words, such as “a whole number, at least 1, at most 32”."""
+    if get_origin(kind) is Literal:
+        return " or ".join(get_args(kind))
+    plain = next((one for one in get_args(kind) if one is not NoneType), kind)
+    bounds = [f"{word} {limits[name]:g}" for name, word in _BOUNDS.items() if name in limits]
+    return ", ".join((_CALLED.get(plain, "a text"), *bounds))
