@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from urllib.request import getproxies
 
 import aiohttp
-import certifi
 from yarl import URL
 
 from bot.agents.model import ModelFailed, StreamBroken
+from bot.trust import trusted
 
 _CONNECTIONS = 1000
 _KEPT_S = 30.0  # people pause between questions; a new connection is a new TLS handshake
@@ -74,7 +72,7 @@ class Poster:
             secure = self._base_url.lower().startswith("https:")
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    ssl=_trusted() if secure else True,
+                    ssl=trusted() if secure else True,
                     limit=_CONNECTIONS,
                     keepalive_timeout=_KEPT_S,
                 ),
@@ -116,11 +114,3 @@ async def refused(answer: aiohttp.ClientResponse) -> Refused:
             answer.close()
             break
     return Refused(answer.status, answer.headers, bytes(body[:_MAX_REFUSAL_BYTES]))
-
-
-def _trusted() -> ssl.SSLContext:
-    """SSL_CERT_FILE and SSL_CERT_DIR name authorities of one's own, as everywhere."""
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    return ssl.create_default_context(
-        cafile=file or (None if folder else certifi.where()), capath=folder
-    )

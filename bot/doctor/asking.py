@@ -1,22 +1,29 @@
 """One HTTP exchange of a check: whatever comes back is an answer, and silence has a kind.
 
-Feishu and the models say what is wrong in the body of a 4xx, so no status is an error here.
+Feishu and the models say what is wrong in the body of a 4xx, so no status is an error here. Web
+processes ask at their start and stay for good, so it goes without a client library of its own.
 """
 
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from http.client import HTTPException, HTTPResponse
+from typing import Any, cast
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-
-import requests
+from urllib.request import Request, urlopen
 
 from bot.languages import Sentence
+from bot.trust import trusted
 
 TIMEOUT_S = 5.0
+
+_OURS = {"User-Agent": "feishu-memory-bot"}  # some gateways refuse urllib's own
 
 _WHY = {
     "timeout": Sentence("does not answer in time", "没有及时响应"),
@@ -70,24 +77,35 @@ def ask(
     """The answer, whatever its status. Raises `Silent`."""
     started = time.perf_counter()
     try:
-        answer = requests.request(
-            method, url, json=body, headers=dict(headers or {}), timeout=timeout_s
-        )
-    except requests.Timeout as exc:
-        raise Silent(url, "timeout") from exc
-    except requests.exceptions.SSLError as exc:
-        raise Silent(url, "tls") from exc
-    except requests.ConnectionError as exc:
-        raise Silent(url, "name" if _is_unknown_name(exc) else "away") from exc
-    except (requests.RequestException, ValueError) as exc:
-        raise Silent(url, "away") from exc
+        with _answered(_request(method, url, body, headers or {}), timeout_s) as answer:
+            raw = answer.read()
+    except (OSError, HTTPException, ValueError) as exc:
+        raise Silent(url, _kind(exc)) from exc
     seconds = time.perf_counter() - started
-    raw = answer.content
-    return Answer(answer.status_code, _object(raw), answer.headers, seconds, raw)
+    received = cast("Mapping[str, str]", answer.headers)
+    return Answer(answer.getcode() or 0, _object(raw), received, seconds, raw)
 
 
-def _is_unknown_name(exc: requests.ConnectionError) -> bool:
-    return "NameResolution" in repr(exc) or "getaddrinfo" in repr(exc)
+def _request(method: str, url: str, body: object, headers: Mapping[str, str]) -> Request:
+    data = None if body is None else json.dumps(body).encode()
+    kind = {"Content-Type": "application/json"} if data else {}
+    return Request(url, data, {**_OURS, **kind, **headers}, method=method)  # noqa: S310
+
+
+def _answered(request: Request, timeout_s: float) -> HTTPResponse | HTTPError:
+    """The answer as it begins, whatever its status."""
+    context = trusted() if request.type == "https" else None
+    try:
+        return cast("HTTPResponse", urlopen(request, timeout=timeout_s, context=context))  # noqa: S310
+    except HTTPError as refusal:
+        return refusal
+
+
+def _kind(exc: Exception) -> str:
+    """Which of `_WHY` it is."""
+    reason = exc.reason if isinstance(exc, URLError) else exc
+    kinds = {TimeoutError: "timeout", socket.gaierror: "name", ssl.SSLError: "tls"}
+    return next((kind for type_, kind in kinds.items() if isinstance(reason, type_)), "away")
 
 
 def _object(raw: bytes) -> dict[str, Any]:
