@@ -36,6 +36,12 @@ limit_request_line = 4094
 accesslog = None
 
 
+def pre_fork(server, worker):
+    """What the master has loaded stays shared: no collection of a web process touches it."""
+    gc.collect()
+    gc.freeze()
+
+
 def post_fork(server, worker):
     """A web process ends with its master, even when that one is killed."""
     lifeline.tie(server.pid)
