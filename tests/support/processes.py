@@ -184,7 +184,7 @@ def running_platform(folder: Path, webhook_url: str, *options: str) -> Iterator[
         wait_for_http(f"{url}/sandbox/api/state", process)
         yield Platform(url, process)
     finally:
-        stop(process)
+        process.kill()
 
 
 @contextlib.contextmanager
@@ -197,7 +197,7 @@ def running_model(folder: Path, *options: str) -> Iterator[Model]:
         wait_for_http(f"{url}/v1/models", process)
         yield Model(url, process)
     finally:
-        stop(process)
+        process.kill()
 
 
 @dataclass
@@ -215,28 +215,57 @@ class Bot:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def processes(self) -> list[Process]:
+        return [*self.workers, *([self.web] if self.web else [])]
+
+    def start(self, workers: int) -> None:
+        """Its processes at the same time, as the one command starts them."""
+        web, began = self._begin_web(), [self._begin_worker() for _ in range(workers)]
+        for worker in began:
+            until_started(worker)
+        wait_for_http(f"{self.url}/healthz", web)
+
     def start_web(self) -> Process:
-        options = ["-c", "gunicorn.conf.py", "--workers", str(self.webs)]
-        command = [sys.executable, "-m", "gunicorn", *options, "app:create_app()"]
-        self.web = start("web", command, self.folder, self.environment)
-        wait_for_http(f"{self.url}/healthz", self.web)
-        return self.web
+        web = self._begin_web()
+        wait_for_http(f"{self.url}/healthz", web)
+        return web
 
     def start_worker(self) -> Process:
-        name = f"worker{len(self.workers)}"
-        worker = start(name, [sys.executable, "-m", "bot.worker"], self.folder, self.environment)
-        self.workers.append(worker)
-        eventually(
-            lambda: "worker.started" in worker.output() or worker.popen.poll() is not None,
-            within_s=90,
-            what=f"the worker starts\n{worker.output()}",
-        )
-        assert worker.popen.poll() is None, worker.output()
+        worker = self._begin_worker()
+        until_started(worker)
         return worker
 
     def stop(self) -> None:
-        for process in [*self.workers, *([self.web] if self.web else [])]:
+        """Asks each to end, and waits for it."""
+        for process in self.processes:
             stop(process)
+
+    def kill(self) -> None:
+        for process in self.processes:
+            process.kill()
+
+    def _begin_web(self) -> Process:
+        options = ["-c", "gunicorn.conf.py", "--workers", str(self.webs)]
+        command = [sys.executable, "-m", "gunicorn", *options, "app:create_app()"]
+        self.web = start("web", command, self.folder, self.environment)
+        return self.web
+
+    def _begin_worker(self) -> Process:
+        name = f"worker{len(self.workers)}"
+        worker = start(name, [sys.executable, "-m", "bot.worker"], self.folder, self.environment)
+        self.workers.append(worker)
+        return worker
+
+
+def until_started(worker: Process) -> None:
+    """A worker says so itself; an AssertionError holds what it says when it ends instead."""
+
+    def started() -> bool:
+        assert worker.popen.poll() is None, worker.output()
+        return "worker.started" in worker.output()
+
+    eventually(started, within_s=90, what=f"{worker.name} starts")
 
 
 @contextlib.contextmanager
@@ -246,9 +275,7 @@ def running_bot(
     usual = {**APP, "PORT": str(port), "DATA_DIR": str(folder)}
     bot = Bot(folder, port, {**usual, **environment}, webs)
     try:
-        bot.start_web()
-        for _ in range(workers):
-            bot.start_worker()
+        bot.start(workers)
         yield bot
     finally:
-        bot.stop()
+        bot.kill()
