@@ -180,7 +180,7 @@ def test_stopping_acknowledges_what_was_begun_and_says_goodbye(
 
     def clock() -> float:
         looked.set()
-        go_on.wait(2)
+        go_on.wait(15)
         return 0.0
 
     listener = Listener(settings, Intake(inbox, clock=clock))
@@ -243,7 +243,7 @@ async def test_a_slow_message_does_not_hold_up_the_others(gateway: Gateway) -> N
 
     def handler(message: bytes) -> Ack:
         if b"slow" in message:
-            go_on.wait(2)
+            go_on.wait(15)
         return Ack()
 
     async with connecting(gateway, handler):
@@ -370,6 +370,7 @@ async def test_secrets_are_never_written(
             gateway.refusals = [{}]
             gateway.drop()
             await asyncio.to_thread(gateway.connected)
+            await asyncio.to_thread(gateway.push, {"is": "said"})
             assert connection.failure == ""
 
     written = f"{logs} {caplog.text}"
