@@ -15,7 +15,7 @@ import gc
 import os
 import signal
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
@@ -61,6 +61,7 @@ log = structlog.get_logger()
 
 _GRACE_S = 7.0
 _NICE = 5  # Feishu waits for acknowledgements, on the same cores, and for nothing else
+_APART_S = 0.2  # one after the other, what a worker tends needs one connection
 _CONNECTIONS = 3  # with the session of the queue four; more waiting turns share them
 
 
@@ -186,18 +187,21 @@ async def _work(
     consumer = Consumer(
         table, url, handlers, concurrency=places, grace_s=_GRACE_S, fallen=standing.fallen
     )
-    tending = [
-        asyncio.create_task(keep_order(table, services)),
-        asyncio.create_task(tend_left_cards(services)),
-        asyncio.create_task(sweep_forever(services, table)),
-        asyncio.create_task(tend_withdrawals(services)),
-        asyncio.create_task(tend_timers(services, table)),
-        asyncio.create_task(standing.keep()),
-        asyncio.create_task(record_turns(table, services)),
-        asyncio.create_task(learn_members(services)),
+    tending: list[Callable[[], Awaitable[None]]] = [
+        standing.keep,
+        partial(tend_timers, services, table),
+        partial(tend_withdrawals, services),
+        partial(record_turns, table, services),
+        partial(sweep_forever, services, table),
+        partial(tend_left_cards, services),
+        partial(learn_members, services),
+        partial(keep_order, table, services),
     ]
     if isinstance(services.store, SpoolingStore):
-        tending.append(asyncio.create_task(services.store.drain_forever(stop)))
+        tending.insert(1, partial(services.store.drain_forever, stop))
+    begun = [
+        asyncio.create_task(_after(place * _APART_S, work)) for place, work in enumerate(tending)
+    ]
     log.info("worker.started", concurrency=settings.worker_concurrency)
     begins()
     gc.collect()
@@ -205,8 +209,13 @@ async def _work(
     try:
         await consumer.work(stop)
     finally:
-        await ended(tending)
+        await ended(begun)
     log.info("worker.stopped")
+
+
+async def _after(pause_s: float, work: Callable[[], Awaitable[None]]) -> None:
+    await asyncio.sleep(pause_s)
+    await work()
 
 
 async def main(settings: Settings) -> None:

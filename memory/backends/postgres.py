@@ -26,6 +26,9 @@ from memory.scope import AgentMemoryContext, Sharing
 
 _CANCEL_GRACE_S = 0.25
 _AT_HAND_S = 60.0
+_PATIENCE_S = 0.005  # a call takes about as long
+_QUIET_S = 30.0
+_IDLE_S = 120.0
 _AS_ROLE = (
     b"select set_config('role', %s, true), set_config('request.jwt.claims', %s, true),"
     b" set_config('statement_timeout', %s, true); "
@@ -39,11 +42,17 @@ class Pool(AsyncConnectionPool[Connection]):
     The pool itself takes a task, a condition and a timer for each connection it hands out, and
     counts it. Here callers wait in line for a future, and the next one gets what was given back
     unbroken, for a minute; then the pool sees it again, which ends what is old or not needed.
+
+    It begins with one connection: a process of Postgres that has planned our functions holds 8 to
+    18 MB. There is another one as soon as somebody has waited for longer than a call takes, and one
+    less when nobody has to wait any more.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._line = asyncio.Semaphore(self.max_size)
+        self._line = asyncio.Semaphore(1)
+        self._places = 1  # as many connections are handed out at most, for now
+        self._waited = 0.0  # monotonic seconds: when somebody last had to
         self._at_hand: list[Connection] = []
         self._keeps = kwargs.get("check") is None
 
@@ -56,11 +65,7 @@ class Pool(AsyncConnectionPool[Connection]):
         if not self._line.locked():
             await self._line.acquire()
         else:
-            try:
-                async with asyncio.timeout(within_s):
-                    await self._line.acquire()
-            except TimeoutError as exc:
-                raise PoolTimeout(f"no connection was free for {within_s:.1f} s") from exc
+            await self._wait(within_s)
         try:
             if self._at_hand:
                 return self._at_hand.pop()
@@ -70,6 +75,21 @@ class Pool(AsyncConnectionPool[Connection]):
             raise
         taken.since = time.monotonic()
         return taken
+
+    async def _wait(self, within_s: float) -> None:
+        """For a place in line, or for the moment when there is one more."""
+        self._waited = time.monotonic()
+        grows = self._places < self.max_size
+        try:
+            async with asyncio.timeout(min(_PATIENCE_S, within_s) if grows else within_s):
+                await self._line.acquire()
+        except TimeoutError as exc:
+            if self._places < self.max_size:
+                self._places += 1
+            elif grows:  # others were faster
+                await self._wait(within_s)
+            else:
+                raise PoolTimeout(f"no connection was free for {within_s:.1f} s") from exc
 
     async def give_back(self, connection: Connection) -> None:
         """Ends what `take` began."""
@@ -82,6 +102,12 @@ class Pool(AsyncConnectionPool[Connection]):
             if time.monotonic() - self._at_hand[0].since > _AT_HAND_S:
                 await self.putconn(self._at_hand.pop(0))
         finally:
+            self._leave_line()
+
+    def _leave_line(self) -> None:
+        if self._places > 1 and time.monotonic() - self._waited > _QUIET_S:
+            self._places -= 1
+        else:
             self._line.release()
 
     async def close(self, timeout: float = 5) -> None:  # noqa: ASYNC109  as the pool has it
@@ -113,6 +139,7 @@ def connection_pool(database_url: str, *, size: int = 8, timeout_s: float = 5.0)
         connection_class=Connection,
         min_size=1,
         max_size=size,
+        max_idle=_IDLE_S,
         timeout=timeout_s,
         open=False,
         kwargs={

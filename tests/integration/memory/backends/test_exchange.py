@@ -11,6 +11,7 @@ import pytest
 from psycopg.types.json import Jsonb
 from psycopg_pool import PoolTimeout
 
+from memory.backends import postgres
 from memory.backends.postgres import Pool, connection_pool
 from tests.support.queue import until
 
@@ -129,6 +130,42 @@ async def test_who_waits_too_long_or_gives_up_leaves_the_line(pool: Pool) -> Non
         given_up.cancel()
 
     assert await _one(pool) == 1
+
+
+async def test_there_is_another_connection_while_somebody_waits_longer_than_a_call_takes(
+    shared_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connection_pool(shared_database_url, size=2) as pool:
+        async with pool.connection() as one, pool.connection() as another:
+            assert one is not another
+            with pytest.raises(PoolTimeout):
+                async with pool.connection(timeout=0.05):
+                    pass
+        monkeypatch.setattr(postgres, "_PATIENCE_S", 30.0)
+        assert len(await _used_by(pool, 30)) == 2  # it stays while there is something to do
+
+        monkeypatch.setattr(postgres, "_QUIET_S", 0.0)
+        await _one(pool)
+        assert len(await _used_by(pool, 30)) == 1
+
+
+async def test_calls_that_wait_for_each_other_for_a_moment_share_a_connection(
+    shared_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "_PATIENCE_S", 30.0)
+    async with connection_pool(shared_database_url, size=4) as pool:
+        assert len(await _used_by(pool, 30)) == 1
+
+
+async def _used_by(pool: Pool, calls: int) -> set[int]:
+    """The processes of the server that answered so many calls at once."""
+
+    async def asked() -> int:
+        async with pool.connection() as connection:
+            pid: int = await connection.ask(b"select pg_backend_pid() from pg_sleep(0.001)", ())
+            return pid
+
+    return set(await asyncio.gather(*(asked() for _ in range(calls))))
 
 
 async def _one(pool: Pool) -> object:
