@@ -162,14 +162,14 @@ def _grants(sections: Sections, room: int, shares: Shares) -> dict[str, int]:
     return grants
 
 
-def _text_cost(text: str) -> int:
-    return estimate_tokens(text) + SECTION_OVERHEAD if text else 0
+def _text_cost(text: str, line_cost: Callable[[str], float] = token_cost) -> int:
+    """Line by line, never less than as a whole: most lines are those of the turn before."""
+    cost = math.ceil(sum(map(line_cost, text.splitlines(keepends=True))))
+    return cost + SECTION_OVERHEAD if text else 0
 
 
 def _rules_cost(text: str) -> int:
-    """Line by line, never less: most lines of the rules are the same in every turn."""
-    cost = math.ceil(sum(map(_line_cost, text.splitlines(keepends=True))))
-    return cost + SECTION_OVERHEAD if text else 0
+    return _text_cost(text, _line_cost)
 
 
 @lru_cache(maxsize=512)

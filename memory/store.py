@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -98,7 +99,7 @@ class MemoryStore:
         `memory.recall.passages.recall_at_once` makes it. `elsewhere`: whether the sender reads in
         other places is wanted, too.
         """
-        return _opened(
+        return _begun(
             await self._call(
                 "begin_turn",
                 context,
@@ -113,6 +114,7 @@ class MemoryStore:
                 p_recent_s=recent_s,
                 **({"p_recall": _dump(recall)} if recall else {}),
                 **({"p_elsewhere": True} if elsewhere else {}),
+                p_short=True,
             )
         )
 
@@ -382,6 +384,12 @@ def _place(context: AgentMemoryContext) -> dict[str, object]:
     }
 
 
+def _begun(row: Mapping[str, Any]) -> OpenTurn:
+    if "turn" not in row:  # an earlier decision says no
+        return _opened(row)
+    return replace(_opened(row["turn"]), conversation=row["conversation"])
+
+
 def _opened(row: Mapping[str, Any]) -> OpenTurn:
     summary = row.get("summary")
     return OpenTurn(
@@ -394,7 +402,6 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         registry=tuple(row.get("registry", ())),
         summary=Summary(**summary) if summary else None,
         fold_due=row.get("fold_due", False),
-        conversation=row.get("conversation"),
         rules=row.get("rules") or {},
         done=tuple(row.get("done") or ()),
         first_read=tuple(row.get("first_read") or ()),

@@ -38,7 +38,7 @@ declare
     recall_tokens, recall_terms, recall_place, recall_number, recall_words, recall_places,
     recall_has_turns, recall_likely, recall_newest, recall_span, recall_best, recall_alike, keep_terms,
     turns_saying, turns_beside, turns_that_help, recalled_at_once,
-    add_to_transcript, keep_topics, extend_conversation, tell_conversation,
+    add_to_transcript, keep_topics, conversation_in_short, extend_conversation, tell_conversation,
     card_block, card_row, leave_card, may_help, reads_elsewhere, text_may_help, asked_terms, timer_json,
     accepted_press,
     turn_of_card, again_id, keep_feedback, sources_lock, besides_taking_back, withdraw_kept, asking_words, telling_terms, tells,

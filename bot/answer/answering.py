@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 import structlog
 
@@ -27,8 +28,9 @@ from bot.feishu import markup
 from bot.files.sentences import not_read
 from bot.group.decisions import Reason
 from bot.group.rules import ChatRules, rules_of, told_by_owner
-from bot.group.transcript import MessageRecord, transcript
+from bot.group.transcript import MessageRecord, newest_lines
 from bot.languages import Language
+from bot.people.names import Names
 from bot.reply.buttons import Reply, reply_of
 from bot.reply.foot import Foot, Source, Where
 from bot.services import Services
@@ -181,16 +183,18 @@ async def _prompt(
     services: Services, turn: Turn, opened: OpenTurn, came: Material
 ) -> tuple[Prompt, tuple[Passage, ...], tuple[str, ...]]:
     talk = _talk(turn, opened, came.quoted)
-    told = {message.message_id for message in opened.told} | {one.message_id for one in talk}
-    earlier = await recalled(services, turn, opened, told)
-    _keep(services, opened, talk, came, turn.bot.name)
+    lines = _lines(talk, turn.names)
+    shown = talk[len(talk) - len(lines) :]
+    told = {message.message_id for message in opened.told}
+    earlier = await recalled(services, turn, opened, told | {one.message_id for one in talk})
+    _keep(services, opened, shown, came, turn.bot.name)
     prompt = build_prompt(
         opened,
         turn.question,
         _scene(services, turn, opened),
         context=turn.context,
         turn_id=turn.id,
-        transcript=transcript(talk, budget_tokens=_TRANSCRIPT_TOKENS, estimate=estimate_tokens),
+        transcript="\n".join(lines),
         recalled=earlier.text,
         recalled_worth=earlier.worth,
         budget_tokens=services.settings.history_token_budget + came.file_tokens,
@@ -201,7 +205,7 @@ async def _prompt(
         words_of_model=turn.by_click,
         reads_only=turn.private or turn.unasked,
     )
-    given = told | {passage.turn_id for passage in earlier.found}
+    given = told | {one.message_id for one in shown} | {one.turn_id for one in earlier.found}
     of_itself = {turn.id, turn.event.message_id}
     return (
         prompt,
@@ -213,7 +217,7 @@ async def _prompt(
 def _keep(
     services: Services,
     opened: OpenTurn,
-    talk: Sequence[MessageRecord],
+    shown: Sequence[MessageRecord],
     came: Material,
     bot_name: str,
 ) -> None:
@@ -223,7 +227,7 @@ def _keep(
         model=services.settings.openai_model if services.settings.openai_api_key else "offline",
         history_ids=[message.id for message in opened.history],
         recent_ids=[message.id for message in opened.recent],
-        transcript_ids=[one.message_id for one in talk],
+        transcript_ids=[one.message_id for one in shown],
         summary=opened.summary.version if opened.summary else None,
         came_along=bool(came.text or came.images),
         budget=services.settings.history_token_budget,
@@ -291,8 +295,14 @@ def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageR
         and not (outright and (message.ours or message.answered))
     )
     names = turn.names.known
-    talk = untold(others, opened.told, names, bot_name=turn.bot.name, quoted=quoted)
-    return tuple(
-        one if one.ours else replace(one, author=turn.names.label(one.author_id, one.author))
-        for one in talk
-    )
+    return untold(others, opened.told, names, bot_name=turn.bot.name, quoted=quoted)
+
+
+def _lines(talk: Sequence[MessageRecord], names: Names) -> list[str]:
+    """The newest of it, as much as a prompt shows: people by the names they have now."""
+    label = cache(names.label)
+
+    def name(one: MessageRecord) -> str:
+        return one.author if one.ours else label(one.author_id, one.author)
+
+    return newest_lines(talk, budget_tokens=_TRANSCRIPT_TOKENS, estimate=estimate_tokens, name=name)

@@ -56,6 +56,7 @@ def untold(
     """Of a transcript what is neither `stored`, and so in the history, nor quoted."""
     ids = {message.message_id for message in stored} | ({quoted.message_id} if quoted else set())
     asked = {(m.actor_id, one_line(m.content)) for m in stored if m.role == "user"}
+    askers = {actor_id for actor_id, _ in asked}
     answers = [
         from_card(m.content, names, unescape=markup.unescape)
         for m in stored
@@ -67,6 +68,8 @@ def untold(
             return True
         if record.ours:  # one card of several has an id of its own
             return any(_holds(answer, record.content) for answer in answers)
+        if record.author_id not in askers:
+            return False
         words = one_line(record.content.replace(f"@{bot_name}", "", 1))
         return (record.author_id, words) in asked
 

@@ -11,7 +11,9 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import getitem
+from typing import NamedTuple
 
 from bot.group.link_weights import FIRST, PAIR
 from bot.group.transcript import MessageRecord
@@ -57,6 +59,15 @@ class People:
         self._within: dict[str, str] = {}
         self._ours: set[str] = set()
 
+    @classmethod
+    def of(cls, records: Sequence[MessageRecord]) -> "People":
+        """Those who wrote these messages; of two with one name, who wrote last."""
+        people = cls()
+        last = {(one.author, one.author_id, one.ours): one for one in reversed(records)}
+        for one in reversed(last.values()):
+            people.meet(one)
+        return people
+
     def meet(self, record: MessageRecord) -> None:
         """Learns the author's name. Our own is what everybody writes: it addresses nobody."""
         name = record.author.casefold().strip()
@@ -73,27 +84,49 @@ class People:
         text = record.content[:_READ_CHARACTERS].casefold().strip()
         for ours in self._ours:
             text = text.replace(ours, " ").strip()
+        form = _form(text)
+        to = {author for name, author in self._within.items() if name in text}
         known = self._by_token
-        to = {
-            author
-            for token in text.split()
-            if (author := known.get(token) or known.get(token.strip(_MARKS)))
-        }
-        to.update(author for name, author in self._within.items() if name in text)
-        call = _CALL.match(text)
-        rest = text[call.end() :] if call else text
+        if any(name in text for name in known):
+            tokens = text.split()
+            cores = (known.get(token) or known.get(token.strip(_MARKS)) for token in tokens)
+            to.update(filter(None, cores))
         return Said(
             author=record.author_id,
             at=record.timestamp,
             is_bot=record.is_bot,
             to=frozenset(to - {record.author_id}),
-            calls=bool(call) and not to,
-            text=rest,
-            flat=" " + _BETWEEN_WORDS.sub(" ", rest),
-            asks=bool(_ASKS.search(rest)),
-            length=len(rest) // 2 if has_han(rest) else rest.count(" ") + 1,
+            calls=form.calls and not to,
+            text=form.rest,
+            flat=form.flat,
+            asks=form.asks,
+            length=form.length,
             topic=topic,
         )
+
+
+class _Form(NamedTuple):
+    """What a text shows whoever wrote it: `rest` is without the call it begins with."""
+
+    rest: str
+    flat: str
+    calls: bool
+    asks: bool
+    length: int
+
+
+@lru_cache(maxsize=2048)
+def _form(text: str) -> _Form:
+    """Kept, for a line is read again with each message that comes after it."""
+    call = _CALL.match(text)
+    rest = text[call.end() :] if call else text
+    return _Form(
+        rest=rest,
+        flat=" " + _BETWEEN_WORDS.sub(" ", rest),
+        calls=bool(call),
+        asks=bool(_ASKS.search(rest)),
+        length=len(rest) // 2 if has_han(rest) else rest.count(" ") + 1,
+    )
 
 
 def likelihoods(message: Said, earlier: Sequence[Said], *, asks_bot: bool = False) -> list[float]:

@@ -63,7 +63,7 @@ class ChatConversations:
             p_at=record.timestamp,
             p_active_since=active_since,
             p_keep=keep,
-            p_topics=True,
+            p_short=True,
         )
         return conversation_of(row)
 
@@ -181,7 +181,6 @@ def heard_args(record: MessageRecord, timeout_ms: int) -> dict[str, object]:
         "p_at": record.timestamp,
         "p_active_since": record.timestamp - timeout_ms,
         "p_keep": MAX_MESSAGES,
-        "p_topics": True,
     }
 
 
@@ -203,11 +202,45 @@ def told_args(
 
 
 def conversation_of(row: Mapping[str, Any] | None) -> ChannelConversation | None:
-    """A conversation as the SQL functions give it; None when none is on."""
+    """A conversation as the SQL functions give it, in short or not; None when none is on."""
     if not row:
         return None
+    if "answered" in row:
+        return _of_short(row)
     messages = tuple(MessageRecord(**message) for message in row["messages"])
     return ChannelConversation(**{**row, "messages": messages})
+
+
+def _of_short(row: Mapping[str, Any]) -> ChannelConversation:
+    topics, answered = row["topics"], frozenset(row["answered"])
+    messages = tuple(
+        _record(
+            author=author,
+            author_id=author_id,
+            content=content,
+            timestamp=timestamp,
+            is_bot=is_bot,
+            message_id=message_id,
+            root_id=root_id,
+            ours=ours,
+            answered=message_id in answered,
+            topic=topics.get(message_id),
+        )
+        for message_id, root_id, author, author_id, content, timestamp, is_bot, ours in row[
+            "messages"
+        ]
+    )
+    return ChannelConversation(
+        row["channel_id"], row["started_at"], row["last_activity"], messages, row["quiet"]
+    )
+
+
+def _record(**values: Any) -> MessageRecord:
+    """`MessageRecord(**values)`; that sets the fields of a frozen record one by one, which for the
+    two hundred messages of a busy chat takes as long as all else that is done with them."""
+    record = object.__new__(MessageRecord)
+    vars(record).update(values)
+    return record
 
 
 def _topic_args(topics: Mapping[str, int]) -> dict[str, object]:

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from bot.group.linking import WINDOW, People, Said, Words, likelihoods
 from bot.group.transcript import MessageRecord
@@ -18,20 +19,20 @@ _NO_DISCUSSION = 2  # messages of one person
 Shares = Mapping[int | None, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Discussion:
     """The messages of a chat with their topics, and where one of them, the newest, belongs.
 
     `shares`: how likely that one belongs to which topic; None is a new one. `spoken_for`: of its
     words that were said before, the part that was said on which topic. `found` are the topics that
-    were not known before: message id → topic.
+    were not known before: message id → topic. `newest` is the key of that message.
     """
 
     messages: tuple[MessageRecord, ...] = ()
     shares: Shares = field(default_factory=dict)
     spoken_for: Mapping[int | None, float] = field(default_factory=dict)
     found: Mapping[str, int] = field(default_factory=dict)
-    near: frozenset[str] = frozenset()
+    newest: str = ""
 
     @property
     def topic(self) -> int | None:
@@ -44,10 +45,7 @@ class Discussion:
 
     def topic_of(self, record: MessageRecord) -> int | None:
         """The topic of a message; of one in a thread, that of the message it hangs under."""
-        if record.root_id is None:
-            return record.topic
-        roots = (one.topic for one in self.messages if one.message_id == record.root_id)
-        return next(roots, None)
+        return record.topic if record.root_id is None else self._topics.get(record.root_id)
 
     def of_topic(self, text: str) -> tuple[MessageRecord, ...]:
         """What was said on the topic of the newest message, whose text is `text`, and in threads
@@ -56,10 +54,31 @@ class Discussion:
         topic = self.topic
         if topic is None or _ALL.search(text):
             return self.messages
+        near = self._near()
         return tuple(
-            one
-            for one in self.messages
-            if self.topic_of(one) == topic or one.message_id in self.near
+            one for one in self.messages if self.topic_of(one) == topic or one.message_id in near
+        )
+
+    @cached_property
+    def _topics(self) -> Mapping[str, int | None]:
+        """message_id → topic."""
+        return {one.message_id: one.topic for one in reversed(self.messages)}
+
+    def _near(self) -> frozenset[str]:
+        """Of the last lines of the main chat before the newest those that no discussion holds: one
+        person said them, and few. Their words need not say what they are meant for."""
+        speakers: defaultdict[int | None, list[str]] = defaultdict(list)
+        main: list[MessageRecord] = []
+        for one in self.messages:
+            if _key(one) == self.newest:
+                break
+            speakers[self.topic_of(one)].append(one.author_id)
+            if one.root_id is None:
+                main.append(one)
+        return frozenset(
+            one.message_id
+            for one in main[-_NEAR:]
+            if len(said := speakers[one.topic]) <= _NO_DISCUSSION and len(set(said)) == 1
         )
 
 
@@ -94,13 +113,14 @@ def tell_apart(
 
     `asks_bot`: the newest is a question to the bot, which may come from outside a discussion.
     """
-    known = [newest if _key(one) == _key(newest) else one for one in messages]
+    key = _key(newest)
+    known = [newest if _key(one) == key else one for one in messages]
     if not any(one is newest for one in known):
         known.append(newest)
     chat = [one for one in known if _in_main(one)][-2 * WINDOW :]
-    topics = {_key(one): one.topic for one in chat if one.topic is not None}
-    if not _in_main(newest) and len(topics) == len(chat):
+    if not any(_is_open(one, newest) for one in chat[-WINDOW:]):
         return Discussion(tuple(known))  # nothing is to be weighed
+    topics = {_key(one): one.topic for one in chat if one.topic is not None}
     found: dict[str, int] = {}
     shares: Shares = {}
     spoken_for: Shares = {}
@@ -111,26 +131,7 @@ def tell_apart(
         if _key(one) not in topics:
             topics[_key(one)] = found[_key(one)] = _name(its_shares, one)
     placed = [replace(one, topic=found[_key(one)]) if _key(one) in found else one for one in known]
-    told = Discussion(tuple(placed), shares, spoken_for, found)
-    return replace(told, near=_near(told, _key(newest)))
-
-
-def _near(talk: Discussion, newest: str) -> frozenset[str]:
-    """Of the last lines of the main chat before the newest those that no discussion holds: one
-    person said them, and few. Their words need not say what they are meant for."""
-    speakers: defaultdict[int | None, list[str]] = defaultdict(list)
-    main: list[MessageRecord] = []
-    for one in talk.messages:
-        if _key(one) == newest:
-            break
-        speakers[talk.topic_of(one)].append(one.author_id)
-        if one.root_id is None:
-            main.append(one)
-    return frozenset(
-        one.message_id
-        for one in main[-_NEAR:]
-        if len(said := speakers[one.topic]) <= _NO_DISCUSSION and len(set(said)) == 1
-    )
+    return Discussion(tuple(placed), shares, spoken_for, found, key)
 
 
 def _weighed(
@@ -143,9 +144,7 @@ def _weighed(
     `topics` grow meanwhile."""
     last = range(max(0, len(chat) - WINDOW), len(chat))
     begin = next((i for i in last if _is_open(chat[i], newest)), len(chat))
-    people = People()
-    for one in chat:
-        people.meet(one)
+    people = People.of(chat)
     said: list[Said] = []
     for index in range(max(0, begin - WINDOW), len(chat)):
         one = chat[index]

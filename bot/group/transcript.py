@@ -3,7 +3,7 @@
 All times are milliseconds since the epoch, as in Feishu's events.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memory.text import one_line
@@ -98,12 +98,12 @@ class ChannelConversation:
         return replace(self, messages=kept)
 
 
-def labelled(message: MessageRecord) -> str:
+def labelled(message: MessageRecord, author: str | None = None) -> str:
     """`author: text`, further lines indented, so that nobody can write somebody else's line."""
-    author = one_line(message.author).replace(":", "：") or NAMELESS
+    name = one_line(message.author if author is None else author).replace(":", "：") or NAMELESS
     text = message.content.strip()
     clipped = text if len(text) <= CLIP_CHARACTERS else f"{text[:CLIP_CHARACTERS]}…"
-    return f"{author}: " + "\n    ".join(clipped.splitlines())
+    return f"{name}: " + "\n    ".join(clipped.splitlines())
 
 
 def transcript(
@@ -117,13 +117,25 @@ def transcript(
 
     With `root_id` only that thread. It is what people wrote, for the prompt to show as data.
     """
+    ours = [message for message in messages if message.is_in(root_id)]
+    return "\n".join(newest_lines(ours, budget_tokens=budget_tokens, estimate=estimate))
+
+
+def newest_lines(
+    messages: Sequence[MessageRecord],
+    *,
+    budget_tokens: int,
+    estimate: Callable[[str], int],
+    name: Callable[[MessageRecord], str] | None = None,
+) -> list[str]:
+    """The lines of the newest messages that fit the budget, oldest first. `name`: what stands in
+    front of the words, else the author's name."""
     lines: list[str] = []
     left = budget_tokens
-    ours = [message for message in messages if message.is_in(root_id)]
-    for message in reversed(ours):
-        line = labelled(message)
+    for message in reversed(messages):
+        line = labelled(message, name(message) if name else None)
         left -= estimate(line)
         if left < 0:
             break
         lines.append(line)
-    return "\n".join(reversed(lines))
+    return lines[::-1]

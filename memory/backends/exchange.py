@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -21,7 +20,8 @@ from psycopg.adapt import Transformer
 from psycopg.rows import TupleRow
 
 _JSON = frozenset({114, 3802})  # json, jsonb (pg_type.dat)
-_LONG_NUMBER = re.compile(rb"\d{19}")  # orjson makes a float of an integer beyond 64 bits
+_ONE_DIGIT = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG_NUMBER = b"0" * 19  # digits: orjson makes a float of an integer beyond 64 bits
 _CANCEL_S = 0.25  # and then whoever waits is told
 
 
@@ -140,7 +140,8 @@ class Connection(psycopg.AsyncConnection[TupleRow]):
         if found is None:
             return None
         if result.ftype(0) in _JSON:
-            return json.loads(found) if _LONG_NUMBER.search(found) else orjson.loads(found)
+            is_long = _LONG_NUMBER in found.translate(_ONE_DIGIT)
+            return json.loads(found) if is_long else orjson.loads(found)
         loading = Transformer(self)
         loading.set_pgresult(result)
         return loading.load_row(0, tuple)[0]

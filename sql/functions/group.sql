@@ -27,6 +27,39 @@ as $$
   where c.chat_id = p_chat_id and c.active
 $$;
 
+-- The same with all topics, for the two hundred messages of a busy chat: each is a list of message_id,
+-- root_id, author, author_id, content, timestamp, is_bot and ours; beside them stand `topics` (message_id
+-- -> topic) and the ids of those that were `answered`.
+create or replace function bot_private.conversation_in_short(p_chat_id text, p_tenant_key text)
+returns json
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'channel_id', c.chat_id, 'started_at', c.started_at, 'last_activity', c.last_activity,
+      'quiet', c.quiet,
+      'messages', (
+        select coalesce(json_agg(json_build_array(
+          t.message_id, t.root_id, t.author, t.author_id, t.content, t."timestamp",
+          t.is_bot, t.ours) order by t."timestamp", t.message_id), '[]')
+        from public.chat_transcript t
+        where t.chat_id = c.chat_id and t.tenant_key = c.tenant_key),
+      'topics', (
+        select coalesce(json_object_agg(s.message_id, s.topic), '{}')
+        from public.chat_topics s
+        where s.tenant_key = c.tenant_key and s.chat_id = c.chat_id),
+      'answered', array(
+        select d.message_id from public.agent_decisions d
+        where d.tenant_key = c.tenant_key and d.chat_id = c.chat_id and d.respond
+          and d.message_id = any (array(
+            select t.message_id from public.chat_transcript t
+            where t.chat_id = c.chat_id and t.tenant_key = c.tenant_key and not t.ours))))
+    from public.chat_conversations c
+    where c.tenant_key = p_tenant_key and c.chat_id = p_chat_id and c.active);
+end
+$$;
+
 -- The quietness of a chat, with or without a conversation.
 create or replace function public.chat_is_quiet(p_chat_id text) returns jsonb
 language sql stable security invoker set search_path = ''
@@ -139,12 +172,15 @@ begin
 end
 $$;
 
--- The same, and the conversation as it then is, or null when none is active.
+-- The same, and the conversation as it then is, or null when none is active; with p_short as
+-- conversation_in_short gives it.
 drop function if exists public.append_to_conversation(text, text, text, bigint, bigint, integer);
+drop function if exists
+  public.append_to_conversation(text, text, text, bigint, bigint, integer, boolean);
 create or replace function public.append_to_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
-  p_keep integer, p_topics boolean default false
-) returns jsonb
+  p_keep integer, p_topics boolean default false, p_short boolean default false
+) returns json
 language plpgsql security invoker set search_path = ''
 as $$
 declare
@@ -153,6 +189,9 @@ begin
   if not bot_private.extend_conversation(
     p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep) then
     return null;
+  end if;
+  if p_short then
+    return bot_private.conversation_in_short(p_chat_id, p_tenant_key);
   end if;
   return public.load_conversation(p_chat_id, p_topics);
 end

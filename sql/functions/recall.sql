@@ -724,8 +724,8 @@ $$;
 -- What recall finds for a turn that is being opened (p_opened, as begin_turn returns it), before the
 -- oldest message of its history. p_recall: arguments of recall, and `words`, of which at least half have
 -- to stand nowhere in what the turn is told; without them it is searched in any case. `p_k` are wanted
--- beside those that the turn is told already, in the chat's conversation too. Null: nothing was
--- searched, or it failed: then recall, called by itself, says why.
+-- beside the turns that it is told already. Null: nothing was searched, or it failed: then recall, called
+-- by itself, says why.
 create or replace function bot_private.recalled_at_once(
   p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
   p_recall jsonb, p_opened jsonb
@@ -735,8 +735,8 @@ as $$
 declare
   v_told constant jsonb :=
     coalesce(p_opened -> 'recent', '[]') || ((p_opened -> 'history') - -1);
-  v_known constant integer := jsonb_array_length(v_told) + 1 + jsonb_array_length(
-    jsonb_path_query_array(p_opened, '$.conversation.messages[*] ? (@.answered == true)'));
+  v_known constant integer := 1 + jsonb_array_length(
+    jsonb_path_query_array(v_told, '$[*] ? (@.role == "user")'));
 begin
   if jsonb_typeof(p_recall -> 'words') = 'array' and v_told <> '[]' and (
     select 2 * count(*) filter (where strpos(t.told, w.word) = 0) < count(*)

@@ -200,19 +200,23 @@ $$;
 -- as "recent" what recent_exchanges finds of the last p_recent_s seconds (0: nothing), as many messages
 -- as the history shows beside the question. p_recall: as recalled_at_once takes it, whose result is
 -- "recalled"; null: nothing is recalled. p_elsewhere: whether it is asked, as "elsewhere", what reads_elsewhere
--- says of the sender.
+-- says of the sender. p_short: {"turn": all but the conversation, "conversation": in short}.
 drop function if exists public.begin_turn(
   text, text, text, text, text, text, text, text, text, integer, integer, text, text);
 drop function if exists public.begin_turn(
   text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer);
 drop function if exists public.begin_turn(
   text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer, text);
+drop function if exists public.begin_turn(
+  text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer, text,
+  boolean);
 create or replace function public.begin_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_history_limit integer, p_fold_after integer, p_heard text, p_decision text,
-  p_recent_s integer default 0, p_recall text default null, p_elsewhere boolean default false
-) returns jsonb
+  p_recent_s integer default 0, p_recall text default null, p_elsewhere boolean default false,
+  p_short boolean default false
+) returns json
 language plpgsql security invoker set search_path = ''
 as $$
 declare
@@ -222,7 +226,7 @@ declare
   v_besides constant boolean := bot_private.besides_taking_back();
   v_heard constant jsonb := p_heard;
   v_decision jsonb := p_decision;
-  v_conversation jsonb;
+  v_conversation json;
   v_opened jsonb;
   v_more jsonb;
 begin
@@ -230,7 +234,7 @@ begin
     v_conversation := public.append_to_conversation(
       p_chat_id, p_tenant_key, v_heard ->> 'p_records', (v_heard ->> 'p_at')::bigint,
       (v_heard ->> 'p_active_since')::bigint, (v_heard ->> 'p_keep')::integer,
-      coalesce((v_heard ->> 'p_topics')::boolean, false));
+      coalesce((v_heard ->> 'p_topics')::boolean, false), p_short);
   end if;
   if v_decision is not null then
     v_decision := public.log_decision(
@@ -259,13 +263,16 @@ begin
         p_user_id, p_actor_id, p_tenant_key, p_chat_id));
     end if;
   end if;
-  v_opened := v_opened || v_more || jsonb_build_object('conversation', v_conversation);
+  v_opened := v_opened || v_more;
   if p_recall is not null and v_opened ->> 'state' = 'open' then
     v_opened := v_opened || jsonb_build_object('recalled', bot_private.recalled_at_once(
       p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall::jsonb,
       v_opened));
   end if;
-  return v_opened;
+  if p_short then
+    return json_build_object('turn', v_opened, 'conversation', v_conversation);
+  end if;
+  return v_opened || jsonb_build_object('conversation', v_conversation);
 end
 $$;
 
