@@ -129,18 +129,19 @@ def _form(text: str) -> _Form:
     )
 
 
-def likelihoods(message: Said, earlier: Sequence[Said], *, asks_bot: bool = False) -> list[float]:
+def likelihoods(
+    message: Said, earlier: Sequence[Said], words: "Words", *, asks_bot: bool = False
+) -> list[float]:
     """How likely `message` begins a topic (first), and answers each of `earlier` (oldest first, at
-    most `WINDOW`); they add up to 1.
+    most `WINDOW`), with which it shares `words`; they add up to 1.
 
     `asks_bot`: it is a question to the bot, which may come from outside a discussion.
     """
-    words = Words(message, earlier)
     first, pairs = bins(message, earlier, words)
     within = words.within if asks_bot else words.han_within
     scores = [sum(map(getitem, FIRST, first)) + _NEW * words.asks_of_new]
     scores += [
-        sum(map(getitem, PAIR, places)) + _WORD * within[said.topic]
+        sum(map(getitem, PAIR, places)) + _WORD * within.get(said.topic, 0.0)
         for places, said in zip(pairs, earlier, strict=True)
     ]
     most = max(scores)

@@ -94,7 +94,8 @@ def link(messages: Sequence[MessageRecord]) -> tuple[int, ...]:
         answers = _told(message, messages[:index])
         if answers is None:
             earlier = chat[-WINDOW:]
-            likely = likelihoods(said, [one for _, one in earlier])
+            before = [one for _, one in earlier]
+            likely = likelihoods(said, before, Words(said, before))
             best = max(range(len(likely)), key=likely.__getitem__)
             answers = earlier[best - 1][0] if best else index
         answered.append(answers)
@@ -157,7 +158,9 @@ def _weighed(
                 sure = {topics.get(quoted.root_id or _key(quoted)): 1.0}
                 yield one, sure, sure
             else:
-                yield one, _shares(read, earlier, asks_bot=one is asking), _words(read, earlier)
+                words = Words(read, earlier)
+                shares = _shares(read, earlier, words, asks_bot=one is asking)
+                yield one, shares, _spoken_for(words)
         read.topic = topics.get(one.root_id or _key(one))
         said.append(read)
 
@@ -177,19 +180,18 @@ def _in_main(message: MessageRecord) -> bool:
     return message.root_id is None or message.ours
 
 
-def _shares(read: Said, said: Sequence[Said], *, asks_bot: bool) -> Shares:
+def _shares(read: Said, said: Sequence[Said], words: Words, *, asks_bot: bool) -> Shares:
     shares: dict[int | None, float] = defaultdict(float)
-    first, *rest = likelihoods(read, said, asks_bot=asks_bot)
+    first, *rest = likelihoods(read, said, words, asks_bot=asks_bot)
     shares[None] = first
     for one, share in zip(said, rest, strict=True):
         shares[one.topic] += share
     return shares
 
 
-def _words(read: Said, said: Sequence[Said]) -> Shares:
-    within = Words(read, said).within
-    total = sum(within.values())
-    return {topic: part / total for topic, part in within.items()} if total else {}
+def _spoken_for(words: Words) -> Shares:
+    total = sum(words.within.values())
+    return {topic: part / total for topic, part in words.within.items()} if total else {}
 
 
 def _name(shares: Shares, message: MessageRecord) -> int:

@@ -146,6 +146,7 @@ as $$
 declare
   v_size constant boolean := bot_private.require_size('p_records', p_records, 16777216);
   v_added boolean;
+  v_last bigint[];  -- when the last that stays was said, and the first that goes
 begin
   update public.chat_conversations
   set last_activity = greatest(last_activity, p_at), updated_at = now()
@@ -156,16 +157,13 @@ begin
   end if;
   v_added := bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records::jsonb);
   if p_keep is not null then
-    if exists (  -- one more than are to stay: the oldest go
-      select from public.chat_transcript k
+    v_last := array(
+      select k."timestamp" from public.chat_transcript k
       where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
-      order by k."timestamp" desc offset p_keep limit 1)
-    then
+      order by k."timestamp" desc offset greatest(p_keep - 1, 0) limit 2);
+    if v_last[2] is not null then
       delete from public.chat_transcript t
-      where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < (
-        select k."timestamp" from public.chat_transcript k
-        where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
-        order by k."timestamp" desc offset p_keep - 1 limit 1);
+      where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < v_last[1];
     end if;
   end if;
   return true;
