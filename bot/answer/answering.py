@@ -186,7 +186,9 @@ async def _prompt(
     lines = _lines(talk, turn.names)
     shown = talk[len(talk) - len(lines) :]
     told = {message.message_id for message in opened.told}
-    earlier = await recalled(services, turn, opened, told | {one.message_id for one in talk})
+    turns = {message.message_id for message in opened.told if message.role == "user"}
+    turns.update(one.message_id for one in talk if one.answered)
+    earlier = await recalled(services, turn, opened, turns)
     _keep(services, opened, shown, came, turn.bot.name)
     prompt = build_prompt(
         opened,

@@ -36,7 +36,7 @@ async def recalled(
     """What was said earlier, where the thread as told does not hold the question's words: in this
     chat (in p2p, where nobody else reads the answer, everywhere).
 
-    `told` are the ids of the messages that the prompt has already.
+    `told` are the ids of the turns that the prompt has already.
     """
     if opened.recalled is not None:
         found = said(passages(opened.recalled), _MOST + len(told))
