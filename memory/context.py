@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import accumulate, takewhile
 from typing import Any, Literal
 
-from memory.tokens import Calibration, estimate_tokens, token_cost
+from memory.tokens import Calibration, estimate_lines, estimate_tokens, token_cost
 
 MESSAGE_OVERHEAD = 4  # role and delimiters around one chat message
 SECTION_OVERHEAD = 20  # the heading that introduces one text section
@@ -162,14 +162,14 @@ def _grants(sections: Sections, room: int, shares: Shares) -> dict[str, int]:
     return grants
 
 
-def _text_cost(text: str, line_cost: Callable[[str], float] = token_cost) -> int:
-    """Line by line, never less than as a whole: most lines are those of the turn before."""
-    cost = math.ceil(sum(map(line_cost, text.splitlines(keepends=True))))
-    return cost + SECTION_OVERHEAD if text else 0
+def _text_cost(text: str) -> int:
+    return estimate_lines(text) + SECTION_OVERHEAD if text else 0
 
 
 def _rules_cost(text: str) -> int:
-    return _text_cost(text, _line_cost)
+    """As of any text; most lines of the rules are the same in every turn."""
+    cost = math.ceil(sum(map(_line_cost, text.splitlines(keepends=True))))
+    return cost + SECTION_OVERHEAD if text else 0
 
 
 @lru_cache(maxsize=512)

@@ -52,6 +52,11 @@ def estimate_tokens(text: str) -> int:
     return max(1, math.ceil(token_cost(text))) if text else 0
 
 
+def estimate_lines(text: str) -> int:
+    """Line by line: never less than as a whole, and cheap where most lines came before."""
+    return math.ceil(sum(map(token_cost, text.splitlines(keepends=True))))
+
+
 def token_cost(text: str) -> float:
     """The estimate before rounding. A text never costs more than the sum of its lines."""
     return _known_cost(text) if len(text) <= _SHORT else _cost(text)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from bot.agents.model import Message, Model, OnText, Request, Response
 from bot.agents.tools.tool import Toolbox
 from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD
-from memory.tokens import Calibration, estimate_tokens
+from memory.tokens import Calibration, estimate_lines, estimate_tokens
 
 # After these many requests the factor is known well enough; then one request in ten is looked at.
 _LEARNING = 20
@@ -83,5 +83,5 @@ def _estimated(messages: Sequence[Message]) -> int | None:
         functions = [call["function"] for call in message.get("tool_calls", ())]
         called = (f"{one['name']} {one['arguments']}" for one in functions)
         texts = [text for text in (content, *called) if text]
-        cost += sum(estimate_tokens(text) + MESSAGE_OVERHEAD for text in texts)
+        cost += sum(estimate_lines(text) + MESSAGE_OVERHEAD for text in texts)
     return cost
