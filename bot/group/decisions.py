@@ -199,10 +199,11 @@ def exchange_at(
 ) -> tuple[Exchange, int | None]:
     """What the bot said last where the author reads it, and when: another thread is elsewhere."""
     here = [record for record in records if record.is_in(message.root_id)]
-    spoken = [index for index, record in enumerate(here) if _is_ours(record, bot_open_id)]
-    if not spoken:
+    places = reversed(range(len(here)))
+    spoken = next((place for place in places if _is_ours(here[place], bot_open_id)), None)
+    if spoken is None:
         return Exchange(), None
-    answer, earlier, later = here[spoken[-1]], here[: spoken[-1]], here[spoken[-1] + 1 :]
+    answer, earlier, later = here[spoken], here[:spoken], here[spoken + 1 :]
     asked = _asked(answer, earlier)
     others = {r.author for r in records if not r.is_bot and r.author_id != message.author_id}
     exchange = Exchange(
