@@ -34,6 +34,7 @@ graceful_timeout = 10
 keepalive = 75
 limit_request_line = 4094
 accesslog = None
+logger_class = "bot.telemetry.gunicorn_log.GunicornLog"
 
 
 def pre_fork(server, worker):

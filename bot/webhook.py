@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 import structlog
-from flask import Blueprint, Flask, Request, Response, jsonify, request
+from flask import Blueprint, Flask, Request, Response, request
 from werkzeug.datastructures import Headers
 
 from bot.edge.intake import Intake
@@ -55,7 +56,7 @@ def register(app: Flask, edge: Edge) -> None:
         body, status, outcome = _answer(edge, request)
         metrics.ACK_SECONDS.observe(time.perf_counter() - started)
         metrics.EVENTS.labels(outcome=outcome).inc()
-        return jsonify(body), status
+        return Response(orjson.dumps(body), mimetype="application/json"), status
 
     for name in ("event", "card"):
         blueprint.add_url_rule(f"/{name}", f"receive_{name}", receive, methods=["POST"])
