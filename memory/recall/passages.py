@@ -81,11 +81,15 @@ def recall_params(
     }
 
 
-# English words of asking and pointing: in a search they find what is about something else.
+# English words of asking and pointing, of talking and of kinds: in a search they find what is about
+# something else.
 _TELLS_NOTHING = frozenset(
     """i me my mine we us our ours you your yours he him his she her hers they them their theirs can
     could would should shall might must there here any some so if not no yes just also than then
-    into about during while both each other being am having""".split()
+    into about during while both each other being am having
+    kind kinds type types sort sorts mention mentions mentioned mentioning discuss discusses
+    discussed discussing discussion discussions conversation conversations talk talks talked talking
+    tell tells told telling say says said saying describe describes described""".split()
 )
 _WORD = re.compile(r"[A-Za-z]+(?:['\u2019][A-Za-z]+)?")
 

@@ -430,6 +430,15 @@ declare
   floor constant double precision := 0.2;
   -- the length up to which a neighbour counts whole, in tokens
   around_tokens constant double precision := 25;
+  -- turns so far apart are no neighbours
+  apart constant interval := '6 hours';
+  -- what a turn is worth that was said by somebody the question names (the words of a turn begin with
+  -- its speaker's name), that speaks of the speaker, that speaks of who listens and so rather asks
+  by_named constant double precision := 1.4;
+  of_speaker constant double precision := 1.2;
+  of_listener constant double precision := 0.9;
+  -- so many words of a turn tell of whom it speaks
+  first_words constant integer := 100;
 begin
   select l.ids, l.weights, l.telling into v_likely, v_idf, v_telling
   from bot_private.recall_likely(
@@ -474,7 +483,7 @@ begin
              and (w.thread <> v_thread or w.first_id < p_before)
            order by w.first_id limit 2)) n
     ),
-    scoped as materialized (
+    scoped as (
       select w.first_id, w.place, w.thread, w.asked_at, w.length, w.words || '{}' as words
       from bot_private.turn_words w
       where w.first_id = any (array(select first_id from around)) and w.place = any (v_places)
@@ -484,24 +493,39 @@ begin
           where m.id = any (array(select first_id from around))
             and v_actor in (m.user_id, m.actor_id))))
     ),
+    conversed as (
+      select s.*, coalesce(s.asked_at - lag(s.asked_at) over around >= apart, true) as starts
+      from scoped s window around as (partition by s.thread order by s.first_id)
+    ),
+    -- a gap in spots keeps the neighbours of different conversations apart
+    placed as (
+      select c.*, c.words[:first_words] as opening,
+        row_number() over around + 2 * count(*) filter (where c.starts) over around as spot
+      from conversed c window around as (order by c.thread, c.first_id)
+    ),
+    asked as materialized (
+      select p.place, bot_private.recall_words(p.place, p_terms) as keys,
+             bot_private.recall_words(p.place, '{i,my}') as speaker,
+             bot_private.recall_words(p.place, '{you,your}') as listener
+      from unnest(v_places) p (place)
+    ),
     -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
-    -- after, and less of a long one, which has enough words of its own to be found by. A gap in spots
-    -- keeps the neighbours of different conversations apart.
+    -- after, and less of a long one, which has enough words of its own to be found by.
     turns as materialized (
-      select s.first_id, s.asked_at, s.place, s.words,
-        least(1, around_tokens / greatest(s.length, 1)) as share,
-        1000000 * dense_rank() over (order by s.thread) + row_number() over around as spot,
-        (sum(s.length) over around)::double precision as length
-      from scoped s
-      window around as (partition by s.thread order by s.first_id
-                        rows between 2 preceding and 2 following)
+      select p.first_id, p.asked_at, p.place, p.words, p.spot,
+        least(1, around_tokens / greatest(p.length, 1)) as share,
+        (sum(p.length) over (order by p.spot range between 2 preceding and 2 following))
+          ::double precision as length,
+        case when p.words[1] = any (a.keys) then by_named else 1 end
+          * case when p.opening && a.speaker then of_speaker else 1 end
+          * case when p.opening && a.listener then of_listener else 1 end as worth
+      from placed p join asked a using (place)
     ),
     usual as materialized (select avg(length) as length from turns),
     keys as materialized (
-      select p.place, k.key, k.term, v_telling[k.term] as telling,
+      select a.place, k.key, k.term, v_telling[k.term] as telling,
              v_idf[k.term] * case when v_telling[k.term] then 1 else common end as idf
-      from unnest(v_places) p (place),
-        unnest(bot_private.recall_words(p.place, p_terms)) with ordinality k (key, term)
+      from asked a, unnest(a.keys) with ordinality k (key, term)
       where v_idf[k.term] is not null
     ),
     found as materialized (
@@ -519,9 +543,9 @@ begin
       group by 1, 2, 3
     ),
     scores as materialized (
-      select t.spot, t.first_id, sum(
+      select t.spot, t.first_id, t.worth * sum(
         s.idf * s.tf / (s.tf + k1 * (1 - b + b * t.length / (select length from usual)))) as score
-      from spread s join turns t using (spot) group by 1, 2
+      from spread s join turns t using (spot) group by 1, 2, t.worth
     ),
     top as materialized (select coalesce(max(score), 1) as score from scores),
     best as materialized (

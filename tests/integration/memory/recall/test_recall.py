@@ -167,6 +167,33 @@ async def test_a_turn_is_found_by_who_spoke(memory: Memory, group: Group) -> Non
     assert (await memory.search(here, "what did Bob book", scope="chat"))[0].actor_name == "Bob"
 
 
+async def test_what_somebody_says_comes_before_what_is_said_of_them(
+    memory: Memory, group: Group
+) -> None:
+    store = MemoryStore(memory.rpc)
+    said = (("Bob", "cooked noodles yesterday"), ("Carol", "Bob cooked noodles"))
+    for name, text in said:
+        who = group.turn(name, thread=name)
+        await store.open_turn(who, turn_id=f"om-{who.user_id}", content=text, actor_name=name)
+        await store.record_reply(who, turn_id=f"om-{who.user_id}", cards=["ok"])
+
+    found = await memory.questions(group.turn(thread="asking"), "What did Bob cook?", scope="chat")
+
+    assert found == [text for _, text in said]
+
+
+async def test_what_people_say_of_themselves_comes_before_what_they_ask_of_others(
+    memory: Memory, group: Group
+) -> None:
+    said = [f"{who} plant tomatoes" for who in ("I", "They", "You")]
+    for n, text in enumerate(said):
+        await memory.tell(group.turn(thread=f"t{n}"), "1", text, "ok")
+
+    found = await memory.questions(group.turn(thread="asking"), "tomatoes planted", scope="chat")
+
+    assert found == said
+
+
 async def test_what_is_worth_a_fraction_of_the_best_is_not_shown(
     memory: Memory, group: Group
 ) -> None:
@@ -223,6 +250,20 @@ async def test_neighbours_of_another_conversation_do_not_count(
     await memory.tell(group.turn(thread="b"), "1", "other", "ok")
 
     assert await memory.questions(here, "猕猴桃", scope="chat") == ["猕猴桃"]
+
+
+async def test_turns_of_another_time_of_day_are_no_neighbours(
+    direct: Memory, group: Group, database_url: str
+) -> None:
+    for thread, hours, found in (("a", 5, ["猕猴桃", "other"]), ("b", 7, ["猕猴桃"])):
+        here = await direct.tell(group.turn(thread=thread), "1", "猕猴桃", "ok")
+        await direct.tell(here, "2", "other", "ok")
+        _move(database_url, f"{here.root_id}-1", NOW - timedelta(hours=hours))
+
+        hits = await direct.search(here, "猕猴桃")
+
+        assert [hit.question for hit in hits] == found
+        assert hits[0].after == ("other\nok" if len(found) > 1 else "")
 
 
 async def test_whoever_is_spoken_about_only_this_chat_is_searched(

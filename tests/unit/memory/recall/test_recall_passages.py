@@ -65,7 +65,8 @@ def test_lately_only_tips_the_scales() -> None:
 @pytest.mark.parametrize(
     ("question", "asked"),
     [
-        ("Could you tell us what she'd said about the fair?", " tell what she'd said the fair?"),
+        ("Could you tell us what she'd said about the fair?", "what she'd the fair?"),
+        ("What kind of music did I mention?", "What of music did ?"),
         ("我们的 iPhone 在哪？", "我们的 iPhone 在哪？"),
         ("Who are they?", "Who are ?"),
         ("you?", "you?"),
