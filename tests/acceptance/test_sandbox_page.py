@@ -288,22 +288,23 @@ def test_in_a_private_chat_a_command_stands_alone_and_enter_sends_it(page: Any) 
 
 
 def test_a_message_is_quoted_and_edited(page: Any, sandbox: Sandbox) -> None:
-    write(page, "the meetign is at nine")
-    comes_into_sight(page, "the meetign is at nine")
+    """From one to another: a thread with an answer of the bot would take the quotation in."""
+    write(page, "@Bob the meetign is at nine")
+    comes_into_sight(page, "@Bob the meetign is at nine")
     message = page.locator(".message:has-text('the meetign is at nine')").last
     message.hover()
     message.locator("button[aria-label=Quote]").click()
-    write(page, "really?")
-    comes_into_sight(page, "really?")
+    write(page, "@Bob really?")
+    comes_into_sight(page, "@Bob really?")
     assert page.locator("#reply-target").is_hidden()
     assert "the meetign is at nine" in page.locator(".quoted").last.inner_text()
 
     message.hover()
     message.locator("button[aria-label=Edit]").click()
-    assert page.input_value("#text") == "the meetign is at nine"
-    page.fill("#text", "the meeting is at nine")
+    assert page.input_value("#text") == "@Bob the meetign is at nine"
+    page.fill("#text", "@Bob the meeting is at nine")
     page.keyboard.press("Enter")
-    comes_into_sight(page, "the meeting is at nine")
+    comes_into_sight(page, "@Bob the meeting is at nine")
     edited = page.locator(".message:has-text('the meeting is at nine')")
     assert "edited" in edited.inner_text()
     said = sandbox.platform.messages(sandbox.group)

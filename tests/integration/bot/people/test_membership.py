@@ -49,7 +49,7 @@ class Town:
         self.platform = app.extensions["sandbox"]
         self.server = SandboxServer(app, 0, None)
         self.url = f"http://127.0.0.1:{self.server.port}"
-        self._thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
         world = self.platform.world
         self.people = {one.name: one.open_id for one in world.people.values()}
