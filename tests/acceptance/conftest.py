@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -34,6 +34,7 @@ class World:
     platform: Platform
     model: Model
     database_url: str
+    connections: dict[str, psycopg.Connection[dict[str, Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         state = self.platform.state()
@@ -83,8 +84,15 @@ class World:
         return markdown(found[0])
 
     def rows(self, query: str, *params: Any) -> list[dict[str, Any]]:
-        with psycopg.connect(self.database_url, autocommit=True, row_factory=dict_row) as db:
-            return db.execute(query, params).fetchall()  # type: ignore[arg-type]
+        """What a statement gives; over a connection that stays, for whoever waits asks again."""
+        url = self.database_url
+        if url not in self.connections:
+            self.connections[url] = psycopg.connect(url, autocommit=True, row_factory=dict_row)
+        return self.connections[url].execute(query, params).fetchall()  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        for connection in self.connections.values():
+            connection.close()
 
     def stored(self, question: str) -> list[dict[str, Any]]:
         """The assistant rows of a question."""
@@ -157,7 +165,9 @@ def processes(
             **bot_options,
         }
         with running_bot(folder, port, environment) as bot:
-            yield World(bot, platform, model, database_url)
+            world = World(bot, platform, model, database_url)
+            yield world
+            world.close()
 
 
 @pytest.fixture
