@@ -1,15 +1,20 @@
-"""The part of `scripts/memory` that gives stored messages their embeddings."""
+"""The part of `scripts/memory` that gives stored messages their embeddings.
+
+What embeds is loaded when it is asked for: it is half of all that `scripts/memory` would load.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
-from bot.agents.embedder import Embedder, EmbeddingFailed, build_embedder
-from bot.upkeep.embedding import embed_new
 from memory.kept.embeddings import Backlog, EmbeddingStore
 from scripts.operating.console import FINDINGS, print_json, progress
 from scripts.operating.desk import Desk
+
+if TYPE_CHECKING:
+    from bot.agents.embedder import Embedder
 
 
 class NothingToEmbedWith(Exception):
@@ -21,6 +26,8 @@ async def embed_everything(desk: Desk, given: argparse.Namespace) -> int:
 
     Can be broken off and run again. Status 1 when the model refused messages or stopped answering.
     """
+    from bot.agents.embedder import build_embedder
+
     embedder = build_embedder(desk.settings)
     if embedder is None:
         raise NothingToEmbedWith("set EMBEDDING_MODEL first: without it recall goes by words alone")
@@ -45,6 +52,9 @@ async def _embed(
     desk: Desk, embedder: Embedder, backlog: tuple[Backlog, ...]
 ) -> tuple[int, str | None]:
     """How many, and why it stopped before the end."""
+    from bot.agents.embedder import EmbeddingFailed
+    from bot.upkeep.embedding import embed_new
+
     done = 0
     with progress("messages", sum(one.messages for one in backlog)) as step:
         for one in backlog:
