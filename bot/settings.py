@@ -17,8 +17,6 @@ from typing import Any, Literal, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-import platformdirs
-
 from bot import environment
 from bot import settings_rules as rules
 from bot.languages import Sentence
@@ -38,6 +36,8 @@ def usual_data_dir(root: Path = _ROOT) -> Path:
     """`data` for a checkout; for the installed package a folder of the user, wherever it starts."""
     if (root / "pyproject.toml").exists():
         return Path("data")
+    import platformdirs  # only for the installed package
+
     return platformdirs.user_data_path("feishu-memory-bot", appauthor=False)
 
 

@@ -173,7 +173,11 @@ def database(server: Server, launch: Launch) -> Program:
 
 
 def _environment(plan: Plan, *, with_database: bool = True) -> dict[str, str]:
-    ours = {SUPERVISOR: str(os.getpid()), "PROMETHEUS_MULTIPROC_DIR": str(plan.board.metrics)}
+    ours = {
+        SUPERVISOR: str(os.getpid()),
+        "PROMETHEUS_MULTIPROC_DIR": str(plan.board.metrics),
+        "PYTHONNODEBUGRANGES": "1",  # columns in tracebacks, which no line of the log shows
+    }
     if plan.embedded and with_database:
         ours[DATABASE] = "1"
     return {**os.environ, **ours}
