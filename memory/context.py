@@ -162,6 +162,7 @@ def _grants(sections: Sections, room: int, shares: Shares) -> dict[str, int]:
     return grants
 
 
+@lru_cache(maxsize=16)  # each section is priced before the room is shared, and when it is given
 def _text_cost(text: str) -> int:
     return estimate_lines(text) + SECTION_OVERHEAD if text else 0
 

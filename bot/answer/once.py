@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from bot.feishu import markup
 from bot.group.transcript import MessageRecord
@@ -57,17 +58,17 @@ def untold(
     ids = {message.message_id for message in stored} | ({quoted.message_id} if quoted else set())
     asked = {(m.actor_id, one_line(m.content)) for m in stored if m.role == "user"}
     askers = {actor_id for actor_id, _ in asked}
-    answers = [
-        from_card(m.content, names, unescape=markup.unescape)
-        for m in stored
-        if m.role == "assistant"
-    ]
+
+    @cache
+    def answers() -> list[str]:
+        cards = (one.content for one in stored if one.role == "assistant")
+        return [from_card(card, names, unescape=markup.unescape) for card in cards]
 
     def is_told(record: MessageRecord) -> bool:
         if record.message_id and record.message_id in ids:
             return True
         if record.ours:  # one card of several has an id of its own
-            return any(_holds(answer, record.content) for answer in answers)
+            return any(_holds(answer, record.content) for answer in answers())
         if record.author_id not in askers:
             return False
         words = one_line(record.content.replace(f"@{bot_name}", "", 1))
