@@ -110,9 +110,11 @@ end
 $$;
 
 -- Starts a conversation with these messages in place of any other. What is kept already of one that
--- the bot sent stays as it was sent: the platform lists a card in other words.
+-- the bot sent stays as it was sent: the platform lists a card in other words. What was heard since the
+-- bot was asked stays, too, if that was not before p_asked_since.
+drop function if exists public.begin_conversation(text, text, bigint, text);
 create or replace function public.begin_conversation(
-  p_chat_id text, p_tenant_key text, p_now bigint, p_records text
+  p_chat_id text, p_tenant_key text, p_now bigint, p_records text, p_asked_since bigint default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -120,15 +122,20 @@ declare
   v_size constant boolean := bot_private.require_size('p_records', p_records, 16777216);
   v_besides constant boolean := bot_private.besides_taking_back();
   v_records constant jsonb := p_records;
+  v_asked constant bigint := (
+    select c.asked_ms from public.chat_conversations c
+    where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key and c.asked_ms >= p_asked_since);
 begin
   insert into public.chat_conversations as c
     (chat_id, tenant_key, active, started_at, last_activity)
   values (p_chat_id, p_tenant_key, true, p_now, p_now)
   on conflict (tenant_key, chat_id) do update
-    set active = true, started_at = p_now, last_activity = p_now, updated_at = now();
+    set active = true, started_at = p_now, last_activity = p_now, asked_ms = null,
+        updated_at = now();
   delete from public.chat_transcript t
-  where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and not (
-    t.ours and t.message_id = any (array(
+  where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key
+    and (v_asked is null or t."timestamp" < v_asked)
+    and not (t.ours and t.message_id = any (array(
       select r.value ->> 'message_id' from jsonb_array_elements(v_records) r)));
   perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, v_records);
   return 'null'::jsonb;
@@ -171,7 +178,8 @@ end
 $$;
 
 -- The same, and the conversation as it then is, or null when none is active; with p_short as
--- conversation_in_short gives it.
+-- conversation_in_short gives it. When none is, but the bot was asked since, the messages are kept for
+-- the one that begins with its answer.
 drop function if exists public.append_to_conversation(text, text, text, bigint, bigint, integer);
 drop function if exists
   public.append_to_conversation(text, text, text, bigint, bigint, integer, boolean);
@@ -186,12 +194,32 @@ declare
 begin
   if not bot_private.extend_conversation(
     p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep) then
+    if exists (select from public.chat_conversations c
+               where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
+                 and c.asked_ms >= p_active_since)
+    then
+      perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records::jsonb);
+    end if;
     return null;
   end if;
   if p_short then
     return bot_private.conversation_in_short(p_chat_id, p_tenant_key);
   end if;
   return public.load_conversation(p_chat_id, p_topics);
+end
+$$;
+
+-- Notes that the bot was asked at p_at, unless it was since p_active_since and has not answered yet.
+create or replace function bot_private.note_asked(
+  p_chat_id text, p_tenant_key text, p_at bigint, p_active_since bigint
+) returns void
+language plpgsql security invoker set search_path = ''
+as $$
+begin
+  insert into public.chat_conversations as c (chat_id, tenant_key, asked_ms)
+  values (p_chat_id, p_tenant_key, p_at)
+  on conflict (tenant_key, chat_id) do update set asked_ms = p_at
+    where c.asked_ms is null or c.asked_ms < p_active_since;
 end
 $$;
 
@@ -216,7 +244,8 @@ begin
                    where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
                      and c.last_activity > p_now)
     then
-      perform public.begin_conversation(p_chat_id, p_tenant_key, p_now, p_records);
+      perform public.begin_conversation(
+        p_chat_id, p_tenant_key, p_now, p_records, p_active_since);
     end if;
   end if;
   if p_topics is not null then
@@ -256,7 +285,8 @@ $$;
 create or replace function public.finish_conversation(p_chat_id text) returns jsonb
 language sql volatile security invoker set search_path = ''
 as $$
-  update public.chat_conversations set active = false, updated_at = now() where chat_id = p_chat_id;
+  update public.chat_conversations set active = false, asked_ms = null, updated_at = now()
+  where chat_id = p_chat_id;
   delete from public.chat_transcript where chat_id = p_chat_id;
   select 'null'::jsonb
 $$;

@@ -235,6 +235,10 @@ begin
       p_chat_id, p_tenant_key, v_heard ->> 'p_records', (v_heard ->> 'p_at')::bigint,
       (v_heard ->> 'p_active_since')::bigint, (v_heard ->> 'p_keep')::integer,
       coalesce((v_heard ->> 'p_topics')::boolean, false), p_short);
+    if v_conversation is null then
+      perform bot_private.note_asked(p_chat_id, p_tenant_key, (v_heard ->> 'p_at')::bigint,
+                                     (v_heard ->> 'p_active_since')::bigint);
+    end if;
   end if;
   if v_decision is not null then
     v_decision := public.log_decision(

@@ -13,10 +13,11 @@ import pytest
 
 from bot.conversation import ConversationManager
 from bot.group.decisions import Decision, IncomingMessage, Reason
-from bot.group.store import ChatConversations, told_args
+from bot.group.store import ChatConversations, heard_args, told_args
 from bot.group.transcript import MessageRecord
 from memory.errors import AccessDenied
 from memory.rpc import Rpc
+from memory.store import MemoryStore
 from tests.support.backends import Backend
 from tests.support.people import Group
 
@@ -231,3 +232,52 @@ async def test_a_told_answer_brings_topics_along(rpc: Rpc, group: Group) -> None
     conversation = await store.load(channel)
     assert conversation
     assert [record.topic for record in conversation.messages] == [START]
+
+
+async def test_what_is_said_while_the_first_answer_is_made_is_part_of_the_conversation(
+    rpc: Rpc, group: Group
+) -> None:
+    store, place = ChatConversations(rpc, group.turn()), group.turn()
+    await store.begin(place.chat_id, START - 900_000, [said(group, "long ago", START - 900_000)])
+    asked = said(group, "asked", START)
+    meanwhile = said(group, "meanwhile", START + 1_000, who="bob")
+    later = said(group, "too late", START + 121_000, who="bob")
+    answer = replace(said(group, "answered", START + 2_000, who="bot"), ours=True, is_bot=True)
+
+    await MemoryStore(rpc).begin_turn(
+        place, turn_id=asked.message_id, content="asked", heard=heard_args(asked, 120_000)
+    )
+    for line in (meanwhile, later):
+        since = line.timestamp - 120_000
+        assert await store.append(place.chat_id, line, active_since=since, keep=5) is None
+    told = told_args([asked, answer], answer.timestamp, 120_000)
+    where = {"p_chat_id": place.chat_id, "p_tenant_key": place.tenant_key}
+    await rpc.call("continue_conversation", {**where, **told}, place)
+
+    conversation = await store.load(place.chat_id)
+    assert conversation
+    assert [m.content for m in conversation.messages] == ["asked", "meanwhile", "answered"]
+
+
+async def test_what_was_said_after_a_question_without_an_answer_is_no_part_of_a_later_conversation(
+    rpc: Rpc, group: Group
+) -> None:
+    store, place = ChatConversations(rpc, group.turn()), group.turn()
+    asked, line = said(group, "asked", START), said(group, "meanwhile", START + 1_000, who="bob")
+    await MemoryStore(rpc).begin_turn(
+        place, turn_id=asked.message_id, content="asked", heard=heard_args(asked, 120_000)
+    )
+    await store.append(place.chat_id, line, active_since=START - 119_000, keep=5)
+    assert await store.load(place.chat_id) is None
+
+    again = said(group, "asked again", START + 500_000)
+    await MemoryStore(rpc).begin_turn(
+        place, turn_id=again.message_id, content="asked again", heard=heard_args(again, 120_000)
+    )
+    told = told_args([again], again.timestamp, 120_000)
+    where = {"p_chat_id": place.chat_id, "p_tenant_key": place.tenant_key}
+    await rpc.call("continue_conversation", {**where, **told}, place)
+
+    conversation = await store.load(place.chat_id)
+    assert conversation
+    assert [m.content for m in conversation.messages] == ["asked again"]

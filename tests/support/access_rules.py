@@ -343,7 +343,7 @@ TABLES: Mapping[str, Table] = {
         named=lambda r: r.chat,
         key="chat_id",
         rows=(OWN, PRIVATELY),
-        may_change=("updated_at", "active", "quiet", "started_at", "last_activity"),
+        may_change=("updated_at", "active", "quiet", "started_at", "last_activity", "asked_ms"),
     ),
     "chat_transcript": Table(
         lambda r, k: {
