@@ -26,6 +26,7 @@ from memory.deadlines import DeadlineConnection
 from memory.migrations import SCHEMA
 
 QUEUE = "feishu"
+_IDLE_S = 120.0
 _SHORTEST_S = 0.2  # for a delivery that has waited for a thread: a database that works needs less
 _ENQUEUE = f"select {SCHEMA}.enqueue_event(%s, %s, %s, %s, %s)"
 _ENQUEUE_ALL = (
@@ -79,6 +80,7 @@ class Inbox:
             connection_class=DeadlineConnection,
             min_size=1,
             max_size=size,
+            max_idle=_IDLE_S,
             timeout=timeout_s,
             open=False,
             configure=self._configure,
