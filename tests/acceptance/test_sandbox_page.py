@@ -296,7 +296,7 @@ def test_a_message_is_quoted_and_edited(page: Any, sandbox: Sandbox) -> None:
     message.locator("button[aria-label=Quote]").click()
     write(page, "@Bob really?")
     comes_into_sight(page, "@Bob really?")
-    assert page.locator("#reply-target").is_hidden()
+    page.wait_for_selector("#reply-target", state="hidden")
     assert "the meetign is at nine" in page.locator(".quoted").last.inner_text()
 
     message.hover()
@@ -305,11 +305,11 @@ def test_a_message_is_quoted_and_edited(page: Any, sandbox: Sandbox) -> None:
     page.fill("#text", "@Bob the meeting is at nine")
     page.keyboard.press("Enter")
     comes_into_sight(page, "@Bob the meeting is at nine")
-    edited = page.locator(".message:has-text('the meeting is at nine')")
+    edited = page.locator(".message:has-text('the meeting is at nine')").last
     assert "edited" in edited.inner_text()
     said = sandbox.platform.messages(sandbox.group)
     assert [one["updated"] for one in said if "is at nine" in one["text"]] == [True]
-    assert page.input_value("#text") == ""
+    page.wait_for_function("document.getElementById('text').value === ''")
 
 
 def test_a_pasted_picture_waits_until_it_is_sent(page: Any) -> None:
