@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,10 +108,10 @@ class Intake:
             return "unknown"
         try:
             found = self.presses.look(click)
-            if found.verdict != "accepted":
-                return "stopped" if found.kind == "stop" else found.verdict
             if found.kind == "stop":
                 return self._stop(click, found)
+            if found.verdict != "accepted":
+                return found.verdict
             self._enqueue(delivery.key, payload, found.conversation_id)
         except (PressUnavailable, QueueUnavailable) as exc:
             log.error("webhook.click_unavailable", error=str(exc))
@@ -140,19 +141,17 @@ class Intake:
         return "accepted" if fresh else "used"
 
     def _stop(self, click: Click, found: Press) -> Toast:
-        """No job: it would wait behind the very turn that it stops. The workers are told before the
-        press is kept, so that what was pressed is stopped whatever ends in between. Raises
-        `QueueUnavailable`."""
-        if self.presses is None:
-            return "away"
+        """No job: it would wait behind the very turn that it stops. The press is kept before the
+        workers are told, for they may end the turn at once; the next press tells them again, for
+        whoever kept the first may have ended in between. Raises `QueueUnavailable`."""
+        verdict = found.verdict
+        if self.presses and verdict == "accepted":
+            with suppress(PressUnavailable):  # stopped it is all the same
+                verdict = self.presses.press(click).verdict
+        if verdict not in ("accepted", "used"):
+            return verdict
         self.inbox.stop_turn(found.payload["turn_id"])
-        try:
-            verdict = self.presses.press(click).verdict
-        except PressUnavailable:
-            return "stopping"
-        if verdict == "accepted":
-            return "stopping"
-        return "stopped" if verdict == "used" else verdict
+        return "stopping" if verdict == "accepted" else "stopped"
 
     def _enqueue(self, key: str, payload: dict[str, Any], lock: str | None) -> bool:
         return self.inbox.enqueue(

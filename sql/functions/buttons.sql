@@ -119,8 +119,8 @@ begin
   end if;
   if (v_press.button_id, v_press.operator_id, v_press.event_id)
      <> (v_button.id, p_operator_id, p_event_id) then
-    return case when v_button.kind = 'stop' then '{"verdict": "used", "kind": "stop"}'::jsonb
-                else '{"verdict": "used"}' end;
+    return jsonb_build_object('verdict', 'used') || case when v_button.kind = 'stop'
+      then jsonb_build_object('kind', 'stop', 'payload', v_button.payload) else '{}' end;
   end if;
   return bot_private.accepted_press(v_button);
 end
