@@ -17,23 +17,59 @@ def calls(text: str, name: str) -> bool:
 def names_a_person(text: str, names: Sequence[str]) -> bool:
     """Whether the text begins with a colleague's name or calls one."""
     start = _FILLER.sub("", text, count=1)
-    called = [name for full in names for name in _called(full)]
     return bool(_CALL.match(start)) or any(
-        calls(text, name) or (start.startswith(name) and not _LATIN.match(start, len(name)))
-        for name in called
+        calls(text, name) or _begins_with(start, name) for full in names for name in _called(full)
     )
 
 
+def speaks_of(text: str, names: Sequence[str]) -> bool:
+    """Whether a colleague's name stands in the text."""
+    called = (name for full in names for name in _called(full))
+    return any(name in text or _written_small(name).search(text.casefold()) for name in called)
+
+
+def ends_with_name(text: str, names: Sequence[str]) -> bool:
+    """Whether the text ends in a colleague's name: “that's tight dario”."""
+    end = text.casefold().rstrip(" ?？!！.。~")
+    called = (name for full in names for name in _called(full))
+    return any(end.endswith(name.casefold()) and speaks_of(end, [name]) for name in called)
+
+
+def _begins_with(text: str, name: str) -> bool:
+    if text.startswith(name) and not _LATIN.match(text, len(name)):
+        return True
+    return bool(_written_small(name).match(text.casefold()))
+
+
+def _written_small(name: str) -> re.Pattern[str]:
+    """Finds the name in small letters; never one that is a word as well."""
+    small = name.casefold()
+    if small in _WORDS or not _LATIN.match(small):
+        return _NEVER
+    return re.compile(rf"(?<![a-z0-9_]){re.escape(small)}(?![a-z0-9_])")
+
+
 def _called(name: str) -> Iterable[str]:
-    """The name, and of a Chinese name of three the given name."""
+    """The name; what is called of it: the given name of a Chinese one, a word of another."""
     if len(name) > 1:
         yield name
     if len(name) == 3 and _HAN.fullmatch(name[0]):
         yield name[1:]
+    elif len(name) > 3 and _HAN.fullmatch(name[-2:]):
+        yield name[-2:]
+    yield from (part for part in _PARTS.split(name) if 2 < len(part) < len(name))
 
 
-_HAN = re.compile("[\u4e00-\u9fff]")
+_HAN = re.compile("[\u4e00-\u9fff]+")
 _LATIN = re.compile("[A-Za-z0-9_]")
+_NEVER = re.compile("(?!)")
+_PARTS = re.compile(r"[\s_.-]+")
+# Names that are words as well, when they are written small.
+_WORDS = frozenset(
+    "angel april art bill chase dawn dick drew faith frank gene grace grant hope iris ivy jack jade"
+    " joy june lance long mark max may miles nick olive pat penny ray rich rob rose ruby sandy so"
+    " sue summer sunny victor wade ward west will young mum mom dad memo team the and all".split()
+)
 
 # “@…”, “Mei, …” or “小美，你…”: somebody is called, known or not.
 _CALL = re.compile(

@@ -213,6 +213,7 @@ def exchange_at(
         since=tuple((record.author_id, record.content) for record in later),
         names=tuple(sorted(others)),
         bot_name=answer.author,
+        answered=frozenset(r.author_id for r in earlier if r.answered and r is not asked),
     )
     return exchange, answer.timestamp
 

@@ -8,7 +8,8 @@ class Exchange:
     """The bot's last word and what surrounds it.
 
     `asker` is the id of the person it answered, None if unknown; `since` what people wrote after
-    it, as author id and text; `names` those of the other people around.
+    it, as author id and text; `names` those of the other people around; `answered` the ids of those
+    whom the bot answered before.
     """
 
     said: str = ""
@@ -17,6 +18,7 @@ class Exchange:
     since: tuple[tuple[str, str], ...] = ()
     names: tuple[str, ...] = ()
     bot_name: str = ""
+    answered: frozenset[str] = frozenset()
 
 
 NO_EXCHANGE = Exchange()

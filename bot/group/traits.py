@@ -18,7 +18,7 @@ from bot.group.asides import (
     YOU,
     without_courtesies,
 )
-from bot.group.calling import names_a_person
+from bot.group.calling import ends_with_name, names_a_person, speaks_of
 from bot.group.exchange import Exchange
 from bot.group.questions import (
     asks_for_a_name,
@@ -170,7 +170,8 @@ _FORMS: Mapping[str, Callable[[Reading], object]] = {
     "names a person": lambda one: names_a_person(one.rest, one.around.names),
     "only courtesies": lambda one: not one.rest,
     "courtesies first": lambda one: one.rest != one.text.strip(),
-    "of a colleague": lambda one: any(name and name in one.text for name in one.around.names),
+    "of a colleague": lambda one: speaks_of(one.text, one.around.names),
+    "a colleague's name last": lambda one: ends_with_name(one.text, one.around.names),
     "of nobody": lambda one: not _OF_PEOPLE.search(one.rest) and not is_question(one.rest),
     "one word": lambda one: one.length <= 1,
     "three words": lambda one: 1 < one.length <= 3,
@@ -181,6 +182,8 @@ _FORMS: Mapping[str, Callable[[Reading], object]] = {
 
 _RELATIONS: Mapping[str, Callable[[Reading], object]] = {
     "anything": lambda _: True,
+    "was answered before": lambda one: one.author in one.around.answered,
+    "others were answered": lambda one: one.around.answered - {one.author},
     "author spoke since": lambda one: len(one.around.since) > len(one.others),
     "several spoke since": lambda one: len(one.others) > 1,
     "after another": lambda one: one.last_of_other,

@@ -86,7 +86,10 @@ def _labelled(row: Mapping[str, Any]) -> tuple[IncomingMessage, ChannelConversat
         who = _ROW_BOT if said["is_bot"] else said["author"]
         time_ms = spoken_at + (index - last)
         is_bot = said["is_bot"] or said.get("other_bot", False)
-        records.append(MessageRecord(said["author"], who, said["text"], time_ms, is_bot))
+        answered = not is_bot and any(next_["is_bot"] for next_ in row["context"][index + 1 :][:1])
+        records.append(
+            MessageRecord(said["author"], who, said["text"], time_ms, is_bot, answered=answered)
+        )
     message = IncomingMessage(
         message_id=row["id"],
         author=row["author"],
