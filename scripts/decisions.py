@@ -8,8 +8,8 @@ Examples:
                                                     how well the rules do on labelled messages
   scripts/decisions --chat-logs irc-disentanglement/data/test --window 120
                                                     the same, on annotated logs of people
-  scripts/decisions --learn tests/data/*.jsonl > bot/group/hearing_weights.py
-                                                    learns the weights anew, about two minutes
+  scripts/decisions --learn tests/data/*.jsonl tests/data/*.talk > bot/group/hearing_weights.py
+                                                    learns the weights anew, some minutes
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from scripts.operating.chat_log_decisions import LogRow, rows_of, rule_answers, 
 from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import Desk, open_desk
 from scripts.operating.labelled_messages import Report, evaluate
+from scripts.operating.written_talk import rows_of_talk
 
 
 def main() -> int:
@@ -46,7 +47,9 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--chat", metavar="oc_…", help="of this chat")
     options.add_argument("--since", type=moment, metavar="TIME", help="30m, 2h, 7d, or a date")
     options.add_argument("--limit", type=int, default=50, help="at most so many (50)")
-    options.add_argument("--evaluate", type=Path, metavar="FILE", help="a labelled JSON Lines file")
+    options.add_argument(
+        "--evaluate", type=Path, metavar="FILE", help="a labelled .jsonl or .talk file"
+    )
     options.add_argument(
         "--chat-logs", type=Path, metavar="FOLDER", help="*.ascii.txt and their *.annotation.txt"
     )
@@ -114,7 +117,7 @@ def _cells(row: Mapping[str, Any], desk: Desk, columns: Sequence[str]) -> Sequen
 
 def _learn(given: argparse.Namespace) -> int:
     """Of the rows that are held out nothing is learned, nor of those of other files."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Mapping[str, Any]] = []
     for path in given.learn:
         read = _labelled_rows(path)
         if read is None:
@@ -125,12 +128,14 @@ def _learn(given: argparse.Namespace) -> int:
     return 0
 
 
-def _labelled_rows(path: Path) -> list[dict[str, Any]] | None:
+def _labelled_rows(path: Path) -> list[Mapping[str, Any]] | None:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines if line.strip()]
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".talk":
+            return list(rows_of_talk(text))
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, ValueError) as exc:
-        print(f"{path} cannot be read as JSON Lines: {exc}", file=sys.stderr)
+        print(f"{path} cannot be read as labelled messages: {exc}", file=sys.stderr)
         return None
 
 

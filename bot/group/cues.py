@@ -11,7 +11,7 @@ from enum import StrEnum
 from bot.group.asides import LEAVES, THANKS, is_aside, without_courtesies
 from bot.group.calling import calls, names_a_person
 from bot.group.exchange import NO_EXCHANGE, Exchange
-from bot.group.hearing import SURE, likelihood
+from bot.group.hearing import SURE, SURE_ACROSS, likelihood
 from bot.group.questions import is_question
 from bot.group.replies import postpones
 
@@ -40,11 +40,29 @@ def cue_of(text: str, author: str, exchange: Exchange) -> Cue:
     rest = without_courtesies(whole)
     if calls(rest, exchange.bot_name):
         return Cue.FOLLOW_UP
-    if LEAVES.search(rest) or any(calls(rest, name) for name in exchange.names):
+    if _is_elsewhere(rest, exchange):
         return Cue.SIDE_TALK
-    if whole and likelihood(whole, author, exchange) >= SURE:
+    enough = SURE_ACROSS if exchange.across else SURE
+    if whole and likelihood(whole, author, exchange) >= enough:
         return Cue.FOLLOW_UP
-    if names_a_person(rest, exchange.names) or is_aside(rest, exchange):
+    if is_side_talk(rest, exchange):
         return Cue.SIDE_TALK
-    ends = not rest or postpones(rest) or (THANKS.search(rest) and not is_question(rest))
-    return Cue.CLOSING if ends else Cue.UNCLEAR
+    return Cue.CLOSING if _ends(rest) else Cue.UNCLEAR
+
+
+def is_side_talk(text: str, exchange: Exchange) -> bool:
+    """Whether it reads as said to people, whatever the bot said before."""
+    rest = without_courtesies(text)
+    return bool(
+        _is_elsewhere(rest, exchange)
+        or names_a_person(rest, exchange.names)
+        or is_aside(rest, exchange)
+    )
+
+
+def _is_elsewhere(rest: str, exchange: Exchange) -> bool:
+    return bool(LEAVES.search(rest)) or any(calls(rest, name) for name in exchange.names)
+
+
+def _ends(rest: str) -> bool:
+    return not rest or postpones(rest) or bool(THANKS.search(rest) and not is_question(rest))

@@ -214,8 +214,17 @@ def exchange_at(
         names=tuple(sorted(others)),
         bot_name=answer.author,
         answered=frozenset(r.author_id for r in earlier if r.answered and r is not asked),
+        across=_is_across(message, answer, later),
     )
     return exchange, answer.timestamp
+
+
+def _is_across(
+    message: IncomingMessage, answer: MessageRecord, later: Sequence[MessageRecord]
+) -> bool:
+    """Whether the bot spoke in a thread, and others outside of one since, as the author does."""
+    others = (one for one in later if one.author_id != message.author_id and one.root_id is None)
+    return message.root_id is None and answer.root_id is not None and any(others)
 
 
 def _is_elsewhere(

@@ -9,7 +9,7 @@ class Exchange:
 
     `asker` is the id of the person it answered, None if unknown; `since` what people wrote after
     it, as author id and text; `names` those of the other people around; `answered` the ids of those
-    whom the bot answered before.
+    whom the bot answered before; `across` that it spoke in a thread and others outside of it since.
     """
 
     said: str = ""
@@ -19,6 +19,7 @@ class Exchange:
     names: tuple[str, ...] = ()
     bot_name: str = ""
     answered: frozenset[str] = frozenset()
+    across: bool = False
 
 
 NO_EXCHANGE = Exchange()

@@ -166,10 +166,10 @@ OPINION = pattern(
     "烦|^(?:那)?就.{1,8}[了吧][。!！~～]*$|开心|快乐|顺利|加油|恭喜|有意思|[啊呀哇唉哎][。!！~～]*$|[!！~～]$|比.*想",
 )
 CONSENT = re.compile(
-    r"(?:(?:yes|yep|yeah|yup|no|nope|nah|ok(?:ay)?|sure|please(?: do)?|do(?: it| that| so)"
-    r"|go ahead|go for it|of course|absolutely|definitely|correct|right|exactly|fine|not needed"
-    r"|don['’]t|not now|y|n|thanks|thank you|是的?|对的?|要|不要|不用了?|不必|好[的呀啊吧]?|行|可以"
-    r"|嗯+|没错|当然|不是|需要|不需要|谢谢|麻烦了?|确认|同意|👍|✅|👌)[\s,，.。!！~～]*)+",
+    r"(?:(?:yes|yep|yeah?|yup|ye|yah|no|nope|nah|ok(?:ay)?|sure|please(?: do)?|do(?: it| that| so)"
+    r"|go ahead|go for it|no need|why not|of course|absolutely|definitely|correct|right|exactly"
+    r"|fine|not needed|don['’]t|not now|y|n|thanks|thank you|是的?|对的?|要的?|不要了?"
+    r"|不用了?|不必|有的?|没有|好[的呀啊吧]?|行|可以|嗯+|没错|当然|不是|需要|不需要|谢谢|麻烦了?|确认|同意|👍|✅|👌)[\s,，.。!！~～]*)+",
     re.IGNORECASE,
 )
 _CONSENTS = pattern(

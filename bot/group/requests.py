@@ -48,6 +48,12 @@ def requests(text: str) -> bool:
     )
 
 
+def works_on(clause: str) -> bool:
+    """Whether it begins with a verb of what a bot does with words: put my name on it, 查下…"""
+    said = _LEAD.sub("", clause)
+    return bool(_WORK_FIRST.match(said)) and not _ABOUT_IT.search(said)
+
+
 def points_at_an_item(text: str) -> bool:
     """One of a list is meant: the second one, the cheapest, 最后那个, 3."""
     return bool(_ITEM.search(text))
@@ -127,13 +133,16 @@ _RESTYLE = re.compile(
     r"(?: max| at most| only| please)?[\s.!]*$"
     rf"|(?:\w+ )?{_FORM}(?:,? (?:please|pls))[\s.!]*$"
     r"|(?:in(?:to)? )?(?:plain |simple )?(?:english|chinese|german|french|spanish|italian|japanese"
-    r"|korean|russian|portuguese|dutch|arabic|hindi)(?: (?:version|please|pls|too))?[\s.!?]*$"
+    r"|korean|russian|portuguese|dutch|arabic|hindi|polish|ukrainian|turkish|greek|swedish|danish"
+    r"|norwegian|finnish|czech|hungarian|romanian|vietnamese|thai|catalan|welsh|irish|persian|hebrew"
+    r"|mandarin|cantonese|croatian|serbian|bulgarian)(?: (?:version|please|pls|too))?[\s.!?]*$"
     "|(?:再|更|稍微?|要|语气|口气|写得?|说得?|弄得?|能不能|可以)*(?:再|更)?"
     "[^\\s，。我你他]{1,4}?(?:一点儿?|一些|点儿?|些)[吧儿。!！~～\\s]*(?:[,，].{0,12})?$"
     "|(?:再|更)(?:短|长|简|详|正式|口语|活泼|委婉|礼貌|具体|客气|专业|通俗)"
     "|(?:有?点|有些)?太(?:长|短|正式|啰嗦|罗嗦|复杂|简单|官方|生硬|口语|随意|笼统|空|干|死板|书面)"
     "|(?:别|不要|不用)(?:那么|这么|太).{1,6}$"
-    "|(?:[英中日韩法德俄西]文|[英日韩法德俄]语|中英|双语|表格|列表|清单|要点|一句话|口语|书面|简体|繁体)"
+    "|太[^\\s，。了]{1,3}了?(?:吧|点)?[。!！~～]*$|(?:像|跟).{1,6}(?:说的?话?|写的|聊天)(?:一样|似的|一点)?$"
+    "|(?:[英中日韩法德俄西葡意泰越]文|(?:[英日韩法德俄汉粤泰]|西班牙|葡萄牙|意大利|阿拉伯|越南|荷兰|波兰|土耳其)语|中英|双语|表格|列表|清单|要点|一句话|口语|书面|简体|繁体)"
     "(?:版|对照|形式|格式|的)?[吧呢。]*$"
     "|[一二两三四五六\\d]+(?:句话?|段|个?字|行|条)(?:以内|之内|就[够行好]|左右)?.{0,4}$"
     "|一(?:行|句|段)话?(?:说|讲|写|概括|总结)"
@@ -195,6 +204,13 @@ POLITE_REQUEST = pattern(
     f"[你您]?(?:能不能|能|可以|可不可以)(?:再|也)?{_REWORK_ZH}(?!.*[你您])",
 )
 _IMPERATIVE = re.compile(rf"{_WORK}\s+(?:{_OBJECT}\b|\d|[\"“#])", re.IGNORECASE)
+_WORK_FIRST = pattern(
+    rf"(?:{_WORK}|lose|fix|bring|start|end|begin|fill|adjust|reword|rework|re-?do)"
+    r"(?= \S)(?! (?:to|was|is|will|has|had|would|on|of)\b)",
+    r"[\u4e00-\u9fff\d]{0,6}?(?:[删加改换查算记写发列补排挪移标留缩译翻并拆减重]"
+    "[下上掉成到进入回出短长个一]?|去掉|对调|取整|提醒|备注|通知|平[摊分]|保留|合并|撤[回销]|恢复|注明|标注|推荐|总结|概括|解释|翻译|润色|精简)",
+)
+_ABOUT_IT = pattern(r"\byou\b", "[你您他她]|(?<!掉)(?<!要)了[。!！~～]*$|[过完][。!！~～]*$")
 _VERB_ZH = any_of(
     "删|去掉|去除|加|改|换|移|挪|调|标|分[给成]|排|按|列|写|记|提|发[我给到]|放|存|保留|留|只[留要看保列算]",
     "订|预订|预约|查|算|比较|对比|整理|归类|汇总|合并|拆|拿掉|砍|缩|压缩|置顶|取消|推迟|延后",

@@ -39,14 +39,16 @@ from bot.group.replies import (
     states_a_fact,
 )
 from bot.group.requests import (
+    clauses,
     continues,
     is_ellipsis,
     names_one_more,
     points_at_an_item,
     requests,
     restyles,
+    works_on,
 )
-from bot.group.wording import ONESELF, has_han, numbers, pattern, topics
+from bot.group.wording import ONESELF, has_han, numbers, pattern, topics, with_commas
 
 _READ_CHARACTERS = 2000
 
@@ -63,6 +65,11 @@ class Reading:
     def rest(self) -> str:
         """The text without courtesies."""
         return without_courtesies(self.text)
+
+    @cached_property
+    def clauses(self) -> tuple[str, ...]:
+        """The parts of the text between punctuation."""
+        return tuple(clauses(self.text))
 
     @cached_property
     def said(self) -> str:
@@ -113,7 +120,7 @@ class Reading:
 
 def traits(text: str, author: str, around: Exchange) -> frozenset[str]:
     """The names of the traits that a message has."""
-    reading = Reading(text, author, around)
+    reading = Reading(with_commas(text), author, around)
     found = {name for name, form in _WORDINGS.items() if form.search(reading.rest)}
     found.update(name for name, has in _FORMS.items() if has(reading))
     found.update(name for name, has in _RELATIONS.items() if has(reading))
@@ -124,11 +131,15 @@ def traits(text: str, author: str, around: Exchange) -> frozenset[str]:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words in a text, in small letters; of Chinese the characters and their pairs."""
+    """The words in a text, in small letters; of Chinese the characters and their pairs. And what it
+    begins (^) and ends ($) with, one word and two."""
     folded = text.casefold().replace("’", "'")
     runs = _HAN_RUN.findall(folded)
     pairs = (run[i : i + 2] for run in runs for i in range(len(run) - 1))
-    return frozenset((*_LATIN_WORD.findall(folded), *"".join(runs), *pairs))
+    row = _WORD.findall(folded)
+    begins = {f"^{'_'.join(row[:n])}" for n in (1, 2) if row}
+    ends = {f"{'_'.join(row[-n:])}$" for n in (1, 2) if row}
+    return frozenset((*_LATIN_WORD.findall(folded), *"".join(runs), *pairs, *begins, *ends))
 
 
 def situation(author: str, around: Exchange) -> int:
@@ -149,6 +160,9 @@ _FORMS: Mapping[str, Callable[[Reading], object]] = {
     "continues": lambda one: continues(one.rest),
     "restyles": lambda one: restyles(one.rest),
     "requests": lambda one: requests(one.rest),
+    "verb of work first": lambda one: one.clauses and works_on(one.clauses[0]),
+    "verb of work later": lambda one: any(map(works_on, one.clauses[1:])),
+    "restyles in part": lambda one: len(one.clauses) > 1 and any(map(restyles, one.clauses)),
     "one more": lambda one: names_one_more(one.rest),
     "item": lambda one: points_at_an_item(one.rest),
     "ellipsis": lambda one: is_ellipsis(one.rest),
@@ -213,11 +227,15 @@ _RELATIONS: Mapping[str, Callable[[Reading], object]] = {
     ),
     "right after": lambda one: not one.around.since,
     "consents": lambda one: one.question and CONSENT.fullmatch(one.text),
+    "consents first": lambda one: (
+        one.question and len(one.clauses) > 1 and CONSENT.fullmatch(one.clauses[0])
+    ),
     "consents to nothing": lambda one: not one.question and CONSENT.fullmatch(one.text),
 }
 
 _LATIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _HAN_RUN = re.compile("[\u4e00-\u9fff]+")
+_WORD = re.compile("[a-z']+|[\u4e00-\u9fff]")
 # What the bot's last word was, and which forms are looked at together with it.
 _KINDS: Mapping[str, re.Pattern[str]] = {
     "draft": re.compile(r"[“\"「„][^“”\"「」]{12,}[”\"」]"),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from bot.group.cues import Cue, cue_of
+from bot.group.cues import Cue, is_side_talk
 from bot.group.decisions import Decision, IncomingMessage, Reason
 from bot.group.exchange import Exchange
 from bot.group.questions import is_question
@@ -45,7 +45,7 @@ def is_open_question(text: str, author: str, names: Iterable[str]) -> bool:
     if words[:1] in ("/", "／") or "@" in words or parse(words) or not is_question(words):
         return False
     around = Exchange(names=tuple(sorted(name for name in names if name)))
-    return cue_of(words, author, around) not in (Cue.SIDE_TALK, Cue.CLOSING)
+    return not is_side_talk(words, around)
 
 
 def itself(text: str) -> str:

@@ -18,6 +18,11 @@ def has_han(text: str) -> bool:
     return bool(_HAN.search(text))
 
 
+def with_commas(text: str) -> str:
+    """Commas where people leave a space between Chinese words: 把我去掉吧 我妈明天来."""
+    return _SPACE_IN_HAN.sub("，", text)
+
+
 def topics(text: str) -> frozenset[str]:
     """The words of weight: beginnings of Latin words, pairs of Chinese characters."""
     folded = text.casefold()
@@ -33,6 +38,9 @@ def numbers(text: str) -> frozenset[str]:
 
 _NUMBER = re.compile(r"\d{2,}")
 _HAN = re.compile("[\u4e00-\u9fff]")
+_SPACE_IN_HAN = re.compile(
+    r"(?<=[\u4e00-\u9fff]) +(?=[\u4e00-\u9fff\d])|(?<=\d) +(?=[\u4e00-\u9fff]{2})"
+)
 _LATIN_WORD = re.compile(r"[a-z][a-z0-9_]{2,}|\d+(?:\.\d+)+")
 # Characters of grammar end a run, so that bigrams are made of words of weight.
 _GRAMMAR = "的了吗呢么是我你他她它们在有也都还就不这那哪什怎为谁几很再和与或要会能可以"

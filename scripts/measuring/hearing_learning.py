@@ -20,7 +20,7 @@ from scripts.operating.labelled_messages import exchange_of, is_weighed
 
 FOLDS = 5
 STEPS = 150
-STRENGTH = 0.2  # of the examples against small weights
+STRENGTH = 0.3  # of the examples against small weights
 SITUATIONS = 4
 OFTEN = 6  # a word that is in fewer messages teaches nothing
 _ANY = SITUATIONS

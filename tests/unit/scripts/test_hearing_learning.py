@@ -9,6 +9,7 @@ from bot.group.hearing_weights import WEIGHTS
 from bot.group.traits import traits
 from scripts.measuring.hearing_learning import Weights, learn, source_of
 from scripts.operating.labelled_messages import exchange_of
+from scripts.operating.written_talk import rows_of_talk
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -48,6 +49,8 @@ def test_the_module_it_writes_is_what_was_learned() -> None:
 def test_each_weight_is_of_a_trait_that_messages_have() -> None:
     files = (*DATA.glob("*groups.jsonl"), DATA / "group_talk.jsonl", DATA / "unaddressed.jsonl")
     lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    seen = {trait for line in lines for trait in traits(*exchange_of(json.loads(line)))}
+    talk = (DATA / "group_talk.talk").read_text(encoding="utf-8")
+    rows = [*map(json.loads, lines), *rows_of_talk(talk)]
+    seen = {trait for row in rows for trait in traits(*exchange_of(row))}
 
     assert set(WEIGHTS) <= seen

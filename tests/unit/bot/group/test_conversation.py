@@ -24,6 +24,7 @@ from bot.group.cues import Cue, cue_of, looks_like_followup
 from bot.group.decisions import decide, is_bot_loop
 from bot.group.exchange import Exchange
 from scripts.operating.labelled_messages import evaluate
+from scripts.operating.written_talk import rows_of_talk
 
 BOT = "ou_bot"
 NOW = 1_800_000_000_000
@@ -33,6 +34,7 @@ UNADDRESSED = DATA / "unaddressed.jsonl"
 WORK_GROUPS = DATA / "work_groups.jsonl"
 BUSY_GROUPS = DATA / "busy_groups.jsonl"
 UNSEEN_GROUPS = DATA / "unseen_groups.jsonl"
+UNSEEN_TALK = DATA / "unseen_talk.talk"
 
 
 class Clock:
@@ -614,11 +616,13 @@ def test_in_work_groups_the_rules_hear_what_is_for_the_bot(file, lang):
 
 
 def test_in_talk_that_was_never_learned_from_the_bot_hears_what_is_for_it():
-    rows = [json.loads(line) for line in UNSEEN_GROUPS.read_text(encoding="utf-8").splitlines()]
+    files = (ROWS, UNADDRESSED, UNSEEN_GROUPS)
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    rows = [*map(json.loads, lines), *rows_of_talk(UNSEEN_TALK.read_text(encoding="utf-8"))]
     held = [r for r in rows if r["split"] == "held"]
-    learned = {r["conversation"] for r in rows if r["split"] == "tune"}
-    assert len(held) >= 100
-    assert not learned & {r["conversation"] for r in held}
+    learned = {(r["context"][0]["text"], r["text"]) for r in rows if r["split"] != "held"}
+    assert len(held) >= 700
+    assert not learned & {(r["context"][0]["text"], r["text"]) for r in held}
     report = evaluate(held)
     assert report.precision >= 0.93
     assert report.recall >= 0.8
