@@ -420,6 +420,11 @@ declare
   v_telling boolean[];
   -- what a common word, the speaker's name say, is worth: for its own turn only, not for those beside it
   common constant double precision := 1.5;
+  -- words that may be rare in a chat and still say little, as tokens, and what they are worth
+  light constant text[] := '{go,get,mak,tak,com,know,think,want,see,look,find,giv,use,need,try,put,keep,
+    happen,usual,currentl,recentl,real,alwa,often,ever,stil,mor,most,man,much,ver,wel,lot,other,another,
+    different,tim,thing,way,peopl,person,one}';
+  of_light constant double precision := 0.5;
   -- BM25's constants; b is small because neighbours already even the lengths out
   k1 constant double precision := 1.2;
   b constant double precision := 0.3;
@@ -517,14 +522,17 @@ begin
         (sum(p.length) over (order by p.spot range between 2 preceding and 2 following))
           ::double precision as length,
         case when p.words[1] = any (a.keys) then by_named else 1 end
-          * case when p.opening && a.speaker then of_speaker else 1 end
-          * case when p.opening && a.listener then of_listener else 1 end as worth
+          * case when a.speaker[1] = any (p.opening) or a.speaker[2] = any (p.opening)
+              then of_speaker else 1 end
+          * case when a.listener[1] = any (p.opening) or a.listener[2] = any (p.opening)
+              then of_listener else 1 end as worth
       from placed p join asked a using (place)
     ),
     usual as materialized (select avg(length) as length from turns),
     keys as materialized (
       select a.place, k.key, k.term, v_telling[k.term] as telling,
-             v_idf[k.term] * case when v_telling[k.term] then 1 else common end as idf
+             v_idf[k.term] * case when v_telling[k.term] then 1 else common end
+               * case when p_terms[k.term] = any (light) then of_light else 1 end as idf
       from asked a, unnest(a.keys) with ordinality k (key, term)
       where v_idf[k.term] is not null
     ),

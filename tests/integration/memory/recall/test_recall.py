@@ -364,6 +364,19 @@ async def test_a_common_word_such_as_a_name_still_counts_for_its_own_turn(
         assert found[0] == f"{name} cooked noodles"
 
 
+async def test_a_word_that_says_little_counts_less_however_rare(
+    memory: Memory, group: Group
+) -> None:
+    said = ["she cooks noodles", "she usually walks"]
+    for n, text in enumerate(said):
+        await memory.tell(group.turn(thread=f"t{n}"), "1", text, "ok")
+
+    asking = group.turn(thread="asking")
+    found = await memory.questions(asking, "What does she usually cook?", scope="chat")
+
+    assert found == said
+
+
 async def test_many_words_are_not_too_many(memory: Memory, group: Group) -> None:
     alice = group.turn()
     await memory.tell(alice, "1", "签证材料交给周敏", "好")
