@@ -30,7 +30,8 @@ declare
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
   of_functions constant text[] := '{
-    require_identity, require_size, turn_reply, card_sent, keep_cards, thread_entered,
+    require_identity, refuse_identity, require_size, refuse_size,
+    turn_reply, card_sent, keep_cards, thread_entered,
     messages_told, thread_messages, thread_message, recent_exchanges, facts_told, merged_facts,
     former_values, merge_patch,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,

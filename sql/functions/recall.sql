@@ -87,10 +87,8 @@ $$;
 
 -- A chat or a conversation of a tenant as a number.
 create or replace function bot_private.recall_number(p_tenant_key text, p_id text) returns bigint
-language sql immutable parallel safe security invoker set search_path = ''
-as $$
-  select hashtextextended(p_tenant_key || ' ' || p_id, 0)
-$$;
+language sql immutable parallel safe security invoker
+return hashtextextended(p_tenant_key || ' ' || p_id, 0);
 
 -- Tokens as numbers, other ones in every place: so the index finds a word in a place without reading
 -- what others said elsewhere. Two words that share a number by chance are found for each other.
@@ -102,42 +100,46 @@ as $$
 $$;
 
 -- Keeps the words of a turn's question and answer; of one without words, or without an author, nothing.
-create or replace function bot_private.keep_terms(p_turn_id text) returns void
+-- p_changed: something of the turn is other than it was, so what was kept of it may stand in the way.
+drop function if exists bot_private.keep_terms(text);
+create or replace function bot_private.keep_terms(p_turn_id text, p_changed boolean default true)
+returns boolean
 language plpgsql security definer set search_path = ''
 as $$
-declare
-  t record;
-  v_tokens text[];
-  v_place bigint;
 begin
-  select min(m.id) filter (where m.status <> 'failed') as first_id, array_agg(m.id) as ids,
-         min(m.created_at) filter (where m.status <> 'failed') as asked_at,
-         min(m.conversation_id) as conversation_id,
-         min(m.tenant_key) as tenant_key, min(m.chat_id) as chat_id, max(m.actor_id) as actor_id,
-         max(m.actor_name) filter (where m.role = 'user' and m.status <> 'failed') as actor_name,
-         string_agg(m.content, e'\n' order by m.id) filter (where m.status <> 'failed') as content
-  into t from public.agent_messages m where m.turn_id = p_turn_id;
-  delete from bot_private.turn_words
-  where first_id = any (array_remove(t.ids, t.first_id))
-     or first_id = t.first_id and t.actor_id is null;
-  if t.first_id is null or t.actor_id is null then
-    return;
+  if p_changed then
+    delete from bot_private.turn_words w using (
+      select array_agg(m.id) as ids, min(m.id) filter (where m.status <> 'failed') as first_id,
+             max(m.actor_id) filter (where m.status <> 'failed') as actor_id
+      from public.agent_messages m where m.turn_id = p_turn_id) t
+    where w.first_id = any (t.ids)
+      and (w.first_id is distinct from t.first_id or t.actor_id is null);
   end if;
-  v_tokens := bot_private.recall_tokens(concat_ws(e'\n', t.actor_name, t.content));
-  v_place := bot_private.recall_number(t.tenant_key, t.chat_id);
   insert into bot_private.turn_words as w (first_id, place, thread, asked_at, length, words)
-  values (t.first_id, v_place, bot_private.recall_number(t.tenant_key, t.conversation_id), t.asked_at,
-          cardinality(v_tokens), bot_private.recall_words(v_place, v_tokens))
+  select t.first_id, t.place, t.thread, t.asked_at, cardinality(t.tokens),
+         bot_private.recall_words(t.place, t.tokens)
+  from (
+    select min(m.id) as first_id, min(m.created_at) as asked_at, max(m.actor_id) as actor_id,
+           bot_private.recall_number(min(m.tenant_key), min(m.chat_id)) as place,
+           bot_private.recall_number(min(m.tenant_key), min(m.conversation_id)) as thread,
+           bot_private.recall_tokens(concat_ws(
+             e'\n', max(m.actor_name) filter (where m.role = 'user'),
+             string_agg(m.content, e'\n' order by m.id))) as tokens
+    from public.agent_messages m where m.turn_id = p_turn_id and m.status <> 'failed') t
+  where t.first_id is not null and t.actor_id is not null
   on conflict (first_id) do update
     set asked_at = excluded.asked_at, length = excluded.length, words = excluded.words;
+  return true;
 end
 $$;
 
 create or replace function public.index_turn() returns trigger
 language plpgsql security invoker set search_path = ''
 as $$
+declare
+  v_kept constant boolean :=
+    bot_private.keep_terms(coalesce(new.turn_id, old.turn_id), tg_op <> 'INSERT');
 begin
-  perform bot_private.keep_terms(coalesce(new.turn_id, old.turn_id));
   return null;
 end
 $$;

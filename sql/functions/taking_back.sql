@@ -13,13 +13,8 @@ as $$ select hashtextextended('bot_private.sources_lock', 0) $$;
 -- Who writes down what somebody said comes before a taking back, which then finds it, or after it, and then
 -- knows of it.
 create or replace function bot_private.besides_taking_back() returns boolean
-language plpgsql volatile security invoker set search_path = ''
-as $$
-begin
-  perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
-  return true;
-end
-$$;
+language sql volatile security invoker
+return pg_advisory_xact_lock_shared(bot_private.sources_lock()) is not null;
 
 -- A turn whose question was taken back changes nothing any more. Waits for a taking back that is under
 -- way, and makes the next one wait.

@@ -4,25 +4,13 @@
 -- it; the token has to say the same, and its policies decide what may be read. JSON travels as text: PostgREST-compatible servers disagree on jsonb
 -- arguments. Errors of our own have codes PTxyz, which PostgREST answers as HTTP status xyz.
 
--- A missing identity fails closed; and under a token it is the token's: nobody names another.
--- True, so that a function may ask for it where it declares its variables, before any other work.
-drop function if exists bot_private.require_identity(text, text, text);
-create or replace function bot_private.require_identity(
+-- Who is refused, and with which words.
+create or replace function bot_private.refuse_identity(
   p_user_id text, p_actor_id text, p_conversation_id text
 ) returns boolean
 language plpgsql stable security invoker set search_path = ''
 as $$
-declare
-  v_claims constant jsonb := case when current_user = 'authenticated'
-    then nullif(current_setting('request.jwt.claims', true), '')::jsonb end;
 begin
-  if p_user_id <> '' and p_actor_id <> '' and p_conversation_id <> ''
-     and (current_user <> 'authenticated'
-          or (p_user_id = v_claims ->> 'sub' and p_actor_id = v_claims ->> 'actor'
-              and split_part(p_conversation_id, ':', 2) = v_claims ->> 'chat_id'))
-  then
-    return true;
-  end if;
   if coalesce(p_user_id, '') = '' or coalesce(p_actor_id, '') = ''
      or coalesce(p_conversation_id, '') = '' then
     raise exception 'identity missing: user_id, actor_id and conversation_id are required'
@@ -32,20 +20,37 @@ begin
 end
 $$;
 
--- Limits come before any work: a caller's text is looked at only when it is known to be small enough.
-drop function if exists bot_private.require_size(text, text, integer);
-create or replace function bot_private.require_size(p_name text, p_text text, p_most integer)
+-- A missing identity fails closed; and under a token it is the token's: nobody names another.
+-- True, so that a function may ask for it where it declares its variables, before any other work.
+-- In this form, as in that of require_size, the planner writes it into its caller's expression.
+create or replace function bot_private.require_identity(
+  p_user_id text, p_actor_id text, p_conversation_id text
+) returns boolean
+language sql stable security invoker
+return case
+  when p_user_id <> '' and p_actor_id <> '' and p_conversation_id <> ''
+       and (current_user <> 'authenticated'
+            or nullif(current_setting('request.jwt.claims', true), '')::jsonb @> jsonb_build_object(
+              'sub', p_user_id, 'actor', p_actor_id,
+              'chat_id', split_part(p_conversation_id, ':', 2)))
+  then true
+  else bot_private.refuse_identity(p_user_id, p_actor_id, p_conversation_id) end;
+
+create or replace function bot_private.refuse_size(p_name text, p_bytes integer, p_most integer)
 returns boolean
 language plpgsql immutable security invoker set search_path = ''
 as $$
 begin
-  if octet_length(p_text) > p_most then
-    raise exception '% has % bytes, the limit is %', p_name, octet_length(p_text), p_most
-      using errcode = 'PT400';
-  end if;
-  return true;
+  raise exception '% has % bytes, the limit is %', p_name, p_bytes, p_most using errcode = 'PT400';
 end
 $$;
+
+-- Limits come before any work: a caller's text is looked at only when it is known to be small enough.
+create or replace function bot_private.require_size(p_name text, p_text text, p_most integer)
+returns boolean
+language sql immutable security invoker
+return case when octet_length(p_text) > p_most
+  then bot_private.refuse_size(p_name, octet_length(p_text), p_most) else true end;
 
 -- The answer of a turn as stored, one element per card or file, each with the buttons it shows.
 create or replace function bot_private.turn_reply(p_turn_id text) returns jsonb
