@@ -70,7 +70,8 @@ async def deliver_reply(
                 await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
                 return "failed"
             after = After(lease, looking.after()) if card is pending[-1] else None
-            state = await _mark(services, turn, card.chunk, sent, await before(), after)
+            plain = _is_plain(opened, reply, stream)
+            state = await _mark(services, turn, card.chunk, sent, await before(), after, plain)
             if state == "cancelled":  # the question was taken back while the card was on its way
                 await withdraw_cards(services)
                 return "cancelled"
@@ -145,6 +146,11 @@ async def _give(
     )
 
 
+def _is_plain(opened: OpenTurn, reply: tuple[StoredCard, ...], stream: CardStream | None) -> bool:
+    """Whether the answer is one card, without buttons, that nobody can have begun before."""
+    return stream is None and opened.attempts == 1 and len(reply) == 1 and not reply[0].buttons
+
+
 async def _mark(
     services: Services,
     turn: Turn,
@@ -152,6 +158,7 @@ async def _mark(
     sent: Delivered,
     before: Sequence[MessageRecord],
     after: After | None,
+    plain: bool,
 ) -> TurnState:
     """Stores what was delivered, tells the group's conversation of it and, `after` the last card,
     ends the job and queues the next: all of it or nothing."""
@@ -166,6 +173,7 @@ async def _mark(
             message_id=sent.message_id,
             told=None if quiet else told(services, turn, before, spoken, sent.message_id),
             then=after.statement() if after else None,
+            plain=plain,
         )
     if after and after.lease and services.store.joins:
         after.lease.ended(result)

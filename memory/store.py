@@ -190,12 +190,14 @@ class MemoryStore:
         message_id: str,
         told: Mapping[str, object] | None = None,
         then: Statement | None = None,
+        plain: bool = False,
     ) -> tuple[TurnState, Json]:
         """`mark_sent`, and what else is written when a card was delivered, in one transaction.
 
         `told`, the arguments of the SQL function `tell_conversation`, records the answer in the
         chat's conversation. `then` is run in the same transaction where the transport can
-        (`joins`); its result comes second.
+        (`joins`); its result comes second. `plain`: the card is the whole answer, has no buttons
+        and was never streamed.
         """
         params = {
             **context.identity(),
@@ -206,6 +208,7 @@ class MemoryStore:
             "p_chat_id": context.chat_id,
             "p_tenant_key": context.tenant_key,
             "p_told": _dump(told) if told else None,
+            **({"p_plain": True} if plain else {}),
         }
         result = None
         if then and isinstance(self._rpc, JoiningRpc):

@@ -49,7 +49,7 @@ declare
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{
     keep_words, drop_working_memory_of_chat, record_working_memory_change, index_turn,
-    drop_embedding, place_buttons, drop_words_of_messages, keep_p2p_chat, drop_private_answers
+    drop_embedding, drop_words_of_messages, keep_p2p_chat, drop_private_answers
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{

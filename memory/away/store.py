@@ -228,9 +228,10 @@ class SpoolingStore(MemoryStore):
         message_id: str,
         told: Mapping[str, object] | None = None,
         then: Statement | None = None,
+        plain: bool = False,
     ) -> tuple[TurnState, Json]:
         """As in the memory. `then` is never run: the memory is not where it belongs."""
-        mark = partial(super().mark_sent_and_tell, context, turn_id=turn_id, told=told)
+        mark = partial(super().mark_sent_and_tell, context, turn_id=turn_id, told=told, plain=plain)
         spool_mark = partial(self._spool.mark_sent, turn_id)
         kept = await self._step(
             "mark_sent",

@@ -40,20 +40,8 @@ begin
 end
 $$;
 
--- A card that was sent tells its buttons where they stand.
-create or replace function public.place_buttons() returns trigger
-language plpgsql security invoker set search_path = ''
-as $$
-begin
-  update public.agent_buttons set message_id = new.message_id
-  where turn_id = new.turn_id and chunk = new.chunk;
-  return null;
-end
-$$;
-create or replace trigger agent_messages_place_buttons
-  after update of message_id on public.agent_messages
-  for each row when (new.role = 'assistant' and new.message_id is distinct from old.message_id)
-  execute function public.place_buttons();
+-- with its trigger, where an earlier release had been put back
+drop function if exists public.place_buttons() cascade;
 
 -- What a press that counts is told of its button.
 create or replace function bot_private.accepted_press(p_button public.agent_buttons) returns jsonb

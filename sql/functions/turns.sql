@@ -229,6 +229,8 @@ declare
     and bot_private.require_size('p_decision', p_decision, 16384)
     and bot_private.require_size('p_recall', p_recall, 1048576);
   v_besides constant boolean := bot_private.besides_taking_back();
+  -- nothing is promised to anybody yet; what is committed before anything is sent takes this along
+  v_promises constant text := set_config('synchronous_commit', 'off', true);
   v_heard constant jsonb := p_heard;
   v_decision jsonb := p_decision;
   v_conversation json;
@@ -429,20 +431,28 @@ end
 $$;
 
 -- The same; the state of the turn is returned. Its row comes first, as for who takes a message back:
--- that is waited for.
+-- that is waited for. p_plain: this is the whole answer, without buttons, and was never streamed, so
+-- nothing else of it is looked for.
+drop function if exists bot_private.card_sent(text, text, text, integer, text, text);
 create or replace function bot_private.card_sent(
   p_turn_id text, p_conversation_id text, p_user_id text,
-  p_chunk integer, p_content text, p_message_id text
+  p_chunk integer, p_content text, p_message_id text, p_plain boolean default false
 ) returns text
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_state text;
+  v_state text := 'sent';
 begin
-  update public.agent_turns t set updated_at = now(), error = null, state =
-    case when exists (select from public.agent_messages m
-                      where m.turn_id = t.id and m.role = 'assistant' and m.status = 'pending'
-                        and m.chunk <> p_chunk) then 'pending' else 'sent' end
+  if not p_plain then
+    if exists (
+      select from public.agent_messages m
+      where m.turn_id = p_turn_id and m.role = 'assistant' and m.status = 'pending'
+        and m.chunk <> p_chunk)
+    then
+      v_state := 'pending';
+    end if;
+  end if;
+  update public.agent_turns t set updated_at = now(), error = null, state = v_state
   where t.id = p_turn_id and t.user_id = p_user_id and t.state <> 'cancelled'
   returning t.state into v_state;
   if not found and public.card_is_too_late(p_turn_id, p_message_id) then
@@ -456,9 +466,13 @@ begin
   if not found then
     raise exception 'turn % has no card %', p_turn_id, p_chunk using errcode = 'PT404';
   end if;
-  if v_state = 'sent' then
-    update public.agent_cards set streaming = false, updated_at = now()
-    where turn_id = p_turn_id and streaming;
+  if not p_plain then
+    update public.agent_buttons set message_id = p_message_id
+    where turn_id = p_turn_id and chunk = p_chunk;
+    if v_state = 'sent' then
+      update public.agent_cards set streaming = false, updated_at = now()
+      where turn_id = p_turn_id and streaming;
+    end if;
   end if;
   return v_state;
 end
@@ -489,11 +503,13 @@ end
 $$;
 
 -- mark_sent, and the chat's conversation is told of the answer: p_told, JSON with the arguments of
--- tell_conversation; null: it is not.
+-- tell_conversation; null: it is not. p_plain: as for card_sent.
+drop function if exists public.mark_sent_and_tell(
+  text, text, text, text, integer, text, text, text, text, text);
 create or replace function public.mark_sent_and_tell(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_chunk integer, p_content text, p_message_id text,
-  p_chat_id text, p_tenant_key text, p_told text
+  p_chat_id text, p_tenant_key text, p_told text, p_plain boolean default false
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -504,7 +520,7 @@ declare
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_told constant jsonb := p_told;
   v_state constant text := bot_private.card_sent(
-    p_turn_id, p_conversation_id, p_user_id, p_chunk, p_content, p_message_id);
+    p_turn_id, p_conversation_id, p_user_id, p_chunk, p_content, p_message_id, p_plain);
   v_goes_on constant boolean := v_told is not null and v_state <> 'cancelled'
     and bot_private.tell_conversation(
       p_chat_id, p_tenant_key, v_told ->> 'p_records', (v_told ->> 'p_now')::bigint,
@@ -614,6 +630,10 @@ begin
   set status = 'failed', error = 'never sent', updated_at = now()
   where turn_id = p_turn_id and role = 'assistant' and status = 'pending'
     and chunk >= jsonb_array_length(v_cards);
+  update public.agent_buttons b set message_id = m.message_id
+  from public.agent_messages m
+  where m.turn_id = p_turn_id and m.role = 'assistant' and m.status = 'sent'
+    and b.turn_id = m.turn_id and b.chunk = m.chunk;
 
   select exists (select from public.agent_messages where turn_id = p_turn_id
                  and role = 'assistant' and status = 'pending') into v_pending;

@@ -121,6 +121,23 @@ async def test_a_turn_goes_from_open_over_pending_to_sent(
     assert (again.state, again.reply) == ("sent", (StoredCard(0, "A", "sent", "om_card"),))
 
 
+@pytest.mark.parametrize("plain", [False, True])
+async def test_a_turn_is_over_with_its_card_whether_or_not_more_is_looked_for(
+    memory: MemoryStore, group: Group, plain: bool
+) -> None:
+    context, turn_id = group.turn(), group.message("q")
+    await memory.open_turn(context, turn_id=turn_id, content="Q")
+    await memory.record_reply(context, turn_id=turn_id, cards=["A"])
+
+    sent = await memory.mark_sent_and_tell(
+        context, turn_id=turn_id, chunk=0, content="A", message_id="om_card", plain=plain
+    )
+
+    assert sent == ("sent", None)
+    again = await memory.open_turn(context, turn_id=turn_id, content="Q")
+    assert (again.state, again.reply) == ("sent", (StoredCard(0, "A", "sent", "om_card"),))
+
+
 async def test_of_two_workers_with_different_replies_both_get_the_one_that_is_stored(
     memory: MemoryStore, group: Group
 ) -> None:

@@ -192,6 +192,27 @@ async def test_only_who_asked_confirms_and_only_one_of_the_group_counts(
     assert await buttons.press(click(yes, card, alice)) == Press("not_yours")
 
 
+async def test_a_card_that_was_sent_while_the_memory_was_away_has_its_buttons(
+    rpc: Rpc, group: Group
+) -> None:
+    memory, alice, button = MemoryStore(rpc), group.turn(), follow_up()
+    turn, card = group.message("q"), group.message("card")
+    await memory.open_turn(alice, turn_id=turn, content="Q")
+    await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[button])
+    cards = [{"chunk": 0, "content": "A", "status": "sent", "message_id": card, "file": None}]
+    restored = {
+        "p_turn_id": turn, **alice.identity(), "p_chat_id": alice.chat_id,
+        "p_root_id": alice.root_id, "p_actor_name": "", "p_tenant_key": alice.tenant_key,
+        "p_content": "Q", "p_cards": json.dumps(cards), "p_tool_calls": "[]", "p_error": None,
+        "p_asked_at": "2026-11-22T12:00:00Z", "p_answered_at": "2026-11-22T12:00:01Z",
+    }  # fmt: skip
+    assert await rpc.call("restore_turn", restored, alice) == {"state": "sent"}
+
+    buttons = ButtonStore(rpc)
+    assert await buttons.press(click(button, group.message("other"), alice)) == Press("unknown")
+    assert (await buttons.press(click(button, card, alice))).verdict == "accepted"
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -7,6 +7,7 @@ import pytest
 
 from memory.backends.postgres import _AS_ROLE, PostgresRpc, connection_pool
 from memory.errors import BadPatch, NotMigrated
+from memory.rpc import Statement
 from memory.store import MemoryStore
 from tests.support import postgres
 from tests.support.people import Group
@@ -33,6 +34,31 @@ async def test_a_call_leaves_nothing_of_its_identity_on_the_connection(
         cursor = await connection.execute(_IDENTITY)
         assert await cursor.fetchone() == ("postgres", "")
     await memory.close()
+
+
+async def test_only_the_beginning_of_a_turn_does_not_wait_for_the_disk(
+    shared_database_url: str,
+) -> None:
+    pool = connection_pool(shared_database_url, size=1)
+    await pool.open()
+    async with pool.connection() as connection:
+        await connection.execute("set synchronous_commit = on")
+    rpc, group = PostgresRpc(pool), Group()
+    context, turn_id = group.turn(), group.message("q")
+    waits = Statement("select to_jsonb(current_setting('synchronous_commit'))", ())
+    turn = {"p_turn_id": turn_id, **context.identity()}
+    begun = {
+        **turn, "p_chat_id": context.chat_id, "p_root_id": context.root_id, "p_actor_name": "",
+        "p_tenant_key": context.tenant_key, "p_content": "Q", "p_history_limit": 1,
+        "p_fold_after": 0, "p_heard": None, "p_decision": None,
+    }  # fmt: skip
+    answered = {**turn, "p_cards": '["A"]', "p_tool_calls": "[]"}
+    sent = {**turn, "p_chunk": 0, "p_content": "A", "p_message_id": group.message("card")}
+
+    assert (await rpc.call_and("begin_turn", begun, context, waits))[1] == "off"
+    assert (await rpc.call_and("record_reply", answered, context, waits))[1] == "on"
+    assert (await rpc.call_and("mark_sent", sent, context, waits))[1] == "on"
+    await rpc.close()
 
 
 async def test_one_function_is_called_with_and_without_what_has_a_default(
