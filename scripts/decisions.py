@@ -8,8 +8,8 @@ Examples:
                                                     how well the rules do on labelled messages
   scripts/decisions --chat-logs irc-disentanglement/data/test --window 120
                                                     the same, on annotated logs of people
-  scripts/decisions --learn tests/data/*.jsonl tests/data/*.talk > bot/group/hearing_weights.py
-                                                    learns the weights anew, some minutes
+  scripts/decisions --learn tests/data/*.jsonl tests/data/*.talk > new.py
+                                                    learns bot/group/hearing_weights.py
 """
 
 from __future__ import annotations

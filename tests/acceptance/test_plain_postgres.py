@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -32,8 +33,10 @@ def test_an_owner_without_any_privilege_is_enough_once_the_roles_are_there(tmp_p
             "OPENAI_BASE_URL": model.base_url,
             "STREAM_REPLIES": "false",
         }
-        with running_bot(tmp_path, port, environment) as bot:
-            world = World(bot, platform, model, url).in_a_new_group()
+        with (
+            running_bot(tmp_path, port, environment) as bot,
+            closing(World(bot, platform, model, url).in_a_new_group()) as world,
+        ):
             first, _ = world.ask("Alice", "my cat is called Tom")
             world.settled(first)
             second, _ = world.ask("Alice", "what is it called?", reply_to=first)

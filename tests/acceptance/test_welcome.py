@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from tests.support.processes import eventually
 ADDED = "im.chat.member.bot.added_v1"
 OPENED = "im.chat.access_event.bot_p2p_chat_entered_v1"
 UNFINISHED = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
+ACCEPTED = "select 1 from feishu_bot.inbox"
 SEND = "/open-apis/im/v1/messages?receive_id_type"
 
 
@@ -29,6 +32,15 @@ def welcomed(world: World, chat: str = "", *, times: int = 1) -> str:
     shown = cards(world, chat)
     assert len(shown) == times
     return shown[-1]
+
+
+@contextmanager
+def taken_in(world: World) -> Iterator[None]:
+    """Afterwards the event of what is done inside has come, and nothing is left to do."""
+    before = len(world.rows(ACCEPTED))
+    yield
+    eventually(lambda: len(world.rows(ACCEPTED)) > before, what="the event")
+    eventually(lambda: not world.rows(UNFINISHED), what="the jobs are done")
 
 
 def newcomer(world: World, name: str) -> tuple[str, str]:
@@ -72,10 +84,10 @@ def test_a_group_with_a_chinese_name_is_met_in_chinese(world: World) -> None:
 def test_added_again_after_it_was_removed_it_says_it_once_more(world: World) -> None:
     group = world.in_a_new_group(told=True)
     welcomed(group)
-    world.platform.post("/leave", chat_id=group.group, open_id=world.bot_id)
-    eventually(lambda: not world.rows(UNFINISHED), what="the jobs are done")
-    world.platform.post("/tell-again", chat_id=group.group, event_type=ADDED, new_event_id=True)
-    eventually(lambda: not world.rows(UNFINISHED), what="the jobs are done")
+    with taken_in(world):
+        world.platform.post("/leave", chat_id=group.group, open_id=world.bot_id)
+    with taken_in(world):
+        world.platform.post("/tell-again", chat_id=group.group, event_type=ADDED, new_event_id=True)
     world.platform.post("/join", chat_id=group.group, open_id=world.bot_id)
     welcomed(group, times=2)
 
