@@ -1,7 +1,8 @@
 """One HTTP exchange of a check: whatever comes back is an answer, and silence has a kind.
 
-Feishu and the models say what is wrong in the body of a 4xx, so no status is an error here. Web
-processes ask at their start and stay for good, so it goes without a client library of its own.
+Feishu and the models say what is wrong in the body of a 4xx, so no status is an error here. Nor is
+a redirection followed: a key is meant for who was asked. Web processes ask at their start and stay
+for good, so it goes without a client library of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any, cast
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from bot.languages import Sentence
 from bot.trust import trusted
@@ -94,11 +95,19 @@ def _request(method: str, url: str, body: object, headers: Mapping[str, str]) ->
 
 def _answered(request: Request, timeout_s: float) -> HTTPResponse | HTTPError:
     """The answer as it begins, whatever its status."""
-    context = trusted() if request.type == "https" else None
+    secure = [HTTPSHandler(context=trusted())] if request.type == "https" else []
     try:
-        return cast("HTTPResponse", urlopen(request, timeout=timeout_s, context=context))  # noqa: S310
+        opener = build_opener(_Stays, *secure)
+        return cast("HTTPResponse", opener.open(request, timeout=timeout_s))
     except HTTPError as refusal:
         return refusal
+
+
+class _Stays(HTTPRedirectHandler):
+    """Follows nobody elsewhere: urllib would take the keys along."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
 
 
 def _kind(exc: Exception) -> str:
