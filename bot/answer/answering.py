@@ -187,7 +187,7 @@ async def _prompt(
     shown = talk[len(talk) - len(lines) :]
     told = {message.message_id for message in opened.told}
     turns = {message.message_id for message in opened.told if message.role == "user"}
-    turns.update(one.message_id for one in talk if one.answered)
+    turns.update(one.message_id for one in shown if one.answered)
     earlier = await recalled(services, turn, opened, turns)
     _keep(services, opened, shown, came, turn.bot.name)
     prompt = build_prompt(

@@ -78,6 +78,22 @@ def test_unanswered_talk_reaches_the_next_prompt(world: World) -> None:
     assert "Bob: I booked the blue cabin for us" in json.dumps(request["body"])
 
 
+def test_what_the_transcript_has_no_room_for_is_recalled(world: World) -> None:
+    told, _ = world.ask("Bob", "the quince budget is 4100 euros")
+    world.settled(told)
+    for _ in range(12):
+        decision(world, world.say("Bob", "Alice, on our way to Lapland " + "we drove on " * 80))
+    asked, _ = world.ask("Alice", "who brings the projector?")
+    world.settled(asked)
+    world.model.forget()
+    follow_up = world.say("Alice", "and how much is the quince budget?")
+    world.answer(follow_up)
+
+    assert decision(world, follow_up)["reason"] == "recent_followup"
+    (request,) = world.model.requests()
+    assert "4100 euros" in json.dumps(request["body"])
+
+
 def test_without_a_conversation_only_a_mention_speaks_to_the_bot(world: World) -> None:
     silent = world.say("Alice", "what about lunch?")
 
