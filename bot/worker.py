@@ -187,7 +187,24 @@ async def _work(
     consumer = Consumer(
         table, url, handlers, concurrency=places, grace_s=_GRACE_S, fallen=standing.fallen
     )
-    tending: list[Callable[[], Awaitable[None]]] = [
+    tending = enumerate(_tending(services, table, standing, stop))
+    begun = [asyncio.create_task(_after(place * _APART_S, work)) for place, work in tending]
+    log.info("worker.started", concurrency=settings.worker_concurrency)
+    begins()
+    gc.collect()
+    gc.freeze()  # what is loaded stays; looking through it again would hold up a turn for 60 ms
+    try:
+        await consumer.work(stop)
+    finally:
+        await ended(begun)
+    log.info("worker.stopped")
+
+
+def _tending(
+    services: Services, table: JobTable, standing: Standing, stop: asyncio.Event
+) -> list[Callable[[], Awaitable[None]]]:
+    """What a worker does beside its jobs, for as long as it lives."""
+    works: list[Callable[[], Awaitable[None]]] = [
         standing.keep,
         partial(tend_timers, services, table),
         partial(tend_withdrawals, services),
@@ -198,19 +215,8 @@ async def _work(
         partial(keep_order, table, services),
     ]
     if isinstance(services.store, SpoolingStore):
-        tending.insert(1, partial(services.store.drain_forever, stop))
-    begun = [
-        asyncio.create_task(_after(place * _APART_S, work)) for place, work in enumerate(tending)
-    ]
-    log.info("worker.started", concurrency=settings.worker_concurrency)
-    begins()
-    gc.collect()
-    gc.freeze()  # what is loaded stays; looking through it again would hold up a turn for 60 ms
-    try:
-        await consumer.work(stop)
-    finally:
-        await ended(begun)
-    log.info("worker.stopped")
+        works.insert(1, partial(services.store.drain_forever, stop))
+    return works
 
 
 async def _after(pause_s: float, work: Callable[[], Awaitable[None]]) -> None:
