@@ -47,7 +47,7 @@ def cue_of(text: str, author: str, exchange: Exchange) -> Cue:
         return Cue.FOLLOW_UP
     if is_side_talk(rest, exchange):
         return Cue.SIDE_TALK
-    return Cue.CLOSING if _ends(rest) else Cue.UNCLEAR
+    return Cue.CLOSING if is_closing(rest) else Cue.UNCLEAR
 
 
 def is_side_talk(text: str, exchange: Exchange) -> bool:
@@ -60,9 +60,11 @@ def is_side_talk(text: str, exchange: Exchange) -> bool:
     )
 
 
+def is_closing(text: str) -> bool:
+    """Whether it ends the matter for now: thanks, ok, let me check."""
+    rest = without_courtesies(text)
+    return not rest or postpones(rest) or bool(THANKS.search(rest) and not is_question(rest))
+
+
 def _is_elsewhere(rest: str, exchange: Exchange) -> bool:
     return bool(LEAVES.search(rest)) or any(calls(rest, name) for name in exchange.names)
-
-
-def _ends(rest: str) -> bool:
-    return not rest or postpones(rest) or bool(THANKS.search(rest) and not is_question(rest))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from bot.group.cues import Cue, is_side_talk
+from bot.group.cues import Cue, is_closing, is_side_talk
 from bot.group.decisions import Decision, IncomingMessage, Reason
 from bot.group.exchange import Exchange
 from bot.group.questions import is_question
@@ -36,16 +36,16 @@ def may_wait(message: IncomingMessage, decision: Decision) -> bool:
     addressed = message.mentions_others or message.quotes
     if not silent or aside or addressed or message.is_bot:
         return False
-    return is_open_question(message.text, message.author_id, ())
+    return is_open_question(message.text, ())
 
 
-def is_open_question(text: str, author: str, names: Iterable[str]) -> bool:
+def is_open_question(text: str, names: Iterable[str]) -> bool:
     """A question to nobody of those `names`, and neither side talk nor a command."""
     words = itself(text)
     if words[:1] in ("/", "／") or "@" in words or parse(words) or not is_question(words):
         return False
     around = Exchange(names=tuple(sorted(name for name in names if name)))
-    return not is_side_talk(words, around)
+    return not is_side_talk(words, around) and not is_closing(words)
 
 
 def itself(text: str) -> str:

@@ -107,7 +107,7 @@ async def _silent_because(services: Services, due: DueTimer, asked: RawMessage) 
     around = await look_around(services, timer, asked)
     if around.taken_up:
         return "taken_up"
-    if not is_open_question(timer.plan.content, timer.context.actor_id, around.names):
+    if not is_open_question(timer.plan.content, around.names):
         return "addressed"
     found = await ProactiveStore(services.rpc).said_about(timer.context, itself(timer.plan.content))
     return "" if is_told(found) else "unknown"
