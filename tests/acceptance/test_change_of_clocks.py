@@ -18,7 +18,7 @@ import pytest
 from psycopg import OperationalError
 
 from tests.acceptance.conftest import is_from_bot, markdown
-from tests.acceptance.test_one_command import OneCommand, one_command
+from tests.acceptance.test_one_command import OneCommand, lives, one_command
 from tests.support.processes import eventually
 from tests.support.zones import NAME, write_zone
 
@@ -83,7 +83,7 @@ class Evening:
         self.bot.process.popen.send_signal(signal.SIGKILL)
         self.bot.process.popen.wait(10)
         eventually(
-            lambda: not [p for p in everybody if p.is_running() and p.status() != "zombie"],
+            lambda: not [one for one in everybody if lives(one)],
             what="everything is gone",
         )
 

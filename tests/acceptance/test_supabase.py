@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.acceptance.conftest import World, markdown
-from tests.acceptance.test_private_answers import ASKED, answered, press, shown_to, tell
+from tests.acceptance.test_private_answers import (
+    ASKED,
+    answered,
+    press,
+    shown_after,
+    shown_to,
+    tell,
+)
 from tests.support.lite import SupabaseLite
 from tests.support.processes import eventually
 
@@ -51,7 +58,7 @@ def test_what_was_told_elsewhere_is_offered_shown_and_shared(world: World) -> No
     eventually(lambda: "On it" in press(world, "Alice", offer)["toast"]["content"], what="a press")
     shown = answered(world, offer)
     assert "hunter2" in str(world.model.requests()[-1]["body"])
-    (card,) = shown_to(world, "Alice")
+    card = shown_after(world, "Alice", offer)
     (row,) = world.stored(shown)
     assert row["conversation_id"] == f"feishu:{world.people['Alice']}:{question}"
     press(world, "Alice", card)
