@@ -13,7 +13,7 @@ from sandbox.world.wire import chat_view, person_view
 
 
 def add_fault() -> Response:
-    """`{path_prefix, method, status, code, headers, body, delay_s, times, drop}`
+    """`{path_prefix, path_suffix, method, status, code, headers, body, delay_s, times, drop}`
 
     `times` defaults to 1; 0 or null is for ever.
     """
@@ -21,6 +21,7 @@ def add_fault() -> Response:
     times = body.get("times", 1)
     fault = Fault(
         path_prefix=text_of(body, "path_prefix"),
+        path_suffix=text_of(body, "path_suffix", ""),
         method=text_of(body, "method", "").upper(),
         status=int(body.get("status", 400 if body.get("code") else 200)),
         code=body.get("code"),

@@ -22,6 +22,7 @@ class Fault:
     """One prepared trouble; `left` counts down to 0, None never ends."""
 
     path_prefix: str
+    path_suffix: str = ""
     method: str = ""
     status: int = 200
     code: int | None = None
@@ -35,7 +36,7 @@ class Fault:
         """Whether it hits this call and is not used up."""
         if self.left == 0 or (self.method and self.method != method):
             return False
-        return path.startswith(self.path_prefix)
+        return path.startswith(self.path_prefix) and path.endswith(self.path_suffix)
 
     @property
     def answers(self) -> bool:

@@ -127,7 +127,7 @@ def test_a_refused_card_loses_one_feature(world: World, error: str, shown: str) 
 
 def test_a_card_refused_again_and_again_loses_them_all_and_ends_as_text(world: World) -> None:
     question = ask_refused(world, "ErrCode: 200621; ErrMsg: parse card json err", times=5)
-    (row,) = world.settled(question, within_s=60)
+    (row,) = world.settled(question)
     (sent,) = world.answers(question)
     assert sent["msg_type"] == "text"
     assert row["content"] == f"@Alice\n\n{AS_CODE}\n\nb (https://x)"
@@ -137,7 +137,7 @@ def test_a_card_that_is_refused_for_its_form_loses_what_stands_around_the_words_
     world: World,
 ) -> None:
     question = ask_refused(world, "ErrCode: 200621; ErrMsg: parse card json err", times=1)
-    (row,) = world.settled(question, within_s=60)
+    (row,) = world.settled(question)
     (sent,) = world.answers(question)
     assert markdown(sent) == row["content"]
     assert row["content"].endswith(FEATURES)
@@ -146,13 +146,10 @@ def test_a_card_that_is_refused_for_its_form_loses_what_stands_around_the_words_
 
 def ask_refused(world: World, error: str, *, times: int) -> str:
     """Asks a question whose answer is refused that often with a 230099 that says `error`."""
-    reply = {"text": FEATURES, "delay_s": 1}
-    world.model.control("script", {"rules": [{"reply": reply}]})
-    question = world.say("Alice", f"@{world.bot_name} a table")
+    world.model.control("script", {"rules": [{"reply": {"text": FEATURES}}]})
     body = {"code": 230099, "msg": f"Failed to create card content, ext={error}; "}
-    where = f"/open-apis/im/v1/messages/{question}/reply"
-    world.platform.post("/faults", path_prefix=where, status=400, body=body, times=times)
-    return question
+    world.platform.disturb_replies(status=400, body=body, times=times)
+    return world.say("Alice", f"@{world.bot_name} a table")
 
 
 def test_questions_that_were_listed_too_stand_on_buttons_only(world: World) -> None:

@@ -31,27 +31,24 @@ def platform_options() -> tuple[str, ...]:
 
 @pytest.fixture
 def quiet(world: World) -> Iterator[World]:
-    """The model takes a second, so that the way of a reply can be disturbed before it is sent."""
-    world.model.control("mode", {"mode": "echo", "delay_s": 1.0})
+    """Nothing is disturbed any more when the test is over."""
     yield world
-    world.model.control("mode", {"mode": "echo", "delay_s": 0.0})
     world.platform.forget_faults()
 
 
 def asked(world: World, text: str, *, sent: bool) -> str:
     """A question whose card is in the chat, or is not, while the bot was told of a bad gateway;
     and that was an hour ago."""
-    question = world.say("Alice", f"@{world.bot_name} {text}")
-    way = {"path_prefix": f"/open-apis/im/v1/messages/{question}/reply", "method": "POST"}
     if sent:
-        world.platform.post("/faults", **way, times=1, drop=True)
-    world.platform.post("/faults", **way, times=0, status=502, body="bad gateway")
+        world.platform.disturb_replies(times=1, drop=True)
+    world.platform.disturb_replies(times=0, status=502, body="bad gateway")
+    question = world.say("Alice", f"@{world.bot_name} {text}")
 
     def grown_old() -> bool:
         with psycopg.connect(world.database_url, autocommit=True) as database:
             return database.execute(_AGE, [f"%{question}%"]).rowcount == 1
 
-    eventually(grown_old, within_s=60, what="the job waits, unsure")
+    eventually(grown_old, what="the job waits, unsure")
     assert len(world.under(question)) == int(sent)
     return question
 

@@ -131,8 +131,13 @@ class Platform:
     def messages(self, chat_id: str) -> list[dict[str, Any]]:
         return list(self.get("/messages", chat_id=chat_id)["items"])
 
+    def disturb_replies(self, **fault: Any) -> None:
+        """Prepares a trouble of the next reply, whatever its question; no other call has it."""
+        messages = "/open-apis/im/v1/messages/"
+        self.post("/faults", path_prefix=messages, path_suffix="/reply", method="POST", **fault)
+
     def forget_faults(self) -> None:
-        requests.delete(f"{self.url}/sandbox/api/faults", timeout=10)
+        requests.delete(f"{self.url}/sandbox/api/faults", timeout=30)
 
 
 @dataclass

@@ -351,6 +351,14 @@ def test_a_dropped_answer_leaves_the_message_sent(tenant):
     assert tenant.reply(asked, uuid="u").json["data"]["message_id"] == sent["message_id"]
 
 
+def test_a_fault_can_be_meant_for_paths_with_an_ending(tenant):
+    replies = {"path_prefix": "/open-apis/im/v1/messages/", "path_suffix": "/reply"}
+    tenant.control("POST", "faults", {**replies, "status": 500})
+    asked = tenant.say("hello")
+    assert tenant.call("GET", f"/im/v1/messages/{asked}").status_code == 200
+    assert [tenant.reply(asked).status_code for _ in range(2)] == [500, 200]
+
+
 def test_faults_can_be_lifted(tenant):
     tenant.control("POST", "faults", {"path_prefix": "/open-apis", "status": 500, "times": None})
     assert tenant.call("GET", "/bot/v3/info").status_code == 500
