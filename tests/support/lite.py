@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.postgres import database_name
+from tests.support.processes import free_port
 
 COMMAND = Path(__file__).parents[2] / "node_modules" / ".bin" / "lite"
 
@@ -143,14 +143,6 @@ class Outage:
         if self._process:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
-
-
-def free_port() -> int:
-    """A loopback port that nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _write_config(folder: Path, port: int, database: str) -> None:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -53,14 +53,17 @@ class Server:
         """The server is there and does nothing: connections open, and nobody answers."""
         first = int((Path(self.socket_folder) / "postmaster.pid").read_text().splitlines()[0])
         postmaster = psutil.Process(first)
+        postmaster.suspend()  # it makes no more of them
         stopped = [postmaster, *postmaster.children(recursive=True)]
-        for process in stopped:
-            process.suspend()
+        for process in stopped[1:]:
+            with suppress(psutil.NoSuchProcess):  # its session has ended
+                process.suspend()
         try:
             yield
         finally:
             for process in reversed(stopped):
-                process.resume()
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
     @contextmanager
     def fresh_database(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -26,10 +27,20 @@ APP = {
 T = TypeVar("T")
 
 
+# Below those that the system gives away by itself, and each process of the run has its share of
+# them: between a look and the start of whoever is to listen there, nobody else takes it.
+_PORTS = range(15_000, 32_000)
+_SHARES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_SHARE = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port that nobody listens on right now."""
+    while True:
+        port = random.choice(_PORTS[_SHARE::_SHARES])
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def eventually(ask: Callable[[], T], *, within_s: float = 60.0, what: str = "") -> T:
@@ -56,9 +67,9 @@ class Process:
         """SIGKILL to the process and, for a gunicorn master, to its children."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.popen.pid, signal.SIGKILL)
-        self.popen.wait(10)
+        self.popen.wait(30)
 
-    def terminate(self, *, within_s: float = 15.0) -> float:
+    def terminate(self, *, within_s: float = 60.0) -> float:
         """SIGTERM; returns the seconds until it was gone."""
         started = time.monotonic()
         self.popen.terminate()
@@ -113,10 +124,10 @@ class Platform:
     process: Process
 
     def get(self, path: str, **params: Any) -> Any:
-        return requests.get(f"{self.url}/sandbox/api{path}", params=params, timeout=10).json()
+        return requests.get(f"{self.url}/sandbox/api{path}", params=params, timeout=30).json()
 
     def post(self, path: str, **body: Any) -> Any:
-        answer = requests.post(f"{self.url}/sandbox/api{path}", json=body, timeout=20)
+        answer = requests.post(f"{self.url}/sandbox/api{path}", json=body, timeout=30)
         assert answer.ok, answer.text
         return answer.json()
 
@@ -152,14 +163,14 @@ class Model:
         return f"{self.url}/v1"
 
     def requests(self) -> list[dict[str, Any]]:
-        found = requests.get(f"{self.url}/control/requests", timeout=10).json()
+        found = requests.get(f"{self.url}/control/requests", timeout=30).json()
         return list(found["requests"] if isinstance(found, dict) else found)
 
     def forget(self) -> None:
-        requests.delete(f"{self.url}/control/requests", timeout=10)
+        requests.delete(f"{self.url}/control/requests", timeout=30)
 
     def control(self, path: str, body: Any) -> None:
-        answer = requests.post(f"{self.url}/control/{path}", json=body, timeout=10)
+        answer = requests.post(f"{self.url}/control/{path}", json=body, timeout=30)
         assert answer.ok, answer.text
 
 
@@ -167,7 +178,7 @@ def wait_for_http(url: str, process: Process, *, within_s: float = 90.0) -> None
     def answers() -> bool:
         assert process.popen.poll() is None, f"{process.name} ended:\n{process.output()}"
         with contextlib.suppress(requests.RequestException):
-            return requests.get(url, timeout=2).status_code < 500
+            return requests.get(url, timeout=10).status_code < 500
         return False
 
     eventually(answers, within_s=within_s, what=f"{url} answers\n{process.output()}")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,11 +25,12 @@ from memory.models import WorkingMemory
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from tests.support.models import Acting, results
+from tests.support.processes import free_port
 
 pytestmark = pytest.mark.anyio
 
 SERVER = Path(__file__).parents[3] / "data" / "mcp" / "desk_server.py"
-LIMITS = TimeLimits(connect_s=20, call_s=3, first_retry_s=0.05, longest_retry_s=0.2)
+LIMITS = TimeLimits(connect_s=60, call_s=3, first_retry_s=0.05, longest_retry_s=0.2)
 CONTEXT = memory_context(chat_id="oc_1", root="om_1", subject="ou_a", actor="ou_a")
 
 
@@ -63,9 +63,7 @@ async def _running(*servers: McpServer, limits: TimeLimits = LIMITS) -> AsyncIte
 
 @asynccontextmanager
 async def _http_server(board: Path) -> AsyncIterator[tuple[int, asyncio.subprocess.Process]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    port = free_port()
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(SERVER), "http", str(board), str(port),
         stderr=asyncio.subprocess.PIPE,
@@ -97,9 +95,18 @@ def _calling(*calls: tuple[str, dict[str, Any]], seen: list[list[str]] | None = 
     return Acting(step)
 
 
+def _servers(board: Path) -> list[psutil.Process]:
+    """The processes below this one that were started with that board; others come and go."""
+    found = []
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            found += [one] if str(board) in one.cmdline() else []
+    return found
+
+
 async def _until(condition: Callable[[], bool]) -> None:
     """Waits for what a server does by itself and tells nobody."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
@@ -172,7 +179,7 @@ async def test_an_http_server_that_dies_is_reported_and_skipped_afterwards(tmp_p
 async def test_a_stdio_server_that_dies_in_a_call_comes_back(tmp_path: Path) -> None:
     async with _running(_stdio(tmp_path / "board")) as mcp:
         died = await _manager(_calling(("desk__die", {})), mcp).answer(_prompt(), timeout_s=20)
-        await asyncio.wait_for(mcp.reached("desk"), 20)
+        await asyncio.wait_for(mcp.reached("desk"), 60)
         again = await _manager(_calling(("desk__add", {"a": 4, "b": 4})), mcp).answer(
             _prompt(), timeout_s=20
         )
@@ -182,10 +189,10 @@ async def test_a_stdio_server_that_dies_in_a_call_comes_back(tmp_path: Path) -> 
 
 
 async def test_a_stdio_server_that_dies_between_calls_comes_back(tmp_path: Path) -> None:
-    before = set(psutil.Process().children(recursive=True))
+    board = tmp_path / "board"
     with capture_logs() as logs:
-        async with _running(_stdio(tmp_path / "board")) as mcp:
-            [server] = set(psutil.Process().children(recursive=True)) - before
+        async with _running(_stdio(board)) as mcp:
+            [server] = _servers(board)
             server.kill()
             await _until(lambda: [one["event"] for one in logs].count("mcp.connected") == 2)
             answer = await _manager(_calling(("desk__add", {"a": 4, "b": 4})), mcp).answer(
@@ -234,7 +241,7 @@ async def test_a_turn_has_the_same_tools_to_its_end(tmp_path: Path) -> None:
 async def test_a_call_that_hangs_ends_at_its_time_limit(tmp_path: Path) -> None:
     async with _running(_stdio(tmp_path / "board")) as mcp:
         mcp_call = _manager(_calling(("desk__hang", {})), mcp).answer(_prompt(), timeout_s=20)
-        answer = await asyncio.wait_for(mcp_call, 15)
+        answer = await asyncio.wait_for(mcp_call, 60)
 
     assert "did not answer within 3 s" in answer.text
 
