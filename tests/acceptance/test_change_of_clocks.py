@@ -160,7 +160,7 @@ def test_everything_comes_once(evening: Evening, change: Change) -> None:
     card = (
         "select 1 from agent_messages where starts_with(turn_id, 'timer:') and role = 'assistant'"
     )
-    eventually(lambda: evening.rows(card), within_s=60, what="the first card is stored")
+    eventually(lambda: evening.rows(card), what="the first card is stored")
     evening.kill()
     evening.bot.start_again()
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.conftest import World, is_from_bot, markdown
+from tests.acceptance.test_proactive import heard
 from tests.acceptance.test_reminders import BERLIN, make_due, over, timers
 from tests.support.processes import eventually
 
@@ -128,8 +129,8 @@ def test_talk_that_the_bot_did_not_hear_is_told_too(group: World) -> None:
 
 
 def test_what_its_author_had_forgotten_is_not_read_again(group: World) -> None:
-    group.say("Bob", "The medlar budget is 400 euros then.")
-    group.say("Alice", "The quince launch moves to 12 March.")
+    heard(group, "Bob", "The medlar budget is 400 euros then.")
+    heard(group, "Alice", "The quince launch moves to 12 March.")
     group.rows("select forget_person(%s, null)", group.people["Bob"])
     _, told = group.ask("Alice", "/digest")
     assert "quince" in told
@@ -154,7 +155,7 @@ def test_it_goes_with_a_message_that_is_taken_back(group: World) -> None:
     group.settled(asked)
     assert len(digests(group)) == 1
     group.platform.post("/recall", **{"message_id": said, "as": group.people["Bob"]})
-    eventually(lambda: digests(group) == [], within_s=30, what="the digest is withdrawn")
+    eventually(lambda: digests(group) == [], what="the digest is withdrawn")
     left = group.rows(
         "select 1 from agent_messages where chat_id = %s and content like %s",
         group.group,

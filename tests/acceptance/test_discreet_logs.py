@@ -159,6 +159,6 @@ def test_odd_events_and_strangers_leave_no_words_in_a_log(bot: OneCommand) -> No
     stranger.request("POST", "/webhook/event", json.dumps({WORD: 1}), {"X-Lark-Signature": WORD})
     stranger.getresponse().read()
     stranger.close()
-    bot.until_answered(bot.ask("hello"), within_s=60)
+    bot.until_answered(bot.ask("hello"))
     eventually(lambda: untried(bot) == 0, what="every event was tried")
     assert revealing(bot) == []

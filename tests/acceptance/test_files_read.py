@@ -10,6 +10,7 @@ import pytest
 from tests.acceptance.conftest import World
 from tests.acceptance.test_incoming import asked
 from tests.acceptance.test_own_memory import private_chat
+from tests.acceptance.test_proactive import taken_back
 from tests.support import hostile_files as made
 from tests.support.processes import eventually
 
@@ -78,7 +79,7 @@ def test_a_file_sent_in_private_is_read_for_it_and_for_the_next_question(world: 
     world.answer(question, chat=private)
     assert "> apples: 7391" in asked(world)
 
-    world.platform.post("/recall", message_id=file, **{"as": world.people["Alice"]})
+    taken_back(world, "Alice", file)
     again = world.say("Alice", "and now, how many?", chat=private)
     world.answer(again, chat=private)
     assert "apples: 7391" not in asked(world)

@@ -38,7 +38,7 @@ def under(world: World, question: str, count: int) -> list[dict[str, Any]]:
         said = world.under(question)
         return said if len(said) >= count else []
 
-    return eventually(found, within_s=30, what=f"{count} messages")
+    return eventually(found, what=f"{count} messages")
 
 
 def loaded(world: World, message: dict[str, Any]) -> requests.Response:
@@ -80,7 +80,7 @@ def test_a_file_is_sent_once_whenever_the_worker_dies(world: World) -> None:
     world.platform.post("/faults", path_prefix="/open-apis/im/v1/messages", method="POST",
                         delay_s=2, times=3)  # fmt: skip
     question = world.say("Alice", f"@{world.bot_name} the report please")
-    eventually(lambda: world.under(question), within_s=30, what="the card")
+    eventually(lambda: world.under(question), what="the card")
     world.bot.workers[-1].popen.kill()
     world.bot.start_worker()
 
@@ -100,7 +100,7 @@ def test_a_file_goes_when_the_question_is_taken_back(world: World) -> None:
     def gone() -> bool:
         return all(m["deleted"] for m in world.under(question))
 
-    eventually(gone, within_s=30, what="card and file are withdrawn")
+    eventually(gone, what="card and file are withdrawn")
     assert world.stored(question) == []
 
 

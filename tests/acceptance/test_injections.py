@@ -94,7 +94,7 @@ def bot_options(board: Path) -> dict[str, str]:
 def processes(processes: World) -> World:
     """The processes with the desk connected, a stranger, and what Alice keeps to herself."""
     worker = processes.bot.workers[-1]
-    eventually(lambda: "mcp.connected" in worker.output(), within_s=60, what="the desk")
+    eventually(lambda: "mcp.connected" in worker.output(), what="the desk")
     processes.platform.post("/people", name=STRANGER)
     world = replace(processes)
     confide(world)

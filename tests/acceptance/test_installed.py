@@ -62,7 +62,7 @@ def test_without_arguments_the_sandbox_starts_and_answers(installed: Path, tmp_p
         def answer() -> list[dict[str, object]]:
             return [one for one in platform.messages(chat) if one["parent_id"] == question]
 
-        eventually(answer, within_s=40, what=f"an answer\n{bot.output()}")
+        eventually(answer, what=f"an answer\n{bot.output()}")
         assert "Buy film" in markdown(answer()[0])
     finally:
         stop(bot)

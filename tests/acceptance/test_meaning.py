@@ -17,9 +17,7 @@ def test_what_was_said_in_another_form_is_found_in_another_thread(world: World) 
     said, _ = world.ask("Alice", "The rehearsals begin at nine")
     for text in ("noodles for lunch", "the report is late"):
         world.ask("Alice", text)
-    eventually(
-        lambda: len(_embedded(world)) >= 6, within_s=20, what="every message has its embedding"
-    )
+    eventually(lambda: len(_embedded(world)) >= 6, what="every message has its embedding")
     world.model.forget()
 
     world.ask("Alice", "do you remember, rehearsing?")

@@ -92,15 +92,16 @@ def test_in_chinese_the_honest_card_is_chinese(world: World) -> None:
     assert "抱歉" in card
 
 
-def test_a_sign_of_work_appears_within_two_seconds_without_a_message(world: World) -> None:
-    tell(world, text="done", delay_s=3)
+def test_a_sign_of_work_appears_while_the_model_thinks_without_a_message(world: World) -> None:
+    tell(world, text="done", delay_s=4)
     question = world.say("Alice", f"@{world.bot_name} take your time")
 
     def reactions() -> list[object]:
         messages = world.platform.messages(world.group)
         return next(m["reactions"] for m in messages if m["message_id"] == question)
 
-    eventually(reactions, within_s=2.5, what="a reaction")
+    eventually(reactions, what="a reaction")
+    assert not world.answers(question), "there was no sign before the answer"
     world.answer(question)
     eventually(lambda: not reactions(), what="the reaction is taken back")
     assert len(world.platform.messages(world.group)) == 2
@@ -111,10 +112,9 @@ def test_other_threads_are_not_held_up(world: World) -> None:
     world.model.control("script", {"rules": [slow, {"reply": {"text": "quick"}}]})
     world.model.control("mode", {"mode": "rules"})
     waiting = world.say("Alice", f"@{world.bot_name} slowly")
-    started = time.monotonic()
+    eventually(world.model.requests, what="the model is asked")
     world.ask("Bob", "hello")
 
-    assert time.monotonic() - started < 3
     assert not world.answers(waiting)
     world.answer(waiting)
 
@@ -170,9 +170,9 @@ def test_what_the_model_does_not_say_is_said_as_such(
 
 @pytest.mark.parametrize("wish", ["1", "date"])
 def test_an_endpoint_that_asks_for_patience_gets_it(world: World, wish: str) -> None:
-    in_a_second = formatdate(time.time() + 2, usegmt=True)
+    then = int(time.time()) + 3
     busy = {"status": 429, "body": {"error": {"message": "slow down"}},
-            "retry_after": in_a_second if wish == "date" else wish}  # fmt: skip
+            "retry_after": formatdate(then, usegmt=True) if wish == "date" else wish}  # fmt: skip
     world.model.control("script", {"steps": [busy, {"text": "here it is"}]})
     world.model.control("mode", {"mode": "script"})
 
@@ -180,4 +180,4 @@ def test_an_endpoint_that_asks_for_patience_gets_it(world: World, wish: str) -> 
 
     assert "here it is" in card
     first, second = (request["at"] for request in world.model.requests())
-    assert 0.9 <= second - first < 4
+    assert second >= (then if wish == "date" else first + 0.9)

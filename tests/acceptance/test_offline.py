@@ -12,7 +12,7 @@ from tests.acceptance.test_private_answers import (
     button_of,
     offered,
     press,
-    shown_to,
+    shown_after,
     tell,
 )
 from tests.acceptance.test_taking_back import where
@@ -155,7 +155,6 @@ def test_a_fact_is_corrected_and_forgotten(
                 for word in ("quincefruit", "medlarfruit", "榅桲果子", "枇杷果子")
             )
         ),
-        within_s=30,
         what="it is gone everywhere",
     )
 
@@ -176,7 +175,7 @@ def test_what_was_told_elsewhere_is_offered_shown_and_shared(world: World) -> No
     assert button_of(offer)["text"]["content"] == "给我看看"
     press(world, "Alice", offer)
     answered(world, offer)
-    (card,) = shown_to(world, "Alice")
+    card = shown_after(world, "Alice", offer)
     assert "hunter2" in markdown(card)
 
     press(world, "Alice", card)

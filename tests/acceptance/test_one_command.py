@@ -50,6 +50,14 @@ def lives(one: psutil.Process) -> bool:
         return False
 
 
+def children_of(pid: int) -> set[int]:
+    """The pids of its children; none when it is gone."""
+    try:
+        return {one.pid for one in psutil.Process(pid).children()}
+    except psutil.NoSuchProcess:
+        return set()
+
+
 @dataclass
 class OneCommand:
     """The command, and the people around it."""
@@ -76,7 +84,7 @@ class OneCommand:
             found = self.readiness()
             return bool(found.get("ready")) and not found["degraded"]
 
-        eventually(complete, within_s=40, what=f"ready\n{self.process.output()}")
+        eventually(complete, within_s=90, what=f"ready\n{self.process.output()}")
 
     def readiness(self) -> dict[str, Any]:
         try:
@@ -116,9 +124,9 @@ class OneCommand:
             if message["parent_id"] == question and message["sender"]["name"] == "Memo"
         ]
 
-    def until_answered(self, *questions: str, within_s: float = 40) -> None:
+    def until_answered(self, *questions: str) -> None:
         for question in questions:
-            eventually(lambda q=question: self.answers(q), within_s=within_s, what="an answer")
+            eventually(lambda q=question: self.answers(q), what="an answer")
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         with psycopg.connect(Server(self.folder).url, autocommit=True) as database:
@@ -187,7 +195,7 @@ def test_readiness_knows_of_every_worker_and_metrics_hold_their_numbers(bot: One
 
 
 def metrics_of(bot: OneCommand) -> str:
-    return requests.get(f"{bot.url}/metrics", timeout=5).text
+    return requests.get(f"{bot.url}/metrics", timeout=10).text
 
 
 @pytest.mark.parametrize("name", ["worker-1", "nursery", "web", "database"])
@@ -195,7 +203,8 @@ def test_what_is_killed_is_started_again(bot: OneCommand, name: str) -> None:
     killed = bot.pid(name)
     os.kill(killed, signal.SIGKILL)
     eventually(lambda: bot.pid(name) != killed, what=f"{name} is started again")
-    assert bot.logged("process.ended")[-1]["status"] == -signal.SIGKILL
+    ended = [one["status"] for one in bot.logged("process.ended") if one["name"] == name]
+    assert ended[-1] == -signal.SIGKILL
     bot.until_ready()
     bot.until_answered(bot.ask())
 
@@ -239,10 +248,10 @@ def test_sigterm_finishes_or_hands_back_what_is_running(bot: OneCommand) -> None
     slow = [bot.ask(f"slow {n}") for n in range(2)]
     eventually(lambda: len(bot.model.requests()) >= 6, what="the model is asked")
     everybody = bot.everybody()
-    took = bot.process.terminate(within_s=25)
+    took = bot.process.terminate()
 
     assert bot.process.popen.returncode == 0
-    assert took < 15
+    assert took < 25, "it waited for the model"
     assert not [one for one in everybody if lives(one)]
     assert not Server(bot.folder).answers()
     assert not bot.logged("job.failed")
@@ -260,12 +269,12 @@ def test_sigterm_in_the_middle_of_a_crowd_loses_and_doubles_nothing(bot: OneComm
     eventually(lambda: len(bot.model.requests()) > asked_before + 3, what="turns are running")
     bot.process.popen.send_signal(signal.SIGTERM)
     questions += [bot.ask(f"late {n}") for n in range(15)]  # partly taken, partly pushed again
-    bot.process.popen.wait(25)
+    bot.process.popen.wait(60)
     answered = sum(bool(bot.answers(question)) for question in questions)
     assert answered < len(questions), "nothing was left to hand back"
 
     bot.start_again()
-    bot.until_answered(*questions, within_s=60)
+    bot.until_answered(*questions)
     open_jobs = (
         "select count(*) from feishu_bot.procrastinate_jobs"
         " where task_name = 'feishu.event' and status in ('todo', 'doing')"
@@ -279,8 +288,7 @@ def test_everything_goes_with_the_supervisor_even_when_it_is_killed(bot: OneComm
     everybody = bot.everybody()
     os.kill(bot.process.popen.pid, signal.SIGKILL)
     bot.process.popen.wait()
-    _, left = psutil.wait_procs(everybody, timeout=10)
-    assert not [one for one in left if one.status() != "zombie"]
+    eventually(lambda: not [one for one in everybody if lives(one)], what="everything is gone")
     assert not Server(bot.folder).answers()
 
     bot.start_again()
@@ -296,7 +304,7 @@ def test_a_killed_command_can_be_started_again_at_once(bot: OneCommand) -> None:
 
 def test_sighup_replaces_every_process_and_loses_nothing(bot: OneCommand) -> None:
     before = {name: bot.pid(name) for name in ("worker-1", "worker-2")}
-    web = {one.pid for one in psutil.Process(bot.pid("web")).children()}
+    web = children_of(bot.pid("web"))
     bot.think(0.5)
     questions = [bot.ask("before")]
     bot.process.popen.send_signal(signal.SIGHUP)
@@ -306,9 +314,10 @@ def test_sighup_replaces_every_process_and_loses_nothing(bot: OneCommand) -> Non
 
     def replaced() -> bool:
         gone = not any(psutil.pid_exists(pid) for pid in before.values())
-        return gone and web.isdisjoint(one.pid for one in psutil.Process(bot.pid("web")).children())
+        now = children_of(bot.pid("web"))
+        return gone and bool(now) and web.isdisjoint(now)
 
-    eventually(replaced, within_s=60, what="new processes")
+    eventually(replaced, what="new processes")
     questions.append(bot.ask("after"))
     bot.until_answered(*questions)
     assert [len(bot.answers(question)) for question in questions] == [1] * len(questions)
@@ -363,8 +372,7 @@ def test_under_another_gunicorn_configuration_the_workers_run_too(tmp_path: Path
         everybody = psutil.Process(process.popen.pid).children(recursive=True)
     finally:
         stop(process)
-    _, left = psutil.wait_procs(everybody, timeout=10)
-    assert not [one for one in left if one.status() != "zombie"]
+    eventually(lambda: not [one for one in everybody if lives(one)], what="everything is gone")
     assert not Server(tmp_path).answers()
 
 

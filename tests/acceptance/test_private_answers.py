@@ -72,7 +72,7 @@ def looked_up(world: World, question: str) -> None:
         return not jobs
 
     world.settled(question)
-    eventually(over, within_s=20, what="the look-up is over")
+    eventually(over, what="the look-up is over")
 
 
 def jobs_so_far(world: World) -> int:
@@ -98,7 +98,7 @@ def shown_after(world: World, who: str, offer: dict[str, Any]) -> dict[str, Any]
         taken = offer["message_id"] not in [one["message_id"] for one in shown]
         return shown[0] if taken and len(shown) == 1 else None
 
-    card = eventually(instead, within_s=20, what="the private answer in place of the offer")
+    card = eventually(instead, what="the private answer in place of the offer")
     assert card
     return card
 
@@ -261,7 +261,7 @@ def test_a_question_that_was_taken_back_is_not_answered_privately(world: World) 
     world.model.forget()
     take_back(world, "Alice", question)
 
-    eventually(lambda: not shown_to(world, "Alice"), within_s=20, what="the offer goes")
+    eventually(lambda: not shown_to(world, "Alice"), what="the offer goes")
     value = button_of(offer)["behaviors"][0]["value"]
     pressed = {"as": world.people["Alice"], "message_id": card, "value": value}
     assert "no longer valid" in world.platform.post("/click", **pressed)["toast"]["content"]
@@ -280,7 +280,7 @@ def test_an_offer_in_p2p_goes_with_its_question_too(world: World) -> None:
     def gone() -> bool:
         return bool(world.platform.messages(alone)[-1]["deleted"])
 
-    eventually(gone, within_s=20, what="the offer goes")
+    eventually(gone, what="the offer goes")
 
 
 def test_a_question_that_is_taken_back_while_it_is_offered_leaves_no_offer(world: World) -> None:
@@ -288,13 +288,13 @@ def test_a_question_that_is_taken_back_while_it_is_offered_leaves_no_offer(world
     world.platform.post("/faults", path_prefix="/open-apis/ephemeral", method="POST", delay_s=3)
     question = world.say("Alice", f"@{world.bot_name} {ASKED}")
     offering = "select 1 from agent_turns where id = 'offer:' || %s"
-    eventually(lambda: world.rows(offering, question), within_s=20, what="an offer")
+    eventually(lambda: world.rows(offering, question), what="an offer")
     take_back(world, "Alice", question)
     looked_up(world, question)
 
     shown = [one for one in world.platform.messages(world.group) if one["visible_to"]]
     assert len(shown) == 1, "it was shown"
-    eventually(lambda: not shown_to(world, "Alice"), within_s=20, what="the offer goes")
+    eventually(lambda: not shown_to(world, "Alice"), what="the offer goes")
 
 
 def test_what_was_told_alone_is_taken_back_and_with_it_what_was_made_of_it(world: World) -> None:
@@ -318,7 +318,7 @@ def test_what_was_told_alone_is_taken_back_and_with_it_what_was_made_of_it(world
 
     world.platform.post("/recall", message_id=source, **{"as": world.people["Alice"]})
 
-    eventually(lambda: not shown_to(world, "Alice"), within_s=20, what="the private answer goes")
+    eventually(lambda: not shown_to(world, "Alice"), what="the private answer goes")
     eventually(
         lambda: all(one["deleted"] for one in world.answers(shared)), what="what was shared, too"
     )
@@ -336,14 +336,14 @@ def test_a_worker_that_is_killed_offers_once(world: World, moment: str) -> None:
     question = world.say("Alice", f"@{world.bot_name} {ASKED}")
     if before:
         being_sent = "select 1 from agent_messages where turn_id = %s and role = 'assistant'"
-        eventually(lambda: world.rows(being_sent, question), within_s=20, what="a stored reply")
+        eventually(lambda: world.rows(being_sent, question), what="a stored reply")
     else:
         world.settled(question)
         offering = "select 1 from agent_turns where id = 'offer:' || %s"
-        eventually(lambda: world.rows(offering, question), within_s=20, what="an offer")
+        eventually(lambda: world.rows(offering, question), what="an offer")
     world.bot.workers[-1].kill()
     world.bot.start_worker()
     looked_up(world, question)
 
-    offers = eventually(lambda: shown_to(world, "Alice"), within_s=20, what="an offer")
+    offers = eventually(lambda: shown_to(world, "Alice"), what="an offer")
     assert len(offers) == 1

@@ -22,7 +22,10 @@ def opened(folder: Path) -> dict[str, str]:
     """Files and folders that others may read or write, with their modes."""
     found = {}
     for path in [folder, *folder.rglob("*")]:
-        mode = path.lstat().st_mode
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:  # Postgres has thrown it away since
+            continue
         if (stat.S_ISDIR(mode) or stat.S_ISREG(mode)) and mode & 0o077:
             found[str(path.relative_to(folder))] = oct(stat.S_IMODE(mode))
     return found

@@ -62,7 +62,7 @@ def over(world: World, id: str) -> dict[str, Any]:
             id,
         )
 
-    return eventually(gone_on, within_s=40, what="the reminder is over")[0]
+    return eventually(gone_on, what="the reminder is over")[0]
 
 
 def test_a_reminder_is_shown_once_in_its_thread_and_is_part_of_its_history(world: World) -> None:
@@ -231,7 +231,7 @@ def test_a_message_taken_back_takes_its_reminders_and_their_cards_along(world: W
     def withdrawn() -> bool:
         return card["message_id"] not in {m["message_id"] for m in shown(world, "gooseberry")}
 
-    eventually(withdrawn, within_s=30, what="the card is withdrawn")
+    eventually(withdrawn, what="the card is withdrawn")
 
 
 def test_who_leaves_is_reminded_no_more_and_a_chat_that_is_gone_is_silent(world: World) -> None:
@@ -251,7 +251,6 @@ def test_where_the_news_of_its_removal_is_lost_the_first_refusal_stops_all(world
     make_due(world, timers(world)[0]["id"])
     eventually(
         lambda: {one["state"] for one in timers(world)} == {"stopped"},
-        within_s=40,
         what="all are stopped",
     )
     assert world.rows("select 1 from chats where chat_id = %s and gone_at is not null", world.group)

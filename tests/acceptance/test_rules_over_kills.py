@@ -43,8 +43,8 @@ def killed_while_it_sends(group: World, act: Callable[[], object], arrives: bool
     time.sleep(0.3)  # the request is on its way; nothing tells of it before it has arrived
     group.bot.workers[-1].kill()
     group.bot.start_worker()
-    eventually(lambda: not group.rows(begun), within_s=60, what="it is sent")
-    eventually(lambda: not group.rows(UNFINISHED), within_s=60, what="the jobs are done")
+    eventually(lambda: not group.rows(begun), what="it is sent")
+    eventually(lambda: not group.rows(UNFINISHED), what="the jobs are done")
 
 
 def said(group: World) -> list[str]:

@@ -255,7 +255,7 @@ def test_a_database_newer_than_the_code_is_said_at_the_start(
                    "FEISHU_DOMAIN": "http://127.0.0.1:9"}  # fmt: skip
     worker = start("worker", WORKER, tmp_path, environment)
     try:
-        eventually(lambda: "worker.started" in worker.output(), within_s=40, what=worker.output())
+        eventually(lambda: "worker.started" in worker.output(), what=worker.output())
         (line,) = [line for line in worker.output().splitlines() if '"database.newer"' in line]
         assert "9990_new.sql" in line
     finally:

@@ -140,7 +140,7 @@ def test_a_worker_killed_after_the_press_is_followed_by_one_that_stops(slow: Wor
     asked = len(slow.model.requests())
     slow.bot.start_worker()
 
-    (row,) = slow.settled(question, within_s=60)
+    (row,) = slow.settled(question)
     (shown,) = slow.answers(question)
     assert row["content"] == markdown(shown)
     assert "Stopped on request, before there was an answer." in row["content"]
@@ -160,7 +160,7 @@ def test_what_was_done_stays_listed_when_the_worker_that_did_it_is_killed(slow: 
     worker.kill()
     slow.bot.start_worker()
 
-    (row,) = slow.settled(question, within_s=60)
+    (row,) = slow.settled(question)
     assert row["content"].endswith("Done so far: create_note")
 
 

@@ -15,6 +15,7 @@ from tests.support.processes import eventually
 pytestmark = pytest.mark.slow
 
 WORDS = "The launch is on 3 March & <at id=all></at> everything else <b>waits</b> until then. " * 4
+AT_ONCE_S = 0.25
 UNFINISHED = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
 
 
@@ -49,7 +50,7 @@ def frames(world: World) -> list[str]:
 
 
 def assert_one_finished_card(world: World, question: str) -> dict[str, Any]:
-    (row,) = world.settled(question, within_s=60)
+    (row,) = world.settled(question)
     (sent,) = [m for m in world.answers(question) if not m["deleted"]]
     assert row["content"].encode() == markdown(sent).encode()
     assert row["message_id"] == sent["message_id"]
@@ -94,11 +95,21 @@ def test_no_card_gets_more_than_ten_operations_a_second(live: World) -> None:
 
 def test_a_quick_answer_is_one_ordinary_card(live: World) -> None:
     live.model.control("mode", {"mode": "echo"})
-    question, card = live.ask("Alice", "hello")
+    question, card = eventually(lambda: quickly(live), what="an answer that takes no time")
     assert_one_finished_card(live, question)
 
     assert card.endswith("hello")
     assert operations(live) == []
+
+
+def quickly(world: World) -> tuple[str, str] | None:
+    """A question and its card, which came at once: on a busy machine the first may not."""
+    world.model.forget()
+    requests.delete(f"{world.platform.url}/sandbox/api/requests", timeout=30)
+    question, card = world.ask("Alice", "hello")
+    (asked,) = world.model.requests()
+    (sent,) = world.answers(question)
+    return (question, card) if sent["create_ms"] / 1000 - asked["at"] < AT_ONCE_S else None
 
 
 def test_the_card_says_that_the_bot_thinks_and_which_tool_runs(live: World) -> None:
@@ -129,7 +140,7 @@ def test_an_answer_longer_than_a_card_goes_on_in_ordinary_cards(live: World) -> 
     paragraphs = "\n\n".join(f"{n}. {'word ' * 300}" for n in range(16))
     answer_with(live, text=paragraphs, chunk_delay_s=0.0005)
     question = live.say("Alice", f"@{live.bot_name} tell me everything")
-    rows = live.settled(question, within_s=60)
+    rows = live.settled(question)
 
     sent = {m["message_id"]: m for m in live.answers(question)}
     assert len(rows) > 1
@@ -195,7 +206,7 @@ def test_a_question_that_is_taken_back_takes_its_card_with_it(live: World) -> No
         mine = [m for m in live.platform.messages(live.group) if is_from_bot(m)]
         return bool(mine) and all(m["deleted"] for m in mine)
 
-    eventually(gone, within_s=30, what="the card is withdrawn")
+    eventually(gone, what="the card is withdrawn")
     assert live.stored(question) == []
 
 

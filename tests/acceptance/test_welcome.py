@@ -126,8 +126,8 @@ def test_killed_while_it_speaks_it_has_said_it_once(world: World, arrives: bool)
     world.bot.workers[-1].kill()
     world.bot.start_worker()
 
-    eventually(lambda: cards(group), within_s=60, what="first words")
-    eventually(lambda: not world.rows(UNFINISHED), within_s=60, what="the jobs are done")
+    eventually(lambda: cards(group), what="first words")
+    eventually(lambda: not world.rows(UNFINISHED), what="the jobs are done")
     assert len(cards(group)) == 1
 
 
