@@ -359,13 +359,11 @@ class TestWhatIsAskedOfFeishu:
     async def test_is_paced_for_all_workers_together(
         self, chats: ChatStore, db: psycopg.Connection, now: int
     ) -> None:
-        [asked] = db.execute(  # type: ignore[misc]
-            "select count(distinct chat_id) from chats where asked_at > now() - interval '1 min'"
-        ).fetchone()
+        db.execute("update chats set asked_at = null")
         await chats.remember([MetChat(TENANT, f"oc_{uuid4().hex}", "group", now) for _ in range(5)])
 
-        first = await chats.take(a_minute=asked + 3, infos=True, members=True)
-        second = await chats.take(a_minute=asked + 3, infos=True, members=True)
+        first = await chats.take(a_minute=3, infos=True, members=True)
+        second = await chats.take(a_minute=3, infos=True, members=True)
 
         assert (len(first), second) == (3, ())
 
@@ -396,7 +394,8 @@ class TestWhatIsAskedOfFeishu:
 
         assert pauses[:4] == [2, 4, 8, 16]
         assert pauses[-1] == 360
-        assert round(chat_row(db, chat, "extract(epoch from due_at - now())::float8")[0]) == 3600
+        [left_s] = chat_row(db, chat, "extract(epoch from due_at - now())::float8")
+        assert 3500 < left_s <= 3600
 
     async def test_gives_a_name_and_an_older_name_never_replaces_it(
         self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int

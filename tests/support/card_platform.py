@@ -39,8 +39,8 @@ class CardPlatform(FeishuClient):
         return [name for name, _ in self.calls]
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Returns once a call made it true; a test that waits in vain fails after five seconds."""
-        async with asyncio.timeout(5):
+        """Returns once a call made it true; a test that waits in vain fails after a minute."""
+        async with asyncio.timeout(60):
             while not holds():
                 self._changed.clear()
                 await self._changed.wait()

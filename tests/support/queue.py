@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
+import pytest
 
 from bot.ending import ended
 from bot.queue.consumer import Consumer, Handlers, Lease
@@ -54,7 +55,7 @@ async def working(
     grace_s: float = 0.2,
     give_up: Callable[[Job, str], Awaitable[bool]] = _unanswered,
     took_over: Callable[[int], None] = lambda _: None,
-    within_s: float = 20,
+    within_s: float = 60,
     stop: asyncio.Event | None = None,
     fallen: asyncio.Event | None = None,
 ) -> AsyncIterator[Consumer]:
@@ -74,6 +75,19 @@ async def working(
             stop.set()
             await asyncio.wait({task}, timeout=grace_s + 5)
             await ended([task])
+
+
+def first_look(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Is set when a worker that starts from now on has looked for what waits."""
+    looked, claim = asyncio.Event(), JobTable.claim
+
+    async def claimed(table: JobTable, worker: int, most: int) -> list[Job]:
+        jobs = await claim(table, worker, most)
+        looked.set()
+        return jobs
+
+    monkeypatch.setattr(JobTable, "claim", claimed)
+    return looked
 
 
 async def enqueue(url: str, *texts: str, lock: str | None = None) -> None:
@@ -109,7 +123,7 @@ def fetch(url: str, query: str) -> list[Any]:
 
 async def until(condition: Callable[[str], Awaitable[Any]], url: str, wanted: object) -> None:
     """Returns when what `condition` gives is `wanted`; the test has a time limit."""
-    for _ in range(1500):
+    for _ in range(6000):
         if await condition(url) == wanted:
             return
         await asyncio.sleep(0.02)

@@ -430,7 +430,7 @@ def _on_a_terminal(environment: Mapping[str, str], script: str, *arguments: str)
     with contextlib.suppress(OSError):  # Linux: the other side has closed
         while piece := os.read(screen, 65536):
             raw += piece
-    _, errors = done.communicate(timeout=30)
+    _, errors = done.communicate(timeout=60)
     os.close(screen)
     assert done.returncode == 0, errors.decode()
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", raw.decode("utf-8"))
@@ -606,7 +606,7 @@ def test_monitor_follows_a_log_across_rotation_until_it_is_stopped(
         _wait_for(process.stdout, "turns=2")
         process.send_signal(signal.SIGINT)
 
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.stdout.close()

@@ -104,7 +104,7 @@ class Terminal:
         self.output = self._raw.decode("utf-8", "replace").replace("\r\n", "\n")
         return self.output
 
-    def shows(self, text: str, *, within_s: float = 40) -> None:
+    def shows(self, text: str, *, within_s: float = 90) -> None:
         eventually(lambda: text in self.read(), within_s=within_s, what=f"{text}\n{self.output}")
 
     def types(self, line: str) -> None:

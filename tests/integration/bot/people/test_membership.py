@@ -132,7 +132,7 @@ class Bot:
         self.people.meet(cast(Any, event), MEMO)
 
     async def written(self, chat_id: str) -> None:
-        for _ in range(500):
+        for _ in range(6000):
             if self.row(chat_id):
                 return
             await asyncio.sleep(0.01)
@@ -438,7 +438,7 @@ async def test_a_message_is_written_once_an_hour_and_brings_back_what_was_gone(
 
     await bot.store.leave(TENANT, chat, at_ms=now + 120_000)
     bot.meets(chat, at_ms=now + 3_700_000)
-    for _ in range(300):
+    for _ in range(6000):
         if bot.row(chat, "gone_at is null") == (True,):
             break
         await asyncio.sleep(0.01)
@@ -463,7 +463,7 @@ async def test_the_background_learns_a_new_group_soon_and_outlives_a_memory_that
     try:
         chat = town.group("Alice")
         await bot.hears()
-        for _ in range(800):
+        for _ in range(6000):
             if bot.names(chat):
                 break
             await asyncio.sleep(0.01)

@@ -280,7 +280,7 @@ class TestLinking:
         linking = asyncio.create_task(Linker(table, users, retry_first_s=0.01).run())
 
         with structlog.testing.capture_logs() as logs:
-            await asyncio.wait_for(table.linked.wait(), 10)
+            await asyncio.wait_for(table.linked.wait(), 60)
         await ended([linking])
 
         assert await table.links() == {"ou_alice": ALICE.auth_user_id}
@@ -293,7 +293,7 @@ class TestLinking:
         linking = asyncio.create_task(linker.run())
         await meet(table, ALICE)
         linker.wake()
-        await asyncio.wait_for(table.linked.wait(), 10)
+        await asyncio.wait_for(table.linked.wait(), 60)
         await ended([linking])
         assert await table.links() == {"ou_alice": ALICE.auth_user_id}
 

@@ -524,5 +524,4 @@ async def test_a_turn_knows_for_how_long_the_spool_was_not_empty(
         await connection.execute("update feishu_bot.spool set asked_at = now() - interval '9 s'")
     second = await spool.open_turn(_turn(group, "q2"))
 
-    assert first.oldest_s < 1
-    assert 9 <= second.oldest_s < 12
+    assert first.oldest_s < 9 <= second.oldest_s < 60

@@ -100,7 +100,7 @@ async def back(store: SpoolingStore, memory: Memory, watch: Counted) -> None:
     memory.away = False
     stop = asyncio.Event()
     tending = asyncio.create_task(store.drain_forever(stop))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await watch.empty.wait()
     stop.set()
     await tending

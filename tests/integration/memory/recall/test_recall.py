@@ -462,7 +462,9 @@ async def test_the_latest_year_in_which_something_was_said_is_meant(
 async def test_a_day_without_a_word_in_common_is_still_found(direct: Memory, group: Group) -> None:
     alice = await direct.tell(group.turn(), "1", "noodles", "ok")
 
-    hits = await direct.search(alice, "昨天我说了什么", now=NOW + timedelta(days=1))
+    hits = await direct.search(
+        alice, "昨天我说了什么", now=datetime.now(SHANGHAI) + timedelta(days=1)
+    )
 
     assert [hit.question for hit in hits] == ["noodles"]
 
