@@ -70,8 +70,10 @@ async def test_many_are_taken_at_once_and_none_beyond_the_places(database_url: s
 
 
 async def test_jobs_that_wait_for_somebody_do_not_keep_others_from_being_done(
-    database_url: str,
+    database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(consuming, "ROUND_S", 0.2)
+    monkeypatch.setattr(consuming, "_WAITS_S", 0.3)
     waiting, most, never, done, full = 0, 0, asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def handle(lease: Lease) -> None:
@@ -90,7 +92,7 @@ async def test_jobs_that_wait_for_somebody_do_not_keep_others_from_being_done(
         await done.wait()
         await enqueue(database_url, *(f"hangs too {n}" for n in range(20)))
         await full.wait()
-        await asyncio.sleep(2 * ROUND_S)
+        await asyncio.sleep(ROUND_S)
 
     assert most == 16  # eight times the places, and no more
 

@@ -88,7 +88,7 @@ def test_a_reader_that_falls_asleep_stops_none_of_several_processes() -> None:
     for writer in writers:
         writer.stdin.close()  # type: ignore[union-attr]
     try:
-        assert [writer.wait(20) for writer in writers] == [0] * 4
+        assert [writer.wait(60) for writer in writers] == [0] * 4
     finally:
         for writer in writers:
             writer.kill()
