@@ -30,6 +30,7 @@ from memory.recall.ordinals import enough_for, in_order
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import JoiningRpc, Json, Rpc, Statement, call_as
 from memory.scope import AgentMemoryContext
+from memory.text import as_json
 
 
 class MemoryStore:
@@ -109,10 +110,10 @@ class MemoryStore:
                 p_content=content,
                 p_history_limit=history_limit,
                 p_fold_after=fold_after,
-                p_heard=_dump(heard) if heard else None,
-                p_decision=_dump(decision) if decision else None,
+                p_heard=as_json(heard) if heard else None,
+                p_decision=as_json(decision) if decision else None,
                 p_recent_s=recent_s,
-                **({"p_recall": _dump(recall)} if recall else {}),
+                **({"p_recall": as_json(recall)} if recall else {}),
                 **({"p_elsewhere": True} if elsewhere else {}),
                 p_short=True,
             )
@@ -138,16 +139,18 @@ class MemoryStore:
         The first writer wins: returned are the turn's state and the cards that are stored. The turn
         is still open, and nothing is stored, when one of `given` was taken back meanwhile.
         """
-        with_buttons = {"p_buttons": _dump([button.row() for button in buttons])} if buttons else {}
+        with_buttons = (
+            {"p_buttons": as_json([button.row() for button in buttons])} if buttons else {}
+        )
         row = await self._call(
             "record_reply_with_buttons" if buttons else "record_reply",
             context,
             p_turn_id=turn_id,
-            p_cards=_dump([*cards, *files]),
-            p_tool_calls=_dump(list(tool_calls)),
+            p_cards=as_json([*cards, *files]),
+            p_tool_calls=as_json(list(tool_calls)),
             **with_buttons,
-            **({"p_shown": _dump(shown)} if shown else {}),
-            **({"p_given": _dump(list(given))} if given else {}),
+            **({"p_shown": as_json(shown)} if shown else {}),
+            **({"p_given": as_json(list(given))} if given else {}),
         )
         return row["state"], _cards(row["reply"])
 
@@ -207,7 +210,7 @@ class MemoryStore:
             "p_message_id": message_id,
             "p_chat_id": context.chat_id,
             "p_tenant_key": context.tenant_key,
-            "p_told": _dump(told) if told else None,
+            "p_told": as_json(told) if told else None,
             **({"p_plain": True} if plain else {}),
         }
         result = None
@@ -436,7 +439,3 @@ def _cards(rows: Sequence[Mapping[str, Any]]) -> tuple[StoredCard, ...]:
 
 def _message(row: Mapping[str, Any]) -> StoredMessage:
     return StoredMessage(**{**row, "tool_calls": tuple(row["tool_calls"])})
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

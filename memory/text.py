@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+
+import orjson
 
 HAN = "\u3400-\u9fff"
 
@@ -14,6 +17,15 @@ _HAN_RUN = re.compile(f"[{HAN}]+")
 def storable(text: str) -> str:
     """`text` as Postgres can keep it: no NUL, no lone surrogates (they become "?")."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def as_json(value: object) -> str:
+    """`value` as JSON text, without spaces. What UTF-8 or 64 bits cannot carry is written as
+    `json` writes it."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def one_line(text: str) -> str:

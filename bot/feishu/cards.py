@@ -5,14 +5,13 @@ then split. Source: Feishu, "Card JSON 2.0 structure"; unknown attributes are er
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bot.feishu.markup import AT_TAG, plain_text
-from memory.text import one_line
+from memory.text import as_json, one_line
 
 _ANSWER_ID = "answer"
 STAGE_ID = "stage"
@@ -208,18 +207,14 @@ def _summary(markdown: str) -> str:
 
 def card_content(card: dict[str, Any]) -> str:
     """`content` of an interactive message: compact JSON."""
-    return _json(card)
+    return as_json(card)
 
 
 def entity_content(card_id: str) -> str:
     """`content` of an interactive message that shows a CardKit card."""
-    return _json({"type": "card", "data": {"card_id": card_id}})
+    return as_json({"type": "card", "data": {"card_id": card_id}})
 
 
 def text_content(text: str) -> str:
     """`content` of a text message; give it `plain_text(…)`."""
-    return _json({"text": text})
-
-
-def _json(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return as_json({"text": text})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from bot.group.rules import ChatRules, rules_of
 from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
+from memory.text import as_json
 
 NO_TOPICS: Mapping[str, int] = MappingProxyType({})
 
@@ -244,9 +244,9 @@ def _record(**values: Any) -> MessageRecord:
 
 
 def _topic_args(topics: Mapping[str, int]) -> dict[str, object]:
-    return {"p_topics": json.dumps(dict(topics))} if topics else {}
+    return {"p_topics": as_json(dict(topics))} if topics else {}
 
 
 def _dump(records: Sequence[MessageRecord]) -> str:
     rows = [{name: getattr(record, name) for name in _FIELDS} for record in records]
-    return json.dumps(rows, ensure_ascii=False)
+    return as_json(rows)

@@ -31,6 +31,18 @@ class Connection(psycopg.AsyncConnection[TupleRow]):
     since = 0.0
     """When its pool handed it out, in seconds of the monotonic clock."""
 
+    _listened_to: int | None = None  # the socket while the loop watches it for this class
+    _awaited: tuple[list[pq.abc.PGresult], asyncio.Future[None]] | None = None
+
+    async def wait(self, *args: Any, **more: Any) -> Any:
+        """psycopg's own waiting, which has the loop watch the socket itself."""
+        self._listen_no_more()
+        return await super().wait(*args, **more)
+
+    async def close(self) -> None:
+        self._listen_no_more()  # its number may be another socket's next
+        await super().close()
+
     async def ask(self, query: bytes, args: Sequence[object], wanted: int = 0) -> Any:
         """The value of the first row of result `wanted`, counted from 0; None without a row."""
         [value] = await self.ask_each(query, args, [wanted])
@@ -65,6 +77,7 @@ class Connection(psycopg.AsyncConnection[TupleRow]):
     async def _flushed(self) -> None:
         """The server may have to be rid of something before it takes more."""
         pgconn, loop = self.pgconn, asyncio.get_running_loop()
+        self._listen_no_more()
         number = pgconn.socket
         while pgconn.flush():
             ready = loop.create_future()
@@ -78,30 +91,41 @@ class Connection(psycopg.AsyncConnection[TupleRow]):
             pgconn.consume_input()
 
     async def _results(self) -> list[pq.abc.PGresult]:
-        pgconn, loop = self.pgconn, asyncio.get_running_loop()
-        number = pgconn.socket
         results: list[pq.abc.PGresult] = []
+        loop = asyncio.get_running_loop()
         ready = loop.create_future()
-
-        def arrived() -> None:
-            try:
-                pgconn.consume_input()
-                while not pgconn.is_busy():
-                    if (result := pgconn.get_result()) is None:
-                        _done(ready)
-                        return
-                    results.append(result)
-            except psycopg.Error as exc:
-                if not any(map(_refused, results)):  # else the server said why it hung up
-                    _failed(ready, exc)
-                _done(ready)
-
-        loop.add_reader(number, arrived)
+        self._awaited = results, ready
+        if self._listened_to is None:  # else it still is: two system calls an exchange
+            self._listened_to = self.pgconn.socket
+            loop.add_reader(self._listened_to, self._arrived)
         try:
             await ready
         finally:
-            loop.remove_reader(number)
+            self._awaited = None
         return results
+
+    def _arrived(self) -> None:
+        if self._awaited is None:  # the server hangs up: whoever asks next is told
+            self._listen_no_more()
+            return
+        pgconn, (results, ready) = self.pgconn, self._awaited
+        try:
+            pgconn.consume_input()
+            while not pgconn.is_busy():
+                if (result := pgconn.get_result()) is None:
+                    _done(ready)
+                    return
+                results.append(result)
+        except psycopg.Error as exc:
+            self._listen_no_more()
+            if not any(map(_refused, results)):  # else the server said why it hung up
+                _failed(ready, exc)
+            _done(ready)
+
+    def _listen_no_more(self) -> None:
+        if self._listened_to is not None:
+            asyncio.get_running_loop().remove_reader(self._listened_to)
+            self._listened_to = None
 
     async def _give_up(self) -> None:
         """Has the server stop, as psycopg does it; what cannot be stopped is closed."""
@@ -110,10 +134,14 @@ class Connection(psycopg.AsyncConnection[TupleRow]):
                 await self.cancel_safe(timeout=_CANCEL_S)
                 await self._results()
         except Exception:  # noqa: BLE001  whatever it is, nobody knows the state of the connection
-            self.pgconn.finish()
+            self._finish()
         except BaseException:
-            self.pgconn.finish()
+            self._finish()
             raise
+
+    def _finish(self) -> None:
+        self._listen_no_more()
+        self.pgconn.finish()
 
     def _message(self, query: bytes, args: Sequence[object]) -> bytes:
         first, *others = _pieces(query)

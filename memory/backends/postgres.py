@@ -8,7 +8,6 @@ does it, because a message of several statements takes no parameters.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -23,6 +22,7 @@ from memory.backends.exchange import Connection
 from memory.errors import StoreError, StoreUnavailable, from_sqlstate
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext, Sharing
+from memory.text import as_json
 
 _CANCEL_GRACE_S = 0.25
 _AT_HAND_S = 60.0
@@ -180,7 +180,7 @@ class PostgresRpc:
         self, function: str, params: Mapping[str, object], context: AgentMemoryContext | None
     ) -> Any:
         role = "authenticated" if context else "service_role"
-        claims = json.dumps(context.claims(self._sharing)) if context else ""
+        claims = as_json(context.claims(self._sharing)) if context else ""
         statement = self._statement(function, params)
         args = (role, claims, self._server_limit, *params.values())
         [value] = await self._run(function, statement, args, [1])
@@ -195,7 +195,7 @@ class PostgresRpc:
     ) -> tuple[Any, Any]:
         """As `memory.rpc.JoiningRpc` says."""
         statement = self._statement(function, params) + _AS_OWNER + then.sql.encode()
-        claims = json.dumps(context.claims(self._sharing))
+        claims = as_json(context.claims(self._sharing))
         limit = self._server_limit
         args = ("authenticated", claims, limit, *params.values(), *then.params)
         value, of_then = await self._run(function, statement, args, [1, 3])

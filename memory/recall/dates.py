@@ -36,7 +36,7 @@ class DateRange:
 
 def date_range(question: str, now: datetime) -> DateRange | None:
     """The time `question` speaks of, as seen at `now` (aware) by someone in its zone."""
-    if not _HINT.search(question):
+    if not _may_speak_of_a_time(question):
         return None
     today, zone = now.date(), now.tzinfo
     for rule in _RULES:
@@ -70,11 +70,23 @@ def _span(days: Days, zone: tzinfo | None) -> Span:
 
 
 # Whatever speaks of a time has one of these; most questions have none, and need no rule tried.
-_HINT = re.compile(
-    r"[\d年月日号號天周星期礼拜昨今前晚夜刚近阵]|day|week|month|year|night|morning|afternoon|evening"
-    r"|just\s+now|recent|lately|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec",
-    re.IGNORECASE,
-)
+_SIGNS = frozenset("年月日号號天周星期礼拜昨今前晚夜刚近阵")
+_STEMS = (
+    "day week month year night morning afternoon evening recent lately"
+    " jan feb mar apr may jun jul aug sep oct nov dec"
+).split()
+_DIGIT = re.compile(r"\d")
+
+
+def _may_speak_of_a_time(question: str) -> bool:
+    lower = question.lower()
+    return (
+        not _SIGNS.isdisjoint(lower)
+        or _DIGIT.search(lower) is not None
+        or any(stem in lower for stem in _STEMS)
+        or ("just" in lower and "now" in lower)
+    )
+
 
 # Numbers, months and days as people write them
 

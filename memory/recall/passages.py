@@ -5,7 +5,6 @@ The search itself is the SQL function `recall`; it knows words, this module know
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any, Literal
 from memory.models import Likeness
 from memory.recall.dates import DateRange, date_range
 from memory.scope import AgentMemoryContext
-from memory.text import has_han
+from memory.text import as_json, has_han
 
 RecallScope = Literal["thread", "chat", "everywhere"]
 
@@ -72,7 +71,7 @@ def recall_params(
         "p_query": _telling(query),
         "p_scope": scope,
         "p_k": k,
-        "p_spans": json.dumps(_spans(when)),
+        "p_spans": as_json(_spans(when)),
         "p_boost": _boost(query, when),
         "p_before_id": before_id,
         "p_model": likeness.model if likeness else None,
