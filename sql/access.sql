@@ -32,8 +32,8 @@ declare
   of_functions constant text[] := '{
     require_identity, refuse_identity, require_size, refuse_size,
     turn_reply, card_sent, keep_cards, thread_entered,
-    messages_told, thread_messages, thread_message, recent_exchanges, facts_told, merged_facts,
-    former_values, merge_patch,
+    messages_told, thread_number, newest_of_thread, nth_of_thread, recent_exchanges,
+    facts_told, merged_facts, former_values, merge_patch,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     note_score, notes_alike, notes_elsewhere,
     recall_tokens, recall_terms, recall_place, recall_number, recall_words, recall_places,

@@ -23,25 +23,34 @@ as $$
   where m.id = any (p_ids) and m.id > p_after
 $$;
 
+-- A person's thread as a number, as agent_messages.thread has it.
+create or replace function bot_private.thread_number(
+  p_tenant_key text, p_conversation_id text, p_user_id text
+) returns bigint
+language sql immutable parallel safe security invoker
+return ('x' || left(md5(p_tenant_key || ' ' || p_conversation_id || ' ' || p_user_id), 16))::bit(64)::bigint;
+
 -- The newest p_limit messages of a person's thread up to p_until, newest first: what they asked, what
 -- was asked about them, and the answers. The planner must take the indexes of that thread: it would
 -- rather walk back through the newest messages of everybody, all of them where nobody wrote about the
--- person. So rows are compared, which only the thread's index has in this order; the limit is one that is
+-- person. So the thread is a range, which only its index has in this order; the limit is one that is
 -- known, for of one that is not it expects a tenth of a long thread, and sorts that; and the few
 -- questions about others are sorted by what no index has. So one plan is good for all, and planned once.
-create or replace function bot_private.thread_messages(
-  p_conversation_id text, p_user_id text, p_until bigint, p_limit integer
+drop function if exists bot_private.thread_messages(text, text, bigint, integer);
+create or replace function bot_private.newest_of_thread(
+  p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_limit integer
 ) returns setof bigint
 language sql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
 as $$
   select id from (
     (select id from (
-       select m.id from public.agent_messages m
-       where (m.conversation_id, m.user_id) >= (p_conversation_id, p_user_id)
-         and (m.conversation_id, m.user_id) <= (p_conversation_id, p_user_id)
+       select m.id, m.conversation_id, m.user_id from public.agent_messages m
+       where m.thread >= bot_private.thread_number(p_tenant_key, p_conversation_id, p_user_id)
+         and m.thread <= bot_private.thread_number(p_tenant_key, p_conversation_id, p_user_id)
          and m.id <= p_until and m.chunk = 0 and m.status <> 'failed'
-       order by m.conversation_id, m.user_id, m.id desc limit 1500) of_thread
+       order by m.thread desc, m.id desc limit 1500) of_thread
+     where conversation_id = p_conversation_id and user_id = p_user_id
      limit p_limit)
     union all
     (select m.id from public.agent_messages m
@@ -54,12 +63,14 @@ as $$
 $$;
 
 -- The p_place-th newest of them, null when there are fewer.
-create or replace function bot_private.thread_message(
-  p_conversation_id text, p_user_id text, p_until bigint, p_place integer
+drop function if exists bot_private.thread_message(text, text, bigint, integer);
+create or replace function bot_private.nth_of_thread(
+  p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_place integer
 ) returns bigint
 language sql stable security invoker set search_path = ''
 as $$
-  select id from bot_private.thread_messages(p_conversation_id, p_user_id, p_until, p_place) t (id)
+  select id from bot_private.newest_of_thread(
+    p_tenant_key, p_conversation_id, p_user_id, p_until, p_place) t (id)
   order by id desc offset p_place - 1 limit 1
 $$;
 
@@ -70,7 +81,8 @@ drop function if exists bot_private.conversation_history(text, text, text, bigin
 -- What was said in other threads of this chat, before message p_before and since p_since, by the
 -- sender or the subject, or about them, and answered: at most p_limit messages, oldest first. A fresh
 -- start in one of their threads ends what came before it in all. Found among the last 100 messages of
--- each, so that it costs the same however much there is.
+-- each of their last 100 threads, and the last 100 they wrote about others, so that it costs the same
+-- however much there is.
 create or replace function bot_private.recent_exchanges(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_before bigint, p_since timestamptz, p_limit integer
@@ -80,17 +92,27 @@ as $$
   with people as materialized (
     select distinct id from unnest(array[p_user_id, p_actor_id]) p (id)
   ),
+  threads as materialized (
+    select bot_private.thread_number(p_tenant_key, c.id, p.id) as number from people p, lateral (
+      select c.id from public.agent_chats c
+      where c.user_id = p.id and c.tenant_key = p_tenant_key and c.chat_id = p_chat_id
+        and c.id <> p_conversation_id
+        -- a thread's time is that of the hour
+        and c.updated_at >= p_since - interval '1 hour'
+      order by c.updated_at desc limit 100) c
+  ),
   latest as materialized (
+    select l.* from threads t, lateral (
+      select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
+      from public.agent_messages m
+      where m.thread >= t.number and m.thread <= t.number and m.id < p_before
+      order by m.thread desc, m.id desc limit 100) l
+    union
     select l.* from people p, lateral (
-      (select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
-       from public.agent_messages m
-       where m.user_id = p.id and m.id < p_before
-       order by m.id desc limit 100)
-      union
-      (select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
-       from public.agent_messages m
-       where m.actor_id = p.id and m.actor_id <> m.user_id and m.id < p_before
-       order by m.id desc limit 100)) l
+      select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
+      from public.agent_messages m
+      where m.actor_id = p.id and m.actor_id <> m.user_id and m.id < p_before
+      order by m.id desc limit 100) l
   ),
   here as materialized (
     select distinct l.id, l.conversation_id from latest l
@@ -138,8 +160,8 @@ as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_chats c
-  set history_from = coalesce(bot_private.thread_message(
-    p_conversation_id, p_user_id, 9223372036854775807, 1), 0)
+  set history_from = coalesce(bot_private.nth_of_thread(
+    c.tenant_key, p_conversation_id, p_user_id, 9223372036854775807, 1), 0)
   where c.id = p_conversation_id and c.user_id = p_user_id;
   return 'null'::jsonb;
 end

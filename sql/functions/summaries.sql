@@ -13,13 +13,14 @@ language plpgsql stable security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_tenant_key text;
   v_from bigint;
   v_until bigint;
   v_enough bigint;
   v_summary public.agent_summaries;
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  select c.history_from into v_from from public.agent_chats c
+  select c.tenant_key, c.history_from into v_tenant_key, v_from from public.agent_chats c
   where c.id = p_conversation_id and c.user_id = p_user_id;
   select * into v_summary from public.agent_summaries s
   where s.conversation_id = p_conversation_id and s.user_id = p_user_id;
@@ -29,10 +30,10 @@ begin
     v_from := greatest(v_from, v_summary.until_message_id);
   end if;
 
-  v_until := bot_private.thread_message(
-    p_conversation_id, p_user_id, 9223372036854775807, p_window + 1);
-  v_enough := bot_private.thread_message(
-    p_conversation_id, p_user_id, 9223372036854775807, p_window + p_least);
+  v_until := bot_private.nth_of_thread(
+    v_tenant_key, p_conversation_id, p_user_id, 9223372036854775807, p_window + 1);
+  v_enough := bot_private.nth_of_thread(
+    v_tenant_key, p_conversation_id, p_user_id, 9223372036854775807, p_window + p_least);
 
   return jsonb_build_object(
     'id', v_summary.id, 'version', coalesce(v_summary.version, 0),
@@ -60,7 +61,8 @@ begin
         where m.id = any (array(
           select id from (
             (select f.id from public.agent_messages f
-             where f.conversation_id = p_conversation_id and f.user_id = p_user_id
+             where f.thread = bot_private.thread_number(v_tenant_key, p_conversation_id, p_user_id)
+               and f.conversation_id = p_conversation_id and f.user_id = p_user_id
                and f.id > v_from and f.chunk = 0 and f.status <> 'failed' and v_enough > v_from
              order by f.id limit p_limit)
             union all

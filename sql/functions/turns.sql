@@ -136,8 +136,9 @@ begin
       'content', p_content));
   else
     v_thread := array(  -- newest first
-      select t.id from bot_private.thread_messages(
-        p_conversation_id, p_user_id, v_question, p_history_limit + greatest(p_fold_after, 0)) t (id));
+      select t.id from bot_private.newest_of_thread(
+        p_tenant_key, p_conversation_id, p_user_id, v_question,
+        p_history_limit + greatest(p_fold_after, 0)) t (id));
     v_history := bot_private.messages_told(v_thread[:p_history_limit], p_actor_id, v_from);
   end if;
   if p_fold_after > 0 and cardinality(v_thread) > p_history_limit then

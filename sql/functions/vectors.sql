@@ -127,7 +127,8 @@ begin
     with recent as (
       select m.id, m.content, m.status
       from public.agent_messages m
-      where m.conversation_id = p_conversation_id and m.user_id = p_user_id
+      where m.thread = bot_private.thread_number(p_tenant_key, p_conversation_id, p_user_id)
+        and m.conversation_id = p_conversation_id and m.user_id = p_user_id
         and m.tenant_key = p_tenant_key
       order by m.id desc limit p_recent
     ),
