@@ -99,28 +99,34 @@ class Connection(psycopg.AsyncConnection[TupleRow]):
             self._listened_to = self.pgconn.socket
             loop.add_reader(self._listened_to, self._arrived)
         try:
+            self._read()  # what came before anybody waited for it
             await ready
         finally:
             self._awaited = None
         return results
 
     def _arrived(self) -> None:
-        if self._awaited is None:  # the server hangs up: whoever asks next is told
-            self._listen_no_more()
-            return
-        pgconn, (results, ready) = self.pgconn, self._awaited
+        """What the server says, also while nobody asks: a notice, or that it hangs up."""
         try:
-            pgconn.consume_input()
-            while not pgconn.is_busy():
-                if (result := pgconn.get_result()) is None:
-                    _done(ready)
-                    return
-                results.append(result)
+            self.pgconn.consume_input()
+            self._read()
         except psycopg.Error as exc:
             self._listen_no_more()
-            if not any(map(_refused, results)):  # else the server said why it hung up
-                _failed(ready, exc)
-            _done(ready)
+            if self._awaited:
+                results, ready = self._awaited
+                if not any(map(_refused, results)):  # else the server said why it hung up
+                    _failed(ready, exc)
+                _done(ready)
+
+    def _read(self) -> None:
+        if self._awaited is None:
+            return
+        results, ready = self._awaited
+        while not self.pgconn.is_busy():
+            if (result := self.pgconn.get_result()) is None:
+                _done(ready)
+                return
+            results.append(result)
 
     def _listen_no_more(self) -> None:
         if self._listened_to is not None:

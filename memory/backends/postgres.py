@@ -67,8 +67,11 @@ class Pool(AsyncConnectionPool[Connection]):
         else:
             await self._wait(within_s)
         try:
-            if self._at_hand:
-                return self._at_hand.pop()
+            while self._at_hand:
+                kept = self._at_hand.pop()
+                if not kept.closed:
+                    return kept
+                await self.putconn(kept)  # the server hung up meanwhile
             taken = await self.getconn(within_s)
         except BaseException:
             self._line.release()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from functools import partial
 
 import psycopg
 import pytest
@@ -108,6 +109,49 @@ async def test_a_connection_that_the_server_ended_is_replaced(
         assert await connection.ask(b"select 1", ()) == 1
 
 
+async def test_a_connection_that_the_server_ended_while_nobody_asked_is_not_handed_out(
+    pool: Pool, shared_database_url: str
+) -> None:
+    first = await _one_process(pool)
+    async with await psycopg.AsyncConnection.connect(shared_database_url) as owner:
+        await owner.execute("select pg_terminate_backend(%s, 5000)", (first,))
+
+    async def noticed(_: str) -> bool:
+        return pool._at_hand[0].closed
+
+    await until(noticed, shared_database_url, True)
+
+    assert await _one_process(pool) != first
+
+
+async def test_what_the_server_says_while_nobody_asks_is_heard_and_read_once(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with pool.connection() as connection:
+        await connection.ask(b"select 1; listen said", ())
+        calls = []
+        monkeypatch.setattr(connection, "_read", partial(calls.append, None))
+        async with await psycopg.AsyncConnection.connect(
+            connection.info.dsn, autocommit=True
+        ) as another:
+            await another.execute("notify said, 'something'")
+        await asyncio.sleep(0.2)
+        monkeypatch.undo()
+
+        assert 1 <= len(calls) <= 3, "it does not turn on the spot"
+        assert await connection.ask(b"select 2", ()) == 2
+
+
+async def test_psycopg_and_messages_of_ours_take_turns_on_one_connection(pool: Pool) -> None:
+    async with pool.connection() as connection:
+        for number in range(3):
+            assert await connection.ask(b"select %s", (number,)) == number
+            cursor = await connection.execute("select %s::int", (number,))
+            assert await cursor.fetchone() == (number,)
+            async with connection.transaction():
+                assert await connection.ask(b"select %s", (number,)) == number
+
+
 async def test_who_waits_for_a_connection_gets_it_in_turn(pool: Pool) -> None:
     order: list[int] = []
 
@@ -166,6 +210,12 @@ async def _used_by(pool: Pool, calls: int) -> set[int]:
             return pid
 
     return set(await asyncio.gather(*(asked() for _ in range(calls))))
+
+
+async def _one_process(pool: Pool) -> int:
+    async with pool.connection() as connection:
+        pid: int = await connection.ask(b"select pg_backend_pid()", ())
+        return pid
 
 
 async def _one(pool: Pool) -> object:
