@@ -21,7 +21,6 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from bot.supervision import lifeline
@@ -31,12 +30,12 @@ _ANSWERS_WITHIN_S = 10.0
 _REPARENTED_S = 0.001
 
 
-@dataclass(slots=True)
 class Forked:
     """A process as `subprocess.Popen` has it, as far as a supervisor looks."""
 
-    pid: int
-    returncode: int | None = None
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
 
 
 class Nursery:

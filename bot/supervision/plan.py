@@ -8,9 +8,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bot.supervision import lifeline
 from bot.supervision.board import Board
@@ -24,12 +23,12 @@ DATABASE = "BOT_DATABASE"  # set where somebody else starts the embedded databas
 SLOT = "BOT_SLOT"  # the number of a worker, counted from 1
 PLAN = "BOT_PLAN"  # what preflight found, for who starts next
 _WORKER = "bot.worker"
+_THRIFT = {"MALLOC_ARENA_MAX": "1"}  # Python's threads take turns: no heap for each
 _CONFIGURATION = Path(__file__).resolve().parents[2] / "gunicorn.conf.py"
 GUNICORN = ("-c", str(_CONFIGURATION), "app:create_app()")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """`web`: processes of gunicorn; `workers`: beside it, 0 for none."""
 
     bind: str
@@ -50,7 +49,7 @@ class Plan:
         return Board(Path(self.data_dir))
 
     def dumped(self) -> str:
-        return json.dumps({name: getattr(self, name) for name in self.__slots__})
+        return json.dumps(self._asdict())
 
 
 class Unusable(Exception):
@@ -180,4 +179,4 @@ def _environment(plan: Plan, *, with_database: bool = True) -> dict[str, str]:
     }
     if plan.embedded and with_database:
         ours[DATABASE] = "1"
-    return {**os.environ, **ours}
+    return {**_THRIFT, **os.environ, **ours}

@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import IO, Any
+from types import MappingProxyType
+from typing import IO, Any, NamedTuple
 
 from bot.supervision import lifeline
 from bot.supervision.nursery import Forked, Nursery
@@ -21,8 +21,7 @@ def _nothing() -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(NamedTuple):
     """One process that has to be there.
 
     It starts once the programs named in `after` are ready, and stops once those of higher stages
@@ -38,7 +37,7 @@ class Program:
     stage: int
     after: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = MappingProxyType({})
     log: Callable[[], IO[bytes]] | None = None
     prepare: Callable[[], None] = _nothing
     ready: Callable[[int], bool] = bool
@@ -80,16 +79,22 @@ class Program:
                 out.close()
 
 
-@dataclass(slots=True)
 class Child:
     """A running process of a program. `replaces`: the process that ends once this one is ready."""
 
-    program: Program
-    process: subprocess.Popen[bytes] | Forked
-    started: float
-    replaces: int = 0
-    is_ready: bool = False
-    kill_at: float | None = None
+    def __init__(
+        self,
+        program: Program,
+        process: subprocess.Popen[bytes] | Forked,
+        started: float,
+        replaces: int,
+    ) -> None:
+        self.program = program
+        self.process = process
+        self.started = started
+        self.replaces = replaces
+        self.is_ready = False
+        self.kill_at: float | None = None
 
     @property
     def pid(self) -> int:

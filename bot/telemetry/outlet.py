@@ -16,14 +16,13 @@ import stat
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _KEPT_LINES = 1000
 _FAREWELL_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(NamedTuple):
     """`put` raises BlockingIOError where a write would wait."""
 
     put: Callable[[bytes], int]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import pwd
 import subprocess
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from memory.errors import ServerRefused
 
@@ -21,8 +21,7 @@ _COPIES = Path("/var/lib/feishu-memory-bot")
 _PROGRAMS = ("postgres", "initdb")
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """The operating system's user of the server; `separate` from the one who starts it."""
 
     name: str

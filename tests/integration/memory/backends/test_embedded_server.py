@@ -206,6 +206,17 @@ def test_the_server_is_told_none_of_our_secrets(data_dir: Path) -> None:
     user.leave()
 
 
+def test_the_server_sets_up_little_that_nobody_asks_for(data_dir: Path) -> None:
+    user = User(data_dir)
+    with psycopg.connect(user.url) as connection:
+        [(held,)] = connection.execute(
+            "select sum(allocated_size) from pg_shmem_allocations where name <> 'Buffer Blocks' "
+            "or name is null"
+        )
+    user.leave()
+    assert held < 7.5e6  # as Postgres comes: 8.9 million
+
+
 def test_a_link_in_place_of_the_database_is_refused(data_dir: Path, tmp_path: Path) -> None:
     data_dir.mkdir()
     (data_dir / "postgres").symlink_to(tmp_path)
