@@ -180,7 +180,7 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
         place.gateway.connected()
         asked = place.gateway.push(message_event("hello"))
         shown.shows("Message received (im.message.receive_v1)")
-        [sent] = _p2p_messages(place)
+        [sent] = eventually(lambda: _p2p_messages(place), what="a test message")
         clicked = place.gateway.push(_click(_button(sent)))
         status = shown.ends()
 
@@ -252,7 +252,7 @@ def test_by_hand_it_shows_what_to_paste_and_click_and_ticks_what_arrives(place: 
         message["event"]["sender"]["sender_id"]["open_id"] = alice
         place.gateway.push(message)
         shown.shows("a test message was sent to you")
-        [sent] = _p2p_messages(place)
+        [sent] = eventually(lambda: _p2p_messages(place), what="a test message")
         place.gateway.push(_click(_button(sent)))
         assert shown.ends() == 0, shown.output
 
