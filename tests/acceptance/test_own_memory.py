@@ -86,8 +86,12 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     assert "I keep no facts or notes about you." in markdown(receipt)
     eventually(lambda: not where(world, word), what="it is gone everywhere")
     assert not world.rows("select 1 from agent_messages where turn_id = %s", told)
-    left = [m for m in world.platform.messages(chat) if is_from_bot(m) and not m["deleted"]]
-    assert [m for m in left if word in json.dumps(m)] == [receipt], "only the receipt names it"
+
+    def naming() -> list[dict[str, Any]]:
+        left = [m for m in world.platform.messages(chat) if is_from_bot(m) and not m["deleted"]]
+        return [m for m in left if word in json.dumps(m)]
+
+    eventually(lambda: naming() == [receipt], what="only the receipt names it")
 
 
 def test_a_deletion_can_be_called_off(world: World, word: str) -> None:

@@ -113,8 +113,8 @@ def quickly(world: World) -> tuple[str, str] | None:
 
 
 def test_the_card_says_that_the_bot_thinks_and_which_tool_runs(live: World) -> None:
-    tool = {"tool_calls": [{"name": "current_time", "arguments": {}}], "delay_s": 1.2}
-    live.model.control("script", {"steps": [tool, {"text": "Half past nine.", "delay_s": 1}]})
+    tool = {"tool_calls": [{"name": "current_time", "arguments": {}}], "delay_s": 2.5}
+    live.model.control("script", {"steps": [tool, {"text": "Half past nine.", "delay_s": 2}]})
     question, _ = live.ask("Alice", "what time is it?")
     sent = assert_one_finished_card(live, question)
 
