@@ -81,7 +81,7 @@ def poison(scene: Scene, count: Count, rounds: int) -> None:
         scene.execute("drop function public.refuse_row() cascade")
         asked.append(scene.ask(f"and after it {number}?", chat))
         count.rounds += 1
-    scene.count(count, asked, within_s=60)
+    scene.count(count, asked)
     failed = scene.rows(
         "select count(*) from feishu_bot.procrastinate_jobs where status = 'failed'"
     )
@@ -156,7 +156,7 @@ def model(scene: Scene, count: Count, rounds: int) -> None:
         for number, name in enumerate(names)
     ]
     count.rounds += len(names)
-    scene.count(count, asked, within_s=70)
+    scene.count(count, asked)
 
 
 def hung(scene: Scene, count: Count, rounds: int) -> None:
@@ -171,11 +171,11 @@ def hung(scene: Scene, count: Count, rounds: int) -> None:
     with scene.asking(others, per_s=3, text="kind=fine."):
         time.sleep(_OTHERS_ASK_S)
     for name, asked in (("hung", waiting), ("others", others)):
-        part = scene.count(Count(name, scene.bot_id), asked, within_s=120)
+        part = scene.count(Count(name, scene.bot_id), asked)
         half = median(part.silences_s) if part.silences_s else float("nan")
         count.notes.append(f"{name}: p50 {half:.1f} s, longest {part.longest_s:.1f} s")
     count.rounds += rounds
-    scene.count(count, [*waiting, *others], within_s=30)
+    scene.count(count, [*waiting, *others])
 
 
 _ENDS = {Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER, Action.ALERT}
@@ -216,4 +216,4 @@ def platform(scene: Scene, count: Count, rounds: int) -> None:
     # What only an operator can mend is waited for, a day long: here it is mended after a while.
     time.sleep(min(30, 5 + len(asked) / 2))
     scene.platform.forget_faults()
-    scene.count(count, asked, within_s=150)
+    scene.count(count, asked)

@@ -42,6 +42,7 @@ from tests.support.processes import (
 
 CHATS = 8
 WORKERS = 2
+_SETTLED_WITHIN_S = 240.0
 _COMMAND = (sys.executable, "-m", "gunicorn", "-c", "gunicorn.conf.py", "app:create_app()")
 
 
@@ -82,7 +83,7 @@ class Scene:
                 env={**os.environ, **self._environment(), **environment},
                 start_new_session=True,
             )
-        eventually(self._is_ready, within_s=60, what=f"the bot is ready; see {self.folder}")
+        eventually(self._is_ready, within_s=120, what=f"the bot is ready; see {self.folder}")
 
     def start_again(self) -> None:
         self.start(None, **self.environment)
@@ -100,7 +101,7 @@ class Scene:
         if self.command:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.command.pid, signal.SIGKILL)
-            self.command.wait(10)
+            self.command.wait(60)
 
     def processes(self, words: str) -> list[psutil.Process]:
         """Those of the bot whose command line holds `words`."""
@@ -142,7 +143,7 @@ class Scene:
         """As `pg_ctl stop -m immediate`, a while, and `pg_ctl start`."""
         server = psutil.Process(postmaster(self.folder))
         server.send_signal(signal.SIGQUIT)
-        server.wait(20)
+        server.wait(60)
         time.sleep(away_s)
         # In a process of its own: this one believes that it has started the server already.
         start = "import sys, pathlib; from memory.backends.embedded import start as s; "
@@ -189,11 +190,11 @@ class Scene:
             over.set()
             asker.join()
 
-    def count(self, count: Count, asked: Sequence[Asked], *, within_s: float) -> Count:
+    def count(self, count: Count, asked: Sequence[Asked]) -> Count:
         """Waits until everybody has an answer, or a reason for none, and until nothing of it is
         under way; then counts. What the bot never acknowledged Feishu still has: said apart."""
         with contextlib.suppress(AssertionError):
-            eventually(lambda: self.is_settled(asked), within_s=within_s)
+            eventually(lambda: self.is_settled(asked), within_s=_SETTLED_WITHIN_S)
         accepted = self._accepted()
         never = [one for one in asked if one.message_id not in accepted]
         if never:

@@ -56,12 +56,12 @@ def supabase(scene: Scene, count: Count, rounds: int) -> None:
             SUPABASE_JWT_SECRET=server.jwt_secret,
         )
         asked = [scene.ask(f"hello {number}", chat) for number, chat in enumerate(scene.chats)]
-        scene.count(Count("before", scene.bot_id), asked, within_s=30)
+        scene.count(Count("before", scene.bot_id), asked)
         for name in list(FAULTS)[:rounds]:
             asked += _during(scene, count, api, name)
             count.rounds += 1
-        eventually(lambda: _spooled(scene) == 0, within_s=60, what="all of it is written")
-        scene.count(count, asked, within_s=60)
+        eventually(lambda: _spooled(scene) == 0, what="all of it is written")
+        scene.count(count, asked)
         scene.stop()
     scene.memory_url = ""
 
@@ -73,11 +73,11 @@ def _during(scene: Scene, count: Count, api: FaultyApi, name: str) -> list[Asked
     with scene.asking(asked, per_s=3, text=name):
         time.sleep(_ASKED_FOR_S)
     meanwhile = Count(name, scene.bot_id)
-    scene.count(meanwhile, asked, within_s=40)
+    scene.count(meanwhile, asked)
     api.fault = None
     half = median(meanwhile.silences_s) if meanwhile.silences_s else float("nan")
     count.notes.append(f"{name}: p50 {half:.2f} s")
-    eventually(lambda: _spooled(scene) == 0, within_s=60, what="all of it is written")
+    eventually(lambda: _spooled(scene) == 0, what="all of it is written")
     return asked
 
 
