@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from bot.feishu.content import (
     ALL_KEY,
     MENTION_KEY,
@@ -198,10 +200,20 @@ def _first_schema(top: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
 
 def _storable(value: object) -> object:
     """`value` without the characters Postgres refuses in JSON (NUL, lone surrogates)."""
+    if _is_storable(value):
+        return value
     try:
         return _cleaned(value)
     except RecursionError:
         raise MalformedEvent("The payload is nested too deeply to be an event.") from None
+
+
+def _is_storable(value: object) -> bool:
+    """Whether there is nothing to clean, as nearly always; told in a tenth of the time."""
+    try:
+        return b"\\u0000" not in orjson.dumps(value)
+    except TypeError:  # a lone surrogate; a number beyond 64 bits; nested deeply
+        return False
 
 
 def _cleaned(value: object) -> object:

@@ -66,6 +66,22 @@ def test_a_statement_that_waits_for_a_lock_is_ended_by_the_server_and_the_connec
     assert enqueue(inbox) is True
 
 
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"content": '“你好” 😀 \\ " \u2028'},
+        {"number": 2**70, "small": 1.5, "none": None, "yes": True, "list": [[]]},
+    ],
+)
+def test_an_event_is_kept_as_it_came(
+    inbox: Inbox, database_url: str, payload: dict[str, object]
+) -> None:
+    assert inbox.enqueue("message:om_1", payload, lock="lock", received_ms=7)
+    with psycopg.connect(database_url) as looking:
+        row = looking.execute("select args, lock from feishu_bot.procrastinate_jobs").fetchone()
+    assert row == ({"payload": payload, "received_ms": 7}, "lock")
+
+
 def test_events_that_arrive_together_are_stored_together_and_one_that_is_refused_keeps_none_out(
     inbox: Inbox, database_url: str
 ) -> None:

@@ -26,6 +26,7 @@ from bot.feishu.events import (
     parse_message,
     parse_recall,
     question_text,
+    to_keep,
 )
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
@@ -403,3 +404,18 @@ def test_the_edge_sees_what_may_end_an_answer(content: str, stops: bool) -> None
         "event": {"message": {"message_id": "om", "chat_id": "oc", "content": content}},
     }
     assert parse_delivery(payload).stops is stops
+
+
+@pytest.mark.parametrize("number", [1, 2**70])
+def test_what_is_kept_of_a_push_is_what_postgres_takes(number: int) -> None:
+    header = {"event_id": "e", "token": "secret"}
+    said = {"text": "a\x00b\ud800c", "key\x00": ["\x00", "a\\u0000"], "number": number}
+    assert to_keep({"token": "secret", "header": header, "event": said}) == {
+        "header": {"event_id": "e"},
+        "event": {"text": "ab?c", "key": ["", "a\\u0000"], "number": number},
+    }
+
+
+def test_what_is_kept_of_an_ordinary_push_is_unchanged() -> None:
+    kept = {"header": {"event_id": "e"}, "event": {"text": "好 a\\u0000 😀", "n": [1, None, 1.5]}}
+    assert to_keep(kept) == kept
