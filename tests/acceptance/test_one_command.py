@@ -84,7 +84,7 @@ class OneCommand:
             found = self.readiness()
             return bool(found.get("ready")) and not found["degraded"]
 
-        eventually(complete, within_s=90, what=f"ready\n{self.process.output()}")
+        eventually(complete, within_s=180, what=f"ready\n{self.process.output()}")
 
     def readiness(self) -> dict[str, Any]:
         try:
@@ -346,7 +346,7 @@ def test_a_second_bot_in_the_same_folder_is_refused_in_one_sentence(bot: OneComm
         env={**os.environ, **bot.environment, "PORT": str(free_port())},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert second.returncode == 2
@@ -395,7 +395,7 @@ def test_an_operators_script_works_beside_the_bot_and_leaves_its_database_runnin
         env={**os.environ, **bot.environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert shown.returncode == 0, shown.stderr

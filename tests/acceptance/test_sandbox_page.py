@@ -64,7 +64,7 @@ def write(page: Any, text: str) -> None:
 
 
 def comes_into_sight(page: Any, text: str) -> None:
-    page.wait_for_function(_IS_IN_SIGHT, arg=text, timeout=20_000)
+    page.wait_for_function(_IS_IN_SIGHT, arg=text)
 
 
 def say_to(sandbox: Sandbox, who: str, whom: str, text: str, **more: Any) -> str:

@@ -139,7 +139,7 @@ def start(command: list[str], folder: Path, **environment: str) -> tuple[int, st
         env={**known, **APP, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     assert len(ended.stderr.strip().splitlines()) == 1, ended.stderr
     return ended.returncode, ended.stderr

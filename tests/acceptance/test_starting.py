@@ -234,7 +234,7 @@ def run(
     """A process with nothing but `environment`, until it ends."""
     bare = {"PATH": os.environ["PATH"], "HOME": str(folder), "DATA_DIR": str(folder)}
     return subprocess.run(
-        command, cwd=ROOT, env={**bare, **environment}, capture_output=True, text=True, timeout=60
+        command, cwd=ROOT, env={**bare, **environment}, capture_output=True, text=True, timeout=180
     )
 
 

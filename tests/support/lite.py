@@ -116,7 +116,7 @@ class Outage:
         self._process = process
         self._reader = threading.Thread(target=_read, args=(process, lines, ready))
         self._reader.start()
-        if not ready.wait(90) or process.poll() is not None:
+        if not ready.wait(180) or process.poll() is not None:
             self.kill()
             raise RuntimeError("Supabase Lite did not start:\n" + "".join(lines))
 

@@ -174,7 +174,7 @@ class Model:
         assert answer.ok, answer.text
 
 
-def wait_for_http(url: str, process: Process, *, within_s: float = 90.0) -> None:
+def wait_for_http(url: str, process: Process, *, within_s: float = 180.0) -> None:
     def answers() -> bool:
         assert process.popen.poll() is None, f"{process.name} ended:\n{process.output()}"
         with contextlib.suppress(requests.RequestException):
@@ -281,7 +281,7 @@ def until_started(worker: Process) -> None:
         assert worker.popen.poll() is None, worker.output()
         return "worker.started" in worker.output()
 
-    eventually(started, within_s=90, what=f"{worker.name} starts")
+    eventually(started, within_s=180, what=f"{worker.name} starts")
 
 
 @contextlib.contextmanager

@@ -77,7 +77,7 @@ def said(database_url: str, heard: None) -> None:
 def run(environment: dict[str, str], *arguments: str) -> str:
     command = [sys.executable, "-m", "scripts.conversations", *arguments]
     done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=180
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -451,7 +451,7 @@ def _run(environment: Mapping[str, str], folder: Path, *options: str) -> Any:
         env={**kept, **environment, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 
@@ -479,7 +479,7 @@ def test_the_script_ends_with_0_1_or_2_and_fits_80_columns(setup: Setup) -> None
 def test_help_comes_without_a_model_client_or_a_database_driver(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "scripts.doctor", "--help"],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
+        cwd=ROOT, capture_output=True, text=True, timeout=180, check=True,
     )  # fmt: skip
     assert "scripts/doctor --json" in done.stdout
     for heavy in ("openai", "lark_oapi", "psycopg", "rich", "pydantic"):

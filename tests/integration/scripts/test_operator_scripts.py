@@ -85,7 +85,7 @@ def _run(
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 
@@ -121,7 +121,7 @@ def test_help_has_examples_fits_80_columns_and_the_script_is_a_link(
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", f"scripts.{script}", "--help"],
         cwd=ROOT, env=environment | {"COLUMNS": "80"}, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=180, check=False,
     )  # fmt: skip
 
     assert done.returncode == 0
@@ -430,7 +430,7 @@ def _on_a_terminal(environment: Mapping[str, str], script: str, *arguments: str)
     with contextlib.suppress(OSError):  # Linux: the other side has closed
         while piece := os.read(screen, 65536):
             raw += piece
-    _, errors = done.communicate(timeout=60)
+    _, errors = done.communicate(timeout=180)
     os.close(screen)
     assert done.returncode == 0, errors.decode()
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", raw.decode("utf-8"))

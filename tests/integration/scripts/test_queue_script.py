@@ -39,7 +39,7 @@ class Queue:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [sys.executable, "-m", "scripts.queue", *arguments],
-            cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=60,
+            cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=180,
             check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert _SECRET not in done.stdout + done.stderr

@@ -141,7 +141,7 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "scripts.setup", *options], cwd=place.folder, input=stdin,
-        env={**_environment(), **(environment or {})}, capture_output=True, text=True, timeout=90,
+        env={**_environment(), **(environment or {})}, capture_output=True, text=True, timeout=180,
         check=False,
     )  # fmt: skip
 

@@ -76,7 +76,7 @@ def test_two_processes_at_once_apply_every_step_once(blank_database_url: str) ->
         ]
         both_wait(gate, name)
         gate.execute("select pg_advisory_unlock(%s)", [migrations._LOCK_KEY])
-    outputs = [process.communicate(timeout=60) for process in processes]
+    outputs = [process.communicate(timeout=180) for process in processes]
 
     assert [process.returncode for process in processes] == [0, 0], outputs
     first, second = sorted((json.loads(out) for out, _ in outputs), key=len)

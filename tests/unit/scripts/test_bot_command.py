@@ -63,7 +63,7 @@ def test_options_and_status_are_those_of_the_script(tmp_path: Path) -> None:
     def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "scripts.bot", *arguments],
-            cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+            cwd=ROOT, capture_output=True, text=True, timeout=180, check=False,
         )  # fmt: skip
 
     helped, wrong = ran("doctor", "--help"), ran("monitor")

@@ -361,6 +361,6 @@ def _run(url: str, script: str, *arguments: str, **settings: str) -> subprocess.
         env={**kept, **endpoint, "DATABASE_URL": url, **settings},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )

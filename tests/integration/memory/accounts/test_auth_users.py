@@ -465,7 +465,7 @@ def _run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedPr
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 

@@ -67,7 +67,7 @@ assert app.test_client().get("/webhook").status_code == 500
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failure_is_told_by_kind_and_place(way: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", BEGIN + WAYS[way]], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", BEGIN + WAYS[way]], capture_output=True, text=True, timeout=180
     )
     said = done.stdout + done.stderr
     assert SECRET not in said
