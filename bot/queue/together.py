@@ -1,7 +1,8 @@
 """Calls that come while another is under way wait for it and go together: one transaction for all.
 
 Whoever comes first makes the call of those that wait, in its own thread; a call that is alone waits
-for nobody.
+for nobody. Only who has an outcome is woken, and who makes the next call: threads share one
+interpreter, and each that wakes for nothing keeps the others from running.
 """
 
 from __future__ import annotations
@@ -17,11 +18,20 @@ R = TypeVar("R")
 _PATIENCE_S = 0.05
 
 
+def _closed() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
 @dataclass(eq=False, slots=True)
 class _Call(Generic[T, R]):
+    """`woken` opens when there is an outcome, or when it is to make the call of all in `makes`."""
+
     item: T
-    taken: bool = False
+    makes: Sequence[_Call[T, R]] = ()
     outcome: list[R | Exception] = field(default_factory=list)
+    woken: threading.Lock = field(default_factory=_closed)
 
     def result(self) -> R:
         found = self.outcome[0]
@@ -44,31 +54,34 @@ class Together(Generic[T, R]):
     ) -> None:
         self._send = send
         self._patience_s = patience_s
-        self._changed = threading.Condition()
+        self._changing = threading.Lock()
         self._waiting: list[_Call[T, R]] = []
         self._under_way = 0
 
     def call(self, item: T) -> R:
         """The outcome for `item`, which was sent alone or with others."""
         mine: _Call[T, R] = _Call(item)
-        with self._changed:
+        with self._changing:
             self._waiting.append(mine)
-            self._changed.wait_for(lambda: mine.taken or not self._under_way, self._patience_s)
-            if mine.taken:
-                self._changed.wait_for(lambda: mine.outcome)
-                return mine.result()
-            calls = self._take()
-        self._make(calls)
+            if not self._under_way:
+                self._choose(mine)
+        if not mine.makes and not mine.woken.acquire(timeout=self._patience_s):
+            with self._changing:
+                if mine in self._waiting:
+                    self._choose(mine)
+            if not mine.makes:
+                mine.woken.acquire()
+        if mine.makes:
+            self._make(mine)
         return mine.result()
 
-    def _take(self) -> list[_Call[T, R]]:
-        calls, self._waiting = self._waiting, []
-        for call in calls:
-            call.taken = True
+    def _choose(self, maker: _Call[T, R]) -> None:
+        """It makes the call of all that wait. To be called while `_changing`."""
+        maker.makes, self._waiting = self._waiting, []
         self._under_way += 1
-        return calls
 
-    def _make(self, calls: Sequence[_Call[T, R]]) -> None:
+    def _make(self, mine: _Call[T, R]) -> None:
+        calls = mine.makes
         outcomes: Sequence[R | Exception] = [RuntimeError("the call was given up")] * len(calls)
         try:
             outcomes = self._send([call.item for call in calls])
@@ -76,8 +89,13 @@ class Together(Generic[T, R]):
             outcomes = [exc] * len(calls)
             raise
         finally:
-            with self._changed:
-                for call, outcome in zip(calls, outcomes, strict=True):
-                    call.outcome.append(outcome)
+            woken = [call for call in calls if call is not mine]
+            for call, outcome in zip(calls, outcomes, strict=True):
+                call.outcome.append(outcome)
+            with self._changing:
                 self._under_way -= 1
-                self._changed.notify_all()
+                if self._waiting and not self._under_way:
+                    woken.insert(0, self._waiting[0])
+                    self._choose(self._waiting[0])
+            for call in woken:
+                call.woken.release()

@@ -96,3 +96,16 @@ def test_a_call_that_hangs_keeps_nobody_waiting() -> None:
         assert not hanging.done()
         sent.let_go.set()
         assert hanging.result() == 10
+
+
+def test_whoever_calls_and_however_many_each_has_its_own_outcome() -> None:
+    groups: list[int] = []
+
+    def tenfold(numbers: Sequence[int]) -> list[int]:
+        groups.append(len(numbers))
+        return [10 * n for n in numbers]
+
+    together = Together[int, int](tenfold, patience_s=0.0001)  # now and then one goes beside
+    with ThreadPoolExecutor(16) as threads:
+        assert list(threads.map(together.call, range(2000))) == [10 * n for n in range(2000)]
+    assert sum(groups) == 2000
