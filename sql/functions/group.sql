@@ -27,36 +27,38 @@ as $$
   where c.chat_id = p_chat_id and c.active
 $$;
 
--- The same with all topics, for the two hundred messages of a busy chat: each is a list of message_id,
--- root_id, author, author_id, content, timestamp, is_bot and ours; beside them stand `topics` (message_id
--- -> topic) and the ids of those that were `answered`.
-create or replace function bot_private.conversation_in_short(p_chat_id text, p_tenant_key text)
+-- The same of a conversation that was just read, with all topics, for the two hundred messages of a busy
+-- chat: each is a list of message_id, root_id, author, author_id, content, timestamp, is_bot and ours;
+-- beside them stand `topics` (message_id -> topic) and the ids of those that were `answered`.
+drop function if exists bot_private.conversation_in_short(text, text);
+create or replace function bot_private.conversation_in_short(p_conversation public.chat_conversations)
 returns json
 language plpgsql stable security invoker set search_path = ''
 as $$
+declare
+  v_chat_id constant text := p_conversation.chat_id;
+  v_tenant_key constant text := p_conversation.tenant_key;
 begin
   return (
     select json_build_object(
-      'channel_id', c.chat_id, 'started_at', c.started_at, 'last_activity', c.last_activity,
-      'quiet', c.quiet,
-      'messages', (
-        select coalesce(json_agg(json_build_array(
-          t.message_id, t.root_id, t.author, t.author_id, t.content, t."timestamp",
-          t.is_bot, t.ours) order by t."timestamp", t.message_id), '[]')
-        from public.chat_transcript t
-        where t.chat_id = c.chat_id and t.tenant_key = c.tenant_key),
+      'channel_id', v_chat_id, 'started_at', p_conversation.started_at,
+      'last_activity', p_conversation.last_activity, 'quiet', p_conversation.quiet,
+      'messages', said.messages,
       'topics', (
         select coalesce(json_object_agg(s.message_id, s.topic), '{}')
         from public.chat_topics s
-        where s.tenant_key = c.tenant_key and s.chat_id = c.chat_id),
+        where s.tenant_key = v_tenant_key and s.chat_id = v_chat_id),
       'answered', array(
         select d.message_id from public.agent_decisions d
-        where d.tenant_key = c.tenant_key and d.chat_id = c.chat_id and d.respond
-          and d.message_id = any (array(
-            select t.message_id from public.chat_transcript t
-            where t.chat_id = c.chat_id and t.tenant_key = c.tenant_key and not t.ours))))
-    from public.chat_conversations c
-    where c.tenant_key = p_tenant_key and c.chat_id = p_chat_id and c.active);
+        where d.tenant_key = v_tenant_key and d.chat_id = v_chat_id and d.respond
+          and d.message_id = any (said.by_others)))
+    from (
+      select coalesce(json_agg(json_build_array(
+               t.message_id, t.root_id, t.author, t.author_id, t.content, t."timestamp",
+               t.is_bot, t.ours) order by t."timestamp", t.message_id), '[]') as messages,
+             array_agg(t.message_id) filter (where not t.ours) as by_others
+      from public.chat_transcript t
+      where t.chat_id = v_chat_id and t.tenant_key = v_tenant_key) said);
 end
 $$;
 
@@ -143,24 +145,27 @@ end
 $$;
 
 -- Records messages if the conversation is active since p_active_since; the newest p_keep stay (null: all
--- do, until the next message is heard). Returns whether it is.
+-- do, until the next message is heard). Returns the conversation as it is then; null when none is active.
+drop function if exists bot_private.extend_conversation(text, text, text, bigint, bigint, integer);
 create or replace function bot_private.extend_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer
-) returns boolean
+) returns public.chat_conversations
 language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_size constant boolean := bot_private.require_size('p_records', p_records, 16777216);
+  v_conversation public.chat_conversations;
   v_added boolean;
   v_last bigint[];  -- when the last that stays was said, and the first that goes
 begin
   update public.chat_conversations
   set last_activity = greatest(last_activity, p_at), updated_at = now()
   where chat_id = p_chat_id and tenant_key = p_tenant_key
-    and active and last_activity >= p_active_since;
+    and active and last_activity >= p_active_since
+  returning * into v_conversation;
   if not found then
-    return false;
+    return null;
   end if;
   v_added := bot_private.add_to_transcript(p_chat_id, p_tenant_key, p_records::jsonb);
   if p_keep is not null then
@@ -173,7 +178,7 @@ begin
       where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < v_last[1];
     end if;
   end if;
-  return true;
+  return v_conversation;
 end
 $$;
 
@@ -191,9 +196,10 @@ language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_besides constant boolean := bot_private.besides_taking_back();
+  v_conversation constant public.chat_conversations := bot_private.extend_conversation(
+    p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep);
 begin
-  if not bot_private.extend_conversation(
-    p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep) then
+  if v_conversation.chat_id is null then
     if exists (select from public.chat_conversations c
                where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key
                  and c.asked_ms >= p_active_since)
@@ -203,7 +209,7 @@ begin
     return null;
   end if;
   if p_short then
-    return bot_private.conversation_in_short(p_chat_id, p_tenant_key);
+    return bot_private.conversation_in_short(v_conversation);
   end if;
   return public.load_conversation(p_chat_id, p_topics);
 end
@@ -236,8 +242,8 @@ create or replace function bot_private.tell_conversation(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_goes_on constant boolean := bot_private.extend_conversation(
-    p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep);
+  v_goes_on constant boolean := (bot_private.extend_conversation(
+    p_chat_id, p_tenant_key, p_records, p_now, p_active_since, p_keep)).chat_id is not null;
 begin
   if not v_goes_on then
     if not exists (select from public.chat_conversations c
@@ -319,11 +325,14 @@ declare
   v_size constant boolean := bot_private.require_size('a decision',
     concat(p_reason, p_tier, p_cue, p_verdict, p_root_id), 16384);
   v_besides constant boolean := p_cue is null or bot_private.besides_taking_back();
-  v_cue constant text := case when p_cue is not null then (  -- a word of the message
-    select p_cue
-    where not exists (select from public.recalled_messages r where r.message_id = p_message_id)) end;
+  v_cue text := p_cue;  -- a word of the message
   v_new boolean;
 begin
+  if p_cue is not null then
+    if exists (select from public.recalled_messages r where r.message_id = p_message_id) then
+      v_cue := null;
+    end if;
+  end if;
   insert into public.agent_decisions
     (chat_id, tenant_key, actor_id, message_id, respond, reason, tier, cue, since_bot_ms, verdict,
      judge_ms, root_id)

@@ -177,7 +177,6 @@ create or replace function bot_private.thread_entered(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_chat_type constant text := public.claim('chat_type');
   v_from bigint;
   v_stale boolean;
 begin
@@ -189,8 +188,8 @@ begin
   if v_stale is not false then
     insert into public.agent_chats
       (id, user_id, tenant_key, chat_id, chat_type, root_id, title)
-    values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, v_chat_type, p_root_id,
-            left(p_content, 80))
+    values (p_conversation_id, p_user_id, p_tenant_key, p_chat_id, public.claim('chat_type'),
+            p_root_id, left(p_content, 80))
     on conflict (tenant_key, id, user_id) do update
       set updated_at = now(), chat_type = coalesce(public.agent_chats.chat_type, excluded.chat_type)
     returning history_from into v_from;
@@ -308,13 +307,13 @@ declare
     and bot_private.require_size('p_given', p_given, 65536);
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_besides constant boolean := bot_private.besides_taking_back();
   v_cards constant jsonb := p_cards;
   v_given text[] := '{}';
 begin
   if p_given <> '[]' then
     v_given := array(select jsonb_array_elements_text(p_given::jsonb) limit 200);
   end if;
-  perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
   -- what was answered in another place is over here, and keeps no words; and the wait is not for ever:
   -- a prompt that is given the same again is not what it is for
   update public.agent_turns t
