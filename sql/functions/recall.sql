@@ -28,14 +28,13 @@ language plpgsql immutable parallel safe security invoker set search_path = ''
 as $$
 declare
   cjk constant text := '\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af';
-  unused constant text[] := '{a,an,the,and,or,of,to,in,on,at,for,from,with,by,as,is,are,was,were,be,
-    been,do,does,did,has,have,had,what,when,where,who,whose,which,why,how,that,this,it,its,s,t}';
   v_text text := lower(left(coalesce(p_text, ''), 30000));
+  v_plain constant boolean := octet_length(v_text) = length(v_text);
   v_word text;
   v_signs text[];
   v_tokens text[] := '{}';
 begin
-  if octet_length(v_text) > length(v_text) then
+  if not v_plain then
     v_text := regexp_replace(lower(normalize(left(p_text, 30000), nfkc)),
       '[为為]?什[么麼]|哪[些个個里裡家位]?|怎[么麼]|多少|[的了吗嗎呢吧啊么麼我你您他她它们們]', ' ', 'g');
     v_text := regexp_replace(v_text, '([' || cjk || ']+)', ' \1 ', 'g');
@@ -43,15 +42,18 @@ begin
   foreach v_word in array
     regexp_split_to_array(v_text, '[^0-9a-z\u00c0-\u02af\u0370-\u0fff' || cjk || ']+')
   loop
-    if v_word ~ ('^[' || cjk || ']') then
+    if not v_plain and v_word ~ ('^[' || cjk || ']') then
       v_signs := string_to_array(v_word, null);
       for n in 1 .. greatest(cardinality(v_signs) - 1, 1) loop
         v_tokens := v_tokens || (v_signs[n] || coalesce(v_signs[n + 1], ''));
       end loop;
-    elsif v_word <> '' then
+    -- the list stands here, not in a variable: so it is hashed
+    elsif v_word <> '' and not v_word = any (
+      '{a,an,the,and,or,of,to,in,on,at,for,from,with,by,as,is,are,was,were,be,been,do,does,did,has,have,
+        had,what,when,where,who,whose,which,why,how,that,this,it,its,s,t}')
+    then
       v_word := left(v_word, 60);
-      continue when v_word = any (unused);
-      if ltrim(v_word, 'abcdefghijklmnopqrstuvwxyz') = '' then
+      if v_word ~ '^[a-z]+$' then
         v_word := case when v_word like '%ing' and length(v_word) > 5 then left(v_word, -3)
                        when v_word like '%ed' and length(v_word) > 4 then left(v_word, -2)
                        when v_word like '%s' and length(v_word) > 3 then left(v_word, -1)
@@ -60,10 +62,9 @@ begin
                        when right(v_word, 1) in ('e', 'y', 'i') and length(v_word) > 3
                        then left(v_word, -1) else v_word end;
       end if;
-      if length(v_word) > 3 and right(v_word, 1) = left(right(v_word, 2), 1) then
-        v_word := left(v_word, -1);
-      end if;
-      v_tokens := v_tokens || left(v_word, 40);
+      v_tokens := v_tokens || left(
+        case when length(v_word) > 3 and right(v_word, 1) = left(right(v_word, 2), 1)
+             then left(v_word, -1) else v_word end, 40);
     end if;
   end loop;
   return v_tokens;
@@ -155,24 +156,26 @@ create or replace trigger agent_messages_index_update
 create or replace trigger agent_messages_index_delete after delete on public.agent_messages
   for each row execute function public.index_turn();
 
--- The places that the token of this turn may read, and since when. Chats of p_but are left out.
+-- The places that the token of this turn may read, and since when. Chats of p_but are left out. In this
+-- form it is part of its caller's query.
 create or replace function bot_private.recall_places(p_scope text, p_but text[] default '{}')
 returns table (place bigint, since timestamptz)
-language sql stable security invoker set search_path = ''
-as $$
+language sql stable security invoker
+begin atomic
   select bot_private.recall_number(coalesce(public.claim('tenant_key'), ''), c.chat_id), c.since
   from (
     select public.claim('chat_id') as chat_id, timestamptz '-infinity' as since
     union all
     select e.key, e.value::timestamptz from jsonb_each_text(public.readable_chats()) e
     where p_scope = 'everywhere' and e.key <> public.claim('chat_id')) c
-  where c.chat_id is not null and c.chat_id <> all (p_but)
-$$;
+  where c.chat_id is not null and c.chat_id <> all (p_but);
+end;
 
 -- Whether there may be a turn to find. Where the newest few are all of a place and stand in the
 -- prompt anyway, as in a young chat, there is none.
+drop function if exists bot_private.recall_has_turns(text, text, bigint, bigint);
 create or replace function bot_private.recall_has_turns(
-  p_conversation_id text, p_scope text, p_from bigint, p_before bigint
+  p_conversation_id text, p_scope text, p_before bigint
 ) returns boolean
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -188,7 +191,7 @@ begin
       where w.place = p.place and w.asked_at >= p.since
       order by w.asked_at desc limit few) w
     where w.n = few or case when w.thread = v_thread
-      then w.first_id < p_before and w.first_id > p_from else p_scope <> 'thread' end);
+      then w.first_id < p_before else p_scope <> 'thread' end);
 end
 $$;
 
@@ -680,10 +683,7 @@ declare
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_before constant bigint := coalesce(p_before_id, 9223372036854775807);
-  -- a fresh start ends what came before it in this conversation
-  v_from constant bigint := coalesce((
-    select c.history_from from public.agent_chats c
-    where c.id = p_conversation_id and c.user_id = p_user_id and c.tenant_key = p_tenant_key), 0);
+  v_from bigint;
   v_weight constant double precision :=
     case when p_embedding is null then 0 else least(greatest(p_weight, 0), 1) end;
   v_terms text[];
@@ -697,9 +697,13 @@ begin
   if p_scope not in ('thread', 'chat', 'everywhere') then
     raise exception 'scope is thread, chat or everywhere, not %', p_scope using errcode = 'PT400';
   end if;
-  if not bot_private.recall_has_turns(p_conversation_id, p_scope, v_from, v_before) then
+  if not bot_private.recall_has_turns(p_conversation_id, p_scope, v_before) then
     return '[]';
   end if;
+  -- a fresh start ends what came before it in this conversation
+  v_from := coalesce((
+    select c.history_from from public.agent_chats c
+    where c.id = p_conversation_id and c.user_id = p_user_id and c.tenant_key = p_tenant_key), 0);
   v_terms := array(select distinct unnest(bot_private.recall_tokens(left(p_query, 500))));
   if p_spans <> '[]' and p_boost > 0 then
     select s.since, s.until into v_since, v_until
@@ -769,8 +773,7 @@ as $$
 declare
   v_told constant jsonb :=
     coalesce(p_opened -> 'recent', '[]') || ((p_opened -> 'history') - -1);
-  v_known constant integer := 1 + jsonb_array_length(
-    jsonb_path_query_array(v_told, '$[*] ? (@.role == "user")'));
+  v_known integer;
 begin
   if jsonb_typeof(p_recall -> 'words') = 'array' and v_told <> '[]' and (
     select 2 * count(*) filter (where strpos(t.told, w.word) = 0) < count(*)
@@ -780,6 +783,8 @@ begin
   then
     return null;
   end if;
+  v_known := 1 + jsonb_array_length(
+    jsonb_path_query_array(v_told, '$[*] ? (@.role == "user")'));
   return public.recall(
     p_conversation_id, p_user_id, p_actor_id, p_chat_id, p_tenant_key, p_recall ->> 'p_query',
     p_recall ->> 'p_scope', (p_recall ->> 'p_k')::integer + v_known, p_recall ->> 'p_spans',
