@@ -80,7 +80,7 @@ def test_every_table_ties_what_is_of_a_turn_to_its_place(world: psycopg.Connecti
     keys = world.execute("""
         select k.conrelid::regclass::text from pg_constraint k
         where k.contype = 'f' and k.confrelid = 'public.agent_turns'::regclass
-          and cardinality(k.conkey) = 4
+          and pg_get_constraintdef(k.oid) like 'FOREIGN KEY (thread, %'
     """)
     # of a message, which is; and those that name the turn as their source only
     derived = {"agent_embeddings", "agent_notes", "agent_working_memory_history", "agent_timers"}
