@@ -80,9 +80,9 @@ drop function if exists bot_private.conversation_history(text, text, text, bigin
 
 -- What was said in other threads of this chat, before message p_before and since p_since, by the
 -- sender or the subject, or about them, and answered: at most p_limit messages, oldest first. A fresh
--- start in one of their threads ends what came before it in all. Found among the last 100 messages of
--- each of their last 100 threads, and the last 100 they wrote about others, so that it costs the same
--- however much there is.
+-- start in one of their threads ends what came before it in all. Found among three times as many, 100 at
+-- most, of each of their last 100 threads (a long answer has several cards), and the last 100 they wrote
+-- about others, so that it costs the same however much there is.
 create or replace function bot_private.recent_exchanges(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_before bigint, p_since timestamptz, p_limit integer
@@ -103,10 +103,12 @@ as $$
   ),
   latest as materialized (
     select l.* from threads t, lateral (
-      select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
-      from public.agent_messages m
-      where m.thread >= t.number and m.thread <= t.number and m.id < p_before
-      order by m.thread desc, m.id desc limit 100) l
+      select * from (
+        select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
+        from public.agent_messages m
+        where m.thread >= t.number and m.thread <= t.number and m.id < p_before
+        order by m.thread desc, m.id desc limit 100) of_thread
+      limit 3 * p_limit) l
     union
     select l.* from people p, lateral (
       select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
