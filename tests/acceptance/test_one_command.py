@@ -125,8 +125,9 @@ class OneCommand:
         ]
 
     def until_answered(self, *questions: str) -> None:
+        """What nobody took in is pushed again after a moment, after six seconds, after 72."""
         for question in questions:
-            eventually(lambda q=question: self.answers(q), what="an answer")
+            eventually(lambda q=question: self.answers(q), within_s=120, what="an answer")
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         with psycopg.connect(Server(self.folder).url, autocommit=True) as database:
