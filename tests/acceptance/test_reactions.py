@@ -35,6 +35,8 @@ def react(world: World, who: str, card: str, emoji: str) -> None:
 
 
 def turns(world: World, card: str) -> list[dict[str, object]]:
+    """What the reactions to the card led to, once the bot has them and has done with them."""
+    world.platform.get("/deliveries", wait_s=20)
     eventually(lambda: not world.rows(UNFINISHED), what="the jobs are done")
     return world.rows(
         "select m.content, m.actor_id from agent_messages m where m.turn_id = %s"
