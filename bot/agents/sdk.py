@@ -36,6 +36,12 @@ _NO_MODEL = re.compile(
     r"model.{0,80}(?:not (?:exist|found)|n't exist)|(?:unknown|no such|invalid) model",
     re.IGNORECASE | re.DOTALL,
 )
+_TOO_LONG = re.compile(  # OpenAI, DeepSeek, llama.cpp; Qwen; Anthropic, Zhipu; Kimi, Doubao, Gemini
+    r"context.{0,20}(?:length|window|size)|range of input length|prompt (?:is too long|exceeds)"
+    r"|exceed.{0,40}tokens?\b|tokens?\b.{0,40}exceed",
+    re.IGNORECASE | re.DOTALL,
+)
+_TOO_MUCH = (400, 413)
 _FILTERED = ("content_filter", "content_policy_violation")
 
 
@@ -122,12 +128,19 @@ def failure(exc: openai.OpenAIError) -> ModelFailed | Declined:
             return ModelFailed("quota_used_up" if used_up else "rate_limited")
         case openai.APIStatusError() if exc.code in _FILTERED:
             return Declined("")
+        case openai.APIStatusError() if exc.status_code in _TOO_MUCH and _is_too_long(exc):
+            return ModelFailed("too_long")
         case openai.APIStatusError() if exc.status_code == _PAYMENT_REQUIRED:
             return ModelFailed("quota_used_up")
         case openai.APIStatusError():
             kind = StreamOptionsRefused if "stream_options" in exc.message else ModelFailed
             return kind(f"status_{exc.status_code}")
     return ModelFailed("malformed")
+
+
+def _is_too_long(exc: openai.APIStatusError) -> bool:
+    """Whether it says that the prompt is longer than the model takes."""
+    return exc.code == "context_length_exceeded" or bool(_TOO_LONG.search(exc.message[:2000]))
 
 
 def _names_no_model(exc: openai.APIStatusError) -> bool:

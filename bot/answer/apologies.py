@@ -16,6 +16,14 @@ _EMPTY: Mapping[Language, str] = {
     "en": "Sorry, the model gave an empty answer this time. Please ask again, or put it in other "
     "words; your question is kept.",
 }
+_TOO_LONG: Mapping[Language, str] = {
+    "zh": "抱歉，这超出了模型一次能读的长度。请把问题缩短，或少带一些文件，再问一次；"
+    "短的问题也这样的话，请告诉你们的管理员。你的问题已经记下。",
+    "en": "Sorry, this is longer than the model can read at once. Please ask with a shorter message "
+    "or fewer files; if short questions meet this too, tell your administrator. Your question is "
+    "kept.",
+}
+_SAID: Mapping[str, Mapping[Language, str]] = {"empty": _EMPTY, "too_long": _TOO_LONG}
 # What passes only when an operator mends it; the keys are those of `NEXT_STEPS`.
 _NOT_SET_UP: Mapping[str, Sentence] = {
     "wrong_key": Sentence("its key is refused", "密钥无效"),
@@ -35,14 +43,14 @@ def apology(reason: str, language: Language) -> str:
     """What is said when the model could not be asked, or gave nothing (`empty`)."""
     if what := _NOT_SET_UP.get(reason):
         return _TELL[language].format(what=what.said(language))
-    return (_EMPTY if reason == "empty" else _SORRY)[language]
+    return _SAID.get(reason, _SORRY)[language]
 
 
 def is_apology(text: str) -> bool:
     """Whether a text says only that the model could not be asked."""
     begins = (
         *_SORRY.values(),
-        *_EMPTY.values(),
+        *(text for texts in _SAID.values() for text in texts.values()),
         *(one.partition("{")[0] for one in _TELL.values()),
     )
     return text.startswith(begins)

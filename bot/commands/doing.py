@@ -96,7 +96,8 @@ async def _notes(services: Services, asked: Asked) -> Reply:
     found = listed(notes, asked.context.actor_id)
     # as if the model had listed them: it is asked about “the first note” next
     call = {"name": "list_notes", "arguments": {}, "result": found, "ok": True, "ms": 0}
-    return Reply(texts.notes(notes, asked.language), tool_calls=(call,) if notes else ())
+    text = texts.notes(notes, asked.language, in_group=asked.chat_type != "p2p")
+    return Reply(text, tool_calls=(call,) if notes else ())
 
 
 async def _forget(services: Services, asked: Asked) -> Reply:

@@ -122,12 +122,16 @@ _MEMORY: Mapping[Language, Mapping[str, str]] = {
         "colon": ": ",
     },
 }
-_NOTES: Mapping[Language, tuple[str, str]] = {
-    "zh": ("你还没有笔记。可以说“建一条笔记：发布清单”。", "你的笔记，按创建顺序："),
-    "en": (
-        "You have no notes yet. Try “create a note: release checklist”.",
-        "Your notes, in order of creation:",
-    ),
+_NOTES: Texts = {"zh": "你的笔记，按创建顺序：", "en": "Your notes, in order of creation:"}
+_NO_NOTES: Texts = {
+    "zh": "你还没有笔记。可以说“建一条笔记：发布清单”。",
+    "en": "You have no notes yet. Try “create a note: release checklist”.",
+}
+_NO_NOTES_HERE: Texts = {
+    "zh": "你在这个群里还没有笔记。可以说“建一条笔记：发布清单”。"
+    "在别处建的笔记不在群里显示，请在单聊里查看。",
+    "en": "You have no notes in this group yet. Try “create a note: release checklist”. Notes that "
+    "you made elsewhere are not shown in a group: ask me for them in our private chat.",
 }
 
 
@@ -164,15 +168,16 @@ def memory(
     return "\n\n".join(part for part in parts if part)
 
 
-def notes(found: Sequence[Note], language: Language) -> str:
+def notes(found: Sequence[Note], language: Language, *, in_group: bool = False) -> str:
     """Titles and tags, numbered in order of creation."""
-    none, intro = _NOTES[language]
     lines = [
         f"{number}. {_one_line(note.title, _VALUE_CHARS)}"
         + "".join(f" #{_one_line(tag, 40)}" for tag in note.tags)
         for number, note in enumerate(found, 1)
     ]
-    return "\n".join((intro, "", *lines)) if lines else none
+    if not lines:
+        return (_NO_NOTES_HERE if in_group else _NO_NOTES)[language]
+    return "\n".join((_NOTES[language], "", *lines))
 
 
 def result(text: str, *, done: bool, language: Language) -> str:

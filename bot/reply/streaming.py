@@ -37,7 +37,14 @@ log = structlog.get_logger()
 
 DENIAL = "cardkit"
 _SKIPPED = frozenset({Action.RETRY, Action.IN_FLIGHT})
-_NOT_CARDKIT = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
+# What says nothing of CardKit itself: the moment, this message, chat or person.
+_NOT_CARDKIT = _SKIPPED | {
+    Action.REFRESH_TOKEN,
+    Action.WITHOUT_THREAD,
+    Action.TERMINAL_MESSAGE,
+    Action.TERMINAL_CHAT,
+    Action.TERMINAL_USER,
+}
 _MOST_FAILURES = 3
 _running: set[asyncio.Task[None]] = set()
 
@@ -174,7 +181,7 @@ class CardStream:
         delivered = await self.card.finish(
             markdown, buttons=buttons, names=names, asked=asked, foot=foot
         )
-        if delivered is None:
+        if delivered is None and self.card.message_id is not None:  # else `_failed` has judged
             self._deny()
         return delivered
 
@@ -307,7 +314,7 @@ class CardStream:
         """There is no card, or it may have been sent and stays to be finished."""
         code = failure.code if isinstance(failure, FeishuError) else 0
         log.warning("streaming.unavailable", code=code, error=type(failure).__name__)
-        if not (isinstance(failure, FeishuError) and failure.action in _NOT_CARDKIT):
+        if isinstance(failure, FeishuError) and failure.action not in _NOT_CARDKIT:
             self._deny()
 
     def _deny(self) -> None:

@@ -132,7 +132,7 @@ def test_memory_of_another_person_is_not_shown(world: World) -> None:
 def test_notes_lists_the_persons_own(world: World) -> None:
     _, card = world.ask("陈晨", "/笔记")
 
-    assert "你还没有笔记" in card
+    assert "你在这个群里还没有笔记" in card
 
 
 def test_forget_asks_first_and_then_leaves_nothing_of_the_thread(world: World) -> None:

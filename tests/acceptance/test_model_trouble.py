@@ -144,6 +144,7 @@ def choice(finish_reason: str, **message: str) -> dict[str, object]:
     return {"message": {"role": "assistant", **message}, "finish_reason": finish_reason}
 
 
+TOO_LONG = {"status": 400, "body": {"error": {"code": "context_length_exceeded", "message": "secret"}}}
 FILTERED = {"status": 400, "body": {"error": {"code": "content_filter", "message": "secret"}}}
 
 
@@ -155,8 +156,9 @@ FILTERED = {"status": 400, "body": {"error": {"code": "content_filter", "message
         (choices(choice("stop", refusal="Not that.")), "The model declined"),
         (choices(choice("content_filter", content="Well, ")), "The model declined"),
         (FILTERED, "The model declined"),
+        (TOO_LONG, "longer than the model can read"),
     ],
-    ids=["no choices", "empty", "refusal", "content filter", "filtered prompt"],
+    ids=["no choices", "empty", "refusal", "content filter", "filtered prompt", "too long"],
 )
 def test_what_the_model_does_not_say_is_said_as_such(
     world: World, answer: dict[str, object], said: str

@@ -169,3 +169,11 @@ def test_notes_are_numbered_in_order_of_creation() -> None:
         "1. Pasta #italian\n2. Pizza"
     )
     assert "还没有笔记" in texts.notes([], "zh")
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_a_group_without_notes_does_not_say_that_the_person_has_none(language: Language) -> None:
+    here = texts.notes([], language, in_group=True)
+
+    assert texts.notes([], language) not in here
+    assert ("在这个群里" if language == "zh" else "in this group") in here

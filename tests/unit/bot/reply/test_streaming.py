@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 import pytest
@@ -238,6 +239,28 @@ class TestWhatGoesWrong:
 
         assert await scene.stream.deliver("done", buttons=(), names={}) is None
         assert scene.denials.stands(DENIAL)
+
+    @pytest.mark.parametrize("call", ["create_card", "reply"])
+    @pytest.mark.parametrize("code", [99991400, 230020, 99991663, 230011, 230002])
+    async def test_what_fails_for_one_moment_or_one_chat_does_not_end_streaming_for_all(
+        self, call: str, code: int
+    ) -> None:
+        scene = Scene()
+        scene.platform.refuse(call, refused(code), refused(code))
+        async with scene.stream.running():
+            await scene.platform.until(lambda: call in scene.platform.names)
+        with contextlib.suppress(FeishuError):  # worth another attempt
+            await scene.stream.deliver("done", buttons=(), names={})
+
+        assert not scene.denials.stands(DENIAL)
+
+    async def test_feishu_away_for_a_moment_does_not_end_streaming(self) -> None:
+        scene = Scene()
+        scene.platform.refuse("create_card", Unreachable("HTTP 502"))
+        async with scene.stream.running():
+            await scene.platform.until(lambda: bool(scene.platform.calls))
+
+        assert not scene.denials.stands(DENIAL)
 
     async def test_a_reply_that_cannot_go_into_a_thread_goes_without(self) -> None:
         scene = Scene()
