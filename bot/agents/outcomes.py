@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from bot.agents import reminder_outcomes as reminders
 from bot.agents.shown_notes import named_notes
 from bot.agents.tools.confirming import FORGOTTEN, NOT_YET
-from bot.agents.tools.notes import BY_ANOTHER, BY_MEANING
+from bot.agents.tools.notes import BY_ANOTHER, BY_MEANING, NOT_SHARED
 from bot.languages import Language
 
 _IDS = re.compile(r" ?\(ID: [^()\s]*\)")
@@ -131,12 +131,15 @@ def _deleted(result: str, language: Language) -> str:
 
 
 def _shared(result: str, language: Language) -> str:
-    if "is private again" not in result:
+    if NOT_SHARED not in result:
         return _IDS.sub("", result)
     title = _title(result)
     if language == "zh":
-        return f"笔记“{title}”现在只有你能看到。"
-    return f'The note "{title}" is private again: only you can read it.'
+        return f"笔记“{title}”不再共享：只有写下它的地方能看到；在单聊里写的，只有你能看到。"
+    return (
+        f'The note "{title}" is no longer shared: it is read only where it was written; what you '
+        "wrote in our private chat, by you alone."
+    )
 
 
 def _read(result: str, language: Language) -> str:

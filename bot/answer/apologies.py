@@ -19,9 +19,9 @@ _EMPTY: Mapping[Language, str] = {
 _TOO_LONG: Mapping[Language, str] = {
     "zh": "抱歉，这超出了模型一次能读的长度。请把问题缩短，或少带一些文件，再问一次；"
     "短的问题也这样的话，请告诉你们的管理员。你的问题已经记下。",
-    "en": "Sorry, this is longer than the model can read at once. Please ask with a shorter message "
-    "or fewer files; if short questions meet this too, tell your administrator. Your question is "
-    "kept.",
+    "en": "Sorry, this is longer than the model can read at once. Please ask with a shorter "
+    "message or fewer files; if short questions meet this too, tell your administrator. Your "
+    "question is kept.",
 }
 _SAID: Mapping[str, Mapping[Language, str]] = {"empty": _EMPTY, "too_long": _TOO_LONG}
 # What passes only when an operator mends it; the keys are those of `NEXT_STEPS`.

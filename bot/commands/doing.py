@@ -87,7 +87,7 @@ async def _memory(services: Services, asked: Asked) -> Reply:
     overview = await services.store.overview(asked.context)
     said = [(one.role, _spoken(services, asked, one)) for one in asked.opened.history[:-1]]
     shown = await show_items(services, asked.looking)
-    told = texts.memory(overview, said, asked.language)
+    told = texts.memory(overview, said, asked.language, services.settings.zone)
     return replace(shown, text=f"{told}\n\n{shown.text}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
 
 from bot.languages import Language
 from memory.kept.notes import Note
@@ -145,15 +146,16 @@ def memory(
     overview: Overview,
     said: Sequence[tuple[str, str]],
     language: Language,
+    zone: tzinfo,
 ) -> str:
-    """Counts, and the latest messages as (role, text)."""
+    """Counts, and the latest messages as (role, text); days are those of `zone`."""
     words = _MEMORY[language]
     counts = words["counts"].format(
         here=overview.messages_here,
         conversations=overview.conversations,
         messages=overview.messages,
         notes=overview.notes,
-        since=words["since"].format(overview.since[:10]) if overview.since else "",
+        since=words["since"].format(_day(overview.since, zone)) if overview.since else "",
     )
     with_text = [line for line in said if line[1].strip()]
     latest = [
@@ -183,6 +185,10 @@ def notes(found: Sequence[Note], language: Language, *, in_group: bool = False) 
 def result(text: str, *, done: bool, language: Language) -> str:
     """What a confirmed action answered."""
     return f"{(_DONE if done else _FAILED)[language]}{text}"
+
+
+def _day(at: str, zone: tzinfo) -> str:
+    return f"{datetime.fromisoformat(at).astimezone(zone):%Y-%m-%d}"
 
 
 def _one_line(text: str, limit: int) -> str:

@@ -144,7 +144,10 @@ def choice(finish_reason: str, **message: str) -> dict[str, object]:
     return {"message": {"role": "assistant", **message}, "finish_reason": finish_reason}
 
 
-TOO_LONG = {"status": 400, "body": {"error": {"code": "context_length_exceeded", "message": "secret"}}}
+TOO_LONG = {
+    "status": 400,
+    "body": {"error": {"code": "context_length_exceeded", "message": "secret"}},
+}
 FILTERED = {"status": 400, "body": {"error": {"code": "content_filter", "message": "secret"}}}
 
 

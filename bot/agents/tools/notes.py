@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
@@ -13,6 +14,7 @@ from memory.kept.notes import Note, NoteChange, note_id
 
 _LISTED = 50
 _FOUND = 10
+NOT_SHARED = "is no longer shared"
 BY_ANOTHER = ", by another person"
 BY_MEANING = ", has none of the words but may be alike in meaning"
 
@@ -62,7 +64,8 @@ async def get_note(deps: ToolDeps, note_id: str) -> str:
     """
     note = await deps.notes.get(deps.context, note_id)
     body = f"Text:\n{note.body}" if note.body else "It has no text."
-    return f"Note {_described(note)}; last changed {_day(note.updated_at)}. {body}"
+    changed = datetime.fromisoformat(note.updated_at).astimezone(deps.prompt.now.tzinfo)
+    return f"Note {_described(note)}; last changed {changed:%Y-%m-%d}. {body}"
 
 
 async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> str:
@@ -150,12 +153,12 @@ async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> str:
 
     Args:
         note_id: The note's ID.
-        shared: True shares it with this chat; False makes it private again.
+        shared: True shares it with this chat; False ends that.
     """
     context = deps.context
     if not shared:
         note = await deps.notes.share(context, note_id, shared=False)
-        return f"Note {_named(note)} is private again: only its owner can read it."
+        return f"Note {_named(note)} {NOT_SHARED}: it is read only where it was written."
     note = await deps.notes.get(context, note_id)
     if note.user_id != context.actor_id:
         raise ToolFailed("Only its owner can share this note. Nothing was changed. Say so.")
@@ -195,7 +198,3 @@ def _lines(notes: Iterable[Note], user_id: str) -> str:
 
 def _count(notes: Sequence[Note]) -> str:
     return "1 note" if len(notes) == 1 else f"{len(notes)} notes"
-
-
-def _day(time: str) -> str:
-    return time[:10]

@@ -7,12 +7,14 @@ import json
 from collections.abc import Awaitable, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from bot.agents.limits import Limits
 from bot.agents.manager import Answer, Manager, ModelUnavailable, Prompt, Stores, tool_names
 from bot.agents.model import Declined, ModelFailed, Request, Response
+from bot.agents.outcomes import told
 from bot.agents.progress import Progress
 from bot.agents.prompt import OWNER
 from bot.agents.sentences import CUT_SHORT
@@ -305,6 +307,25 @@ async def test_time_running_out_before_anything_was_done_is_no_answer() -> None:
 async def test_a_model_that_is_down_is_no_answer() -> None:
     with pytest.raises(ModelUnavailable, match="status_500"):
         await _ask(Scripted(ModelFailed("status_500")))
+
+
+async def test_the_day_of_a_note_is_that_of_the_bots_clock() -> None:
+    changed = {**NOTE, "updated_at": "2026-11-20T18:00:00Z"}
+    script = Scripted([("get_note", {"note_id": NOTE["id"]})], "Read.")
+    there = datetime(2026, 11, 21, 9, 0, tzinfo=ZoneInfo("Asia/Shanghai"))
+    await _ask(script, ScriptedRpc(get_note=changed), _prompt(now=there))
+
+    assert "last changed 2026-11-21." in script.results()[0]
+
+
+async def test_a_note_that_is_no_longer_shared_is_not_called_private() -> None:
+    script = Scripted([("share_note", {"note_id": NOTE["id"], "shared": False})], "Done.")
+    await _ask(script, ScriptedRpc(share_note=NOTE))
+
+    (result,) = script.results()
+    assert result.endswith("is no longer shared: it is read only where it was written.")
+    assert "写下它的地方" in told("share_note", result, ok=True, language="zh")
+    assert "where it was written" in told("share_note", result, ok=True, language="en")
 
 
 HELPER = Specialist("helper", "Helps with lists.", "Make lists.", tools=("list_notes",))

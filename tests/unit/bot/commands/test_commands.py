@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from zoneinfo import ZoneInfo
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.commands import texts as texts
+from bot.languages import Language
 from bot.slash import (
     Command,
     CommandName,
@@ -149,9 +152,10 @@ def test_every_text_exists_in_both_languages(language: str) -> None:
 
 def test_memory_is_told_with_counts_and_the_latest_messages() -> None:
     told = texts.memory(
-        Overview(messages_here=2, messages=5, conversations=3, notes=1, since="2026-03-03T10:00"),
+        Overview(messages_here=2, messages=5, conversations=3, notes=1, since="2026-03-02T18:00Z"),
         [("user", "one\ntwo"), ("assistant", "`code`")],
         "en",
+        ZoneInfo("Asia/Shanghai"),
     )
 
     assert (
