@@ -82,7 +82,7 @@ drop function if exists bot_private.conversation_history(text, text, text, bigin
 -- sender or the subject, or about them, and answered: at most p_limit messages, oldest first. A fresh
 -- start in one of their threads ends what came before it in all. Found among three times as many, 100 at
 -- most, of each of their last 100 threads (a long answer has several cards), and the last 100 they wrote
--- about others, so that it costs the same however much there is.
+-- about others, so that it costs the same however much there is. Ranges, as in newest_of_thread.
 create or replace function bot_private.recent_exchanges(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_before bigint, p_since timestamptz, p_limit integer
@@ -113,8 +113,8 @@ as $$
     select l.* from people p, lateral (
       select m.id, m.conversation_id, m.tenant_key, m.chat_id, m.chunk, m.status, m.created_at
       from public.agent_messages m
-      where m.actor_id = p.id and m.actor_id <> m.user_id and m.id < p_before
-      order by m.id desc limit 100) l
+      where m.actor_id >= p.id and m.actor_id <= p.id and m.actor_id <> m.user_id and m.id < p_before
+      order by m.actor_id, m.id desc limit 100) l
   ),
   here as materialized (
     select distinct l.id, l.conversation_id from latest l
