@@ -91,13 +91,16 @@ create or replace function bot_private.recall_number(p_tenant_key text, p_id tex
 language sql immutable parallel safe security invoker
 return hashtextextended(p_tenant_key || ' ' || p_id, 0);
 
--- Tokens as numbers, other ones in every place: so the index finds a word in a place without reading
+-- A token as a number, another one in every place: so the index finds a word in a place without reading
 -- what others said elsewhere. Two words that share a number by chance are found for each other.
+create or replace function bot_private.recall_word(p_place bigint, p_token text) returns integer
+language sql immutable parallel safe security invoker
+return ((hashtextextended(p_token, p_place) & 4294967295) - 2147483648)::integer;
+
 create or replace function bot_private.recall_words(p_place bigint, p_tokens text[]) returns integer[]
 language sql immutable parallel safe security invoker set search_path = ''
 as $$
-  select coalesce(array_agg(((hashtextextended(t, p_place) & 4294967295) - 2147483648)::integer), '{}')
-  from unnest(p_tokens) t
+  select coalesce(array_agg(bot_private.recall_word(p_place, t)), '{}') from unnest(p_tokens) t
 $$;
 
 -- Keeps the words of a turn's question and answer; of one without words, or without an author, nothing.
@@ -274,9 +277,8 @@ begin
     from size s
   ),
   keys as materialized (
-    select k.term, p.place, k.key
-    from unnest(v_places) p (place),
-      unnest(bot_private.recall_words(p.place, p_terms)) with ordinality k (key, term)
+    select w.n as term, p.place, bot_private.recall_word(p.place, w.term) as key
+    from unnest(v_places) p (place), unnest(p_terms) with ordinality w (term, n)
   ),
   seen as materialized (
     select k.term, e.first_id, e.length, e.asked_at
@@ -515,8 +517,10 @@ begin
     ),
     asked as materialized (
       select p.place, bot_private.recall_words(p.place, p_terms) as keys,
-             bot_private.recall_words(p.place, '{i,my}') as speaker,
-             bot_private.recall_words(p.place, '{you,your}') as listener
+             array[bot_private.recall_word(p.place, 'i'),
+                   bot_private.recall_word(p.place, 'my')] as speaker,
+             array[bot_private.recall_word(p.place, 'you'),
+                   bot_private.recall_word(p.place, 'your')] as listener
       from unnest(v_places) p (place)
     ),
     -- A turn is searched with its neighbours: a half of the next on each side, a quarter of the one
