@@ -13,7 +13,8 @@ from memory.kept.operations import Orphan, Table, Unplaced
 from memory.models import Conversation
 from memory.scope import conversation_id
 
-_ID = re.compile(r"feishu:oc_[\w-]+:(om_[\w-]+|main)")
+# An open_id for the chat: a place of the person alone, such as that of a private answer.
+_ID = re.compile(r"feishu:(oc|ou)_[\w-]+:(om_[\w-]+|main)")
 _PERSON = re.compile(r"ou_[\w-]+")
 _PENDING_LIMIT = timedelta(minutes=1)
 # Twelve attempts with their pauses take about eight minutes; then nobody works on it any more.

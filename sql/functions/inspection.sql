@@ -108,6 +108,8 @@ as $$
     select 'agent_turns', t.id, 'it is ' || t.state || ' but has no answer stored'
     from public.agent_turns t
     where t.state in ('pending', 'sent')
+      and exists (select from public.agent_messages m  -- else its words were forgotten
+                  where m.turn_id = t.id)
       and not exists (select from public.agent_messages m
                       where m.turn_id = t.id and m.role = 'assistant')
     union all

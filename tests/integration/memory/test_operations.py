@@ -17,6 +17,7 @@ from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, BadArgument, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore
 from memory.kept.operations import Operations
+from memory.kept.withdrawals import Withdrawals
 from memory.rpc import Rpc
 from memory.store import MemoryStore
 from scripts.operating import stored_rows
@@ -255,6 +256,22 @@ async def test_orphans_are_found(
         ("agent_messages", "its turn is missing"),
         ("agent_messages", "its turn is missing"),
     ]
+
+
+async def test_a_sent_turn_without_its_answer_is_an_orphan_unless_its_words_were_forgotten(
+    connection: psycopg.Connection, rpc: PostgresRpc, memory: MemoryStore, group: Group
+) -> None:
+    turn, operations = group.turn(), Operations(rpc)
+    await exchange(memory, turn, "Memory", "A list")
+    connection.execute("update public.agent_turns set forgets = true")
+    assert await Withdrawals(rpc).forget_turns() == 1
+    assert await operations.orphans() == ()
+    await exchange(memory, turn, "Question", "Answer")
+    connection.execute("delete from public.agent_messages where role = 'assistant'")
+
+    [found] = await operations.orphans()
+
+    assert (found.table, found.problem) == ("agent_turns", "it is sent but has no answer stored")
 
 
 async def test_the_probe_finds_nothing_where_policies_hold_and_leaves_nothing(

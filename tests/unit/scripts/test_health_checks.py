@@ -55,10 +55,15 @@ def _problems(rows: list[Any], recalled: tuple[str, ...] = ()) -> list[tuple[str
 
 @pytest.mark.parametrize(
     ("conversation_id", "root"),
-    [("feishu:oc_chat1:om_root1", "om_root1"), ("feishu:oc_chat1:main", "main")],
+    [
+        ("feishu:oc_chat1:om_root1", "om_root1"),
+        ("feishu:oc_chat1:main", "main"),
+        ("feishu:ou_alice:om_root1", "om_root1"),
+    ],
 )
 def test_a_conversation_id_names_chat_and_root(conversation_id: str, root: str) -> None:
-    stored = replace(GOOD, conversation_id=conversation_id, root_id=root)
+    chat = conversation_id.split(":")[1]
+    stored = replace(GOOD, conversation_id=conversation_id, chat_id=chat, root_id=root)
 
     assert stored_rows.check_conversation(stored) == []
 
