@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg import errors, generators, pq
 from psycopg.rows import TupleRow
 
 T = TypeVar("T")
+
+_NAME = b"asked"
+_GOOD = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 
 
 class NoAnswer(psycopg.OperationalError):
@@ -26,6 +30,7 @@ class DeadlineConnection(psycopg.Connection[TupleRow]):
     connection, as `NoAnswer`."""
 
     until: float | None = None
+    _is_prepared = False
 
     @contextlib.contextmanager
     def until_then(self, moment: float) -> Iterator[None]:
@@ -35,6 +40,35 @@ class DeadlineConnection(psycopg.Connection[TupleRow]):
             yield
         finally:
             self.until = None
+
+    def ask(self, query: bytes, values: Sequence[bytes]) -> list[bytes | None]:
+        """The first column of what `query`, with `$1` and so on for `values`, gives; all as text.
+
+        Past psycopg's cursors, which adapt and count for every case there is: in half the time.
+        It is prepared where statements may be, so it is one and the same for each connection.
+        Raises `psycopg.Error`.
+        """
+        with self.lock:
+            result = self.wait(self._asked(query, values))
+        return [result.get_value(row, 0) for row in range(result.ntuples)]
+
+    def _asked(self, query: bytes, values: Sequence[bytes]) -> Generator[Any, Any, pq.abc.PGresult]:
+        if self.prepare_threshold is None:
+            self.pgconn.send_query_params(query, values)
+            return (yield from self._answer())
+        if not self._is_prepared:
+            self.pgconn.send_prepare(_NAME, query)
+            yield from self._answer()
+            self._is_prepared = True
+        self.pgconn.send_query_prepared(_NAME, values)
+        return (yield from self._answer())
+
+    def _answer(self) -> Generator[Any, Any, pq.abc.PGresult]:
+        results: list[pq.abc.PGresult] = yield from generators.execute(self.pgconn)
+        for result in results:
+            if result.status not in _GOOD:
+                raise errors.error_from_result(result, encoding="utf-8")
+        return results[-1]
 
     def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
         if self.until is None:
