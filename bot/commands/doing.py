@@ -146,8 +146,12 @@ async def _quiet(services: Services, asked: Asked) -> Reply:
 
 
 async def _resume(services: Services, asked: Asked) -> Reply:
+    if asked.chat_type == "p2p":
+        return Reply(texts.QUIET_IN_P2P[asked.language])
     await _conversations(services, asked).resume(asked.context.chat_id)
-    return Reply(texts.RESUMED[asked.language])
+    here = set_up(services.settings, asked.chat_type, asked.opened.rules)
+    said = texts.RESUMED if here.follows else texts.RESUMED_ON_MENTION
+    return Reply(said[asked.language])
 
 
 async def _stop(services: Services, asked: Asked) -> Reply | None:

@@ -37,6 +37,11 @@ RESUMED: Texts = {
     "zh": "好的，我又开始留意大家的讨论了。",
     "en": "I am following the discussion again.",
 }
+RESUMED_ON_MENTION: Texts = {
+    "zh": "好的，不再安静了。不过这里的设置是只在被 @ 或被回复时回答；用 `/模式` 可以更改。",
+    "en": "I am no longer quiet. By the settings here I still answer only when I am mentioned or "
+    "replied to; `/mode` changes that.",
+}
 STOPPING: Texts = {
     "zh": "好的，正在停止。写到哪里就到哪里，已经做了的会列在那张卡片上。",
     "en": "Stopping. The answer ends where it is; what was done already is listed in its card.",

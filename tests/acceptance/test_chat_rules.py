@@ -155,6 +155,7 @@ def test_what_a_form_does_not_offer_is_not_chosen(group: World) -> None:
 
 def test_the_mode_says_who_is_answered(group: World) -> None:
     set_rule(group, "Alice", "/mode mention")
+    assert "only when I am mentioned" in set_rule(group, "Alice", "/resume")
     asked, _ = group.ask("Bob", "when do we launch?")
     group.settled(asked)
     silent = group.say("Bob", "and what about Friday?")
