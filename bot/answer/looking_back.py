@@ -43,7 +43,7 @@ async def recent_messages(
                 max_items=_RECENT,
             )
     except (TimeoutError, FeishuFailure) as exc:
-        if isinstance(exc, FeishuError):
+        if isinstance(exc, FeishuError) and not exc.action.is_of_one_call:
             services.denials.note("list_messages")
         log.info("recent_messages.unavailable", error=type(exc).__name__)
         return ()

@@ -14,7 +14,7 @@ from typing import Literal
 
 import structlog
 
-from bot.feishu.errors import OUT_OF_CHAT, FeishuError, FeishuFailure
+from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
 from bot.services import Services
@@ -64,7 +64,7 @@ async def gathered(services: Services, context: AgentMemoryContext, span: Span) 
             listed, whole = await _listed(services, context, span)
             others = await _talk(services, context, listed, digests)
     except (TimeoutError, FeishuFailure) as exc:
-        if isinstance(exc, FeishuError) and exc.code not in OUT_OF_CHAT:
+        if isinstance(exc, FeishuError) and not exc.action.is_of_one_call:
             services.denials.note(_API)
         log.info("digest.not_listed", error=type(exc).__name__)
         return Gathered(stored, "heard")

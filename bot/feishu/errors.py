@@ -41,6 +41,24 @@ class Action(StrEnum):
         """Whether the same call can succeed later, without anything else being done here."""
         return self in (Action.RETRY, Action.IN_FLIGHT, Action.ALERT, Action.REFRESH_TOKEN)
 
+    @property
+    def is_of_one_call(self) -> bool:
+        """Whether it says nothing of other calls: it is of this moment, message, chat or person."""
+        return self in _OF_ONE_CALL
+
+
+_OF_ONE_CALL = frozenset(
+    {
+        Action.RETRY,
+        Action.IN_FLIGHT,
+        Action.REFRESH_TOKEN,
+        Action.WITHOUT_THREAD,
+        Action.TERMINAL_MESSAGE,
+        Action.TERMINAL_CHAT,
+        Action.TERMINAL_USER,
+        Action.UNSUPPORTED,
+    }
+)
 
 NEXT_STEP: Mapping[Action, str] = {
     Action.RETRY: "wait and try again",

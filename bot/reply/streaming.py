@@ -37,14 +37,6 @@ log = structlog.get_logger()
 
 DENIAL = "cardkit"
 _SKIPPED = frozenset({Action.RETRY, Action.IN_FLIGHT})
-# What says nothing of CardKit itself: the moment, this message, chat or person.
-_NOT_CARDKIT = _SKIPPED | {
-    Action.REFRESH_TOKEN,
-    Action.WITHOUT_THREAD,
-    Action.TERMINAL_MESSAGE,
-    Action.TERMINAL_CHAT,
-    Action.TERMINAL_USER,
-}
 _MOST_FAILURES = 3
 _running: set[asyncio.Task[None]] = set()
 
@@ -314,7 +306,7 @@ class CardStream:
         """There is no card, or it may have been sent and stays to be finished."""
         code = failure.code if isinstance(failure, FeishuError) else 0
         log.warning("streaming.unavailable", code=code, error=type(failure).__name__)
-        if isinstance(failure, FeishuError) and failure.action not in _NOT_CARDKIT:
+        if isinstance(failure, FeishuError) and not failure.action.is_of_one_call:
             self._deny()
 
     def _deny(self) -> None:

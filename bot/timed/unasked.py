@@ -117,7 +117,7 @@ async def _not_told(services: Services, timer: Timer, exc: FeishuFailure) -> str
     """Feishu does not say what was said: nothing is."""
     if await is_gone(services, timer.context, exc):
         return "gone"
-    if isinstance(exc, FeishuError):
+    if isinstance(exc, FeishuError) and not exc.action.is_of_one_call:
         services.denials.note("list_messages")
     log.info("proactive.not_listed", error=type(exc).__name__)
     return "taken_up"
