@@ -199,7 +199,8 @@ end
 $$;
 
 -- The turns worth weighing for p_terms, p_enough at most, the weight of each term (null: it stands
--- nowhere) and whether it tells turns apart: one in every third turn does not, and finds none by itself.
+-- nowhere) and whether it tells turns apart: one in every third turn does not, and finds none by itself,
+-- unless all of the question's are so.
 -- Rare words are looked up, of common ones the turns that come first and the newest count. Turns said in
 -- [p_since, p_until) come first. Chats of p_but are left out.
 drop function if exists bot_private.recall_likely(
@@ -317,12 +318,15 @@ begin
     from sampled w left join (
       select term, count(*) as turns from indexed group by term) i using (term)
   ),
+  compared as materialized (
+    select term, turns, turns <= greatest(10, (select n / 3 from whole)) as is_rare from counted
+  ),
   weighed as materialized (
     select term,
       (1 + 1.2) * ln(1 + (greatest((select n from whole) - turns, 0) + 0.5) / (turns + 0.5)) as weight,
-      -- the others would be most of the work
-      turns <= greatest(10, (select n / 3 from whole)) as telling
-    from counted
+      -- the others would be most of the work; where there are no others, they are all there is
+      turns is not null and (is_rare or not bool_or(is_rare) over ()) as telling
+    from compared
   ),
   ranked as (
     select h.first_id, coalesce(h.asked_at >= p_since and h.asked_at < p_until, false) as in_time,

@@ -364,6 +364,17 @@ async def test_a_common_word_such_as_a_name_still_counts_for_its_own_turn(
         assert found[0] == f"{name} cooked noodles"
 
 
+async def test_who_speaks_of_one_thing_only_still_finds_it(memory: Memory, group: Group) -> None:
+    alice = group.turn()
+    for n in range(24):
+        await memory.tell(alice, str(n), "the launch", "ok")
+    await memory.tell(alice, "walrus", "a walrus at the launch", "ok")
+
+    assert len(await memory.search(alice, "What of the launch?", k=5)) == 5
+    found = await memory.questions(alice, "What of the walrus at the launch?")
+    assert found[0] == "a walrus at the launch"
+
+
 async def test_a_word_that_says_little_counts_less_however_rare(
     memory: Memory, group: Group
 ) -> None:
