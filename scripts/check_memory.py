@@ -30,7 +30,7 @@ from bot.settings import load
 from memory.kept.operations import Table, Unplaced
 from memory.models import Conversation
 from scripts.operating import stored_rows
-from scripts.operating.arguments import FINDINGS, add_language, language, parser
+from scripts.operating.arguments import FINDINGS, add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, progress, run
 from scripts.operating.desk import Desk, open_desk
 from scripts.operating.people import names, person_meant
@@ -69,7 +69,7 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--conversation", metavar="ID", help="this conversation")
     options.add_argument("--person", metavar="WHO", help="of this person: id or name")
     options.add_argument("--since", type=moment, metavar="TIME", help="30m, 2h, 7d, or a date")
-    options.add_argument("--limit", type=int, default=100, help="at most so many (100)")
+    add_limit(options, 100)
     options.add_argument("--messages", action="store_true", help="list the messages, too")
     options.add_argument("--verify-sent", action="store_true", help="compare with Feishu")
     options.add_argument("--no-probe", action="store_true", help="write nothing, not even briefly")

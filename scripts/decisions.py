@@ -25,7 +25,7 @@ from typing import Any
 from bot.languages import Sentence
 from bot.settings import EXIT_STATUS, load
 from scripts.measuring.hearing_learning import learn, source_of
-from scripts.operating.arguments import add_language, language, parser
+from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.chat_log_decisions import LogRow, rows_of, rule_answers, score
 from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import Desk, open_desk
@@ -46,7 +46,7 @@ def _arguments() -> argparse.Namespace:
     options = parser("decisions", __doc__)
     options.add_argument("--chat", metavar="oc_…", help="of this chat")
     options.add_argument("--since", type=moment, metavar="TIME", help="30m, 2h, 7d, or a date")
-    options.add_argument("--limit", type=int, default=50, help="at most so many (50)")
+    add_limit(options, 50)
     options.add_argument(
         "--evaluate", type=Path, metavar="FILE", help="a labelled .jsonl or .talk file"
     )

@@ -16,7 +16,7 @@ from typing import Any
 from bot.languages import Sentence
 from bot.settings import load
 from memory.text import one_line
-from scripts.operating.arguments import add_language, language, parser
+from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import Desk, open_desk
 
@@ -34,7 +34,7 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--chat", metavar="oc_…", help="of this chat")
     options.add_argument("--since", type=moment, metavar="TIME", help="30m, 2h, 7d, or a date")
     options.add_argument("--unhelpful", action="store_true", help="only what did not help")
-    options.add_argument("--limit", type=int, default=50, help="at most so many (50)")
+    add_limit(options, 50)
     options.add_argument("--json", action="store_true", help="one JSON document")
     add_language(options)
     return options.parse_args()

@@ -23,6 +23,7 @@ from functools import partial
 
 from bot.queue.operations import Failed, QueueOperations, Reference
 from bot.settings import EXIT_STATUS, load
+from scripts.operating.arguments import add_limit
 from scripts.operating.console import FINDINGS, Screen, parser, print_json, run
 from scripts.operating.desk import Desk, open_desk
 
@@ -37,7 +38,7 @@ def _arguments() -> argparse.Namespace:
     options = parser("queue", __doc__)
     commands = options.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="what was given up, latest first")
-    listing.add_argument("--limit", type=int, default=100, help="at most so many (100)")
+    add_limit(listing, 100)
     showing = commands.add_parser("show", help="one of them, and what happened to it")
     showing.add_argument("references", type=_reference, nargs=1, metavar="REFERENCE")
     for name, help in (("retry", "try them again"), ("drop", "delete them for good")):

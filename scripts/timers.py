@@ -17,7 +17,7 @@ from typing import Any
 from bot.languages import Sentence
 from bot.settings import load
 from memory.kept.timers import TimerStore
-from scripts.operating.arguments import add_language, language, parser
+from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, print_json, run
 from scripts.operating.desk import Desk, open_desk
 from scripts.operating.people import names
@@ -36,7 +36,7 @@ def _arguments() -> argparse.Namespace:
     options = parser("timers", __doc__)
     options.add_argument("--chat", metavar="oc_…", help="of this chat")
     options.add_argument("--over", action="store_true", help="also what is done or cancelled")
-    options.add_argument("--limit", type=int, default=100, help="at most so many (100)")
+    add_limit(options, 100)
     options.add_argument("--json", action="store_true", help="one JSON document")
     add_language(options)
     return options.parse_args()

@@ -11,12 +11,26 @@ from typing import Literal
 
 FINDINGS = 1
 _WIDTH = 80
+_MOST = 1_000_000
 _GAP = re.compile(r"(?<=\S) {2,}")
 
 
 def add_language(options: argparse.ArgumentParser) -> None:
     """For scripts that speak both languages."""
     options.add_argument("--lang", choices=("en", "zh"), help="language (that of the terminal)")
+
+
+def add_limit(options: argparse.ArgumentParser, default: int) -> None:
+    """For scripts that list."""
+    options.add_argument(
+        "--limit", type=_limit, default=default, help=f"at most so many ({default})"
+    )
+
+
+def _limit(text: str) -> int:
+    if re.fullmatch(r"[0-9]{1,7}", text) and 1 <= int(text) <= _MOST:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {_MOST:,}")
 
 
 def language(given: str | None, environment: Mapping[str, str] = os.environ) -> Literal["zh", "en"]:
