@@ -41,6 +41,8 @@ class Connection(psycopg.AsyncConnection[TupleRow]):
 
     async def close(self) -> None:
         self._listen_no_more()  # its number may be another socket's next
+        if self._awaited:
+            _failed(self._awaited[1], psycopg.OperationalError("the connection was closed"))
         await super().close()
 
     async def ask(self, query: bytes, args: Sequence[object], wanted: int = 0) -> Any:

@@ -124,6 +124,17 @@ async def test_a_connection_that_the_server_ended_while_nobody_asked_is_not_hand
     assert await _one_process(pool) != first
 
 
+async def test_who_waits_for_an_answer_is_told_that_the_connection_was_closed(pool: Pool) -> None:
+    async with pool.connection() as connection:
+        asking = asyncio.create_task(connection.ask(b"select pg_sleep(600)", ()))
+        while connection._awaited is None:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await connection.close()
+        with pytest.raises(psycopg.OperationalError):
+            async with asyncio.timeout(10):
+                await asking
+
+
 async def test_what_the_server_says_while_nobody_asks_is_heard_and_read_once(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
