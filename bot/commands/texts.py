@@ -119,9 +119,9 @@ _MEMORY: Mapping[Language, Mapping[str, str]] = {
     },
     "en": {
         "intro": "This is what I hold about you here.",
-        "counts": "{here} messages in this thread; in all {conversations} threads, {messages} "
-        "messages and {notes} notes{since}.",
-        "since": ", since {}",
+        "counts": "Messages: {here} in this thread, {messages} in all; threads: {conversations}; "
+        "notes: {notes}.{since}",
+        "since": " The oldest is of {}.",
         "last": "**The latest messages of this thread**",
         "you": "You",
         "me": "I",

@@ -159,7 +159,7 @@ def test_memory_is_told_with_counts_and_the_latest_messages() -> None:
     )
 
     assert (
-        "2 messages in this thread; in all 3 threads, 5 messages and 1 notes, since 2026-03-03."
+        "Messages: 2 in this thread, 5 in all; threads: 3; notes: 1. The oldest is of 2026-03-03."
         in told
     )
     assert told.endswith("- You: one two\n- I: 'code'")
