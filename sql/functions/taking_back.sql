@@ -652,12 +652,14 @@ begin
 end
 $$;
 
--- The stored copy of one card goes, and the card, and what was made from it. One that is not shown yet is
--- not going to be.
+-- The stored copy of one card goes, and the card, and what was made from it, and what listed it for the people
+-- it answered. One that is not shown yet is not going to be.
 create or replace function public.take_card(p_card public.agent_messages) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $$
 begin
+  perform public.withdraw_kept_cards(
+    array[p_card.user_id, p_card.actor_id], p_card.tenant_key, p_card.created_at);
   if p_card.message_id is null then
     update public.agent_turns t set state = 'cancelled', error = null, updated_at = now()
     where t.id = p_card.turn_id and t.state = 'pending';

@@ -92,6 +92,12 @@ async def test_no_reader_is_ever_new(
     told(count, record_property)
 
 
+async def test_a_list_of_an_answer_goes_with_it(database_url: str) -> None:
+    """A history that was found once: `/memory` quoted an answer that told what was taken back."""
+    async with stage(database_url) as on:
+        await play(on, 9515480593250)
+
+
 async def test_no_reader_is_ever_new_through_supabases_api(
     postgres_server: Server, supabase_lite: SupabaseLite, record_property: pytest.FixtureRequest
 ) -> None:
