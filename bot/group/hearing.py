@@ -11,7 +11,7 @@ from bot.group.exchange import Exchange
 from bot.group.hearing_weights import WEIGHTS, WORDS
 from bot.group.traits import situation, traits, words
 
-SURE = 0.64  # from here on the bot answers: it prefers silence
+SURE = 0.67  # from here on the bot answers: it prefers silence
 SURE_ACROSS = 0.85  # the same where it spoke in a thread and people went on outside of it
 _NO_WEIGHT = (0.0, 0.0, 0.0, 0.0)
 

@@ -13,7 +13,6 @@ from contextlib import closing
 import pytest
 import requests
 
-from scripts.operating.log_window import percentile
 from tests.support import postgres
 from tests.support.deliveries import Delivery, message_event
 from tests.support.processes import APP, Bot, eventually, free_port, running_bot
@@ -22,9 +21,6 @@ from tests.support.slow_senders import MANNERS, slow_senders
 pytestmark = pytest.mark.slow
 
 FEISHU_WAITS_S = 3.0
-MOST = 0.9  # where threads are held all deliveries wait; a busy machine keeps one waiting
-HELD_S = 2.0  # how long a database that hangs may hold a thread
-IN_TURN_S = 3 * HELD_S  # what the last of a hundred and twenty would wait behind threads held so
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +62,7 @@ def test_hundreds_of_connections_that_wait_delay_no_delivery(bot: Bot, manner: s
         acks = [delivered(bot) for _ in range(30)]
 
     assert [status for status, _ in acks] == [200] * 30
-    assert percentile([seconds for _, seconds in acks], MOST) < FEISHU_WAITS_S
+    assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
 
 
 def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(bot: Bot) -> None:
@@ -92,7 +88,7 @@ def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(bot: 
             reader.join()
 
     assert [status for status, _ in acks] == [200] * 60
-    assert percentile([seconds for _, seconds in acks], MOST) < FEISHU_WAITS_S
+    assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
     assert {status for status, _ in statuses} == {503}
     assert any(b"does not answer" in checks for _, checks in statuses)
 
@@ -103,9 +99,9 @@ def test_a_database_that_hangs_holds_no_thread_and_feishu_is_asked_to_push_again
     with postgres_server.frozen(), ThreadPoolExecutor(120) as feishu:
         refused = list(feishu.map(lambda _: delivered(bot), range(120)))  # more than are threads
         started = time.monotonic()
-        assert requests.get(f"{bot.url}/healthz", timeout=10).ok
-        assert time.monotonic() - started < HELD_S
+        assert requests.get(f"{bot.url}/healthz", timeout=5).ok
+        assert time.monotonic() - started < 1
 
     assert {status for status, _ in refused} == {503}
-    assert max(seconds for _, seconds in refused) < IN_TURN_S - 1
+    assert max(seconds for _, seconds in refused) < FEISHU_WAITS_S
     eventually(lambda: delivered(bot)[0] == 200, what="it goes on")

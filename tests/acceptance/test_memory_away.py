@@ -123,20 +123,20 @@ def story(processes: World, server: lite.Outage, metrics_port: int) -> Story:
     story.readiness = {"status": answer.status_code, **answer.json()}
     story.metrics = requests.get(f"http://127.0.0.1:{metrics_port}/metrics", timeout=9).text
     story.away += ask(story.threads, every_s=EVERY_S, while_=lambda: time.monotonic() < lasts)
-    talk.answered(story.away)
+    talk.answered(story.away, within_s=20)
     story.prompts = talk.prompts()
 
     server.start()
     back_at = time.monotonic()
     talk.drained()
     story.drained_in_s = time.monotonic() - back_at
-    talk.answered(talk.asked)
+    talk.answered(talk.asked, within_s=20)
     processes.model.forget()
     story.later = [
         talk.ask(thread, f"what was said in {number}?")
         for number, thread in enumerate(story.threads)
     ]
-    talk.answered(story.later)
+    talk.answered(story.later, within_s=20)
     story.prompts = talk.prompts() | story.prompts
     eventually(lambda: not talk.queue_rows(UNFINISHED), what="all jobs are done")
     story.log = processes.bot.workers[0].output()
@@ -258,7 +258,7 @@ def test_a_memory_that_hangs_delays_the_first_answers_only(talk: Talk) -> None:
     talk.server.hang()
     began = time.monotonic()
     list(talk.ask_in_turn(threads, every_s=0.4, while_=lambda: time.monotonic() < began + 8))
-    talk.answered(talk.asked)
+    talk.answered(talk.asked, within_s=20)
     later = [question for question in talk.asked if question.at > began + 6]
     talk.server.go_on()
     talk.drained()
@@ -282,7 +282,7 @@ def test_a_tool_that_finds_the_memory_gone_fails_honestly(talk: Talk) -> None:
     question = talk.ask(thread, "write this down as a note")
     eventually(talk.world.model.requests, what="the model is asked")
     talk.server.kill()
-    talk.answered([question])
+    talk.answered([question], within_s=20)
     _, told = talk.world.model.requests()
     talk.server.start()
     talk.drained()
@@ -306,7 +306,7 @@ def test_a_worker_killed_meanwhile_loses_nothing_and_clicks_wait_without_holding
     talk.world.model.control("script", {"rules": [slow, *ANSWERS]})
     talk.server.kill()
     first = talk.ask(quick, "the first of two")
-    talk.answered([first])
+    talk.answered([first], within_s=20)
     talk.world.model.forget()
     interrupted = talk.ask(thinking, "think about it")
     eventually(talk.world.model.requests, what="the model is asked")
@@ -323,8 +323,8 @@ def test_a_worker_killed_meanwhile_loses_nothing_and_clicks_wait_without_holding
     bot.start_worker()
     eventually(lambda: '"event": "click.waits"' in bot.workers[-1].output(), what="a click waits")
     meanwhile = talk.ask(clicked, "a question beside it")
-    talk.answered([second, meanwhile])
-    talk.answered([interrupted])
+    talk.answered([second, meanwhile], within_s=8)
+    talk.answered([interrupted], within_s=40)
     assert clicked.world.answers(turn_id(button)) == []
 
     talk.server.start()

@@ -22,7 +22,7 @@ from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 
-LONGER_S = 1.0
+ANSWERED_WITHIN_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,6 @@ def test_people_are_answered_at_once_and_operators_told_what_it_is(
     worker = world.bot.workers[0]
     said_before = len(worker.output())
 
-    usual_s = median(_seconds(world, "Bob") for _ in range(3))
     api.fault = refusal.fault
     took_s = [_seconds(world, "Bob") for _ in range(5)]  # the first waits until every worker knows
     question, card = world.ask("Alice", "what is a plum?")
@@ -102,7 +101,7 @@ def test_people_are_answered_at_once_and_operators_told_what_it_is(
     Talk(world, None, queue_url).drained()  # type: ignore[arg-type]
     (row,) = world.settled(question)
 
-    assert median(took_s) < usual_s + LONGER_S
+    assert median(took_s) < ANSWERED_WITHIN_S
     assert said["error"] == refusal.error
     assert comings_and_goings == ["memory.away"]
     assert (ready.status_code, ready.json()["degraded"]) == (200, ["memory"])

@@ -92,7 +92,7 @@ def test_in_chinese_the_honest_card_is_chinese(world: World) -> None:
     assert "抱歉" in card
 
 
-def test_a_sign_of_work_appears_while_the_model_thinks_without_a_message(world: World) -> None:
+def test_a_sign_of_work_appears_within_two_seconds_without_a_message(world: World) -> None:
     tell(world, text="done", delay_s=4)
     question = world.say("Alice", f"@{world.bot_name} take your time")
 
@@ -100,7 +100,7 @@ def test_a_sign_of_work_appears_while_the_model_thinks_without_a_message(world: 
         messages = world.platform.messages(world.group)
         return next(m["reactions"] for m in messages if m["message_id"] == question)
 
-    eventually(reactions, what="a reaction")
+    eventually(reactions, within_s=2.5, what="a reaction")
     assert not world.answers(question), "there was no sign before the answer"
     world.answer(question)
     eventually(lambda: not reactions(), what="the reaction is taken back")
@@ -185,4 +185,5 @@ def test_an_endpoint_that_asks_for_patience_gets_it(world: World, wish: str) -> 
 
     assert "here it is" in card
     first, second = (request["at"] for request in world.model.requests())
-    assert second >= (then if wish == "date" else first + 0.9)
+    wished = then if wish == "date" else first + 0.9
+    assert wished <= second < first + 4

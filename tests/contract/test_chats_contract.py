@@ -395,7 +395,7 @@ class TestWhatIsAskedOfFeishu:
         assert pauses[:4] == [2, 4, 8, 16]
         assert pauses[-1] == 360
         [left_s] = chat_row(db, chat, "extract(epoch from due_at - now())::float8")
-        assert 3500 < left_s <= 3600
+        assert 3590 < left_s <= 3600
 
     async def test_gives_a_name_and_an_older_name_never_replaces_it(
         self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int

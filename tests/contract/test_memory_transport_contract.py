@@ -76,11 +76,11 @@ async def test_a_memory_that_is_gone_is_unavailable(
 async def test_a_memory_that_never_answers_is_unavailable_within_its_time_limit(
     backend: Backend, relay: Relay, group: Group
 ) -> None:
-    async with memory_at(backend, port=relay.port, timeout_s=1.0) as memory:
+    async with memory_at(backend, port=relay.port, timeout_s=0.3) as memory:
         await memory.ping()
         relay.hold()
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(5):
             await _is_unavailable(memory, group)
         await relay.cut()
 
@@ -90,7 +90,7 @@ async def test_a_call_that_takes_too_long_is_given_up_and_can_be_repeated(
 ) -> None:
     question = {"turn_id": group.message("q"), "content": "Q"}
     async with (
-        memory_at(backend, timeout_s=1.0) as memory,
+        memory_at(backend, timeout_s=0.3) as memory,
         await psycopg.AsyncConnection.connect(backend.database_url) as blocker,
     ):
         await memory.ping()
@@ -99,7 +99,7 @@ async def test_a_call_that_takes_too_long_is_given_up_and_can_be_repeated(
             await memory.open_turn(group.turn(), **question)
         await blocker.rollback()
 
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(10):
             turn = await memory.open_turn(group.turn(), **question)
 
     assert texts(turn) == ["Q"]
@@ -108,13 +108,13 @@ async def test_a_call_that_takes_too_long_is_given_up_and_can_be_repeated(
 async def test_a_memory_that_comes_back_is_used_again(
     backend: Backend, relay: Relay, group: Group
 ) -> None:
-    async with memory_at(backend, port=relay.port, timeout_s=1.0) as memory:
+    async with memory_at(backend, port=relay.port, timeout_s=0.3) as memory:
         await memory.ping()
         relay.hold()
         await _is_unavailable(memory, group)
         relay.resume()
 
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(20):
             while not await _answers(memory):
                 continue
         await memory.working_memory(group.turn())

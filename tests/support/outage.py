@@ -100,7 +100,7 @@ class Talk:
                     found[question].append(message)
         return found
 
-    def answered(self, questions: list[Question]) -> None:
+    def answered(self, questions: list[Question], *, within_s: float) -> None:
         """Returns when every question has a card."""
         missing: list[str] = []
 
@@ -108,7 +108,7 @@ class Talk:
             missing[:] = [one for one, cards in self.cards(questions).items() if not cards]
             return not missing
 
-        eventually(all_answered, what=f"answers to {missing}")
+        eventually(all_answered, within_s=within_s, what=f"answers to {missing}")
 
     def seconds(self, questions: list[Question]) -> list[float]:
         """How long each took, from the question to its card, by the platform's clock."""
@@ -134,9 +134,9 @@ class Talk:
         """What waits in the queue's database for the memory."""
         return int(self.queue_rows(_WAITING)[0]["n"])
 
-    def drained(self) -> None:
+    def drained(self, *, within_s: float = 30) -> None:
         """Returns when nothing waits for the memory any more."""
-        eventually(lambda: self.waiting() == 0, what="an empty spool")
+        eventually(lambda: self.waiting() == 0, within_s=within_s, what="an empty spool")
 
     def prompts(self) -> dict[str, str]:
         """What the model was sent first for each question, by its text; a summary comes later."""

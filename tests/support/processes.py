@@ -69,7 +69,7 @@ class Process:
             os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.wait(30)
 
-    def terminate(self, *, within_s: float = 60.0) -> float:
+    def terminate(self, *, within_s: float = 15.0) -> float:
         """SIGTERM; returns the seconds until it was gone."""
         started = time.monotonic()
         self.popen.terminate()

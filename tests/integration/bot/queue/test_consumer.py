@@ -24,7 +24,6 @@ from tests.support.queue import (
 
 pytestmark = pytest.mark.anyio
 
-SILENT_S = 14.0  # so long a worker without a session counts as alive
 CUT_SESSIONS = """
     select pg_terminate_backend(l.pid) from pg_locks l
     where l.locktype = 'advisory' and l.classid = feishu_bot.worker_lock()::oid and l.granted
@@ -206,7 +205,7 @@ async def test_an_end_is_written_until_it_is_written(database_url: str) -> None:
     assert seen == ["first", "second"]
 
 
-async def test_the_jobs_of_a_worker_that_is_gone_are_taken_over_long_before_it_is_silent(
+async def test_the_jobs_of_a_worker_that_is_gone_are_taken_over_within_three_seconds(
     database_url: str,
 ) -> None:
     taken: list[int] = []
@@ -225,7 +224,7 @@ async def test_the_jobs_of_a_worker_that_is_gone_are_taken_over_long_before_it_i
             await asyncio.sleep(2.5 * ROUND_S)
             assert not done.is_set()  # its session lives, however little it does
             await gone.end()
-            async with asyncio.timeout(SILENT_S / 2):
+            async with asyncio.timeout(3):
                 await done.wait()
 
     assert taken == [1]

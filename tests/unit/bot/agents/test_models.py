@@ -110,7 +110,7 @@ async def test_a_first_model_that_writes_slowly_keeps_the_turn() -> None:
 
 async def test_a_first_model_that_hangs_has_only_its_share_of_the_time() -> None:
     model = Fallback(Scripted(asyncio.Event()), Scripted("second"), within_s=0.05)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(5):
         assert (await model.respond(ASKED)).text == "second"
 
 
@@ -139,8 +139,8 @@ async def test_an_endpoint_that_hangs_ends_in_time_and_holds_nothing(
             await manager.answer(
                 PROMPT, timeout_s=0.5, on_progress=on_progress if streamed else None
             )
-        assert asyncio.get_running_loop().time() - began < 10
-        async with asyncio.timeout(60):
+        assert asyncio.get_running_loop().time() - began < 2
+        async with asyncio.timeout(5):
             await endpoint.all_closed.wait()
 
 
@@ -154,7 +154,7 @@ async def test_a_wrong_key_is_told_from_other_failures() -> None:
 async def test_a_hundred_questions_to_an_endpoint_that_hangs_all_end_in_time() -> None:
     async with managed(*[HANGS] * 100) as (manager, endpoint):
         turns = (manager.answer(PROMPT, timeout_s=1) for _ in range(100))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(10):
             ended = await asyncio.gather(*turns, return_exceptions=True)
             await endpoint.all_closed.wait()
 

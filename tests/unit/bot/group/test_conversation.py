@@ -591,7 +591,7 @@ def test_the_rules_stay_precise_on_the_labelled_messages():
     assert len(rows) >= 140
     assert dev.precision > 0.95
     assert dev.recall > 0.85
-    assert held.precision > 0.92
+    assert held.precision > 0.93
     assert held.recall > 0.9
 
 

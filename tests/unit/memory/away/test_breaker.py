@@ -363,19 +363,19 @@ async def _given_up_after(rpc: BreakingRpc) -> float:
 async def test_of_a_memory_that_answers_nobody_nobody_waits_for_long() -> None:
     rpc = BreakingRpc(SlowRpc(), CircuitBreaker(failures=3), hurried_s=0.1)
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(3):
         took = await asyncio.gather(*(_given_up_after(rpc) for _ in range(4)))
 
-    assert max(took) < 10
+    assert max(took) < 1
     assert not rpc.breaker.admit()
 
 
 async def test_one_slow_call_is_waited_for_while_others_are_answered() -> None:
-    rpc = BreakingRpc(SlowRpc(), CircuitBreaker(failures=3), hurried_s=0.5)
+    rpc = BreakingRpc(SlowRpc(), CircuitBreaker(failures=3), hurried_s=0.1)
 
     slow = asyncio.create_task(_given_up_after(rpc))
-    for _ in range(12):
-        await asyncio.sleep(0.1)
+    for _ in range(8):
+        await asyncio.sleep(0.05)
         assert await rpc.call("quick", {}, None) == "quick"
     alone = not slow.done()
     slow.cancel()
