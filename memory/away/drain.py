@@ -9,7 +9,6 @@ order, and a row leaves the spool only if it is still as it was written.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -21,6 +20,7 @@ from memory.away.spool import Spool, SpooledTurn, SpoolState
 from memory.away.writes import LateWrite
 from memory.errors import NotMigrated, StoreError, StoreUnavailable
 from memory.rpc import Rpc
+from memory.text import as_json
 
 log = structlog.get_logger()
 
@@ -150,8 +150,8 @@ def _params(turn: SpooledTurn) -> dict[str, object]:
         "p_actor_name": turn.actor_name,
         "p_tenant_key": turn.context.tenant_key,
         "p_content": turn.content,
-        "p_cards": json.dumps([asdict(card) for card in turn.cards], ensure_ascii=False),
-        "p_tool_calls": json.dumps(list(turn.tool_calls), ensure_ascii=False),
+        "p_cards": as_json([asdict(card) for card in turn.cards]),
+        "p_tool_calls": as_json(list(turn.tool_calls)),
         "p_error": turn.error,
         "p_asked_at": turn.asked_at,
         "p_answered_at": turn.answered_at,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from memory.errors import NoteInvalid, NoteNotFound
 from memory.models import Likeness
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
-from memory.text import HAN, han_pairs
+from memory.text import HAN, as_json, han_pairs
 
 _ID_BYTES = 7
 _ID_LENGTH = 10
@@ -140,7 +139,7 @@ class NoteStore:
             "p_note_id": made,
             "p_title": title,
             "p_body": body,
-            "p_tags": _dump(tags),
+            "p_tags": as_json(list(tags)),
             "p_turn_id": turn_id or None,
         }
         return _note(await self._call("create_note", context, fields))
@@ -153,7 +152,9 @@ class NoteStore:
         self, context: AgentMemoryContext, *, tags: Sequence[str] = (), limit: int = 50
     ) -> tuple[Note, ...]:
         """The newest `limit` notes that have all `tags`, in order of creation."""
-        rows = await self._call("list_notes", context, {"p_tags": _dump(tags), "p_limit": limit})
+        rows = await self._call(
+            "list_notes", context, {"p_tags": as_json(list(tags)), "p_limit": limit}
+        )
         return tuple(map(_note, rows))
 
     async def search(
@@ -168,7 +169,7 @@ class NoteStore:
 
         With `likeness`, the query's, and no title or tag that fits, then the most alike ones.
         """
-        params: dict[str, object] = {"p_terms": _dump(search_terms(query)), "p_limit": limit}
+        params: dict[str, object] = {"p_terms": as_json(search_terms(query)), "p_limit": limit}
         if likeness:
             params |= {"p_model": likeness.model, "p_embedding": likeness.embedding}
         return tuple(map(_note, await self._call("search_notes", context, params)))
@@ -193,8 +194,8 @@ class NoteStore:
                 "p_note_id": id,
                 "p_title": title,
                 "p_body": body,
-                "p_add_tags": _dump(add_tags),
-                "p_remove_tags": _dump(remove_tags),
+                "p_add_tags": as_json(list(add_tags)),
+                "p_remove_tags": as_json(list(remove_tags)),
                 "p_turn_id": turn_id or None,
             },
         )
@@ -239,7 +240,3 @@ class NoteStore:
 
 def _note(row: Mapping[str, Any]) -> Note:
     return Note(**{**row, "tags": tuple(row["tags"])})
-
-
-def _dump(values: Sequence[str]) -> str:
-    return json.dumps(list(values), ensure_ascii=False)

@@ -6,12 +6,12 @@ one round trip and raise `StoreError`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from memory.kept.buttons import NewButton
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
+from memory.text import as_json
 
 
 class PrivateStore:
@@ -41,7 +41,7 @@ class PrivateStore:
             context,
             p_tenant_key=context.tenant_key,
             p_turn_id=turn_id,
-            p_button=json.dumps(button.row(), ensure_ascii=False),
+            p_button=as_json(button.row()),
         )
         return first
 
@@ -81,6 +81,6 @@ class PrivateStore:
             context,
             p_tenant_key=context.tenant_key,
             p_turn_id=turn_id,
-            p_sources=json.dumps(list(sources)),
+            p_sources=as_json(list(sources)),
             p_with_notes=with_notes,
         )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
+from memory.text import as_json
 
 _MESSAGES_AT_ONCE = 60
 
@@ -81,8 +81,8 @@ class Summaries:
             p_summary_id=fold.summary_id,
             p_expected_version=fold.version,
             p_content=content,
-            p_verbatim=json.dumps(list(references), ensure_ascii=False),
-            p_rows=json.dumps([row for message in messages for row in message.rows]),
+            p_verbatim=as_json(list(references)),
+            p_rows=as_json([row for message in messages for row in message.rows]),
             p_messages=fold.folded + len(messages),
         )
         version: int | None = row["version"]
