@@ -6,8 +6,6 @@ another place is there afterwards that was not there before, or is gone, or diff
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 from psycopg import sql
@@ -15,7 +13,6 @@ from psycopg import sql
 from memory import migrations
 from tests.support.access import ABOUT, LASTING, OWN, PRIVATELY, Row, here, reached, wanted
 from tests.support.actors import ACTORS, ALICE, BOB, HERE, TENANT, Actor, become
-from tests.support.postgres import Server
 
 # A word of each row, in everything that is kept of it, which whoever asks knows; beside it stands a
 # secret.
@@ -40,22 +37,18 @@ BY_TYPE = {
 
 
 @pytest.fixture(scope="module")
-def world(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
+def world(module_database_url: str, database: psycopg.Connection) -> psycopg.Connection:
     """What Alice and Bob said in HERE, and Alice in p2p, written by the functions themselves."""
-    with (
-        postgres_server.fresh_database(template=migrated_template) as url,
-        psycopg.connect(url, autocommit=True) as connection,
-    ):
-        assert migrations.pending(url) == []
-        connection.execute(
-            "insert into chat_members (tenant_key, chat_id, open_id, joined_at)"
-            " select %s, %s, p, j::timestamptz from (values (%s, null), (%s, null),"
-            " ('ou_carl', '2026-01-01'), ('ou_fay', '2126-01-01')) m (p, j)",
-            [TENANT, HERE, ALICE, BOB],
-        )
-        for row in (OWN, ABOUT, PRIVATELY):
-            _say(connection, row)
-        yield connection
+    assert migrations.pending(module_database_url) == []
+    database.execute(
+        "insert into chat_members (tenant_key, chat_id, open_id, joined_at)"
+        " select %s, %s, p, j::timestamptz from (values (%s, null), (%s, null),"
+        " ('ou_carl', '2026-01-01'), ('ou_fay', '2126-01-01')) m (p, j)",
+        [TENANT, HERE, ALICE, BOB],
+    )
+    for row in (OWN, ABOUT, PRIVATELY):
+        _say(database, row)
+    return database
 
 
 def _say(connection: psycopg.Connection, row: Row) -> None:

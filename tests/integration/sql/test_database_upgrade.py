@@ -54,12 +54,9 @@ def migrated(stored: str, before: dict) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture(scope="module")
-def blank(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
-    with (
-        postgres_server.fresh_database(template=migrated_template) as url,
-        psycopg.connect(url, autocommit=True) as connection,
-    ):
-        yield connection
+def blank(database: psycopg.Connection) -> psycopg.Connection:
+    """What a new database is."""
+    return database
 
 
 def test_the_stored_database_has_rows_in_every_table(before: dict) -> None:

@@ -7,14 +7,12 @@ import re
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from memory import migrations
-from tests.support.postgres import Server
 from tests.support.schema import definitions
 from tests.support.sql_files import OF_POLICIES, access, functions_of, numbered, triggers_of
 
@@ -28,15 +26,6 @@ GRANTED = {
     "of_triggers": set(),
     "of_the_owner": set(),
 }
-
-
-@pytest.fixture(scope="module")
-def migrated(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
-    with (
-        postgres_server.fresh_database(template=migrated_template) as url,
-        psycopg.connect(url, autocommit=True) as connection,
-    ):
-        yield connection
 
 
 @pytest.fixture
@@ -96,34 +85,34 @@ def test_numbered_files_define_what_policies_depend_on_and_no_other_function() -
     assert triggers_of(numbered()) == []
 
 
-def test_every_policy_is_found_by_its_name(migrated: psycopg.Connection) -> None:
+def test_every_policy_is_found_by_its_name(database: psycopg.Connection) -> None:
     text = "\n".join(file.read_text() for file in [*numbered(), *FILES])
     written = Counter(re.findall(r"create policy (\w+)\s", text))
     written.subtract(re.findall(r"drop policy (\w+)\s", text))
-    names = Counter(name for (name,) in migrated.execute("select polname from pg_policy"))
+    names = Counter(name for (name,) in database.execute("select polname from pg_policy"))
 
     assert {name: n for name, n in written.items() if n} == names
 
 
 def test_the_functions_of_the_database_are_those_of_the_files(
-    migrated: psycopg.Connection,
+    database: psycopg.Connection,
 ) -> None:
     in_files = sorted([*functions_of(FILES), *OF_POLICIES])
-    assert sorted(functions_in(migrated)) == in_files
+    assert sorted(functions_in(database)) == in_files
 
-    with migrated.transaction(force_rollback=True):
-        migrated.execute("create function public.stray() returns integer language sql return 1")
-        assert sorted(functions_in(migrated)) != in_files
+    with database.transaction(force_rollback=True):
+        database.execute("create function public.stray() returns integer language sql return 1")
+        assert sorted(functions_in(database)) != in_files
 
 
 def test_everybody_may_call_what_the_list_says_and_nothing_else(
-    migrated: psycopg.Connection,
+    database: psycopg.Connection,
 ) -> None:
-    assert callers(migrated) == listed()
+    assert callers(database) == listed()
 
-    with migrated.transaction(force_rollback=True):
-        migrated.execute("grant execute on function public.forget_person to authenticated")
-        assert callers(migrated) != listed()
+    with database.transaction(force_rollback=True):
+        database.execute("grant execute on function public.forget_person to authenticated")
+        assert callers(database) != listed()
 
 
 def test_every_function_stands_in_one_list() -> None:
@@ -132,11 +121,11 @@ def test_every_function_stands_in_one_list() -> None:
     assert sorted(names) == sorted([*functions_of(FILES), *OF_POLICIES])
 
 
-def test_a_function_that_is_in_no_list_is_seen(migrated: psycopg.Connection) -> None:
-    with migrated.transaction(force_rollback=True):
-        migrated.execute("create function public.stray() returns integer language sql return 1")
+def test_a_function_that_is_in_no_list_is_seen(database: psycopg.Connection) -> None:
+    with database.transaction(force_rollback=True):
+        database.execute("create function public.stray() returns integer language sql return 1")
 
-        assert callers(migrated).keys() - listed().keys() == {"public.stray"}
+        assert callers(database).keys() - listed().keys() == {"public.stray"}
 
 
 def test_a_changed_function_is_applied_and_nothing_else(database_url: str, folder: Path) -> None:
@@ -284,10 +273,10 @@ def waits_for_a_table(url: str) -> None:
     raise AssertionError("nobody waits")
 
 
-def test_tables_with_triggers_of_ours_are_locked_first(migrated: psycopg.Connection) -> None:
+def test_tables_with_triggers_of_ours_are_locked_first(database: psycopg.Connection) -> None:
     assert FILES[0].name == "_locks.sql"
     locked = re.findall(r"(?:public|feishu_bot)\.\w+", FILES[0].read_text())
-    tables = migrated.execute(
+    tables = database.execute(
         "select distinct format('%%s.%%s', c.relnamespace::regnamespace, c.relname)"
         " from pg_trigger t join pg_class c on c.oid = t.tgrelid where t.tgname = any (%s)",
         [triggers_of(FILES)],

@@ -12,7 +12,6 @@ import pytest
 from psycopg import sql
 
 from tests.support.lite import SupabaseLite
-from tests.support.postgres import Server
 
 SIZE = 400_000  # characters; more than any reply, less than what an API refuses by itself
 MOST_MS = 1500  # of a machine that is busy with other tests
@@ -55,13 +54,13 @@ ANY = {
 
 
 @pytest.fixture(scope="module")
-def connection(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
-    with (
-        postgres_server.fresh_database(template=migrated_template) as url,
-        psycopg.connect(
-            url, autocommit=True, cursor_factory=psycopg.ClientCursor, prepare_threshold=None
-        ) as opened,
-    ):
+def connection(module_database_url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(
+        module_database_url,
+        autocommit=True,
+        cursor_factory=psycopg.ClientCursor,
+        prepare_threshold=None,
+    ) as opened:
         yield opened
 
 

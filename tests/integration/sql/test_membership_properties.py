@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import uuid4
 
 import psycopg
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from tests.support.postgres import Server
 
 PEOPLE = ("ou_a", "ou_b")
 STEP_MS = 20_000  # three of them are as long as the clocks are doubted
@@ -55,23 +51,14 @@ def news() -> st.SearchStrategy[list[News]]:
     return st.lists(one, min_size=1, max_size=7, unique_by=lambda piece: piece.step)
 
 
-@pytest.fixture(scope="module")
-def db(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
-    with (
-        postgres_server.fresh_database(template=migrated_template) as url,
-        psycopg.connect(url, autocommit=True) as connection,
-    ):
-        yield connection
-
-
-def tell(db: psycopg.Connection, chat: str, piece: News, start_ms: int) -> None:
+def tell(database: psycopg.Connection, chat: str, piece: News, start_ms: int) -> None:
     people = json.dumps([{"tenant_key": "t", "open_id": one} for one in sorted(piece.people)])
     at_ms = start_ms + piece.step * STEP_MS
-    db.execute(CALLS[piece.what].encode(), {"chat": chat, "people": people, "at": at_ms})
+    database.execute(CALLS[piece.what].encode(), {"chat": chat, "people": people, "at": at_ms})
 
 
-def inside(db: psycopg.Connection, chat: str) -> set[str]:
-    rows = db.execute(
+def inside(database: psycopg.Connection, chat: str) -> set[str]:
+    rows = database.execute(
         "select open_id from chat_members where chat_id = %s and left_at is null", [chat]
     )
     return {open_id for (open_id,) in rows}
@@ -86,33 +73,35 @@ def latest_says_in(told: list[News], person: str) -> bool:
 @given(data=st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_nobody_is_in_whom_the_latest_news_puts_out(
-    db: psycopg.Connection, data: st.DataObject
+    database: psycopg.Connection, data: st.DataObject
 ) -> None:
     pieces = data.draw(news())
     again = data.draw(st.lists(st.sampled_from(pieces), max_size=3))
     order = data.draw(st.permutations([*pieces, *again]))
     chat, start_ms = f"oc_{uuid4().hex}", int(time.time() * 1000) - (STEPS + 9) * STEP_MS
     told: list[News] = []
-    with db.transaction(force_rollback=True):
-        tell(db, chat, News("enter", 0, frozenset()), start_ms)
+    with database.transaction(force_rollback=True):
+        tell(database, chat, News("enter", 0, frozenset()), start_ms)
         for piece in order:
-            tell(db, chat, piece, start_ms)
+            tell(database, chat, piece, start_ms)
             told.append(piece)
-            for person in inside(db, chat):
+            for person in inside(database, chat):
                 assert latest_says_in(told, person), (person, told)
 
 
 @given(data=st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_next_list_makes_everything_right(db: psycopg.Connection, data: st.DataObject) -> None:
+def test_the_next_list_makes_everything_right(
+    database: psycopg.Connection, data: st.DataObject
+) -> None:
     pieces = data.draw(news())
     order = data.draw(st.permutations(pieces))
     there = data.draw(st.sets(st.sampled_from(PEOPLE)).map(frozenset))
     chat, start_ms = f"oc_{uuid4().hex}", int(time.time() * 1000) - (STEPS + 9) * STEP_MS
-    with db.transaction(force_rollback=True):
-        tell(db, chat, News("enter", 0, frozenset()), start_ms)
+    with database.transaction(force_rollback=True):
+        tell(database, chat, News("enter", 0, frozenset()), start_ms)
         for piece in order:
-            tell(db, chat, piece, start_ms)
-        tell(db, chat, News("enter", STEPS + 1, frozenset()), start_ms)
-        tell(db, chat, News("list", STEPS + 5, there), start_ms)
-        assert inside(db, chat) == there
+            tell(database, chat, piece, start_ms)
+        tell(database, chat, News("enter", STEPS + 1, frozenset()), start_ms)
+        tell(database, chat, News("list", STEPS + 5, there), start_ms)
+        assert inside(database, chat) == there

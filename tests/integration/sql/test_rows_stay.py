@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
 from tests.support.actors import ACTORS, ALICE, HERE, TENANT, THERE, become
-from tests.support.postgres import Server
 
 THREAD = f"feishu:{HERE}:om_root"
 OF_A_CHAT = """
@@ -20,15 +17,11 @@ OF_A_CHAT = """
 
 
 @pytest.fixture(scope="module")
-def world(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
+def world(database: psycopg.Connection) -> psycopg.Connection:
     """A turn of Alice's in HERE with an answer that waits to be sent, and one of THERE."""
-    with (
-        postgres_server.fresh_database(template=migrated_template) as url,
-        psycopg.connect(url, autocommit=True) as connection,
-    ):
-        for chat, turn in ((HERE, "om_here"), (THERE, "om_there")):
-            open_turn(connection, chat, turn)
-        yield connection
+    for chat, turn in ((HERE, "om_here"), (THERE, "om_there")):
+        open_turn(database, chat, turn)
+    return database
 
 
 def open_turn(connection: psycopg.Connection, chat: str, turn: str) -> None:

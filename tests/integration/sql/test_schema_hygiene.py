@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
 from tests.support.hygiene import READ_BY_NOBODY, RULES, offenders
-from tests.support.postgres import Server
 
 _TABLE = "create table public.offender (id int)"
 _FUNCTION = "create function public.offender() returns int language sql as 'select 1'"
@@ -35,32 +32,23 @@ OFFENDERS: dict[str, list[str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def connection(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
-    with (
-        postgres_server.fresh_database(template=migrated_template) as url,
-        psycopg.connect(url, autocommit=True) as opened,
-    ):
-        yield opened
+@pytest.mark.parametrize("rule", RULES)
+def test_nothing_breaks_the_rule(database: psycopg.Connection, rule: str) -> None:
+    assert offenders(database, rule) == set()
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_nothing_breaks_the_rule(connection: psycopg.Connection, rule: str) -> None:
-    assert offenders(connection, rule) == set()
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_the_rule_finds_an_offender(connection: psycopg.Connection, rule: str) -> None:
-    with connection.transaction(force_rollback=True):
+def test_the_rule_finds_an_offender(database: psycopg.Connection, rule: str) -> None:
+    with database.transaction(force_rollback=True):
         for statement in OFFENDERS[rule]:
-            connection.execute(statement.encode())
+            database.execute(statement.encode())
 
-        [found] = offenders(connection, rule)
+        [found] = offenders(database, rule)
 
     assert "offender" in found
 
 
-def test_what_is_excused_exists_and_has_a_reason(connection: psycopg.Connection) -> None:
+def test_what_is_excused_exists_and_has_a_reason(database: psycopg.Connection) -> None:
     for table, reason in READ_BY_NOBODY.items():
-        assert connection.execute("select to_regclass(%s)", [table]).fetchone() != (None,)
+        assert database.execute("select to_regclass(%s)", [table]).fetchone() != (None,)
         assert reason

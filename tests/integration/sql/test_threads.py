@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
-import pytest
 
 from tests.support.actors import ACTORS, ALICE, BOB, HERE, TENANT, become
-from tests.support.postgres import Server
 
 OPENED = """
 select open_turn(%s, %s, %s, %s, %s, %s, 'Somebody', %s, 'said 说', 10)
 """
 
 
-@pytest.fixture(scope="module")
-def world(postgres_server: Server, migrated_template: str) -> Iterator[psycopg.Connection]:
-    with (
-        postgres_server.fresh_database(template=migrated_template) as url,
-        psycopg.connect(url, autocommit=True) as connection,
-    ):
-        yield connection
-
-
 def test_messages_of_a_thread_have_one_number_and_other_threads_have_others(
-    world: psycopg.Connection,
+    database: psycopg.Connection,
 ) -> None:
     threads = [
         (tenant, f"feishu:{HERE}:{root}", person)
@@ -37,9 +24,9 @@ def test_messages_of_a_thread_have_one_number_and_other_threads_have_others(
         for n in range(2):
             root = conversation.split(":")[2]
             turn = f"om_{place}_{n}"
-            world.execute(OPENED, [turn, conversation, HERE, root, person, person, tenant])
+            database.execute(OPENED, [turn, conversation, HERE, root, person, person, tenant])
 
-    numbers = world.execute("""
+    numbers = database.execute("""
         select tenant_key, conversation_id, user_id, array_agg(distinct thread),
                bot_private.thread_number(tenant_key, conversation_id, user_id)
         from agent_messages group by 1, 2, 3
@@ -52,11 +39,11 @@ def test_messages_of_a_thread_have_one_number_and_other_threads_have_others(
     assert len({looked_for for *_, looked_for in numbers}) == len(threads)
 
 
-def test_a_token_finds_the_newest_of_a_thread_in_its_index(world: psycopg.Connection) -> None:
-    with world.transaction(force_rollback=True):
-        become(world, ACTORS["subject here"])
-        world.execute("set local enable_seqscan = off")
-        plan = world.execute("""
+def test_a_token_finds_the_newest_of_a_thread_in_its_index(database: psycopg.Connection) -> None:
+    with database.transaction(force_rollback=True):
+        become(database, ACTORS["subject here"])
+        database.execute("set local enable_seqscan = off")
+        plan = database.execute("""
             explain select m.id from agent_messages m
             where m.thread >= bot_private.thread_number('', 'c', 'u')
               and m.thread <= bot_private.thread_number('', 'c', 'u') and m.id <= 9
