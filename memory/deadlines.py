@@ -17,7 +17,7 @@ from psycopg.rows import TupleRow
 
 T = TypeVar("T")
 
-_NAME = b"asked"
+_MOST_PREPARED = 8  # of one connection: each costs the server memory until it is closed
 _GOOD = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 
 
@@ -30,7 +30,10 @@ class DeadlineConnection(psycopg.Connection[TupleRow]):
     connection, as `NoAnswer`."""
 
     until: float | None = None
-    _is_prepared = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._prepared_as: dict[bytes, bytes] = {}
 
     @contextlib.contextmanager
     def until_then(self, moment: float) -> Iterator[None]:
@@ -45,23 +48,30 @@ class DeadlineConnection(psycopg.Connection[TupleRow]):
         """The first column of what `query`, with `$1` and so on for `values`, gives; all as text.
 
         Past psycopg's cursors, which adapt and count for every case there is: in half the time.
-        It is prepared where statements may be, so it is one and the same for each connection.
-        Raises `psycopg.Error`.
+        Where statements may be prepared, the first eight queries of a connection are, each once; so
+        values belong into `values`. Raises `psycopg.Error`.
         """
         with self.lock:
             result = self.wait(self._asked(query, values))
         return [result.get_value(row, 0) for row in range(result.ntuples)]
 
     def _asked(self, query: bytes, values: Sequence[bytes]) -> Generator[Any, Any, pq.abc.PGresult]:
-        if self.prepare_threshold is None:
+        if name := (yield from self._name(query)):
+            self.pgconn.send_query_prepared(name, values)
+        else:
             self.pgconn.send_query_params(query, values)
-            return (yield from self._answer())
-        if not self._is_prepared:
-            self.pgconn.send_prepare(_NAME, query)
-            yield from self._answer()
-            self._is_prepared = True
-        self.pgconn.send_query_prepared(_NAME, values)
         return (yield from self._answer())
+
+    def _name(self, query: bytes) -> Generator[Any, Any, bytes | None]:
+        """What `query` was prepared as, now or before; None: it is to be sent as it is."""
+        if self.prepare_threshold is None:
+            return None
+        if query not in self._prepared_as and len(self._prepared_as) < _MOST_PREPARED:
+            name = b"asked_%d" % len(self._prepared_as)
+            self.pgconn.send_prepare(name, query)
+            yield from self._answer()
+            self._prepared_as[query] = name
+        return self._prepared_as.get(query)
 
     def _answer(self) -> Generator[Any, Any, pq.abc.PGresult]:
         results: list[pq.abc.PGresult] = yield from generators.execute(self.pgconn)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from psycopg.errors import AdminShutdown, DivisionByZero
+from psycopg.errors import AdminShutdown, DivisionByZero, UndefinedTable
 
 from memory.deadlines import DeadlineConnection
 
@@ -24,6 +24,26 @@ def connection(database_url: str, request: pytest.FixtureRequest) -> Iterator[De
 def test_it_gives_the_first_column_each_time(connection: DeadlineConnection) -> None:
     asked = [connection.ask(_QUERY, [b"{1,2,null}"]) for _ in range(3)]
     assert asked == [[b"6", b"3", None]] * 3
+
+
+def test_each_query_gives_its_own_answer_however_many_there_are(
+    connection: DeadlineConnection,
+) -> None:
+    answers = {b"select %d + $1::int" % n: [b"%d" % (n + 1)] for n in range(20)}
+    for _ in range(2):
+        assert {query: connection.ask(query, [b"1"]) for query in answers} == answers
+
+    [prepared] = connection.ask(b"select count(*) from pg_prepared_statements", [])
+    assert prepared == (b"8" if connection.prepare_threshold else b"0")
+
+
+def test_a_query_that_cannot_be_prepared_stands_in_the_way_of_none(
+    connection: DeadlineConnection,
+) -> None:
+    for _ in range(2):
+        with pytest.raises(UndefinedTable):
+            connection.ask(b"select * from nowhere", [])
+    assert connection.ask(_QUERY, [b"{3}"]) == [b"2"]
 
 
 def test_an_error_has_its_code_and_the_connection_stays(connection: DeadlineConnection) -> None:
