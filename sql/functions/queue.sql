@@ -9,6 +9,7 @@ create or replace function feishu_bot.enqueue_event(
   p_key text, p_queue text, p_task text, p_lock text, p_args jsonb
 ) returns bigint
 language plpgsql volatile security invoker set search_path = feishu_bot
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_told text := jsonb_build_object('task', p_task, 'lock', p_lock, 'args', p_args)::text;

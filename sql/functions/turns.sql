@@ -223,6 +223,7 @@ create or replace function public.begin_turn(
   p_short boolean default false
 ) returns json
 language plpgsql security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_heard', p_heard, 16777216)
@@ -298,6 +299,7 @@ create or replace function public.record_reply(
   p_cards text, p_tool_calls text, p_shown text default null, p_given text default '[]'
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_turn public.agent_turns;
@@ -512,6 +514,7 @@ create or replace function public.mark_sent_and_tell(
   p_chat_id text, p_tenant_key text, p_told text, p_plain boolean default false
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_content', p_content, 1048576)

@@ -127,6 +127,7 @@ $$;
 -- returned is that job as `claim_jobs` gives it, or null.
 create or replace function feishu_bot.end_and_take(p_id bigint, p_worker bigint) returns jsonb
 language plpgsql security invoker set search_path = feishu_bot
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_lock text;
