@@ -283,3 +283,14 @@ def test_tables_with_triggers_of_ours_are_locked_first(database: psycopg.Connect
     )
 
     assert {name for (name,) in tables} == set(locked)
+
+
+def test_what_every_mention_calls_is_planned_once(database: psycopg.Connection) -> None:
+    left_to_guess = database.execute("""
+        select f from unnest(array['public.begin_turn', 'public.record_reply',
+          'public.mark_sent_and_tell', 'feishu_bot.enqueue_event', 'feishu_bot.end_and_take']) f
+        where not exists (select from pg_proc p where p.oid = f::regproc
+                          and 'plan_cache_mode=force_generic_plan' = any (p.proconfig))
+    """).fetchall()
+
+    assert left_to_guess == []
