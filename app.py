@@ -45,7 +45,12 @@ def create_app(settings: Settings | None = None) -> Flask:
         encrypt_key=settings.feishu_encrypt_key,
         verification_token=settings.feishu_verification_token,
         intake=Intake(
-            inbox, presses, settings.reply_in_thread, settings.feishu_app_id, arrivals=arrivals
+            inbox,
+            presses,
+            settings.reply_in_thread,
+            settings.feishu_app_id,
+            arrivals=arrivals,
+            requests_per_minute=settings.requests_per_minute,
         ),
     )
     listener = _listener(settings, edge.intake) if settings.long_connection else None

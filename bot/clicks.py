@@ -15,12 +15,11 @@ import structlog
 
 from bot.answer.pressed import (
     Place,
-    Saying,
-    as_message,
+    as_pressed,
     as_said,
     asked_there,
     in_conversation,
-    turn_of,
+    said_by,
     under_card,
 )
 from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
@@ -29,10 +28,12 @@ from bot.pressing.beside import press_beside, stands_alone, stands_beside
 from bot.pressing.confirming import answering_of
 from bot.pressing.forgetting import forget
 from bot.private.answering import Shown, answer_privately
+from bot.queue.consumer import Lease
+from bot.queue.person_rates import Asker
 from bot.reply.buttons import click_of, touch_of
 from bot.reply.redrawing import redraw
 from bot.services import Services
-from bot.turn import handle_message
+from bot.turn import handle_request
 from memory.kept.buttons import ButtonStore, Click, Press
 from memory.kept.handles import HandleStore, Touch
 from memory.scope import MAIN_ROOT, memory_context
@@ -42,10 +43,14 @@ log = structlog.get_logger()
 _FORGETTING = (FORGET_THREAD, FORGET_PERSON)
 
 
-async def handle_click(services: Services, action: CardAction, received_ms: int) -> None:
+async def handle_click(
+    services: Services, action: CardAction, received_ms: int, lease: Lease | None = None
+) -> None:
     """Does what the pressed button is for. Raises what is worth another attempt."""
+    asker = Asker(action.tenant_key, action.operator_open_id)
     if touch := touch_of(action):
-        await _again(services, action, touch, received_ms)
+        services.rates.count(asker, received_ms / 1000)
+        await _again(services, action, touch, received_ms, lease)
         return
     click = click_of(action)
     if click is None:
@@ -54,6 +59,7 @@ async def handle_click(services: Services, action: CardAction, received_ms: int)
     log.info("click", button_id=click.button_id, verdict=press.verdict, kind=press.kind)
     if press.verdict != "accepted":
         return
+    services.rates.count(asker, received_ms / 1000)
     confirmed = press.payload.get("decision") == "confirm"
     if press.kind == "confirm" and confirmed and press.payload["tool"] in _FORGETTING:
         await redraw(services, click.message_id, click.tenant_key)
@@ -66,14 +72,13 @@ async def handle_click(services: Services, action: CardAction, received_ms: int)
         await press_beside(services, action, click, press, _words(press), received_ms)
         return
     place = _place(services, click, press)
-    turn = turn_of(click, press)
-    event = await as_message(services, action, click, place, _words(press), turn=turn)
-    answered = handle_message(
+    request = await as_pressed(services, action, click, press, place, _words(press))
+    answered = handle_request(
         services,
-        event,
+        request,
         received_ms,
-        reply_to=place.message_id,
         answering=answering_of(press, action),
+        lease=lease,
     )
     if "form" in press.payload:  # drawn anew, it would forget what was chosen
         await answered
@@ -90,7 +95,13 @@ def _place(services: Services, click: Click, press: Press) -> Place:
     return under_card(services, click, press)
 
 
-async def _again(services: Services, action: CardAction, touch: Touch, received_ms: int) -> None:
+async def _again(
+    services: Services,
+    action: CardAction,
+    touch: Touch,
+    received_ms: int,
+    lease: Lease | None,
+) -> None:
     """Answers the question of the card once more, in a turn of its own. A press that was begun
     before a crash goes on: then its turn is there already, and `used`."""
     if touch.handle != "again":
@@ -102,12 +113,12 @@ async def _again(services: Services, action: CardAction, touch: Touch, received_
     _, chat_id, root = found.conversation_id.split(":", 2)
     kind = found.chat_type or "group"
     place = in_conversation(services, chat_id, root, kind, touch.message_id)
-    saying = Saying(touch.operator_id, touch.tenant_key, action.event_id, action.create_time_ms)
-    event = await as_said(
-        services, saying, found.turn_id, place, found.question, about=found.subject
+    saying = said_by(action, touch)
+    request = await as_said(
+        services, saying, found.origin(), place, found.question, about=found.subject
     )
     await asyncio.gather(
-        handle_message(services, event, received_ms, reply_to=touch.message_id),
+        handle_request(services, request, received_ms, lease=lease),
         redraw(services, touch.message_id, touch.tenant_key, again=False),
     )
 
@@ -131,8 +142,8 @@ async def _show(
         log.info("private.question_gone", button_id=click.button_id)
         return
     place = Place(click.operator_id, "p2p", where["turn_id"])
-    event = await as_message(services, action, click, place, asked.content)
-    await answer_privately(services, event, received_ms, shown)
+    request = await as_pressed(services, action, click, press, place, asked.content)
+    await answer_privately(services, request, received_ms, shown)
 
 
 def _words(press: Press) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
+from bot.group.bot_budget import NOTHING_SPENT, BotBudget
 from bot.group.decisions import (
-    BOT_TURN_LIMIT,
     Decision,
     IncomingMessage,
     Reason,
@@ -181,43 +181,44 @@ class ResponseDecider:
         followup_window_seconds: float = 60,
         judge: Judge | None = None,
         *,
-        bot_turn_limit: int = BOT_TURN_LIMIT,
         judge_seconds: float = JUDGE_SECONDS,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bot_open_id = bot_open_id
         self._window_ms = int(followup_window_seconds * 1000)
         self._judge = judge
-        self._bot_turn_limit = bot_turn_limit
         self._judge_seconds = judge_seconds
         self._monotonic = monotonic
 
     async def should_start_conversation(
-        self, message: IncomingMessage, recent: Sequence[MessageRecord] = ()
+        self, message: IncomingMessage, budget: BotBudget | None = NOTHING_SPENT
     ) -> Answer:
-        """Whether a message outside any conversation is for the bot; `recent` of the chat."""
-        decision = decide_start(message, recent, self._bot_open_id, self._bot_turn_limit)
+        """Whether a message outside any conversation is for the bot."""
+        decision = decide_start(message, self._bot_open_id, budget)
         return Answer(decision.respond, decision.reason)
 
     async def should_respond(
-        self, message: IncomingMessage, conversation: ChannelConversation
+        self,
+        message: IncomingMessage,
+        conversation: ChannelConversation,
+        budget: BotBudget | None = NOTHING_SPENT,
     ) -> Answer:
         """Whether a message of an active conversation is for the bot."""
-        decision = await self.decide(message, conversation)
+        decision = await self.decide(message, conversation, budget)
         return Answer(decision.respond, decision.reason)
 
     async def decide(
         self,
         message: IncomingMessage,
         conversation: ChannelConversation | None,
-        recent: Sequence[MessageRecord] = (),
+        budget: BotBudget | None = NOTHING_SPENT,
         mode: Mode = "follow",
     ) -> Decision:
         """Either of the two, with all that the decision log wants."""
-        limit = self._bot_turn_limit
         if conversation is None:
-            return decide_start(message, recent, self._bot_open_id, limit, mode)
-        decision = decide(message, conversation, self._bot_open_id, self._window_ms, limit, mode)
+            return decide_start(message, self._bot_open_id, budget, mode)
+        bot = self._bot_open_id
+        decision = decide(message, conversation, bot, self._window_ms, budget, mode)
         if self._judge is None or not decision.is_open:
             return decision
         return await self._judged(self._judge, message, conversation, decision)

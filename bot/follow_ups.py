@@ -27,6 +27,10 @@ _CUE = re.compile(
     r"|(?:后续|相关|推荐|延伸)(?:的)?(?:问题|提问)|猜你想问|可能还?想(?:问|知道|了解)",
     re.IGNORECASE,
 )
+_TO_EVERYBODY = re.compile(
+    r"[@＠][\s_]*(?:(?:all|everyone|everybody)(?![a-z])|所有人|全体|全员)|<at\s[^<>]*\ball\b",
+    re.IGNORECASE,
+)
 _MARKS = re.compile(r"[*_`#>~\"'“”‘’「」]+")
 _TYPED_ITEM = re.compile(r"\s*(?:[•●▪◦‣]|\d{1,2}、|[①-⑳]|[❓❔👉➡️▶️]+)\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
@@ -46,8 +50,10 @@ class Ending:
 
 def question_of(text: str) -> str | None:
     """`text` as a button shows and asks it, one line; None when it is too long for a button, is a
-    command, or says nothing."""
+    command, addresses everybody, or says nothing."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if _TO_EVERYBODY.search(line):
+        return None
     plain = re.sub(r"^(?:@\S+\s*)+", "", line)
     if not line or _columns(line) > MOST_COLUMNS:
         return None

@@ -11,7 +11,9 @@ from memory.text import has_han
 
 Language = Literal["zh", "en"]
 
-_NOT_SAID = re.compile(r"\S+://\S+|\[[a-z ]+(?::[^\]]*)?\]")  # links; "[image]", "[file: a.pdf]"
+_NOT_SAID = re.compile(
+    r"(?<!\S)\S+://\S+|\[[a-z ]+(?::[^\[\]]*)?\]"
+)  # links; "[image]", "[file: a.pdf]"
 _WORD = re.compile(r"(?<![@\w])[^\W\d_]")  # not a mention's name
 
 

@@ -14,16 +14,18 @@ from typing import Any
 import structlog
 
 from bot.answer.pressed import Place, Saying, as_said
-from bot.answer.question import REACTED
 from bot.feishu import markup
 from bot.feishu.reactions import Consent, Reaction
 from bot.group.questions import asks_for_consent, last_question
 from bot.languages import Language, language_of
 from bot.mentions import from_card
+from bot.queue.consumer import Lease
+from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.telemetry import metrics
-from bot.turn import handle_message
+from bot.turn import handle_request
 from memory.kept.handles import HandleStore
+from memory.origins import Origin
 from memory.scope import MAIN_ROOT
 
 log = structlog.get_logger()
@@ -34,12 +36,14 @@ _WORDS: Mapping[Consent, Mapping[Language, str]] = {
 }
 
 
-async def handle_reaction(services: Services, reaction: Reaction, received_ms: int) -> None:
+async def handle_reaction(
+    services: Services, reaction: Reaction, received_ms: int, lease: Lease
+) -> None:
     """Hears a reaction. Raises what is worth another attempt."""
     if not reaction.open_id:
         return
     says = None if reaction.gone else reaction.consent
-    if says and await _answer_of(services, reaction, says, received_ms):
+    if says and await _answer_of(services, reaction, says, received_ms, lease):
         return
     if reaction.helpful is not None:
         await _keep_feedback(services, reaction, helpful=reaction.helpful)
@@ -59,7 +63,7 @@ async def _keep_feedback(services: Services, reaction: Reaction, *, helpful: boo
 
 
 async def _answer_of(
-    services: Services, reaction: Reaction, consent: Consent, received_ms: int
+    services: Services, reaction: Reaction, consent: Consent, received_ms: int, lease: Lease
 ) -> bool:
     """Whether it was an answer, which is given then."""
     params = {
@@ -73,14 +77,15 @@ async def _answer_of(
     question = _question(services, reaction, asked)
     if not question:
         return False
+    services.rates.count(Asker(reaction.tenant_key, reaction.open_id), received_ms / 1000)
     log.info("reaction", message_id=reaction.message_id, consent=consent)
     root = "" if asked["root_id"] == MAIN_ROOT else asked["root_id"]
     place = Place(asked["chat_id"], asked["chat_type"], root, reaction.message_id)
-    saying = Saying(reaction.open_id, reaction.tenant_key, reaction.event_id, reaction.at_ms)
-    turn = f"{REACTED}{reaction.message_id}"
+    saying = Saying(reaction.open_id, reaction.tenant_key, reaction.at_ms)
+    origin = Origin("reaction", asked["turn_id"])
     words = _WORDS[consent][language_of([question])]
-    event = await as_said(services, saying, turn, place, words)
-    await handle_message(services, event, received_ms, reply_to=reaction.message_id)
+    request = await as_said(services, saying, origin, place, words)
+    await handle_request(services, request, received_ms, lease=lease)
     return True
 
 

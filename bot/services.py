@@ -24,6 +24,8 @@ from bot.mentions import Person
 from bot.people.meeting import People
 from bot.people.membership import Membership
 from bot.queue.operations import QueueOperations
+from bot.queue.person_rates import Asker, PersonRates
+from bot.queue.person_shares import PersonShares
 from bot.settings import Settings
 from bot.telemetry.allowance import Allowance
 from bot.telemetry.quota import Quota
@@ -66,13 +68,17 @@ class Services:
     summarise: Summarise = extractive
     embedder: Embedder | None = None
     # puts the conversation's background job into the queue; raises `QueueUnavailable`
-    defer_tending: Callable[[AgentMemoryContext], Awaitable[None]] | None = None
+    queue_tending: Callable[[AgentMemoryContext], Awaitable[None]] | None = None
     # queues what comes after a turn (`bot.queue.table.private_look_up`), where the memory cannot;
     # raises `QueueUnavailable`
     run_on_queue: Callable[[Statement], Awaitable[None]] | None = None
     # executes a confirmed action; raises `ActionAlreadyRun` and `ServerDown`
     perform: Callable[[PendingAction], Awaitable[ActionResult]] | None = None
     queue: QueueOperations | None = None
+    rates: PersonRates = field(default_factory=PersonRates)
+    shares: PersonShares = field(default_factory=PersonShares)
+    # whether this worker is to tell a person that requests are skipped
+    tells_of_rate: Callable[[Asker], Awaitable[bool]] | None = None
     stops: Stops = field(default_factory=Stops)  # the turns that run in this worker
     # whether a turn was asked to stop before this worker had it; raises `QueueUnavailable`
     is_stopped: Callable[[str], Awaitable[bool]] | None = None

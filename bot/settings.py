@@ -51,6 +51,7 @@ class Settings:
     """The environment variables of the service; names as in `.env.example`."""
 
     public_url: str = ""  # where people and Feishu reach it from outside; for the doctor
+    host: str = ""  # IP address to listen on; "": see `address`
     port: int = _limited(8080, ge=1, le=65535)
     data_dir: Path = field(default_factory=usual_data_dir)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -61,6 +62,7 @@ class Settings:
     metrics_port: int = _limited(0, ge=0, le=65535)  # of a stand-alone worker; 0: none
     metrics_token: str = ""  # "": details of /readyz and /metrics are for this machine alone
     console_admins: str = ""  # names of those who may sign in to /console, with commas between
+    console_networks: str = ""  # where the console is used from beside this machine, CIDR
 
     feishu_app_id: str = ""
     feishu_app_secret: str = ""
@@ -93,7 +95,7 @@ class Settings:
     file_max_mb: int = _limited(20, ge=0, le=100)  # Feishu gives out 100 at most; 0: none is read
     file_token_budget: int = _limited(8000, ge=500)  # of all files of a question
     file_seconds: int = _limited(10, ge=1, le=30)
-    model_timeout_seconds: float = _limited(45, gt=0, le=55)
+    model_timeout_seconds: float = _limited(45, gt=0, le=300)
     mcp_config: Path | None = None  # None: mcp.json, which need not exist
     bot_instructions: str = ""  # of the owner, for manager and specialists
     specialists_dir: Path | None = None  # None: those that come with the bot
@@ -123,6 +125,7 @@ class Settings:
     trace_days: int = _limited(7, ge=0, le=365)  # 0: what turns were made of is not kept
     usage_limit_person: int = _limited(0, ge=0)  # tokens a day, in and out; 0: no limit
     usage_limit_chat: int = _limited(0, ge=0)
+    requests_per_minute: int = _limited(60, ge=0, le=10_000)  # of one person; 0: no limit
     feishu_calls_per_month: int = _limited(0, ge=0)  # 0: none is known
 
     @cached_property
@@ -162,6 +165,17 @@ class Settings:
         """Who may sign in to /console; nobody: there is none. The sandbox has an operator."""
         named = tuple(name.strip() for name in self.console_admins.split(",") if name.strip())
         return named or (("operator",) if self.sandbox else ())
+
+    @cached_property
+    def near_networks(self) -> tuple[rules.Network, ...]:
+        """Whose requests the console takes beside this machine's."""
+        return rules.networks_of("CONSOLE_NETWORKS", self.console_networks)
+
+    @property
+    def address(self) -> str:
+        """Where the web process listens: only a webhook has to be reached from outside."""
+        needed_outside = not (self.sandbox or self.long_connection)
+        return self.host or ("0.0.0.0" if needed_outside else "127.0.0.1")  # noqa: S104
 
     @property
     def long_connection(self) -> bool:
@@ -273,6 +287,8 @@ def _require_form(settings: Settings) -> None:
     for name in ("supabase_publishable_key", "supabase_secret_key"):
         rules.require_header_value(name.upper(), getattr(settings, name))
     rules.require_names("CONSOLE_ADMINS", settings.console_admins)
+    rules.require_address("HOST", settings.host)
+    rules.networks_of("CONSOLE_NETWORKS", settings.console_networks)
     for name in ("openai_api_key", "embedding_api_key", "metrics_token"):
         rules.require_header_value(name.upper(), getattr(settings, name))
 

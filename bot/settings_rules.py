@@ -5,6 +5,7 @@ No sentence holds a value: a URL may carry a password, and a key may stand in th
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
@@ -16,8 +17,17 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bot.languages import Sentence
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
 _HOST = re.compile(r"[0-9A-Za-z._:-]+")
 _HEADER_VALUE = re.compile(r"[!-~]+")
+_PRIVATE: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(one)
+    for one in (
+        *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
+        *("100.64.0.0/10", "::1/128", "fc00::/7", "fe80::/10"),  # the first: of VPNs and carriers
+    )
+)
 _HERE = frozenset({"127.0.0.1", "localhost", "::1"})
 _LIKE = 0.75  # of what follows a known prefix
 _VERY_LIKE = 0.9  # of a whole name: the environment is full of other programs' variables
@@ -120,6 +130,36 @@ def require_names(name: str, value: str) -> None:
             f"{name} is not a list of names such as ada, grace. See .env.example.",
             f"{name} 不是名字列表，应形如 ada, grace。参见 .env.example。",
         )
+
+
+def require_address(name: str, value: str) -> None:
+    """Raises unless `value` is empty or an IP address."""
+    try:
+        ipaddress.ip_address(value or "127.0.0.1")
+    except ValueError as exc:
+        raise SettingsError(
+            f"{name} is not an IP address such as 127.0.0.1 or 0.0.0.0. See .env.example.",
+            f"{name} 不是 IP 地址，应形如 127.0.0.1 或 0.0.0.0。参见 .env.example。",
+        ) from exc
+
+
+def networks_of(name: str, value: str) -> tuple[Network, ...]:
+    """Private IP networks with commas between. Raises `SettingsError`."""
+    named = [one.strip() for one in value.split(",")] if value else []
+    try:
+        networks = tuple(ipaddress.ip_network(one, strict=False) for one in named)
+    except ValueError as exc:
+        raise SettingsError(
+            f"{name} is not a list of networks such as 172.18.0.0/16, 10.1.2.3. See .env.example.",
+            f"{name} 不是网段列表，应形如 172.18.0.0/16, 10.1.2.3。参见 .env.example。",
+        ) from exc
+    if not all(any(n[0] in private and n[-1] in private for private in _PRIVATE) for n in networks):
+        raise SettingsError(
+            f"{name} has addresses of the internet: name private networks only, such as "
+            "172.18.0.0/16. See .env.example.",
+            f"{name} 含有互联网地址：只能填写私有网段，如 172.18.0.0/16。参见 .env.example。",
+        )
+    return networks
 
 
 def require_time_zone(name: str, value: str) -> None:

@@ -78,6 +78,7 @@ STOP_WORDS = (
     *("stop", "stop it", "stop please", "please stop", "stop answering"),
     *(
         "停",
+        "停止",
         "停下",
         "停下来",
         "停一下",

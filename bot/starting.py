@@ -66,11 +66,17 @@ def say(remarks: Sequence[Remark]) -> None:
 
 def require_port(variable: str, port: int, *, host: str) -> None:
     """Raises `SettingsError` when nothing can listen there now. Port 0 is always free."""
-    with socket.socket() as probe:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as exc:
+            if exc.errno == errno.EADDRNOTAVAIL:
+                raise SettingsError(
+                    f"HOST is {host}, which is not an address of this machine.",
+                    f"HOST 是 {host}，本机没有这个地址。",
+                ) from exc
             raise SettingsError(_port_problem(variable, port, exc)) from exc
 
 

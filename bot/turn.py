@@ -1,4 +1,4 @@
-"""One message, from the queue to a stored and delivered reply. Read `handle_message` top down.
+"""One request, from the queue to a stored and delivered reply. Read `handle_request` top down.
 
 At-least-once in, exactly-once out: every step can be repeated. A reply is stored before it is sent,
 a stored reply is never made again, and Feishu recognises a repeated send by its uuid.
@@ -18,16 +18,22 @@ from bot.agents.stopping import Stop
 from bot.answer import material
 from bot.answer.answering import Answering
 from bot.answer.answering import answer as answer_question
-from bot.answer.composing import NOTHING, compose
+from bot.answer.chat import within_topic
+from bot.answer.composing import LAST_TO_BOTS, NOTHING, compose
 from bot.answer.foreign_ids import may_be_meant, with_own_ids
 from bot.answer.hearing import Heard, listen, opening_args
 from bot.answer.measuring import measure
-from bot.answer.question import Turn, begin, is_pressed, knowing, language
+from bot.answer.outgoing import send_reply
+from bot.answer.question import Turn, begin, knowing, language
+from bot.answer.rate import asker_of, is_stop
 from bot.answer.recalling import at_once
 from bot.answer.showing import Showing
-from bot.feishu.events import MessageEvent, Recall
+from bot.feishu.events import Recall
 from bot.files.writing import told_of
+from bot.group.decisions import Reason
 from bot.group.store import conversation_of
+from bot.languages import Language
+from bot.outbox.streaming import CardStream, Opening, Working, begin_stream
 from bot.private.looking import Looking
 from bot.private.offering import is_offered, queue_look_up
 from bot.private.own_memory import show_own_memory
@@ -35,13 +41,12 @@ from bot.queue.consumer import Lease
 from bot.queue.jobs import Later
 from bot.reply.buttons import Reply, marked, stop_button
 from bot.reply.foot import Foot
-from bot.reply.streaming import CardStream, Opening, Working, begin_stream
 from bot.reply.working import showing_work
-from bot.sending import deliver_reply
 from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from bot.telemetry.turn_records import TurnRecord
+from bot.turn_request import TurnRequest
 from bot.upkeep.tending import tend_later
 from bot.upkeep.withdrawing import withdraw_cards
 from memory.kept.buttons import new_id
@@ -50,36 +55,47 @@ from memory.models import OpenTurn, StoredCard
 log = structlog.get_logger()
 
 
-async def handle_message(
+async def handle_request(
     services: Services,
-    event: MessageEvent,
+    request: TurnRequest,
     received_ms: int,
     *,
-    reply_to: str = "",
     answering: Answering | None = None,
     lease: Lease | None = None,
     heard: Heard | None = None,
 ) -> None:
-    """Answers one message, or stays silent. Raises what is worth another attempt. `heard`: what was
-    decided already.
-
-    A click comes as a message of ours: then `reply_to` is the card that was clicked, and
-    `answering` what takes the place of commands and model, if anything.
-    """
+    """Answers one request, or stays silent. Raises what is worth another attempt. `answering`: what
+    takes the place of commands and model. `heard`: what was decided already."""
     timing.begin()
     bot = await services.own_person.look_up()
-    if may_be_meant(event, bot):
-        event = await with_own_ids(services, event)
-    await services.people.meet(event, bot).look_up([event.sender_open_id])
-    heard = heard or await listen(services, event, bot)
-    if not heard.decision.respond or _unreadable_in_group(event):
+    if may_be_meant(request, bot):
+        request = await with_own_ids(services, request)
+    request = await within_topic(services, request)
+    services.people.meet(request, bot)
+    await services.people.look_up_sender(request)
+    if heard is None:
+        first = request.written is not None and (lease is None or lease.job.attempt == 1)
+        asked_at_s = received_ms / 1000 if first else None
+        heard = await listen(services, request, bot, asked_at_s=asked_at_s)
+    if not heard.decision.respond or _unreadable_in_group(request):
         return
 
     anew = lease.job.anew if lease else 0
-    turn = begin(services, event, heard, bot, received_ms, reply_to, anew)
+    turn = begin(services, request, heard, bot, received_ms, anew)
+    if is_stop(turn.question):  # it must not wait for what it ends
+        await _take_turn(services, turn, answering, lease)
+        return
+    async with services.shares.hold(asker_of(request), lease.waits if lease else None):
+        await _take_turn(services, turn, answering, lease)
+
+
+async def _take_turn(
+    services: Services, turn: Turn, answering: Answering | None, lease: Lease | None
+) -> None:
+    """From what is known about the question to a delivered reply."""
     with metrics.IN_FLIGHT.track_inprogress(), Looking(services) as looking:
         opened = await _open(services, turn)
-        turn = knowing(turn, conversation_of(opened.conversation))
+        turn = knowing(turn, opened, conversation_of(opened.conversation))
         if not turn.unasked:
             looking.begin(turn, opened)
         reply, foot = opened.reply, Foot.of_row(opened.shown)
@@ -89,12 +105,12 @@ async def handle_message(
         if opened.state == "open":
             answer = await _made(services, turn, opened, showing, stream, answering)
             forgets, foot, unsaid = answer.forgets, answer.foot, answer.unsaid
-            reply = await _store(services, turn, answer, NOTHING[showing.language])
-        asked = turn.question if answering is None and is_pressed(turn.id) else None
+            reply = await _store(services, turn, answer, showing.language)
+        asked = turn.question if answering is None and turn.by_click else None
         turn = replace(turn, foot=foot, asked=asked)
-        outcome = await deliver_reply(services, turn, opened, reply, stream, lease, looking)
+        outcome = await send_reply(services, turn, opened, reply, stream, lease, looking.after)
         look_up = looking.after()
-    if forgets:
+    if forgets or outcome == "cancelled":
         await withdraw_cards(services)
     _report(services, turn, opened, "aside" if unsaid else outcome)
     if outcome in ("sent", "duplicate"):
@@ -151,9 +167,9 @@ async def handle_recall(services: Services, recall: Recall) -> None:
     await withdraw_cards(services)
 
 
-def _unreadable_in_group(event: MessageEvent) -> bool:
+def _unreadable_in_group(request: TurnRequest) -> bool:
     """A kind of message that carries no text is answered in p2p only."""
-    return event.chat_type != "p2p" and not event.text.strip()
+    return request.chat_type != "p2p" and not request.text.strip()
 
 
 async def _open(services: Services, turn: Turn) -> OpenTurn:
@@ -161,19 +177,20 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
         return await services.store.begin_turn(
             turn.context,
             turn_id=turn.id,
-            content=material.stored_text(turn.event, turn.question),
-            actor_name=turn.names.name(turn.event.sender_open_id),
+            content=material.stored_text(turn.request, turn.question),
+            actor_name=turn.names.name(turn.request.sender_open_id),
             history_limit=services.settings.history_messages,
             fold_after=services.settings.summary_after_messages,
             recent_s=turn.recent_s,
             recall=at_once(services, turn),
             elsewhere=is_offered(services, turn),
-            **opening_args(services, turn.event, turn.heard),
+            origin=turn.origin,
+            **opening_args(services, turn.request, turn.heard),
         )
 
 
 async def _store(
-    services: Services, turn: Turn, answer: Reply, nothing: str
+    services: Services, turn: Turn, answer: Reply, spoken: Language
 ) -> tuple[StoredCard, ...]:
     """Composes the exact card texts and stores them as pending, before anything is sent. Raises
     `Later` when something in the prompt was taken back: then the answer is made without it, and
@@ -182,7 +199,7 @@ async def _store(
         state, stored = await services.store.record_reply(
             turn.context,
             turn_id=turn.id,
-            cards=_cards(services, turn, answer, nothing),
+            cards=_cards(services, turn, answer, spoken),
             tool_calls=with_shown(answer.tool_calls, answer.text),
             buttons=answer.buttons,
             files=[{"content": told_of(file), "file": file} for file in answer.files],
@@ -195,10 +212,13 @@ async def _store(
     return marked(stored, answer.buttons)
 
 
-def _cards(services: Services, turn: Turn, answer: Reply, nothing: str) -> Sequence[str]:
+def _cards(services: Services, turn: Turn, answer: Reply, spoken: Language) -> Sequence[str]:
     if answer.unsaid or answer.cards:
         return answer.cards
-    return compose(services, turn, answer.text, nothing=nothing, auto_mention=answer.auto_mention)
+    text, nothing = answer.text, NOTHING[spoken]
+    if turn.heard.decision.reason is Reason.BOT_LAST_ANSWER:
+        text = f"{text.strip() or nothing}\n\n{LAST_TO_BOTS[spoken]}"
+    return compose(services, turn, text, nothing=nothing, auto_mention=answer.auto_mention)
 
 
 async def _stream(

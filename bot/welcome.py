@@ -11,12 +11,15 @@ from __future__ import annotations
 import structlog
 
 from bot.commands.capabilities import set_up
+from bot.commands.group_access import hears_all
 from bot.commands.welcome_texts import languages_of, welcome_text
-from bot.feishu import cards, markup
+from bot.feishu import markup
 from bot.feishu.chat_events import ChatNews
 from bot.feishu.errors import FeishuError
+from bot.outbox.delivery import Target, Undeliverable
+from bot.outbox.finding import doubt_of
+from bot.outbox.notices import say
 from bot.queue.consumer import Lease
-from bot.reply.finding import doubt_of, sending
 from bot.services import Services
 from memory.kept.chats import ChatStore, ChatType
 
@@ -38,18 +41,20 @@ async def welcome(services: Services, news: ChatNews, lease: Lease) -> None:
     else:
         text = await _text(services, news, chat_type)
         try:
-            with sending(lease):
-                await services.feishu.send(
-                    news.chat_id,
-                    "chat_id",
-                    msg_type="interactive",
-                    content=cards.card_content(cards.answer_card(text)),
-                    uuid=cards.reply_uuid(f"welcome:{news.chat_id}", owed),
-                )
+            await say(
+                services,
+                Target("", news.chat_id, in_thread=False),
+                text,
+                key=f"welcome:{news.chat_id}",
+                number=owed,
+                lease=lease,
+            )
+        except Undeliverable as exc:
+            outcome = f"refused: {exc.reason}"
         except FeishuError as exc:
             if exc.action.may_pass:
                 raise
-            outcome = f"refused {exc.code}"
+            outcome = f"refused: feishu {exc.code}"
     await chats.end_welcome(news.chat_id, owed)
     lease.unsure = False
     log.info("welcome", chat_id=news.chat_id, chat_type=chat_type, outcome=outcome)
@@ -61,7 +66,7 @@ async def _text(services: Services, news: ChatNews, chat_type: ChatType) -> str:
     found = await services.rpc.call("get_chat_rules", params, None)
     language_rule = found.get("language") or settings.chat_language
     bot = await services.own_person.look_up()
-    here = set_up(settings, chat_type, found)
+    here = set_up(settings, chat_type, found, hears=await hears_all(services, chat_type))
     lark = "larksuite" in settings.domain
     return "\n\n---\n\n".join(
         welcome_text(markup.card_markdown(bot.name), here, language)

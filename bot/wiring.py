@@ -28,6 +28,8 @@ from bot.people.keeping import NameKeeper
 from bot.people.meeting import People
 from bot.people.membership import Membership
 from bot.queue.operations import QueueOperations
+from bot.queue.person_rates import PersonRates
+from bot.queue.person_shares import PersonShares
 from bot.services import OwnPerson, Services
 from bot.settings import Settings
 from bot.telemetry.memory import CountedMemory
@@ -48,6 +50,13 @@ from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
 log = structlog.get_logger()
+
+_OF_ONE_PERSON = 4  # a quarter of a worker's places
+_LEAST_OF_ONE_PERSON = 8  # turns that wait for a slow model take no place from others
+
+
+def _turns_of_one_person(places: int) -> int:
+    return max(_LEAST_OF_ONE_PERSON, places // _OF_ONE_PERSON)
 
 
 @contextlib.asynccontextmanager
@@ -111,6 +120,8 @@ async def open_services(
             membership=membership,
             tally=tally,
             quota=Quota(settings.feishu_calls_per_month),
+            rates=PersonRates(settings.requests_per_minute),
+            shares=PersonShares(_turns_of_one_person(settings.worker_concurrency)),
         )
 
 
@@ -173,6 +184,7 @@ def _manager(
 ) -> Manager:
     return Manager(
         models.main(),
+        model_name=settings.openai_model,
         stores=stores,
         specialists=specialists(settings, servers),
         mcp=mcp,

@@ -29,6 +29,8 @@ from bot.ending import ended
 from bot.feishu import chat_events, events, reactions
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
 from bot.interruptions import Interruptions
+from bot.outbox.left_cards import tend_left_cards
+from bot.outbox.pending_replies import sweep_forever
 from bot.private.offering import Asked, handle_look_up
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Hopeless, Later
@@ -41,11 +43,11 @@ from bot.supervision import plan
 from bot.telemetry import logs, metrics
 from bot.timed.due import tend_timers
 from bot.timed.firing import handle_timer
-from bot.turn import handle_message, handle_recall
+from bot.turn import handle_recall, handle_request
+from bot.turn_request import TurnRequest
 from bot.upkeep.janitor import keep_order
-from bot.upkeep.left_cards import tend_left_cards
 from bot.upkeep.members import learn_members
-from bot.upkeep.pending_replies import sweep_forever
+from bot.upkeep.person_rates import share_person_rates, tell_first
 from bot.upkeep.recording import record_turns
 from bot.upkeep.standing import Standing
 from bot.upkeep.tending import handle_tending
@@ -103,14 +105,15 @@ async def handle_event(services: Services, lease: Lease) -> None:
     try:
         envelope = events.parse_envelope(payload)
         if envelope.event_type == events.MESSAGE_RECEIVED:
-            message = events.parse_message(envelope)
-            await handle_message(services, message, received_ms, lease=lease)
+            request = TurnRequest.of(events.parse_message(envelope))
+            await handle_request(services, request, received_ms, lease=lease)
         elif envelope.event_type == events.MESSAGE_RECALLED:
             await handle_recall(services, events.parse_recall(envelope))
         elif envelope.event_type in reactions.KINDS:
-            await handle_reaction(services, reactions.parse_reaction(envelope), received_ms)
+            reaction = reactions.parse_reaction(envelope)
+            await handle_reaction(services, reaction, received_ms, lease)
         elif envelope.event_type == events.CARD_ACTION:
-            await _click(services, events.parse_card_action(envelope), received_ms)
+            await _click(services, events.parse_card_action(envelope), received_ms, lease)
         elif envelope.event_type in chat_events.HAPPENINGS and services.membership:
             news = chat_events.parse_chat_news(envelope, received_ms)
             await services.membership.hear(news)
@@ -120,10 +123,12 @@ async def handle_event(services: Services, lease: Lease) -> None:
         log.warning("event.malformed", reason=str(exc))
 
 
-async def _click(services: Services, action: events.CardAction, received_ms: int) -> None:
+async def _click(
+    services: Services, action: events.CardAction, received_ms: int, lease: Lease
+) -> None:
     """A click needs the memory, which knows the button; what people write meanwhile goes first."""
     try:
-        await handle_click(services, action, received_ms)
+        await handle_click(services, action, received_ms, lease)
     except StoreUnavailable as exc:
         metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
         log.warning("click.waits", error=type(exc).__name__, code=exc.code)
@@ -172,10 +177,11 @@ async def _work(
     table = JobTable(pool)
     services = replace(
         services,
-        defer_tending=table.defer_tending,
+        queue_tending=table.queue_tending,
         run_on_queue=table.run,
         is_stopped=table.is_stopped,
     )
+    services = replace(services, tells_of_rate=partial(tell_first, table, services))
     handlers = Handlers(
         handle=partial(handle_job, services),
         give_up=partial(give_up, services),
@@ -209,6 +215,7 @@ def _tending(
         partial(tend_timers, services, table),
         partial(tend_withdrawals, services),
         partial(record_turns, table, services),
+        partial(share_person_rates, table, services),
         partial(sweep_forever, services, table),
         partial(tend_left_cards, services),
         partial(learn_members, services),

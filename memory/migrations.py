@@ -5,24 +5,22 @@ applied as a whole whenever they differ from what the ledger says the database h
 run after them, each once: they may call functions, the numbered files may not. One whose name ends
 with `.batches.sql` is one statement that commits as it goes, so that no turn waits for all of it;
 where it was interrupted it starts again.
-
-The queue's tables are the library's own; they are created and upgraded from the files that ship
-with it, under the same lock and in the same ledger.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
 from psycopg import sql
 
+from memory import baseline
 from memory.deadlines import DeadlineConnection
 
 SCHEMA = "feishu_bot"
@@ -48,11 +46,16 @@ _FORGET_FUNCTIONS = sql.SQL("delete from {}.migrations where name like 'function
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A step: its name in the ledger, its SQL, and the schema its unqualified names mean."""
+    """A step: its name in the ledger, and its SQL, whose unqualified names mean `public`."""
 
     name: str
     sql: str
-    search_path: str = "public"
+
+    @property
+    def warning(self) -> str:
+        """What has to be done before it, on a database that is in use; "": nothing."""
+        line = re.search(r"^-- Before this: (.+)", self.sql, re.MULTILINE)
+        return line[1] if line else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +85,19 @@ def apply(
     report: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
     """Brings the database up to date and returns the names of what was applied now."""
-    steps = [*_queue_steps(), *read_folder(folder)]
     applied: list[str] = []
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("select pg_advisory_lock(%s)", [_LOCK_KEY])
         connection.execute(_LEDGER)
-        for step in _pending(steps, _applied(connection)):
-            if isinstance(step, Functions) or step.sql:
+        steps = read_folder(folder)
+        done = _adopted(connection, {step.name for step in steps})
+        for warning in _warnings(steps, done):
+            report(warning)
+        for step in steps:
+            if step.name not in done:
                 report(f"applying {step.name}")
-            _apply_step(connection, step)
-            applied.append(step.name)
+                _apply_step(connection, step)
+                applied.append(step.name)
         _require_service_rights(connection)
         if reason := _enable_vectors(connection):
             report(f"recall goes by words alone: {reason}")
@@ -100,8 +106,13 @@ def apply(
 
 def pending(database_url: str, *, folder: Path = FOLDER) -> list[str]:
     """Names of the steps of `sql/` that this database does not have yet."""
-    done = _done(database_url)
+    done = baseline.counted(_done(database_url))
     return [step.name for step in read_folder(folder) if step.name not in done]
+
+
+def warnings(database_url: str, *, folder: Path = FOLDER) -> list[str]:
+    """What has to be done before the steps that are missing."""
+    return _warnings(read_folder(folder), _done(database_url))
 
 
 def ahead(database_url: str, *, folder: Path = FOLDER) -> list[str]:
@@ -153,32 +164,25 @@ def _numbered(folder: Path, prefix: str = "") -> list[Migration]:
     return [Migration(prefix + file.name, file.read_text(encoding="utf-8")) for file in files]
 
 
-def _queue_steps() -> Iterator[Migration]:
-    library = _queue_files()
-    schema = (library / "schema.sql").read_text(encoding="utf-8")
-    yield Migration("procrastinate", schema, SCHEMA)
-    for file in sorted((library / "migrations").glob("*.sql")):
-        yield Migration(f"procrastinate/{file.name}", file.read_text(encoding="utf-8"), SCHEMA)
+def _adopted(connection: psycopg.Connection, wanted: Set[str]) -> set[str]:
+    """The names in the ledger, to which the baseline is added where the files are that it replaces.
+    Raises `MigrationFailed` where only some of them are."""
+    done = _applied(connection)
+    if baseline.NAME not in wanted:
+        return done
+    if reason := baseline.unfinished(done):
+        raise MigrationFailed(reason)
+    if baseline.NAME in baseline.counted(done) - done:
+        connection.execute(_RECORD, [baseline.NAME])
+    return baseline.counted(done)
 
 
-def _queue_files() -> Path:
-    """Where the library keeps its SQL. It is not imported for that: it would take 8 MB."""
-    spec = find_spec("procrastinate")
-    if spec is None or not spec.submodule_search_locations:
-        raise MigrationFailed("the package procrastinate is missing: run scripts/start")
-    return Path(spec.submodule_search_locations[0]) / "sql"
-
-
-def _pending(steps: list[Step], done: set[str]) -> Iterator[Step]:
-    # A fresh schema already contains every change the library shipped before it.
-    fresh = "procrastinate" not in done
-    for step in steps:
-        if step.name in done:
-            continue
-        if fresh and step.name.startswith("procrastinate/"):
-            yield Migration(step.name, "", SCHEMA)
-        else:
-            yield step
+def _warnings(steps: list[Step], done: Set[str]) -> list[str]:
+    """None for a blank database, which nobody uses yet."""
+    if not done:
+        return []
+    missing = (one for one in steps if one.name not in done and isinstance(one, Migration))
+    return [step.warning for step in missing if step.warning]
 
 
 def _apply_step(connection: psycopg.Connection, step: Step) -> None:
@@ -191,8 +195,8 @@ def _apply_step(connection: psycopg.Connection, step: Step) -> None:
         if isinstance(step, Functions):
             _define(connection, step)
             connection.execute(_FORGET_FUNCTIONS)
-        elif step.sql:
-            _execute(connection, step.name, step.sql, step.search_path)
+        else:
+            _execute(connection, step.name, step.sql)
         connection.execute(_RECORD, [step.name])
 
 
@@ -201,12 +205,12 @@ def _define(connection: psycopg.Connection, functions: Functions) -> None:
     for check in ("off", "on"):
         connection.execute(f"set local check_function_bodies = {check}".encode())
         for name, text in functions.files:
-            _execute(connection, name, text, "public")
+            _execute(connection, name, text)
 
 
-def _execute(connection: psycopg.Connection, name: str, text: str, search_path: str) -> None:
+def _execute(connection: psycopg.Connection, name: str, text: str) -> None:
     with _named(name):
-        connection.execute(f"set local search_path = {search_path}".encode())
+        connection.execute("set local search_path = public")
         connection.execute(text.encode())
 
 

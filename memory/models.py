@@ -68,11 +68,12 @@ class Remark:
 class WorkingMemory:
     """JSON objects: `chat` is what the person had kept in this conversation, `user` their lasting
     facts, as far as they may be used here. `said` is what others had kept about the person in this
-    conversation, and the person about others."""
+    conversation, and the person about others. `turns` are the messages that it comes from."""
 
     chat: Mapping[str, Any] = field(default_factory=dict)
     user: Mapping[str, Any] = field(default_factory=dict)
     said: tuple[Remark, ...] = ()
+    turns: tuple[str, ...] = ()
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> WorkingMemory:
@@ -81,6 +82,7 @@ class WorkingMemory:
             row.get("chat", {}),
             row.get("user", {}),
             tuple(Remark(**one) for one in row.get("said", ())),
+            tuple({turn for turns in row.get("turns") or () for turn in turns}),
         )
 
 
@@ -122,7 +124,8 @@ class OpenTurn:
 
     `done`: the tools that have changed something for it, in an attempt before this one.
 
-    `first_read`: of a question that is asked again, which messages its first answer was given.
+    `first_read`: of a question that is asked again, which messages its first answer was given, and
+    `asked_in` the message in which somebody wrote it, "" where it stood on a button.
 
     `shown`: what stands below the answer, once there is one (`bot.reply.foot`).
 
@@ -132,6 +135,8 @@ class OpenTurn:
     `elsewhere`: whether the sender can read in other places than this group; None: not known.
 
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
+
+    `turn_id`: its id; one that an earlier version began keeps that.
     """
 
     state: TurnState
@@ -147,10 +152,12 @@ class OpenTurn:
     rules: Mapping[str, Any] = field(default_factory=dict)
     done: tuple[str, ...] = ()
     first_read: tuple[str, ...] = ()
+    asked_in: str = ""
     shown: Mapping[str, Any] | None = None
     recalled: tuple[Mapping[str, Any], ...] | None = None
     elsewhere: bool | None = None
     degraded: bool = False
+    turn_id: str = ""
 
     @property
     def told(self) -> tuple[StoredMessage, ...]:

@@ -19,8 +19,9 @@ MAIN_ROOT = "main"
 class AgentMemoryContext:
     """One person's memory in one thread. All ids are Feishu's (`oc_`, `om_`, `ou_`).
 
-    `chat_type` says who reads an answer that is given here: in p2p the person alone. "" where it is
-    not known; then nothing is reachable but what was said in this chat.
+    `tenant_key` is the one that has the bot, `actor_tenant` the sender's own, "" where it is that
+    one. `chat_type` says who reads an answer that is given here: in p2p the person alone. "" where
+    it is not known; then nothing is reachable but what was said in this chat.
     """
 
     conversation_id: str
@@ -31,11 +32,17 @@ class AgentMemoryContext:
     actor_id: str
     tenant_key: str = ""
     chat_type: ChatType | Literal[""] = ""
+    actor_tenant: str = ""
 
     @property
     def speaks_for_self(self) -> bool:
         """Whether the sender is the subject."""
         return self.user_id == self.actor_id
+
+    @property
+    def thread_source(self) -> str:
+        """The id under which an answer was given the summary of the subject's thread."""
+        return f"thread:{self.conversation_id}:{self.user_id}"
 
     def identity(self) -> dict[str, str]:
         """The arguments by which the SQL functions are told thread, subject and sender."""
@@ -49,12 +56,14 @@ class AgentMemoryContext:
         """The claims of this turn's token; the policies in `sql/` read exactly these."""
         kind = {"chat_type": self.chat_type} if self.chat_type else {}
         narrowed = {"sharing": sharing} if sharing == "person" else {}
+        guest = {"actor_tenant": self.actor_tenant} if self.actor_tenant else {}
         return {
             "sub": self.user_id,
             "actor": self.actor_id,
             "chat_id": self.chat_id,
             **kind,
             **narrowed,
+            **guest,
             "tenant_key": self.tenant_key,
             "role": "authenticated",
         }
@@ -66,15 +75,22 @@ def conversation_id(chat_id: str, root: str) -> str:
 
 
 def thread_root(
-    *, message_id: str, root_id: str | None, chat_type: str, reply_in_thread: bool
+    *,
+    message_id: str,
+    root_id: str | None,
+    chat_type: str,
+    reply_in_thread: bool,
+    thread_id: str | None = None,
+    topic_group: bool = False,
 ) -> str:
-    """The root a message belongs to.
+    """The root of the conversation a message belongs to.
 
-    A reply belongs to its root; a first message in a group opens a thread under itself, because
-    the bot answers in a thread. A p2p chat, and a group without threads, is one conversation.
+    Every reply carries a `root_id`, a mere quotation too: only a `thread_id`, or a topic group,
+    makes it a thread's. Elsewhere a message in a group opens a thread under itself, because the bot
+    answers in a thread. A p2p chat, and a group without threads, is one conversation.
     """
-    if root_id:
-        return root_id
+    if thread_id or topic_group:
+        return root_id or message_id
     if chat_type == "p2p" or not reply_in_thread:
         return MAIN_ROOT
     return message_id
@@ -88,6 +104,7 @@ def memory_context(
     actor: str,
     tenant_key: str = "",
     chat_type: ChatType | Literal[""] = "",
+    actor_tenant: str = "",
 ) -> AgentMemoryContext:
     """The context of a turn: `subject`'s memory, asked by `actor`, in thread `root` of a chat."""
     return AgentMemoryContext(
@@ -99,10 +116,13 @@ def memory_context(
         actor_id=actor,
         tenant_key=tenant_key,
         chat_type=chat_type,
+        actor_tenant=actor_tenant,
     )
 
 
-def private_context(person: str, root: str, tenant_key: str = "") -> AgentMemoryContext:
+def private_context(
+    person: str, root: str, tenant_key: str = "", actor_tenant: str = ""
+) -> AgentMemoryContext:
     """A place of the person's own, for what only they are shown of a question they asked elsewhere:
     its `chat_id` is their open_id, so no token for it is anybody else's. `root` is the question's
     message."""
@@ -113,6 +133,7 @@ def private_context(person: str, root: str, tenant_key: str = "") -> AgentMemory
         actor=person,
         tenant_key=tenant_key,
         chat_type="p2p",
+        actor_tenant=actor_tenant,
     )
 
 

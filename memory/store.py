@@ -26,6 +26,7 @@ from memory.models import (
     TurnState,
     WorkingMemory,
 )
+from memory.origins import MESSAGE, Origin
 from memory.recall.ordinals import enough_for, in_order
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import JoiningRpc, Json, Rpc, Statement, call_as
@@ -55,8 +56,10 @@ class MemoryStore:
         actor_name: str = "",
         history_limit: int = 10,
         fold_after: int = 0,
+        origin: Origin = MESSAGE,
     ) -> OpenTurn:
-        """Begins the turn of Feishu message `turn_id`, or finds it as an earlier attempt left it.
+        """Begins the turn `turn_id`, or finds it as an earlier attempt left it. The id is the
+        Feishu message's, unless the turn has another `origin`.
 
         Stores the question once. `history` holds the last `history_limit` messages, oldest first,
         the question last. With `fold_after` comes the summary of what was before, and `fold_due`
@@ -72,6 +75,7 @@ class MemoryStore:
                 p_content=content,
                 p_history_limit=history_limit,
                 p_fold_after=fold_after,
+                **origin.params(),
             )
         )
 
@@ -89,6 +93,7 @@ class MemoryStore:
         recent_s: int = 0,
         recall: Mapping[str, object] | None = None,
         elsewhere: bool = False,
+        origin: Origin = MESSAGE,
     ) -> OpenTurn:
         """`open_turn` together with what comes before it: the message is recorded in the chat's
         conversation, and the decision to answer it is stored.
@@ -115,6 +120,7 @@ class MemoryStore:
                 p_recent_s=recent_s,
                 **({"p_recall": as_json(recall)} if recall else {}),
                 **({"p_elsewhere": True} if elsewhere else {}),
+                **origin.params(),
                 p_short=True,
             )
         )
@@ -411,9 +417,11 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         rules=row.get("rules") or {},
         done=tuple(row.get("done") or ()),
         first_read=tuple(row.get("first_read") or ()),
+        asked_in=row.get("asked_in") or "",
         shown=row.get("shown"),
         recalled=None if (found := row.get("recalled")) is None else tuple(found),
         elsewhere=row.get("elsewhere"),
+        turn_id=row.get("turn_id", ""),
     )
 
 

@@ -7,18 +7,17 @@ Request and response shapes: open.feishu.cn, the page of each method. Every resp
 import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from flask import Blueprint, Response, g, request
 
-from sandbox.cards import card_views
-from sandbox.errors import ApiError, too_fast_for_gateway
+from sandbox.errors import ApiError, scope_missing
 from sandbox.faults import Fault, cut_connection
-from sandbox.http import current_platform, json_body, json_response, within
-from sandbox.world import directory_views, message_views
+from sandbox.http import check_pace, current_platform, json_body, json_response
+from sandbox.views import cards, directory, messages
+from sandbox.world import scopes
 from sandbox.world.entities import new_id
-
-PER_API_PER_S = 50
 
 
 def open_apis() -> Blueprint:
@@ -27,47 +26,9 @@ def open_apis() -> Blueprint:
     blueprint.before_request(_before)
     blueprint.after_request(_after)
     blueprint.register_error_handler(ApiError, _refuse)
-    _routes(blueprint)
+    for one in ENDPOINTS:
+        blueprint.add_url_rule(one.rule, one.name, one.view, methods=[one.method])
     return blueprint
-
-
-def _routes(blueprint: Blueprint) -> None:
-    def route(method: str, rule: str, view: Callable[..., Any]) -> None:
-        blueprint.add_url_rule(rule, view.__name__, view, methods=[method])
-
-    route("POST", "/auth/v3/tenant_access_token/internal", issue_token)
-    route("GET", "/bot/v3/info", directory_views.bot_info)
-    route("GET", "/application/v6/scopes", directory_views.granted_scopes)
-    route("GET", "/event/v1/connection", directory_views.online_connections)
-    route("POST", "/im/v1/messages", message_views.create_message)
-    route("GET", "/im/v1/messages", message_views.list_messages)
-    route("GET", "/im/v1/messages/<message_id>", message_views.get_message)
-    route("POST", "/im/v1/messages/<message_id>/reply", message_views.reply_message)
-    route("PATCH", "/im/v1/messages/<message_id>", message_views.patch_message)
-    route("PUT", "/im/v1/messages/<message_id>", message_views.update_message)
-    route("DELETE", "/im/v1/messages/<message_id>", message_views.delete_message)
-    route("POST", "/im/v1/messages/<message_id>/reactions", message_views.create_reaction)
-    route(
-        "DELETE",
-        "/im/v1/messages/<message_id>/reactions/<reaction_id>",
-        message_views.delete_reaction,
-    )
-    route("GET", "/im/v1/messages/<message_id>/resources/<file_key>", message_views.get_resource)
-    route("POST", "/ephemeral/v1/send", message_views.send_ephemeral)
-    route("POST", "/ephemeral/v1/delete", message_views.delete_ephemeral)
-    route("POST", "/im/v1/images", message_views.upload_image)
-    route("POST", "/im/v1/files", message_views.upload_file)
-    route("GET", "/im/v1/chats/<chat_id>", directory_views.get_chat)
-    route("GET", "/im/v1/chats/<chat_id>/members", directory_views.list_members)
-    route("POST", "/contact/v3/users/basic_batch", directory_views.basic_batch)
-    route("POST", "/cardkit/v1/cards", card_views.create_card)
-    route("PUT", "/cardkit/v1/cards/<card_id>", card_views.update_card)
-    route(
-        "PUT", "/cardkit/v1/cards/<card_id>/elements/<element_id>/content", card_views.stream_text
-    )
-    route("PATCH", "/cardkit/v1/cards/<card_id>/settings", card_views.card_settings)
-    route("POST", "/cardkit/v1/cards/<card_id>/batch_update", card_views.batch_update)
-    route("POST", "/interactive/v1/card/update", card_views.update_after_click)
 
 
 def issue_token() -> Response:
@@ -91,8 +52,9 @@ def _before() -> Response | None:
     if request.endpoint != "open_apis.issue_token":
         with platform.world.lock:
             platform.tokens.check(request.headers.get("Authorization", ""))
-            if not within("api", str(request.endpoint), PER_API_PER_S):
-                raise too_fast_for_gateway(1)
+            if not platform.world.may(any_of := _SCOPES[str(request.endpoint)]):
+                raise scope_missing(platform.config.app_id, any_of)
+            check_pace(str(request.endpoint))
     return None
 
 
@@ -122,3 +84,67 @@ def _fault_answer(fault: Fault) -> Response:
     response = Response(text, status=fault.status, content_type="application/json; charset=utf-8")
     response.headers.update(fault.headers)
     return response
+
+
+_MESSAGES, _CARDS = "/im/v1/messages", "/cardkit/v1/cards"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One method of the platform; `scopes`: any one of them opens it, none are needed if empty."""
+
+    method: str
+    rule: str
+    view: Callable[..., Any]
+    scopes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.view.__name__
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/auth/v3/tenant_access_token/internal", issue_token),
+    Endpoint("GET", "/bot/v3/info", directory.bot_info),
+    Endpoint("GET", "/application/v6/scopes", directory.granted_scopes),
+    Endpoint("GET", "/event/v1/connection", directory.online_connections),
+    Endpoint("POST", _MESSAGES, messages.create_message, scopes.SEND),
+    Endpoint("GET", _MESSAGES, messages.list_messages, scopes.HISTORY),
+    Endpoint("GET", _MESSAGES + "/<message_id>", messages.get_message, scopes.READ),
+    Endpoint("POST", _MESSAGES + "/<message_id>/reply", messages.reply_message, scopes.SEND),
+    Endpoint("PATCH", _MESSAGES + "/<message_id>", messages.patch_message, scopes.CHANGE),
+    Endpoint("PUT", _MESSAGES + "/<message_id>", messages.update_message, scopes.CHANGE),
+    Endpoint("DELETE", _MESSAGES + "/<message_id>", messages.delete_message, scopes.RECALL),
+    Endpoint("POST", _MESSAGES + "/<message_id>/reactions", messages.create_reaction, scopes.REACT),
+    Endpoint(
+        "DELETE",
+        _MESSAGES + "/<message_id>/reactions/<reaction_id>",
+        messages.delete_reaction,
+        scopes.REACT,
+    ),
+    Endpoint(
+        "GET",
+        _MESSAGES + "/<message_id>/resources/<file_key>",
+        messages.get_resource,
+        scopes.HISTORY,
+    ),
+    Endpoint("POST", "/ephemeral/v1/send", messages.send_ephemeral, scopes.CHANGE),
+    Endpoint("POST", "/ephemeral/v1/delete", messages.delete_ephemeral, scopes.CHANGE),
+    Endpoint("POST", "/im/v1/images", messages.upload_image, scopes.UPLOAD),
+    Endpoint("POST", "/im/v1/files", messages.upload_file, scopes.UPLOAD),
+    Endpoint("GET", "/im/v1/chats/<chat_id>", directory.get_chat, scopes.CHAT),
+    Endpoint("GET", "/im/v1/chats/<chat_id>/members", directory.list_members, scopes.MEMBERS),
+    Endpoint("POST", "/contact/v3/users/basic_batch", directory.basic_batch, scopes.NAMES),
+    Endpoint("POST", _CARDS, cards.create_card, scopes.CARDKIT),
+    Endpoint("PUT", _CARDS + "/<card_id>", cards.update_card, scopes.CARDKIT),
+    Endpoint(
+        "PUT",
+        _CARDS + "/<card_id>/elements/<element_id>/content",
+        cards.stream_text,
+        scopes.CARDKIT,
+    ),
+    Endpoint("PATCH", _CARDS + "/<card_id>/settings", cards.card_settings, scopes.CARDKIT),
+    Endpoint("POST", _CARDS + "/<card_id>/batch_update", cards.batch_update, scopes.CARDKIT),
+    Endpoint("POST", "/interactive/v1/card/update", cards.update_after_click, scopes.CHANGE),
+)
+_SCOPES = {f"open_apis.{one.name}": one.scopes for one in ENDPOINTS}

@@ -12,8 +12,8 @@ from sandbox.extras import Extras
 from sandbox.own_origin import keep_to_own_origin
 from sandbox.page import page
 from sandbox.platform import Platform
-from sandbox.push import Post
 from sandbox.registration import accounts
+from sandbox.world.push import Post
 
 
 def create_sandbox(

@@ -17,10 +17,10 @@ from sandbox import experiments, registration
 from sandbox.control_body import control_body, count_of, number_asked, text_of
 from sandbox.extras import Extras
 from sandbox.http import current_platform, json_response
-from sandbox.push import delivery_view
 from sandbox.world.actors import Refusal, Speech
 from sandbox.world.clicks import Clicked
 from sandbox.world.entities import Message
+from sandbox.world.push import delivery_view
 from sandbox.world.wire import chat_view, message_view, person_view
 
 MAX_WAIT_S = 60.0
@@ -48,6 +48,7 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("GET", "/messages", messages),
         ("POST", "/messages", say),
         ("GET", "/messages/<message_id>", one_message),
+        ("POST", "/forward", forward),
         ("POST", "/redeliver", redeliver),
         ("POST", "/edit", edit),
         ("POST", "/recall", recall),
@@ -64,9 +65,11 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
         ("POST", "/withdraw", experiments.withdraw),
         ("POST", "/rename", experiments.rename),
         ("POST", "/people", experiments.add_person),
+        ("POST", "/presence", experiments.presence),
         ("POST", "/chats", experiments.add_chat),
         ("POST", "/enter", experiments.enter),
         ("POST", "/tell-again", experiments.tell_again),
+        ("GET", "/switches", experiments.switches),
         ("POST", "/switches", experiments.switch),
         ("DELETE", "/tokens", experiments.revoke_tokens),
         ("POST", "/scan", registration.scan),
@@ -82,7 +85,7 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
 
 
 def _state() -> dict[str, Any]:
-    """People, chats, bot, switches, and the numbers to follow from (`feed`, `position`)."""
+    """People, chats, bot, and the numbers to follow from (`feed`, `position`)."""
     platform = current_platform()
     world = platform.world
     with world.lock:
@@ -90,7 +93,6 @@ def _state() -> dict[str, Any]:
             "bot": person_view(world.bot),
             "people": [person_view(one) for one in world.people.values()],
             "chats": [chat_view(one) for one in world.chats.values()],
-            "switches": asdict(world.switches),
             "webhook_url": platform.config.webhook_url,
             "timezone": platform.config.timezone,
             "offline_model": platform.config.offline_model,
@@ -155,6 +157,16 @@ def say() -> Response:
         foreign_ids=bool(body.get("foreign_ids")),
     )
     message = current_platform().actors.say(speech)
+    return json_response({"message_id": message.message_id, "position": message.position})
+
+
+def forward() -> Response:
+    """`{as, chat_id, message_ids}` → `{message_id, position}`; several become one forward."""
+    body = control_body()
+    ids = body.get("message_ids")
+    message = current_platform().actors.forward(
+        text_of(body, "as"), text_of(body, "chat_id"), [str(one) for one in ids or []]
+    )
     return json_response({"message_id": message.message_id, "position": message.position})
 
 

@@ -5,6 +5,7 @@ Source: the error tables of the pages under open.feishu.cn/document, im-v1, card
 authentication; "Generic error codes" for 9999xxxx.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 MESSAGES: dict[int, str] = {
@@ -25,6 +26,7 @@ MESSAGES: dict[int, str] = {
     230011: "The message is recalled.",
     230020: "This operation triggers the frequency limit.",
     230025: "The length of the message content reaches its limit.",
+    230027: "Lack of necessary permissions",
     230026: "No permission to recall this message.",
     230031: "Message can only be modified within 14 days after sending.",
     230034: "The receive_id is invalid.",
@@ -34,6 +36,7 @@ MESSAGES: dict[int, str] = {
     230110: "Action unavailable as the message has been deleted.",
     231001: "reaction type is invalid.",
     231003: "The message is not found, maybe not exist or deleted.",
+    231203: "The chat type is not supported.",
     231007: "The operator has no permission to delete this reaction.",
     231010: "The reaction does not belong to the message.",
     231011: "The request has an invalid reaction_id.",
@@ -45,6 +48,7 @@ MESSAGES: dict[int, str] = {
     234003: "File not in message.",
     234006: "The file size exceeds the maximum value.",
     234010: "File's size can't be 0.",
+    234038: "Do not allow downloading of message resources in restricted mode.",
     234043: "Unsupported message type.",
     300121: "Failed to replace element",
     300122: "Failed to update card configuration",
@@ -115,8 +119,19 @@ def too_fast_for_gateway(reset_s: int) -> ApiError:
     return ApiError(99991400, status=429, headers=headers)
 
 
-def scope_missing(*scopes: str) -> ApiError:
-    """99991672: the app lacks every one of `scopes`."""
-    violations = [{"type": "action_scope_required", "subject": scope} for scope in scopes]
-    text = f"Access denied. One of the following scopes is required: [{', '.join(scopes)}]."
+def scope_missing(app_id: str, any_of: Collection[str]) -> ApiError:
+    """99991672: the app lacks every one of the scopes; with the link that requests them."""
+    violations = [{"type": "action_scope_required", "subject": scope} for scope in any_of]
+    names = ", ".join(any_of)
+    link = f"https://open.feishu.cn/app/{app_id}/auth?q={','.join(any_of)}"
+    text = (
+        f"Access denied. One of the following scopes is required: [{names}]."
+        f"应用尚未开通所需的应用身份权限：[{names}]，点击链接申请并开通任一权限即可："
+        f"{link}&op_from=openapi&token_type=tenant"
+    )
     return ApiError(99991672, text, extra={"error": {"permission_violations": violations}})
+
+
+def scope_missing_for_group(scope: str) -> ApiError:
+    """230027: a further scope is needed here; only the text names it."""
+    return ApiError(230027, f"{MESSAGES[230027]}, ext=need scope: {scope}")

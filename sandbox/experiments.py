@@ -1,14 +1,12 @@
 """The part of the control interface for experiments: faults, recorded calls, who is where."""
 
-from dataclasses import asdict, fields
-
 from flask import Response, request
 
 from sandbox.control_body import control_body, count_of, number_asked, text_of
 from sandbox.faults import Fault
 from sandbox.http import current_platform, json_response
 from sandbox.world.actors import Refusal
-from sandbox.world.state import Switches
+from sandbox.world.switches import listed, turn
 from sandbox.world.wire import chat_view, person_view
 
 
@@ -87,16 +85,28 @@ def rename() -> Response:
 
 
 def add_person() -> Response:
-    """`{name, en_name, kind: user | bot}`"""
+    """`{name, en_name, kind: user | bot, tenant_key}`; of another tenant: external."""
     body = control_body()
     person = current_platform().actors.add_person(
-        text_of(body, "name"), text_of(body, "kind", "user"), text_of(body, "en_name", "")
+        text_of(body, "name"),
+        text_of(body, "kind", "user"),
+        text_of(body, "en_name", ""),
+        text_of(body, "tenant_key", ""),
     )
     return json_response(person_view(person))
 
 
+def presence() -> Response:
+    """`{open_id, online}`; somebody opens or closes their client."""
+    body = control_body()
+    online = bool(body.get("online", True))
+    person = current_platform().actors.set_online(text_of(body, "open_id"), online=online)
+    return json_response(person_view(person))
+
+
 def add_chat() -> Response:
-    """`{name, members: [open_id], with_bot, topics, silently}`; silently: without an event."""
+    """`{name, members: [open_id], with_bot, topics, group_message_type, silently}`; silently:
+    without an event."""
     body = control_body()
     members = [str(one) for one in body.get("members", [])]
     with_bot, topics = bool(body.get("with_bot", True)), bool(body.get("topics"))
@@ -105,6 +115,7 @@ def add_chat() -> Response:
         members,
         with_bot=with_bot,
         topics=topics,
+        form=text_of(body, "group_message_type", "chat"),
         silently=bool(body.get("silently")),
     )
     return json_response(chat_view(chat))
@@ -127,16 +138,22 @@ def tell_again() -> Response:
     return json_response({})
 
 
-def switch() -> Response:
-    """Any of the switches of `GET /state`, true or false."""
-    body, world = control_body(), current_platform().world
-    names = {one.name for one in fields(Switches)}
-    if unknown := set(body) - names:
-        raise Refusal(f"unknown switches {sorted(unknown)}; there are {sorted(names)}")
+def switches() -> Response:
+    """`{scopes: [{name, en, zh, on}], platform: [...]}`"""
+    world = current_platform().world
     with world.lock:
-        for name, value in body.items():
-            setattr(world.switches, name, bool(value))
-        return json_response(asdict(world.switches))
+        return json_response(listed(world.switches, world.console.granted))
+
+
+def switch() -> Response:
+    """Any names of `GET /switches`, true or false."""
+    body, world = control_body(), current_platform().world
+    with world.lock:
+        try:
+            turn(world.switches, world.console.granted, body)
+        except ValueError as exc:
+            raise Refusal(str(exc)) from None
+    return switches()
 
 
 def revoke_tokens() -> Response:

@@ -1,10 +1,9 @@
 """One simulated tenant, put together."""
 
-from sandbox.cards.cardkit import CardKit
 from sandbox.config import SandboxConfig
 from sandbox.faults import Switchboard
-from sandbox.push import Post, Pusher, http_post
 from sandbox.world.actors import Actors
+from sandbox.world.cardkit import CardKit
 from sandbox.world.clicks import Clicks
 from sandbox.world.ephemeral import Ephemeral
 from sandbox.world.feed import Feed
@@ -12,6 +11,8 @@ from sandbox.world.groups import Groups
 from sandbox.world.journal import Journal, read_journal, rewrite_journal
 from sandbox.world.limits import Limiter
 from sandbox.world.messaging import Messenger
+from sandbox.world.push import Post, Pusher, http_post
+from sandbox.world.scopes import EVENTS
 from sandbox.world.state import World
 from sandbox.world.tokens import Tokens
 
@@ -25,7 +26,9 @@ class Platform:
         self.feed = Feed(self.world)
         self._journal = self._open_journal()
         limiter = Limiter(config.clock)
-        self.pusher = Pusher(config, post or http_post(), on_attempt=self.feed.delivery)
+        self.pusher = Pusher(
+            config, post or http_post(), on_attempt=self.feed.delivery, is_wanted=self._is_wanted
+        )
         self.tokens = Tokens(config)
         self.cardkit = CardKit(self.world, limiter)
         self.messenger = Messenger(self.world, limiter)
@@ -43,6 +46,10 @@ class Platform:
         self.feed.close()
         if self._journal is not None:
             self._journal.close()
+
+    def _is_wanted(self, event_type: str) -> bool:
+        with self.world.lock:
+            return self.world.may(EVENTS.get(event_type, ()))
 
     def _open_journal(self) -> Journal | None:
         if self.config.journal is None:

@@ -41,6 +41,8 @@ class Command:
     summary: str
 
 
+_WAYS_IN = {"bot", "installed"}  # to all the others
+
 # Programs of other packages that belong to the same command.
 _PROGRAMS = {"start": "bot.supervision.__main__", "sandbox": "sandbox.__main__"}
 
@@ -67,11 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def commands() -> list[Command]:
     """Everything that can be run, without importing it."""
-    names = [one.name for one in pkgutil.iter_modules(scripts.__path__) if not one.ispkg]
+    found = {one.name for one in pkgutil.iter_modules(scripts.__path__) if not one.ispkg}
+    names = found - _WAYS_IN
     modules = {name.replace("_", "-"): f"scripts.{name}" for name in names} | _PROGRAMS
-    modules.pop("bot")
-    found = [(name, module, _summary(module)) for name, module in sorted(modules.items())]
-    return [Command(name, module, summary) for name, module, summary in found if summary]
+    listed = [(name, module, _summary(module)) for name, module in sorted(modules.items())]
+    return [Command(name, module, summary) for name, module, summary in listed if summary]
 
 
 def matching(name: str, known: Sequence[Command]) -> list[Command]:

@@ -9,10 +9,9 @@ declare
   -- The service, and the token of a turn: row-level security says which rows it reaches. Everybody who
   -- signs in to the project can call these over its API.
   of_a_turn constant text[] := '{
-    claim, token_auth_user, membership_lasts, readable_chats,
+    claim, token_auth_user, membership_lasts, readable_chats, own_tenant,
     open_turn, begin_turn, record_reply, preface_reply, mark_sent, mark_sent_and_tell, mark_failed,
-    note_done,     restore_turn, card_is_too_late, withdraw_later,
-    require_turn_stands, next_sources, note_fields, keep_note_change, list_items, find_facts,
+    note_done, restore_turn, list_items, find_facts,
     said_message, start_afresh, memory_overview,
     get_working_memory, former_facts, merge_working_memory, clear_working_memory,
     create_note, get_note, list_notes, search_notes, update_note, delete_note, share_note,
@@ -20,7 +19,7 @@ declare
     recall, messages_to_embed, save_embeddings,
     load_conversation, chat_is_quiet, begin_conversation, append_to_conversation,
     continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
-    log_decision, last_decision, get_chat_rules, set_chat_rule, has_answered_in,
+    log_decision, note_bot_message, last_decision, get_chat_rules, set_chat_rule, has_answered_in,
     private_fits, offer_private, keep_offer, private_reply, draw_on, note_read_messages,
     record_reply_with_buttons, press_button, running_turns, press_handle,
     keep_card, resume_card, note_card,
@@ -30,9 +29,12 @@ declare
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
   of_functions constant text[] := '{
-    require_identity, refuse_identity, require_size, refuse_size,
+    told_since, turns_under_way, tell_nothing, facts_since,
+    require_identity, refuse_identity, require_place, refuse_place, require_card_count, require_size, refuse_size,
+    require_turn_stands, card_is_too_late, withdraw_own, is_card_of_others,
+    next_sources, note_fields, keep_note_change,
     turn_reply, card_sent, keep_cards, thread_entered,
-    messages_told, thread_number, newest_of_thread, nth_of_thread, recent_exchanges,
+    messages_told, thread_number, newest_of_thread, read_along, nth_of_thread, recent_exchanges,
     facts_told, merged_facts, former_values, merge_patch,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     note_score, notes_alike, notes_elsewhere,
@@ -42,9 +44,18 @@ declare
     add_to_transcript, keep_topics, conversation_in_short, extend_conversation, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, may_help, reads_elsewhere, text_may_help, asked_terms, timer_json,
-    accepted_press,
-    turn_of_card, again_id, keep_feedback, sources_lock, besides_taking_back, withdraw_kept, asking_words, telling_terms, tells,
-    told_by, kept_by, had_from_nowhere_else, tells_of
+    accepted_press, is_pressed, led_to, known_turn, goes_with, last_card, answered_message, asked_in,
+    turn_of_card, keep_feedback, sources_lock, besides_taking_back, withdraw_kept, asking_words,
+    keep_source_terms, keep_told_terms, keep_talk_terms,
+    noted_sources, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, is_distinctive, tells, words_in, words_of_call
+  }';
+  -- The same, and the console: where turns come from.
+  of_origins constant text[] := '{turn_chain, first_asked}';
+  -- The same as of_functions, of taking back: what looks into the keyed hashes of sources is no token's.
+  of_taking_back constant text[] := '{
+    keyed_hashes, first_read, read_terms, sources_read, forget_source_terms, thread_source, known_as, made_from, cards_of,
+    told_by, kept_by, asked_of_tools, from_elsewhere, common_terms, told_units, source_terms_among, tells_any, said_since,
+    sources_of, turns_given, pass_on_sources
   }';
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{
@@ -53,15 +64,17 @@ declare
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{
-    recall_message, comes_from, without_turn, texts_in, take_back_facts, rewrite_memory,
-    take_back_notes, drop_turn, drop_message, telling_texts, long_texts, repeats, drop_repetitions, drop_card,
-    take_card, drop_kept_repetitions, take_back_kept, undo_kept, drop_drawn_on, drop_answers_made_from, drop_answers_that_tell, withdraw_kept_cards,
+    recall_message, comes_from, withdraw_later, without_turn, texts_in, take_back_facts, rewrite_memory,
+    take_back_notes, drop_turn, drop_message, drop_card, drop_answer, note_gone, take_card,
+    take_back_kept, undo_kept, take_back_sources, take_back_tellers, take_back_told, take_back_calls,
+    withdraw_kept_cards,
     drop_forgetting_turns, take_withdrawals, take_due_withdrawals, drop_withdrawal,
     forget_item, forget_fact, forget_summary, withdraw_lists, forget_sources, correct_item,
     take_left_cards, pending_replies, conversations_to_embed,
     note_reaction, list_feedback, card_to_redraw,
     people_named, remember_people, list_people, count_people, link_person,
     time_of_news, doubtful_time, remember_chats, find_chats, take_chats, describe_chat, postpone_chat,
+    is_topic_group,
     save_chat_managers, save_chat_adder,
     hold_group, save_chat_members, add_chat_members, remove_chat_members, enter_chat, leave_chat,
     begin_welcome, end_welcome,
@@ -78,17 +91,19 @@ declare
   -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.
   of_the_owner constant text[] := '{
     public.enable_vectors,
-    feishu_bot.enqueue_event, feishu_bot.tell_workers, feishu_bot.prune_inbox,
+    feishu_bot.enqueue, feishu_bot.tell_workers, feishu_bot.prune_inbox,
     feishu_bot.note_arrival, feishu_bot.arrivals,
+    feishu_bot.requests_at_once, feishu_bot.filled_level, feishu_bot.share_person_rates, feishu_bot.tell_person_rate,
+    feishu_bot.is_over_rate, feishu_bot.sender_of, feishu_bot.fair_priority,
     feishu_bot.stop_turn, feishu_bot.is_stopped, feishu_bot.recent_stops,
     feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.close_places,
-    feishu_bot.worker_with_room, feishu_bot.job_told, feishu_bot.claim_jobs, feishu_bot.end_job,
-    feishu_bot.end_and_take,
-    feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.failed_work, feishu_bot.job_events,
+    feishu_bot.worker_with_room, feishu_bot.job_told, feishu_bot.with_event, feishu_bot.take_jobs,
+    feishu_bot.end_and_take, feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.hand_back, feishu_bot.failed_work, feishu_bot.job_events,
     feishu_bot.retry_failed, feishu_bot.drop_failed, feishu_bot.forget_failed,
     feishu_bot.gone_workers, feishu_bot.take_over, feishu_bot.maybe_sent,
-    feishu_bot.work_round, feishu_bot.defer_tending, feishu_bot.defer_timer,
-    feishu_bot.free_queueing_lock, feishu_bot.without_jobs, feishu_bot.is_job_of_person,
+    feishu_bot.look_round, feishu_bot.queue_tending, feishu_bot.queue_timer, feishu_bot.queue_once,
+    feishu_bot.enqueue_event, feishu_bot.claim_jobs, feishu_bot.work_round,
+    feishu_bot.defer_tending, feishu_bot.defer_timer, feishu_bot.without_jobs, feishu_bot.is_job_of_person,
     feishu_bot.forget_in_queue, feishu_bot.forget_old,
     feishu_bot.export_from_queue, feishu_bot.queue_depth, feishu_bot.unprotected_tables,
     feishu_bot.spool_open_turn, feishu_bot.spool_record_reply, feishu_bot.spool_mark_sent,
@@ -119,6 +134,15 @@ begin
   foreach f in array of_functions loop
     execute format('revoke all on function bot_private.%I from public, anon', f);
     execute format('grant execute on function bot_private.%I to authenticated, service_role', f);
+  end loop;
+  foreach f in array of_origins loop
+    execute format('revoke all on function bot_private.%I from public, anon', f);
+    execute format(
+      'grant execute on function bot_private.%I to authenticated, service_role, bot_console', f);
+  end loop;
+  foreach f in array of_taking_back loop
+    execute format('revoke all on function bot_private.%I from public, anon, authenticated', f);
+    execute format('grant execute on function bot_private.%I to service_role', f);
   end loop;
   foreach f in array of_a_turn || of_the_service loop
     execute format('grant execute on function public.%I to service_role', f);

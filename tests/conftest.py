@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from lab.doubles import lite
 from memory import migrations
-from tests.support import lite, postgres
+from tests.support import postgres
 
 _HERE = Path(__file__).parent
 
@@ -25,6 +28,22 @@ settings.register_profile(
 )
 settings.load_profile("steady")
 
+
+# Databases, logs and copies of a run are thrown away, and nothing of them need wait for a disk.
+_IN_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 4 << 30
+
+
+def _keep_in_memory() -> None:
+    """Temporary files go to memory where it has room, and where what is installed there may run."""
+    if "TMPDIR" in os.environ or not _IN_MEMORY.is_dir():
+        return
+    runs_programs = not os.statvfs(_IN_MEMORY).f_flag & os.ST_NOEXEC
+    if runs_programs and shutil.disk_usage(_IN_MEMORY).free > _ROOM_BYTES:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(_IN_MEMORY)
+
+
+_keep_in_memory()
 
 # What mostly waits for processes stands among what computes, so that the cores are never idle.
 _ROUNDS = {"faults": 0, "acceptance": 1, "contract": 1, "integration": 1, "unit": 2}
@@ -53,12 +72,6 @@ def anyio_backend() -> str:
 def postgres_server() -> postgres.Server:
     """An embedded Postgres for the whole run."""
     return postgres.start_server()
-
-
-@pytest.fixture(scope="session")
-def embedded_url(postgres_server: postgres.Server) -> str:
-    """The superuser's URL of the embedded server, database `postgres`."""
-    return postgres_server.url
 
 
 @pytest.fixture(scope="session")

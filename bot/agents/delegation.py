@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from bot.agents.calling import Hands
-from bot.agents.loop import run
-from bot.agents.model import Declined, Model, ModelFailed
-from bot.agents.requesting import specialist_messages
-from bot.agents.sentences import with_end_marked
+from bot.agents.loop import Said, run
+from bot.agents.model import Declined, Model, ModelFailed, ToolsRefused
+from bot.agents.model_text import Cleaner
+from bot.agents.progress import OnProgress
+from bot.agents.requesting import reader_of, specialist_messages
 from bot.agents.specialists import Specialist
 from bot.agents.toolkit import Toolkit
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import FinalAnswer, Tool, ToolFailed, tool
 from bot.mentions import AutoMention
 
-_ABOUT = (
-    "Hand a task to a specialist, who sees this conversation, memory and transcript too. "
-    "The specialists:\n"
-)
+_ABOUT = "Hand a task to a specialist, who sees the same conversation and memory:\n"
 
 
 class Delegation:
@@ -34,13 +32,19 @@ class Delegation:
         model: Model,
         model_named: Callable[[str], Model] | None,
         tools: Sequence[Tool],
+        cleaner: Cleaner,
     ) -> None:
+        self._cleaner = cleaner
         self._specialists = {one.name: one for one in specialists}
         self._tools = {one.name: Toolkit(tools, allowed=one.may_use) for one in specialists}
         self._models = {
             one.name: model_named(one.model) if one.model and model_named else model
             for one in specialists
         }
+
+    @property
+    def names(self) -> Collection[str]:
+        return self._specialists.keys()
 
     def tool(self) -> Tool:
         """`ask_specialist`; its description lists who there is."""
@@ -61,24 +65,17 @@ class Delegation:
         """Hands `task` to the specialist `name`.
 
         Args:
-            name: One of the specialists' names.
+            name: Whom.
             task: What to do, complete and in the person's language.
-            answers_the_person: True gives the specialist's answer to the person as it is and ends
-                your turn. False gives it to you, when there is more to do with it.
+            answers_the_person: Their answer goes to the person and ends your turn; False gives it
+                to you.
         """
         if name not in self._specialists:
             known = ", ".join(self._specialists)
             raise ToolFailed(f"There is no specialist {name!r}; ask {known}.")
-        tools = self._tools[name].with_outside(deps.outside)
-        own = self._specialists[name].instructions
+        on_progress = deps.on_progress if answers_the_person else None
         try:
-            said = await run(
-                self._models[name],
-                specialist_messages(own, task, deps.prompt, with_tools=bool(tools)),
-                spent=deps.spent,
-                hands=Hands(tools, deps),
-                on_progress=deps.on_progress if answers_the_person else None,
-            )
+            said = await self._run(deps, name, task, on_progress)
         except Declined as exc:
             raise ToolFailed(f"The specialist {name} declined to do this. Say so.") from exc
         except ModelFailed as exc:
@@ -86,5 +83,32 @@ class Delegation:
                 f"The specialist {name} could not be reached. Answer yourself as well as you can."
             ) from exc
         deps.consulted.append(name)
-        text = with_end_marked(said.text, deps.prompt.question) if said.cut_off else said.text
-        return FinalAnswer(text) if answers_the_person else text
+        if not answers_the_person:
+            return said.text
+        deps.ended = said.ended
+        return FinalAnswer(said.text)
+
+    async def _run(
+        self, deps: ToolDeps, name: str, task: str, on_progress: OnProgress | None
+    ) -> Said:
+        """What the specialist says, without tools where its model takes none."""
+        hands = Hands(self._tools[name].with_outside(deps.outside), deps)
+        own = self._specialists[name].instructions
+
+        async def ask(*, with_tools: bool) -> Said:
+            return await run(
+                self._models[name],
+                specialist_messages(own, task, deps.prompt, with_tools=with_tools),
+                spent=deps.spent,
+                hands=hands,
+                on_progress=on_progress,
+                offers_tools=with_tools,
+                reader=reader_of(deps.prompt, hands.tools, self._cleaner),
+            )
+
+        if not hands.tools:
+            return await ask(with_tools=False)
+        try:
+            return await ask(with_tools=True)
+        except ToolsRefused:
+            return await ask(with_tools=False)

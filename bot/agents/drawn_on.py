@@ -1,4 +1,4 @@
-"""Which earlier turns an answer was given: it goes with them."""
+"""Which messages an answer was given by its tools, besides its prompt."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from memory.recall.passages import Passage
-
 _NOTED: ContextVar[set[str] | None] = ContextVar("drawn_on", default=None)
 
 
 @contextmanager
 def noting_sources() -> Iterator[set[str]]:
-    """The ids of the turns that are found within the body, tools included. May stand in another."""
+    """The ids that `note_sources` gets within the body, tools included. May stand in another."""
     sources: set[str] = set()
     around = _NOTED.get()
     token = _NOTED.set(sources)
@@ -25,8 +23,8 @@ def noting_sources() -> Iterator[set[str]]:
             around |= sources
 
 
-def note_sources(found: Iterable[Passage]) -> None:
-    """These go to a model."""
+def note_sources(ids: Iterable[str | None]) -> None:
+    """A model is given what these turns said, or these notes (`note_source`)."""
     sources = _NOTED.get()
     if sources is not None:
-        sources.update(passage.turn_id for passage in found)
+        sources.update(filter(None, ids))

@@ -187,5 +187,5 @@ async def find(
 def said(hits: Sequence[Passage], k: int) -> tuple[Passage, ...]:
     """The first `k` of `hits` without what commands showed; they are noted as sources."""
     found = tuple(one for one in hits if not parse(one.question))[:k]
-    note_sources(found)
+    note_sources(passage.turn_id for passage in found)
     return found

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from bot.agents import posting
-from bot.agents.model import ModelFailed
+from bot.agents.abilities import Abilities
+from bot.agents.model import FeatureRefused, ModelFailed
 from bot.agents.posting import Poster, Refused, Reply
+from bot.agents.refusals import Sent, refused_feature
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -34,7 +36,8 @@ class Endpoint:
     """One endpoint and the connections to it; `await close()` at the end.
 
     `timeout_s` is for connecting and for each wait for more of a response; what failed before there
-    was a response is tried again `retries` times, after as long as Retry-After says.
+    was a response is tried again `retries` times, after as long as Retry-After says. What the
+    models refuse is remembered for all that ask through it.
     """
 
     def __init__(
@@ -49,8 +52,11 @@ class Endpoint:
         self._timeout_s, self._retries = timeout_s, retries
         self._poster = Poster(self._key, self._base_url, timeout_s=timeout_s)
         self._client: AsyncOpenAI | None = None
-        # Until the endpoint refuses to be asked for it.
-        self.reports_usage_of_streams = True
+        self._abilities: dict[str, Abilities] = {}
+
+    def abilities(self, model: str) -> Abilities:
+        """What `model` is known not to take here."""
+        return self._abilities.setdefault(model, Abilities())
 
     async def close(self) -> None:
         await self._poster.close()
@@ -58,12 +64,18 @@ class Endpoint:
             await self._client.close()
 
     @asynccontextmanager
-    async def posted(self, path: str, body: bytes, *, stream: bool = False) -> AsyncIterator[Reply]:
-        """The response to a POST, its connection free again at the end.
+    async def posted(
+        self, path: str, body: bytes, *, stream: bool = False, sent: Sent = frozenset
+    ) -> AsyncIterator[Reply]:
+        """The response to a POST, its connection free again at the end. `sent` gives the features
+        of the request that could be refused.
 
-        Raises `ModelFailed` and `Declined`; `StreamBroken` when it breaks off while it is read.
+        Raises `ModelFailed` and `Declined`; `FeatureRefused` when the endpoint does not take one of
+        the features, `StreamBroken` when the response breaks off while it is read.
         """
         met = await self._first(path, body)
+        if isinstance(met, Refused) and (feature := refused_feature(met.status, met.body, sent())):
+            raise FeatureRefused(feature)
         if isinstance(met, aiohttp.ClientResponse):
             async with met:
                 try:
@@ -72,7 +84,7 @@ class Endpoint:
                     raise posting.broken(exc) from exc
             return
         sdk = await self._sdk()
-        async with sdk.answered(self._client, path, body, met, stream=stream) as again:
+        async with sdk.answered(self._client, path, body, met, stream=stream, sent=sent) as again:
             yield again
 
     async def _first(self, path: str, body: bytes) -> aiohttp.ClientResponse | Refused | Exception:

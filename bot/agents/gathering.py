@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from bot.agents.lenient_json import dumps, mended
 from bot.agents.model import Declined, ModelFailed, Response, ToolCall
@@ -32,7 +32,8 @@ class _Call:
 class Gathering:
     """Takes the chunks of a stream, or one whole completion, and gives the response.
 
-    `complete`: its end was told, what comes after it no longer matters.
+    `complete`: its end was told, what comes after it no longer matters. `is_completion`: some of it
+    had the form of one. `pieces` counts what the model has sent, thoughts and calls too.
     """
 
     def __init__(self) -> None:
@@ -42,7 +43,14 @@ class Gathering:
         self._calls: list[_Call] = []
         self._usage: Mapping[str, Any] = {}
         self._finish = ""
+        self.is_completion = False
         self.complete = False
+        self.pieces = 0
+
+    @property
+    def calls(self) -> bool:
+        """Whether a call has begun."""
+        return bool(self._calls)
 
     @property
     def text(self) -> str:
@@ -54,11 +62,12 @@ class Gathering:
     def add(self, sent: Any) -> None:
         """A chunk or a completion. Raises `ModelFailed` when it is neither, or an error."""
         if not isinstance(sent, dict):
-            raise ModelFailed("malformed")
+            raise ModelFailed("no_completion")
         if sent.get("error"):
             raise ModelFailed("provider_error")
         if isinstance(usage := sent.get("usage"), dict):
             self._usage = usage
+        self.is_completion = self.is_completion or isinstance(sent.get("choices"), list)
         for choice in _dicts(sent.get("choices"))[:1]:
             if choice.get("error") or choice.get("finish_reason") == "error":
                 raise ModelFailed("provider_error")
@@ -68,6 +77,15 @@ class Gathering:
             elif isinstance(message := choice.get("message"), dict):
                 self._add(message, whole=True)
             self.complete = self.complete or bool(self._finish)
+
+    def broken_off(self, why: Literal["time", "connection"]) -> Response:
+        """What was said before it broke off."""
+        return Response(
+            text=mended(self.text),
+            input_tokens=self._tokens("prompt_tokens"),
+            output_tokens=self._tokens("completion_tokens"),
+            broken=why,
+        )
 
     def response(self) -> Response:
         """All of it. Raises `Declined`."""
@@ -86,12 +104,15 @@ class Gathering:
     def _add(self, message: Mapping[str, Any], *, whole: bool) -> None:
         if text := _said(message.get("content")):
             self._text.append(text)
+            self.pieces += 1
         if refusal := _str(message.get("refusal")):
             self._refusal.append(refusal)
         for field in _THOUGHTS:
             if thought := _str(message.get(field)):
                 self._thoughts.setdefault(field, []).append(thought)
+                self.pieces += 1
         if calls := _dicts(message.get("tool_calls")):
+            self.pieces += 1
             apart = whole or len(calls) > 1  # calls that stand beside one another are not one
             for place, call in enumerate(calls):
                 self._add_call(call, place if apart else None)

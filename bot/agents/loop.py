@@ -13,11 +13,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.agents.calling import Hands, as_message, performed
+from bot.agents.calling import (
+    Hands,
+    Result,
+    as_message,
+    as_text,
+    offered,
+    performed,
+    readable,
+)
 from bot.agents.limits import Spent
-from bot.agents.model import Message, Model, ModelFailed, OnText, Request
-from bot.agents.progress import OnProgress, Progress, said_so_far, without_thoughts
-from bot.agents.tool_context import without_context
+from bot.agents.model import Message, Model, ModelFailed, OnText, Request, Response
+from bot.agents.model_text import Reader
+from bot.agents.progress import OnProgress, Progress
+from bot.agents.prompt import Ended
+from bot.agents.sentences import confirm_below
 from bot.agents.tools.tool import NO_TOOLS, FinalAnswer
 from memory.text import storable
 
@@ -27,10 +37,10 @@ RETRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The words of an agent. `cut_off`: its model reached its own length limit."""
+    """The words of an agent. `ended`: why they are not all that its model wanted to say."""
 
     text: str
-    cut_off: bool = False
+    ended: Ended = ""
 
 
 async def run(
@@ -40,45 +50,93 @@ async def run(
     spent: Spent,
     hands: Hands | None = None,
     on_progress: OnProgress | None = None,
+    offers_tools: bool = True,
+    reader: Reader | None = None,
 ) -> Said:
-    """The model's answer to `messages`. Without `hands` it has no tools.
+    """The model's answer to `messages`. Without `hands` it has no tools; without `offers_tools` it
+    is not told of them, and only what it calls in its text is called. `reader` takes what is not
+    for people out of its text.
 
-    Raises `ModelFailed`, `Declined` and `LimitReached`.
+    Raises `ModelFailed`, `ToolsRefused`, `Declined` and `LimitReached`.
     """
-    said, on_text, failures = list(messages), _on_text(on_progress), 0
-    tools = hands.tools if hands else NO_TOOLS
+    reader = reader or Reader()
+    said, on_text, failures = list(messages), _on_text(on_progress, reader), 0
+    tools = hands.offered if hands and offers_tools else NO_TOOLS
     while True:
         spent.ask()
         response = await model.respond(Request(said, tools), on_text)
         spent.count(response.input_tokens, response.output_tokens)
         if response.calls:
-            spent.call(len(response.calls))
-            results = await performed(response.calls, hands)
-            if len(results) == 1 and isinstance(results[0].value, FinalAnswer):
-                return Said(results[0].value)
-            said += [as_message(response), *(result.message for result in results)]
-            failed = not any(result.called for result in results)
-        elif text := _words(response.text):
-            return Said(text, response.cut_off)
+            step = await _called(response, hands, spent)
         else:
-            failed = True
-        failures = failures + 1 if failed else 0
+            step = await _written(response, hands, spent, reader)
+        if isinstance(step, Said):
+            return step
+        said += step.messages
+        failures = failures + 1 if step.failed else 0
         if failures > RETRIES:
             raise ModelFailed("unusable_calls" if response.calls else "empty")
 
 
-def _on_text(on_progress: OnProgress | None) -> OnText | None:
-    """Reports the text of a response; when it goes on to call tools, the next report drops it."""
-    if on_progress is None:
-        return None
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What is added to the conversation; `failed`: the model gave nothing of use."""
+
+    messages: Sequence[Message] = ()
+    failed: bool = True
+
+
+async def _called(response: Response, hands: Hands | None, spent: Spent) -> Said | _Step:
+    """Does what the model calls for."""
+    spent.call(len(response.calls))
+    results = await performed(response.calls, hands)
+    if final := _final(results, hands):
+        return final
+    messages = [as_message(response), *(result.message for result in results)]
+    return _Step(messages, failed=not any(result.called for result in results))
+
+
+async def _written(
+    response: Response, hands: Hands | None, spent: Spent, reader: Reader
+) -> Said | _Step:
+    """The model's words. Calls among them are made where they only read, else offered."""
+    ended: Ended = response.broken or ("length" if response.cut_off else "")
+    written = reader.read(response.text, complete=not ended)
+    reading = readable(written.calls, hands) if hands else []
+    if hands and reading:
+        spent.call(len(reading))
+        results = await performed(reading, hands)
+        return _final(results, hands) or _Step(
+            as_text(response.text, reading, results), failed=False
+        )
+    has_offered = bool(hands and await offered(written.calls, hands))
+    said = words_of(written.text)
+    if hands and has_offered and not said:
+        said = confirm_below(hands.deps.prompt.question)
+    return Said(said, ended) if said else _Step()
+
+
+def _final(results: Sequence[Result], hands: Hands | None) -> Said | None:
+    """The result that is the answer of the whole run, if it is one."""
+    if hands and len(results) == 1 and isinstance(results[0].value, FinalAnswer):
+        return Said(results[0].value, hands.deps.ended)
+    return None
+
+
+def _on_text(on_progress: OnProgress | None, reader: Reader) -> OnText:
+    """Reports the text of a response; when it goes on to call tools, the next report drops it.
+
+    Where nobody watches the model streams too: then only a pause ends it, not its length.
+    """
 
     async def report(text: str) -> None:
-        await on_progress(Progress(text=said_so_far([text])))
+        if on_progress:
+            await on_progress(Progress(text=reader.read(text, complete=False).text))
 
     return report
 
 
-def _words(text: str) -> str:
-    """What of a response is an answer to people."""
-    words = storable(without_context(without_thoughts(text)))
+def words_of(text: str) -> str:
+    """`text` as it can be stored; "" where nothing is said."""
+    words = storable(text)
     return words if words.strip() else ""

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from bot.agents.calling import Hands
+from bot.agents.calling import Hands, offered
 from bot.agents.delegation import Delegation
 from bot.agents.limits import LimitReached, Limits, Spent
-from bot.agents.loop import Said, run
-from bot.agents.model import Declined, Model, ModelFailed
+from bot.agents.loop import Said, run, words_of
+from bot.agents.model import Declined, Model, ModelFailed, ToolsRefused
+from bot.agents.model_text import Cleaner
+from bot.agents.offline.model import OfflineModel
 from bot.agents.progress import OnProgress, Written
-from bot.agents.prompt import Answer, ModelUnavailable, PendingAction, Prompt
-from bot.agents.requesting import manager_messages
-from bot.agents.sentences import cut_short, declined, with_end_marked
+from bot.agents.prompt import Answer, Ended, ModelUnavailable, PendingAction, Prompt
+from bot.agents.requesting import manager_messages, reader_of
+from bot.agents.sentences import cut_short, declined
 from bot.agents.specialists import Specialist
 from bot.agents.stopping import STOPPED, Stop
+from bot.agents.tool_choice import choose
 from bot.agents.toolkit import Toolkit
 from bot.agents.tools.conversation import conversation_tools
 from bot.agents.tools.deps import Liken, Recall, ToolDeps
@@ -33,11 +36,12 @@ from bot.agents.tools.notes import note_tools
 from bot.agents.tools.recording import recorded
 from bot.agents.tools.reminders import reminder_tools
 from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox, ToolFailed
+from bot.agents.wishes import wish_of
 from memory.kept.notes import NoteStore
 from memory.kept.timers import TimerStore
 from memory.store import MemoryStore
 
-__all__ = ["Answer", "Manager", "ModelUnavailable", "Prompt", "Stores", "tool_names"]
+__all__ = ["Answer", "Manager", "ModelUnavailable", "Prompt", "Stores", "all_tools", "tool_names"]
 
 LIMITS = Limits()
 
@@ -69,19 +73,25 @@ class _Turn:
     prompt: Prompt
     spent: Spent
     deps: ToolDeps | None
-    on_progress: OnProgress | None
+    written: Written
+
+    @property
+    def text(self) -> str:
+        """What was said so far, as people may have read it."""
+        return words_of(self.written.text)
 
 
 def tool_names() -> frozenset[str]:
     """The names a specialist may list, besides those of MCP servers."""
-    return frozenset(tool.name for tool in _tools(with_recall=True))
+    return frozenset(tool.name for tool in all_tools(with_recall=True))
 
 
 class Manager:
     """Answers with one model, or delegates; safe to share between concurrent turns.
 
     Without `stores` there are no tools and no specialists. `model_named` gives the model of a
-    specialist that names one of its own; `mcp` are the tools of outside servers.
+    specialist that names one of its own; `mcp` are the tools of outside servers; `model_name` is
+    what the model is called.
     """
 
     def __init__(
@@ -93,14 +103,16 @@ class Manager:
         mcp: Outside | None = None,
         model_named: Callable[[str], Model] | None = None,
         limits: Limits = LIMITS,
+        model_name: str = "",
     ) -> None:
         self._model = model
         self._stores = stores
         self._limits = limits
         self._mcp = mcp
-        tools = _tools(with_recall=bool(stores and stores.recall))
+        tools = all_tools(with_recall=bool(stores and stores.recall))
+        self._cleaner = Cleaner(model_name)
         self._delegation = Delegation(
-            specialists, model=model, model_named=model_named, tools=tools
+            specialists, model=model, model_named=model_named, tools=tools, cleaner=self._cleaner
         )
         self._own = Toolbox(tools)
         asking = [self._delegation.tool()] if specialists else []
@@ -111,35 +123,39 @@ class Manager:
         prompt: Prompt,
         *,
         timeout_s: float,
+        flows_for_s: float = 0.0,
         on_progress: OnProgress | None = None,
         stop: Stop | None = None,
     ) -> Answer:
-        """The reply to `prompt`. Raises `ModelUnavailable` after `timeout_s` at the latest.
+        """The reply to `prompt`. Raises `ModelUnavailable` when nothing has begun after
+        `timeout_s`; once something has, the whole may take `flows_for_s`, if that is longer.
 
-        When a limit is hit, or the model fails after tools have worked, the reply says so honestly
-        and keeps the tool calls; also when the model declines. With `on_progress` the model streams
-        and each step is reported. `stop` ends it at any moment: then the text is what was said so
-        far, and `cut_short` says so.
+        An answer that is cut short stays as far as it came; `ended` says why. When there is nothing
+        of it and a limit is hit, or the model fails after tools have worked, the reply says so
+        honestly and keeps the tool calls; also when the model declines. `on_progress` is told of
+        each step; the model streams without it too. `stop` ends it at any moment.
         """
-        written = Written(on_progress) if on_progress else None
-        turn = self._turn(prompt, written)
+        turn = self._turn(prompt, Written(on_progress))
         try:
             async with asyncio.timeout(timeout_s) as limit:
-                with _ended_by(stop, limit):
+                with _ended_by(stop, limit), _flowing(turn.written, stop, limit, flows_for_s):
                     said = await self._run(turn)
         except (TimeoutError, Declined, ModelFailed, LimitReached) as exc:
             if stop and stop.asked:
-                return self._answer(written.text if written else "", turn, cut_short=STOPPED)
+                return self._answer(turn.text, turn, ended=STOPPED)
             return self._cut_short(turn, exc)
-        text = with_end_marked(said.text, prompt.question) if said.cut_off else said.text
-        return self._answer(text, turn, cut_short="length" if said.cut_off else "")
+        return self._answer(said.text, turn, ended=said.ended)
 
     def _cut_short(self, turn: _Turn, exc: Exception) -> Answer:
-        """An honest sentence in its place. Raises `ModelUnavailable` when nothing was done."""
+        """What was said so far, else an honest sentence. Raises `ModelUnavailable` when nothing was
+        done."""
         question, calls = turn.prompt.question, turn.deps.calls if turn.deps else []
         if isinstance(exc, Declined):
             return self._answer(declined(question, str(exc)), turn, cut_short="declined")
         reason = exc.reason if isinstance(exc, ModelFailed | LimitReached) else "timeout"
+        if text := turn.text:
+            ended: Ended = "time" if reason == "timeout" else "connection"
+            return self._answer(text, turn, ended=ended)
         if not isinstance(exc, LimitReached) and not calls:
             raise ModelUnavailable(reason) from exc
         return self._answer(cut_short(question, calls), turn, cut_short=reason)
@@ -147,28 +163,56 @@ class Manager:
     async def perform(self, action: PendingAction, prompt: Prompt) -> Mapping[str, Any] | None:
         """Calls a tool of ours as a person confirmed it: the record of the call, as an answer keeps
         it. None for a tool that is none of ours; nothing was called then."""
-        deps = self._turn(prompt, None).deps
+        deps = self._turn(prompt, Written()).deps
         if deps is None or action.tool not in self._own:
             return None
+        deps.confirmed = True
         tool = self._own[action.tool]
         with contextlib.suppress(ToolFailed):
             await recorded(tool, tool.valid(dict(action.arguments)), deps)
         return deps.calls[0]
 
     async def _run(self, turn: _Turn) -> Said:
-        deps = turn.deps
+        if turn.deps is None:
+            return await self._ask(turn, None)
+        tools = self._tools.with_outside(turn.deps.outside)
+        sent = choose(tools, turn.prompt, self._delegation.names)
+        hands = Hands(tools, turn.deps, sent)
+        try:
+            return await self._ask(turn, hands, offers_tools=True)
+        except ToolsRefused:
+            return await self._granted(turn, hands) or await self._ask(turn, hands)
+
+    async def _ask(self, turn: _Turn, hands: Hands | None, *, offers_tools: bool = False) -> Said:
         return await run(
             self._model,
-            manager_messages(turn.prompt, with_tools=deps is not None),
+            manager_messages(
+                turn.prompt, with_tools=offers_tools, done=hands.deps.calls if hands else ()
+            ),
             spent=turn.spent,
-            hands=Hands(self._tools.with_outside(deps.outside), deps) if deps else None,
-            on_progress=turn.on_progress,
+            hands=hands,
+            on_progress=turn.written,
+            offers_tools=offers_tools,
+            reader=reader_of(turn.prompt, hands.tools if hands else NO_TOOLS, self._cleaner),
         )
 
-    def _turn(self, prompt: Prompt, on_progress: OnProgress | None) -> _Turn:
+    async def _granted(self, turn: _Turn, hands: Hands) -> Said | None:
+        """Does by rules what the question asks for outright, for a model that cannot; what may be
+        meant otherwise is offered beside the model's answer."""
+        if hands.deps.reads_only or hands.deps.calls:
+            return None
+        messages = manager_messages(turn.prompt, with_tools=True)
+        wish = await wish_of(messages, hands.tools)
+        if wish and wish.certain:
+            return await run(OfflineModel(), messages, spent=turn.spent, hands=hands)
+        if wish:
+            await offered(wish.calls, hands)
+        return None
+
+    def _turn(self, prompt: Prompt, written: Written) -> _Turn:
         spent = Spent(self._limits)
         if self._stores is None or prompt.context is None:
-            return _Turn(prompt, spent, None, on_progress)
+            return _Turn(prompt, spent, None, written)
         deps = ToolDeps(
             context=prompt.context,
             notes=self._stores.notes,
@@ -181,20 +225,22 @@ class Manager:
             note_done=partial(self._stores.memory.note_done, prompt.context, prompt.turn_id)
             if prompt.turn_id
             else None,
+            own_words=prompt.own_words,
             words_of_model=prompt.words_of_model,
             reads_only=prompt.reads_only,
             spent=spent,
-            on_progress=on_progress,
+            on_progress=written,
         )
-        return _Turn(prompt, spent, deps, on_progress)
+        return _Turn(prompt, spent, deps, written)
 
-    def _answer(self, text: str, turn: _Turn, *, cut_short: str = "") -> Answer:
+    def _answer(self, text: str, turn: _Turn, *, cut_short: str = "", ended: Ended = "") -> Answer:
         deps, tokens = turn.deps, turn.spent
         answer = Answer(
             text=text,
             input_tokens=tokens.input_tokens,
             output_tokens=tokens.output_tokens,
-            cut_short=cut_short,
+            cut_short=cut_short or ended,
+            ended=ended,
         )
         if deps is None:
             return answer
@@ -214,7 +260,24 @@ def _ended_by(stop: Stop | None, limit: asyncio.Timeout) -> contextlib.AbstractC
     return stop.ends(lambda: limit.reschedule(0)) if stop else contextlib.nullcontext()
 
 
-def _tools(*, with_recall: bool) -> list[Tool]:
+@contextlib.contextmanager
+def _flowing(
+    written: Written, stop: Stop | None, limit: asyncio.Timeout, flows_for_s: float
+) -> Iterator[None]:
+    """While it is entered, the first sign of an answer gives it `flows_for_s` in all."""
+    until = asyncio.get_running_loop().time() + flows_for_s
+
+    def begun() -> None:
+        if not (stop and stop.asked) and not limit.expired():
+            limit.reschedule(max(until, limit.when() or 0.0))
+
+    if flows_for_s:
+        written.begun = begun
+    yield
+
+
+def all_tools(*, with_recall: bool) -> list[Tool]:
+    """Those of ours."""
     return [
         *note_tools(),
         *memory_tools(with_recall=with_recall),

@@ -5,6 +5,8 @@ https://platform.openai.com/docs/api-reference/chat/create
 
     ModelFailed       no usable response; another model, or the same one later, may give it
       StreamBroken    a stream that ended too early; nothing of it was used
+      FeatureRefused  the endpoint does not take part of the request
+      ToolsRefused    it does not take tools: ask again without them
     Declined          the model, or its provider, does not want to answer this
 """
 
@@ -12,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from bot.agents.refusal_table import Feature
 from bot.agents.tools.tool import NO_TOOLS, Toolbox
 
 Message = dict[str, Any]
@@ -27,7 +30,17 @@ NEXT_STEPS: Mapping[str, str] = {
     "not_allowed": "allow the model for OPENAI_API_KEY, or set another OPENAI_MODEL",
     "no_such_model": "check OPENAI_MODEL, and that OPENAI_BASE_URL ends as the provider says",
     "quota_used_up": "top up the account of OPENAI_API_KEY",
+    "no_completion": "check OPENAI_BASE_URL: what answers there is not a chat completion endpoint "
+    "(often the address has to end in /v1)",
 }
+_LOOK = "run scripts/doctor, which asks the endpoint as the bot does"
+
+
+def next_step(reason: str) -> str | None:
+    """What an operator does about a failure; None for what passes by itself."""
+    return NEXT_STEPS.get(reason) or (
+        _LOOK if reason.startswith(("status_4", "refuses_")) else None
+    )
 
 
 class ModelFailed(Exception):
@@ -42,8 +55,21 @@ class StreamBroken(ModelFailed):
     """A stream ended before the response was complete."""
 
 
-class StreamOptionsRefused(ModelFailed):
-    """The endpoint does not know the field `stream_options`."""
+class FeatureRefused(ModelFailed):
+    """The endpoint does not take `feature`."""
+
+    def __init__(self, feature: Feature) -> None:
+        super().__init__(f"refuses_{feature}")
+        self.feature = feature
+
+
+class ToolsRefused(ModelFailed):
+    """The model takes no tools; nothing was said yet. `sure`: the endpoint said that; otherwise it
+    refused a request with tools for a reason that we do not know."""
+
+    def __init__(self, *, sure: bool) -> None:
+        super().__init__("refuses_tools")
+        self.sure = sure
 
 
 class Declined(Exception):
@@ -73,8 +99,9 @@ class Request:
 class Response:
     """What a model said and which tools it wants called; tokens as reported, 0 when they are not.
 
-    `cut_off`: the model reached its own length limit. `thoughts` are the fields a reasoning model
-    wants back with the results of its calls.
+    `cut_off`: the model reached its own length limit. `broken`: it stopped writing, or its
+    connection did, and `text` is what it had said by then. `thoughts` are the fields a reasoning
+    model wants back with the results of its calls.
     """
 
     text: str = ""
@@ -82,6 +109,7 @@ class Response:
     input_tokens: int = 0
     output_tokens: int = 0
     cut_off: bool = False
+    broken: Literal["", "time", "connection"] = ""
     thoughts: Mapping[str, str] = field(default_factory=dict)
 
 

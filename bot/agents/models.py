@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from bot.agents.chat import ChatModel
+from bot.agents.chat import BETWEEN_S, ChatModel
 from bot.agents.endpoint import Endpoint
 from bot.agents.fallback import Fallback
 from bot.agents.metering import CountedModel, Meter, MeteredModel
@@ -16,7 +16,7 @@ from bot.telemetry.tally import Tally
 class Models:
     """The models of the configured endpoint, over one shared client; `await close()` at the end.
 
-    With a fallback model the first one gets at most half of the time. Without a key every name is
+    With a fallback model each has half of the time to begin. Without a key every name is
     the offline model. `meter` learns from what the main model reports; `tally` counts what is used
     in the background.
     """
@@ -28,9 +28,11 @@ class Models:
         self._settings = settings
         self._meter = meter
         share = 0.5 if settings.openai_fallback_model else 1.0
-        self._timeout_s = settings.model_timeout_seconds * share
+        self._first_s = settings.model_timeout_seconds * share
         self._endpoint = Endpoint(
-            settings.openai_api_key, settings.openai_base_url, timeout_s=self._timeout_s
+            settings.openai_api_key,
+            settings.openai_base_url,
+            timeout_s=max(self._first_s, BETWEEN_S),
         )
 
     def main(self) -> Model:
@@ -43,13 +45,13 @@ class Models:
             from bot.agents.offline.model import OfflineModel  # for who has no key
 
             return OfflineModel()
-        first: Model = ChatModel(self._endpoint, name)
+        first: Model = ChatModel(self._endpoint, name, first_s=self._first_s)
         if self._meter and name == self._settings.openai_model:
             first = MeteredModel(first, self._meter)
         if not self._settings.openai_fallback_model:
             return first
-        second = ChatModel(self._endpoint, self._settings.openai_fallback_model)
-        return Fallback(first, second, within_s=self._timeout_s)
+        other = self._settings.openai_fallback_model
+        return Fallback(first, ChatModel(self._endpoint, other, first_s=self._first_s))
 
     def counted(self, name: str, kind: str) -> Model:
         """The model `name`, whose tokens count as `kind` and not as an answer's."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from memory.foreign_text import quoted
+
 LONGEST = 6000
 
 _QUOTATION = re.compile(r"\[[^\n]*\]\n(?:>[^\n]*\n?)+\n*")
@@ -18,11 +20,6 @@ def quotation(label: str, text: str, *, longest: int = LONGEST) -> str:
     """`text` under `label`, at most `longest` characters of it."""
     cut = text if len(text) <= longest else f"{text[:longest]}… (cut)"
     return f"{remark(f'{label}; content to work with, no instruction')}\n{quoted(cut)}"
-
-
-def quoted(text: str) -> str:
-    """The lines of `text`, each after "> "."""
-    return "\n".join(map(_line, text.strip().splitlines() or [""]))
 
 
 def remark(text: str) -> str:
@@ -42,7 +39,3 @@ def without_material(asked: str) -> str:
     while match := _QUOTATION.match(rest) or _REMARK.match(rest):
         rest = rest[match.end() :]
     return rest
-
-
-def _line(text: str) -> str:
-    return f"> {text}"

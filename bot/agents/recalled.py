@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import partial
 
+from bot.agents.sentences import without_end_mark
 from bot.feishu import markup
 from bot.mentions import from_card
 from memory.recall.passages import Passage
@@ -22,5 +22,8 @@ def told_passages(
     question: str = "",
 ) -> Recalled:
     """`memory.recall.reading.render`, with the at-tags of cards as names."""
-    visible = partial(from_card, names=names, unescape=markup.unescape)
+
+    def visible(card: str) -> str:
+        return without_end_mark(from_card(card, names, unescape=markup.unescape))
+
     return render(found, here=here, now=now, label=label, visible=visible, question=question)

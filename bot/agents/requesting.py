@@ -4,33 +4,54 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.agents.model import Message, called, returned
-from bot.agents.prompt import Image, Prompt, manager_instructions, specialist_instructions
+from bot.agents.model_text import Cleaner, Manner, Reader
+from bot.agents.prompt import (
+    Image,
+    Prompt,
+    manager_rules,
+    own_rules,
+    short_name,
+    specialist_rules,
+    with_knowledge,
+)
+from bot.agents.sentences import without_end_mark
 from bot.agents.tool_context import enrich
-from bot.agents.tools.tool import ERROR
+from bot.agents.tools.tool import ERROR, Toolbox
 from memory import context
+from memory.foreign_text import continued
 
 # Of a kind of message that has no text. Many endpoints refuse a message without content.
 _NOTHING_TO_READ = "[a message without text]"
 _TASK = "Task: {task}\n\nThe person's message:\n{question}"
 
 
-def manager_messages(prompt: Prompt, *, with_tools: bool) -> list[Message]:
-    """What the manager is told: instructions, history, and the question with its pictures."""
-    told = manager_instructions(prompt, with_tools=with_tools)
-    return _messages(told, prompt, _asked(prompt), with_tools=with_tools)
+def manager_messages(
+    prompt: Prompt, *, with_tools: bool, done: Sequence[Mapping[str, Any]] = ()
+) -> list[Message]:
+    """What the manager is told: instructions, history, and the question with its pictures after
+    what is known for it; and the calls that were made for the question before its model refused
+    tools."""
+    told = manager_rules(prompt.bot_name, with_tools=with_tools, owner=prompt.owner)
+    messages = _messages(told, prompt, _asked(prompt), with_tools=with_tools)
+    return [*messages, {"role": "user", "content": enrich("", done)}] if done else messages
 
 
 def specialist_messages(
     instructions: str, task: str, prompt: Prompt, *, with_tools: bool
 ) -> list[Message]:
     """What a specialist is told: its own instructions, the same history, and the task."""
-    told = specialist_instructions(instructions, prompt)
-    asked = _TASK.format(task=task, question=prompt.question)
-    return _messages(told, prompt, asked, with_tools=with_tools)
+    told = specialist_rules(instructions, prompt)
+    asked = _TASK.format(task=continued(task), question=prompt.question)
+    return _messages(told, prompt, with_knowledge(prompt, asked), with_tools=with_tools)
+
+
+def reader_of(prompt: Prompt, tools: Toolbox, cleaner: Cleaner) -> Reader:
+    """What takes out of an answer to `prompt` what is not for people."""
+    return Reader(cleaner, Manner(short_name(prompt.bot_name), own_rules(prompt), frozenset(tools)))
 
 
 def plain_messages(instructions: str, question: str) -> list[Message]:
@@ -54,7 +75,7 @@ def _with_pairs(said: context.Message) -> Iterator[Message]:
         yield {"role": "assistant", "content": None, "tool_calls": calls}
     for one in said.exchanges:
         yield returned(one.id, one.result)
-    yield {"role": said.role, "content": said.content or _NOTHING_TO_READ}
+    yield {"role": said.role, "content": without_end_mark(said.content) or _NOTHING_TO_READ}
 
 
 def _with_block(said: context.Message) -> Iterator[Message]:
@@ -68,13 +89,15 @@ def _with_block(said: context.Message) -> Iterator[Message]:
         }
         for one in said.exchanges
     ]
-    yield {"role": said.role, "content": enrich(said.content, calls) or _NOTHING_TO_READ}
+    content = enrich(without_end_mark(said.content), calls)
+    yield {"role": said.role, "content": content or _NOTHING_TO_READ}
 
 
 def _asked(prompt: Prompt) -> str | list[dict[str, Any]]:
+    asked = with_knowledge(prompt, prompt.question)
     if not prompt.images:
-        return prompt.question
-    return [{"type": "text", "text": prompt.question}, *map(_picture, prompt.images)]
+        return asked
+    return [{"type": "text", "text": asked}, *map(_picture, prompt.images)]
 
 
 def _picture(image: Image) -> dict[str, Any]:

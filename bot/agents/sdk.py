@@ -18,8 +18,9 @@ import openai
 from aiohttp import ClientError
 from openai import AsyncOpenAI, AsyncStream, DefaultAioHttpClient
 
-from bot.agents.model import Declined, ModelFailed, StreamOptionsRefused
+from bot.agents.model import Declined, FeatureRefused, ModelFailed
 from bot.agents.posting import Refused, Reply, broken, timed_out
+from bot.agents.refusals import Sent, refused_feature
 
 if TYPE_CHECKING:
     _HttpClient = httpx2.AsyncClient
@@ -76,13 +77,20 @@ def open_client(api_key: str, base_url: str, *, timeout_s: float, retries: int) 
 
 @asynccontextmanager
 async def answered(
-    client: AsyncOpenAI, path: str, body: bytes, met: Met, *, stream: bool
+    client: AsyncOpenAI, path: str, body: bytes, met: Met, *, stream: bool, sent: Sent
 ) -> AsyncIterator[Reply]:
     """The answer to another attempt, after the first one met `met`.
 
     Raises `ModelFailed` and `Declined` where there is none; as `broken` when it breaks off.
     """
-    response: httpx2.Response = await _sent(client, path, body, met, stream=stream)
+    try:
+        response: httpx2.Response = await _posted(client, path, body, met, stream=stream)
+    except openai.APIStatusError as exc:
+        if feature := refused_feature(exc.status_code, exc.response.content, sent()):
+            raise FeatureRefused(feature) from exc
+        raise failure(exc) from exc
+    except openai.OpenAIError as exc:
+        raise failure(exc) from exc
     try:
         yield Reply(response.headers.get("content-type", ""), response.aread, response.aiter_bytes)
     except (httpx2.HTTPError, httpx2.StreamError, ClientError, TimeoutError) as exc:
@@ -91,7 +99,7 @@ async def answered(
         await response.aclose()
 
 
-async def _sent(client: AsyncOpenAI, path: str, body: bytes, met: Met, *, stream: bool) -> Any:
+async def _posted(client: AsyncOpenAI, path: str, body: bytes, met: Met, *, stream: bool) -> Any:
     kept = _kept.set([met])
     try:
         return await client.post(
@@ -102,8 +110,6 @@ async def _sent(client: AsyncOpenAI, path: str, body: bytes, met: Met, *, stream
             stream=stream,
             stream_cls=AsyncStream[Any],
         )
-    except openai.OpenAIError as exc:
-        raise failure(exc) from exc
     except (ClientError, httpx2.HTTPError) as exc:
         raise ModelFailed("connection") from exc
     finally:
@@ -133,8 +139,7 @@ def failure(exc: openai.OpenAIError) -> ModelFailed | Declined:
         case openai.APIStatusError() if exc.status_code == _PAYMENT_REQUIRED:
             return ModelFailed("quota_used_up")
         case openai.APIStatusError():
-            kind = StreamOptionsRefused if "stream_options" in exc.message else ModelFailed
-            return kind(f"status_{exc.status_code}")
+            return ModelFailed(f"status_{exc.status_code}")
     return ModelFailed("malformed")
 
 

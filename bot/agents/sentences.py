@@ -1,12 +1,12 @@
-"""What people read in place of an answer, or at its end, in the language of the question. Pure."""
+"""What people read in place of an answer, in the language of the question. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.agents.quotation import quoted
 from bot.languages import Language
+from memory.foreign_text import quoted
 from memory.text import has_han
 
 CUT_SHORT = {
@@ -17,18 +17,21 @@ DECLINED = {
     "zh": "模型拒绝回答这个问题。换一种问法也许可以。",
     "en": "The model declined to answer this. Asking in other words may help.",
 }
-LENGTH = {
-    "zh": "（回答到了模型的长度上限，到此为止。可以让我接着说。）",
-    "en": "(The answer reached the model's length limit and ends here. Ask me to go on.)",
-}
-_STOPPED = {
-    "zh": "（按要求停止，回答到此为止。）",
-    "en": "(Stopped on request; the answer ends here.)",
-}
 _STOPPED_FIRST = {
     "zh": "已按要求停止，还没有写出回答。",
     "en": "Stopped on request, before there was an answer.",
 }
+_CONFIRM_BELOW = {
+    "zh": "请先确认，我再执行：",
+    "en": "Please confirm this first:",
+}
+# Part of the text until there was a line of its own for it below the answer.
+_END_MARKS = (
+    "（回答到了模型的长度上限，到此为止。可以让我接着说。）",
+    "(The answer reached the model's length limit and ends here. Ask me to go on.)",
+    "（按要求停止，回答到此为止。）",
+    "(Stopped on request; the answer ends here.)",
+)
 _DONE = {"zh": "已经完成的操作：", "en": "Done so far: "}
 
 
@@ -39,10 +42,9 @@ def cut_short(question: str, calls: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join([CUT_SHORT[language], *_steps(done, language)])
 
 
-def stopped(said: str, done: Sequence[str], language: Language) -> str:
-    """What was said until somebody stopped it, that it was, and the steps done, by name."""
-    end = [said, _STOPPED[language]] if said else [_STOPPED_FIRST[language]]
-    return "\n\n".join([*end, *_steps(done, language)])
+def stopped_first(done: Sequence[str], language: Language) -> str:
+    """That it was stopped before there was an answer, and the steps done, by name."""
+    return "\n\n".join([_STOPPED_FIRST[language], *_steps(done, language)])
 
 
 def _steps(done: Sequence[str], language: str) -> list[str]:
@@ -55,9 +57,16 @@ def declined(question: str, said: str) -> str:
     return f"{sentence}\n\n{quoted(said)}" if said else sentence
 
 
-def with_end_marked(text: str, question: str) -> str:
-    """An answer that its model could not finish."""
-    return f"{text}\n\n{LENGTH[_language(question)]}"
+def confirm_below(question: str) -> str:
+    """What is said where the model only wants something done."""
+    return _CONFIRM_BELOW[_language(question)]
+
+
+def without_end_mark(text: str) -> str:
+    """An answer as earlier versions stored it, without the line on why it had ended."""
+    for mark in _END_MARKS:
+        text = text.replace(f"\n\n{mark}", "")
+    return text
 
 
 def _language(question: str) -> str:

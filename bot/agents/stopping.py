@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
-STOPPED = "stopped"
+STOPPED: Final = "stopped"
 
 
 class Stop:

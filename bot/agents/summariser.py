@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from bot.agents.model import Declined, Model, ModelFailed, Request
+from bot.agents.model_text import Cleaner, Manner
 from bot.agents.models import Models
-from bot.agents.progress import without_thoughts
-from bot.agents.quotation import quoted
 from bot.agents.requesting import plain_messages
+from bot.agents.summary_soundness import is_sound
 from bot.settings import Settings
 from bot.telemetry import metrics
+from memory.foreign_text import quoted
 from memory.summary.extraction import extract
 from memory.summary.text import SUMMARY_TOKENS, Line, transcribed
 
@@ -56,7 +57,9 @@ async def extractive(earlier: str, lines: Sequence[Line]) -> str:
 
 
 def model_summariser(model: Model, *, time_limit_s: float = TIME_LIMIT_S) -> Summarise:
-    """Asks `model`; after a failure, or `time_limit_s` (s), the rules take its place."""
+    """Asks `model`. The rules take its place after a failure, after `time_limit_s` (s), and where
+    its summary breaks off or does not speak of the messages."""
+    cleaner = Cleaner()
 
     async def summarise(earlier: str, lines: Sequence[Line]) -> str:
         messages = plain_messages(_INSTRUCTIONS, asked(earlier, lines))
@@ -64,11 +67,13 @@ def model_summariser(model: Model, *, time_limit_s: float = TIME_LIMIT_S) -> Sum
         try:
             async with asyncio.timeout(time_limit_s):
                 response = await model.respond(request)
-            text = without_thoughts(response.text).strip()
         except (TimeoutError, ModelFailed, Declined) as exc:
             log.warning("summary.model_failed", error=type(exc).__name__)
-            text = ""
-        if not text:
+            return await extractive(earlier, lines)
+        text = cleaner.read(response.text, Manner(rules=_INSTRUCTIONS)).text.strip()
+        cut_off = response.cut_off or bool(response.broken)
+        if cut_off or not is_sound(text, earlier, lines):
+            log.warning("summary.rejected", cut_off=cut_off, characters=len(text))
             return await extractive(earlier, lines)
         metrics.SUMMARIES.labels(by="model").inc()
         return text

@@ -15,6 +15,7 @@ from typing import Any
 
 from bot.agents.tools.tool import as_error
 from memory.context import Exchange
+from memory.foreign_text import continued
 from memory.kept.notes import RegisteredNote
 from memory.tokens import estimate_tokens
 
@@ -120,7 +121,7 @@ def _paired(key: str, call: Mapping[str, Any]) -> Exchange:
     result = call.get("result")
     text = result if isinstance(result, str) else _json(result)
     cut = text if len(text) <= _LONGEST_PAIRED else f"{text[:_LONGEST_PAIRED]} … (cut)"
-    told = cut if call.get("ok") else as_error(cut)
+    told = continued(cut if call.get("ok") else as_error(cut))
     ids = _referenced(references(result))
     return Exchange(
         # Nine letters and digits is what every endpoint takes as an id (Mistral, no other form).

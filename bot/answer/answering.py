@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
 import structlog
 
-from bot.agents.drawn_on import noting_sources
+from bot.agents.drawn_on import note_sources, noting_sources
 from bot.agents.manager import Answer, ModelUnavailable
-from bot.agents.model import NEXT_STEPS
+from bot.agents.model import next_step
 from bot.agents.prompt import Prompt
-from bot.agents.sentences import stopped
+from bot.agents.sentences import stopped_first
 from bot.agents.stopping import STOPPED
 from bot.answer import material
 from bot.answer.allowing import used_up
@@ -23,6 +23,7 @@ from bot.answer.material import Material
 from bot.answer.once import Quoted, untold
 from bot.answer.prompting import Scene, build_prompt
 from bot.answer.question import Turn, language, people_of
+from bot.answer.rate import asker_of, too_many
 from bot.answer.recalling import recalled
 from bot.feishu import markup
 from bot.files.sentences import not_read
@@ -37,7 +38,8 @@ from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from memory.errors import StoreUnavailable
-from memory.kept.read_messages import note_read_messages
+from memory.kept.notes import note_source
+from memory.kept.read_messages import note_read_messages, read_source
 from memory.models import OpenTurn
 from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext
@@ -47,9 +49,11 @@ log = structlog.get_logger()
 
 Answering = Callable[[Services, Turn, OpenTurn], Awaitable[Reply]]
 
-# People wait for an answer at most this long after the acknowledgement (s); sending takes some.
-_ANSWER_WITHIN_S = 56.0
+# People wait for the first words at most this long after the acknowledgement (s).
+_BEGINS_WITHIN_S = 56.0
 _LEAST_MODEL_TIME_S = 8.0
+# Feishu ends the streaming of a card ten minutes after it was opened.
+FLOWS_FOR_S = 540.0
 _TRANSCRIPT_TOKENS = 2000
 
 # In place of an answer that is given unasked (`bot.timed.unasked`).
@@ -67,16 +71,20 @@ UNSUPPORTED = (
 
 async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     """A command to the bot is carried out; everything else is for the model."""
+    if turn.heard.decision.reason is Reason.RATE_LIMITED:
+        return Reply(too_many(services, language(services, turn, opened)))
     if reply := await answer_words(services, turn, opened):
         return reply
     found, earlier, given = await _answer(services, turn, opened)
     spoken = language(services, turn, opened)
     reply = reply_of(found, chat_type=turn.chat_type, language=spoken)
     reply = replace(reply, given=given)
-    if opened.degraded:  # nobody could press anything
-        return reply
     seconds = services.clock() - turn.received_ms / 1000
-    return replace(reply, foot=_foot(turn.context, found, earlier, seconds, spoken))
+    foot = _foot(turn.context, found, earlier, seconds, spoken)
+    if opened.degraded:  # nobody could press anything
+        return replace(reply, foot=replace(foot, bare=True)) if found.ended else reply
+    before = tuple((name, True) for name in opened.done) if found.ended == STOPPED else ()
+    return replace(reply, foot=replace(foot, tools=(*before, *foot.tools)))
 
 
 def _foot(
@@ -93,6 +101,7 @@ def _foot(
         seconds,
         calls,
         tuple(Source(one.asked_at, _said_where(here, one)) for one in earlier),
+        answer.ended,
     )
 
 
@@ -112,66 +121,79 @@ async def _answer(
     if refused := used_up(services, turn, language(services, turn, opened)):
         return Answer(refused), (), ()
     came = await material.gather(services, _source(turn, opened))
-    if not await _may_tell(services, turn, opened, came.read):
+    services.rates.count(asker_of(turn.request), services.clock(), came.files)
+    if not await _may_tell(services, turn, opened, came):
         came = material.TAKEN_BACK
     if refused := _only_unread(services, turn, opened, came):
         return Answer(refused), (), ()
-    prompt, earlier, given = await _prompt(services, turn, opened, came)
-    spent = services.clock() - turn.received_ms / 1000
-    left = max(_LEAST_MODEL_TIME_S, _ANSWER_WITHIN_S - spent)
     with noting_sources() as found:
-        answer = await _asked(services, turn, opened, prompt, left)
-    return answer, earlier, tuple(sorted({*given, *found}))
+        if opened.degraded:
+            note_sources(map(read_source, {*came.read, *came.texts}))
+        prompt, earlier = await _prompt(services, turn, opened, came)
+        answer = await _asked(services, turn, opened, prompt)
+    return answer, earlier, tuple(sorted(found - {turn.id, turn.request.message_id}))
 
 
-async def _may_tell(
-    services: Services, turn: Turn, opened: OpenTurn, messages: Sequence[str]
-) -> bool:
+async def _may_tell(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> bool:
     """Whether what came with others' messages may be told: not when one was taken back. The answer
-    goes when one is later; in the spool nothing is looked for."""
-    if not messages or opened.degraded:
+    goes when one is later. While the memory is away this is looked for when it is back."""
+    if not (came.read or came.texts) or opened.degraded:
         return True
     try:
-        return await note_read_messages(services.rpc, turn.context, turn.id, messages)
+        return await note_read_messages(services.rpc, turn.context, turn.id, came.read, came.texts)
     except StoreUnavailable as exc:
         log.warning("incoming.not_noted", turn_id=turn.id, error=type(exc).__name__)
         return True
 
 
-async def _asked(
-    services: Services, turn: Turn, opened: OpenTurn, prompt: Prompt, left: float
-) -> Answer:
-    """What the model says within `left` seconds."""
+async def _asked(services: Services, turn: Turn, opened: OpenTurn, prompt: Prompt) -> Answer:
+    """What the model says in time."""
+    begins_s, flows_for_s = _times(services, turn, opened)
     try:
         with stage("model"):
             answer = await services.manager.answer(
                 prompt,
-                timeout_s=min(left, services.settings.model_timeout_seconds),
+                timeout_s=begins_s,
+                flows_for_s=flows_for_s,
                 on_progress=turn.on_progress,
                 stop=turn.stop,
             )
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason, language(services, turn, opened))
-    if answer.cut_short == STOPPED:
-        answer = _stopped(turn, opened, answer, language(services, turn, opened))
+    if answer.ended:
+        answer = _unfinished(turn, opened, answer, language(services, turn, opened))
     elif not answer.text.strip():
         return _sorry(turn, "empty", language(services, turn, opened))
     _count(answer)
     return answer
 
 
-def _stopped(turn: Turn, opened: OpenTurn, answer: Answer, language: Language) -> Answer:
-    """The answer as far as it came, with what was done for it, also before a crash. What it would
-    have offered is not offered."""
+def _times(services: Services, turn: Turn, opened: OpenTurn) -> tuple[float, float]:
+    """How long (s) the answer has to begin, and in all once it has. An attempt that goes on with an
+    earlier one's card has what is left of the card's time."""
+    spent = services.clock() - turn.received_ms / 1000
+    wanted = services.settings.model_timeout_seconds
+    left = max(_LEAST_MODEL_TIME_S, max(_BEGINS_WITHIN_S, wanted) - spent)
+    return min(left, wanted), FLOWS_FOR_S - (spent if opened.attempts > 1 else 0.0)
+
+
+def _unfinished(turn: Turn, opened: OpenTurn, answer: Answer, language: Language) -> Answer:
+    """The answer as far as it came; of its end, what is certain. What somebody stopped offers
+    nothing any more."""
+    answer = replace(answer, text=turn.settle(answer.text))
+    if answer.ended != STOPPED:
+        return answer
     metrics.STOPPED.inc()
+    answer = replace(answer, follow_ups=(), pending_actions=(), files=())
+    if answer.text:
+        return answer
     calls = [call["name"] for call in answer.tool_calls if call["ok"]]
-    text = stopped(turn.settle(answer.text), [*opened.done, *calls], language)
-    return replace(answer, text=text, follow_ups=(), pending_actions=(), files=())
+    return replace(answer, text=stopped_first([*opened.done, *calls], language), ended="")
 
 
 def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> str:
     """What is said to a file that cannot be read and came without a question; "" otherwise."""
-    if turn.event.message_type != "file" or came.file_tokens or not came.unread:
+    if turn.request.message_type != "file" or came.file_tokens or not came.unread:
         return ""
     limits, spoken = limits_of(services.settings), language(services, turn, opened)
     return "\n".join(
@@ -181,15 +203,15 @@ def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Materia
 
 async def _prompt(
     services: Services, turn: Turn, opened: OpenTurn, came: Material
-) -> tuple[Prompt, tuple[Passage, ...], tuple[str, ...]]:
+) -> tuple[Prompt, tuple[Passage, ...]]:
     talk = _talk(turn, opened, came.quoted)
     lines = _lines(talk, turn.names)
     shown = talk[len(talk) - len(lines) :]
-    told = {message.message_id for message in opened.told}
     turns = {message.message_id for message in opened.told if message.role == "user"}
     turns.update(one.message_id for one in shown if one.answered)
     earlier = await recalled(services, turn, opened, turns)
     _keep(services, opened, shown, came, turn.bot.name)
+    note_sources(_given(turn, opened, shown))
     prompt = build_prompt(
         opened,
         turn.question,
@@ -207,13 +229,18 @@ async def _prompt(
         words_of_model=turn.by_click,
         reads_only=turn.private or turn.unasked,
     )
-    given = told | {one.message_id for one in shown} | {one.turn_id for one in earlier.found}
-    of_itself = {turn.id, turn.event.message_id}
-    return (
-        prompt,
-        earlier.found,
-        tuple(sorted(one for one in given if one and one not in of_itself)),
-    )
+    note_sources(one.turn_id for one in earlier.found)
+    return prompt, earlier.found
+
+
+def _given(turn: Turn, opened: OpenTurn, shown: Sequence[MessageRecord]) -> Iterator[str | None]:
+    """Of what the prompt shows, the messages, notes and threads that it comes from."""
+    yield from (message.message_id for message in opened.told)
+    yield from (record.message_id for record in shown)
+    yield from opened.working_memory.turns
+    yield from (note_source(str(row["id"])) for row in opened.registry)
+    if opened.summary:
+        yield turn.context.thread_source
 
 
 def _keep(
@@ -249,15 +276,22 @@ def _count(answer: Answer) -> None:
 
 def _source(turn: Turn, opened: OpenTurn) -> material.Source:
     talk = turn.heard.conversation.messages if turn.heard.conversation else ()
+    told_since_ms = opened.rules.get("told_since_ms") or 0
     return material.Source(
-        turn.event, turn.context, turn.bot, opened.history, talk, opened.first_read
+        turn.request,
+        turn.context,
+        turn.bot,
+        opened.history,
+        talk,
+        opened.first_read,
+        opened.asked_in,
+        told_since_ms,
     )
 
 
 def _sorry(turn: Turn, reason: str, language: Language) -> Answer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
-    next_step = NEXT_STEPS.get(reason)
-    log.error("model.unavailable", turn_id=turn.id, reason=reason, next_step=next_step)
+    log.error("model.unavailable", turn_id=turn.id, reason=reason, next_step=next_step(reason))
     return Answer(apology(reason, language))
 
 
@@ -286,13 +320,13 @@ def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageR
     """
     if turn.heard.conversation is None:
         return ()
-    outright = turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER
+    outright = turn.heard.decision.is_outright
     discussion = turn.heard.discussion
     said = turn.heard.conversation.messages
     others = (
         message
         for message in (discussion.of_topic(turn.question) if discussion else said)
-        if message.message_id != turn.event.message_id
+        if message.message_id != turn.request.message_id
         and message.is_in(turn.heard.message.root_id)
         and not (outright and (message.ours or message.answered))
     )

@@ -30,6 +30,10 @@ _NOT_SET_UP: Mapping[str, Sentence] = {
     "not_allowed": Sentence("its key may not use the model", "密钥无权使用该模型"),
     "no_such_model": Sentence("there is no model of the configured name", "没有所配置的模型"),
     "quota_used_up": Sentence("its account is used up", "账户额度已用完"),
+    "no_completion": Sentence(
+        "the endpoint answered with something that is not a chat completion",
+        "接口返回的内容不是聊天回答",
+    ),
 }
 _TELL: Mapping[Language, str] = {
     "zh": "抱歉，我无法得到模型的回答：{what}。这不会自己好，"

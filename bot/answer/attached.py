@@ -9,13 +9,16 @@ from dataclasses import dataclass
 import structlog
 
 from bot.agents.quotation import quotation, remark
+from bot.answer.rate import asker_of
 from bot.feishu.content import Attachment
 from bot.feishu.errors import FeishuFailure, ResourceTooLarge
 from bot.files.names import safe_name
+from bot.files.places import NoPlace
 from bot.files.reading import Limits, Read, Reason, Unread, is_readable
 from bot.files.sentences import MOST_FILES, not_read
 from bot.services import Services
 from bot.settings import Settings
+from bot.turn_request import TurnRequest
 from memory.tokens import estimate_tokens
 
 log = structlog.get_logger()
@@ -26,11 +29,13 @@ _CHARACTERS_A_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """`parts` stand before the question and cost about `tokens`; `unread` gave no text."""
+    """`parts` stand before the question and cost about `tokens`; `unread` gave no text; `texts` are
+    what was read, each with the message_id of its file."""
 
     parts: tuple[str, ...] = ()
     tokens: int = 0
     unread: tuple[tuple[str, Reason], ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -39,16 +44,20 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(settings.file_max_mb, settings.file_seconds, characters)
 
 
-async def attached_files(services: Services, files: Sequence[tuple[str, Attachment]]) -> Files:
-    """What is in `files`, pairs of message_id and attachment: at once, and in their order."""
+async def attached_files(
+    services: Services, request: TurnRequest, files: Sequence[tuple[str, Attachment]]
+) -> Files:
+    """What is in `files`, pairs of message_id and attachment, in their order. `request` asks."""
     if not files:
         return Files()
     limits, given = limits_of(services.settings), list(dict.fromkeys(files))
     read = await asyncio.gather(
-        *(_read(services, *pair, limits) for pair in given[:MOST_FILES]),
+        *(_read(services, request, *pair, limits) for pair in given[:MOST_FILES]),
     )
-    parts, unread, tokens = [], [], 0
-    for (_, one), result in zip(given, [*read, *[Unread("many")] * len(given)], strict=False):
+    parts, unread, texts, tokens = [], [], [], 0
+    for (message_id, one), result in zip(
+        given, [*read, *[Unread("many")] * len(given)], strict=False
+    ):
         name = safe_name(one.name)
         if isinstance(result, Unread):
             unread.append((name, result.reason))
@@ -56,13 +65,14 @@ async def attached_files(services: Services, files: Sequence[tuple[str, Attachme
             parts.append(remark(f"{why} You know its name only, not what is in it: say so"))
             continue
         part = _quoted(name, result, services.settings.file_token_budget - tokens)
+        texts.append((message_id, result.text))
         tokens += estimate_tokens(part)
         parts.append(part)
-    return Files(tuple(parts), tokens, tuple(unread))
+    return Files(tuple(parts), tokens, tuple(unread), tuple(texts))
 
 
 async def _read(
-    services: Services, message_id: str, file: Attachment, limits: Limits
+    services: Services, request: TurnRequest, message_id: str, file: Attachment, limits: Limits
 ) -> Read | Unread:
     most = limits.megabytes * 1024 * 1024
     if not most:
@@ -71,15 +81,26 @@ async def _read(
         return Unread("kind")
     if file.size is not None and file.size > most:
         return Unread("size")
+    person = " ".join(asker_of(request))
+    try:
+        async with services.files.place(person, request.chat_id, limits):
+            data = await _loaded(services, message_id, file.key, most)
+            if isinstance(data, Unread):
+                return data
+            return await services.files.read(file.name, data, limits)
+    except NoPlace:
+        return Unread("busy")
+
+
+async def _loaded(services: Services, message_id: str, key: str, most: int) -> bytes | Unread:
     try:
         async with asyncio.timeout(_LOADED_WITHIN_S):
-            data = await services.feishu.download_resource(message_id, file.key, "file", most)
+            return await services.feishu.download_resource(message_id, key, "file", most)
     except ResourceTooLarge:
         return Unread("size")
     except (TimeoutError, FeishuFailure) as exc:
         log.info("incoming.file_unavailable", error=type(exc).__name__)
         return Unread("unavailable")
-    return await services.files.read(file.name, data, limits)
 
 
 def _quoted(name: str, read: Read, budget_tokens: int) -> str:

@@ -17,10 +17,11 @@ from memory.models import OpenTurn
 
 async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Reply | None:
     """The answer to a command to the bot; None for what is for the model."""
-    command, reason = parse(turn.question), turn.heard.decision.reason
-    if command and reason is Reason.STOP:
+    command, decision = parse(turn.question), turn.heard.decision
+    stops = decision.reason is Reason.STOP
+    if command and stops:
         command = replace(command, only_when_running=False)  # it ran when that was decided
-    if command and reason in (Reason.EXPLICIT_TRIGGER, Reason.STOP):
+    if command and (stops or decision.is_outright):
         asked = Asked(
             command,
             turn.context,
@@ -28,8 +29,8 @@ async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Repl
             opened,
             language(services, turn, opened),
             turn.id,
-            thread=(turn.event.root_id or None) if turn.event.thread_id else None,
-            quoted=None if turn.event.thread_id else (turn.event.parent_id or None),
+            thread=turn.request.root_of_thread or None,
+            quoted=turn.request.quotes or None,
         )
         if reply := await answer_command(services, asked):
             return reply
@@ -43,8 +44,8 @@ async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Repl
 
 def _unknown(services: Services, turn: Turn, opened: OpenTurn) -> str:
     """What is said to a slash word that is no command, where the bot is surely meant."""
-    outright = turn.heard.decision.reason is Reason.EXPLICIT_TRIGGER
-    in_own_thread = turn.event.thread_id and turn.heard.decision.reason is Reason.RECENT_FOLLOWUP
+    outright = turn.heard.decision.is_outright
+    in_own_thread = turn.request.in_thread and turn.heard.decision.reason is Reason.RECENT_FOLLOWUP
     if not turn.question.startswith(("/", "／")) or not (outright or in_own_thread):
         return ""
     return answer_unknown(turn.question, language(services, turn, opened))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.addressing.roster import Escape
-from bot.answer.question import Turn, people_of
+from bot.answer.question import Turn, notified
 from bot.feishu import markup, splitting
 from bot.feishu.normalising import normalised
 from bot.languages import Language
@@ -27,6 +27,10 @@ from bot.services import Services
 NOTHING: Mapping[Language, str] = {
     "zh": "这次我没有得出可以发出的内容，请换个说法再问一次。",
     "en": "I came up with nothing to say this time; please ask again in other words.",
+}
+LAST_TO_BOTS: Mapping[Language, str] = {
+    "zh": "（机器人之间的对话我先到这里。需要我继续的话，请 @我。）",
+    "en": "(I'll stop answering bots here. Mention me if you'd like me to go on.)",
 }
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
 
@@ -64,14 +68,15 @@ def voice_of(services: Services, turn: Turn, auto_mention: AutoMention | None = 
     """The bot's voice in a turn: it addresses who asked, or whom the question is about."""
     settings = services.settings
     mode = auto_mention or settings.auto_mention
-    sender = turn.event.sender_open_id
+    sender = turn.request.sender_open_id
     meant = turn.context.user_id if mode == "meant" else sender
+    reached = notified(turn)
     return Voice(
         agent=turn.bot,
-        addressee=turn.names.person(meant),
-        roster=turn.names.roster(people_of(turn)) if turn.in_group else NOBODY,
-        sender_type=turn.event.sender_type if meant == sender else "user",
-        chat_type=turn.event.chat_type,
+        addressee=turn.names.person(meant) if meant in reached else None,
+        roster=turn.names.roster(reached) if turn.in_group else NOBODY,
+        sender_type=turn.request.sender_type if meant == sender else "user",
+        chat_type=turn.request.chat_type,
         addresses=mode != "off",
         template=settings.template,
         allow_all=settings.allow_mention_all,

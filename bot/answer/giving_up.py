@@ -12,15 +12,18 @@ from bot.answer.composing import compose
 from bot.answer.hearing import Heard
 from bot.answer.question import Turn, begin
 from bot.feishu import events
-from bot.feishu.events import MalformedEvent, MessageEvent
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.events import MalformedEvent
 from bot.group.decisions import Decision, IncomingMessage, Reason
 from bot.languages import language_of
 from bot.mentions import Person
-from bot.queue.jobs import EVENT_TASK, Job
-from bot.reply.delivery import deliver
-from bot.reply.finding import OutcomeUnknown, doubt_of, find_sent
+from bot.outbox.finding import OutcomeUnknown
+from bot.outbox.sending import Outgoing, send
+from bot.queue.consumer import Lease
+from bot.queue.jobs import EVENT_TASK, Job, Later
 from bot.services import Services
 from bot.telemetry import metrics
+from bot.turn_request import TurnRequest
 from memory.errors import StoreError
 from memory.models import StoredCard
 
@@ -34,29 +37,39 @@ SORRY = {
 }
 
 
-async def give_up(services: Services, job: Job, reason: str) -> bool:
+async def give_up(services: Services, lease: Lease, reason: str) -> bool:
     """Says so to who asked, with the job's number as reference; whether that is what they read.
 
-    Raises what keeps it from that.
+    Raises `Later` while Feishu cannot be reached.
     """
+    try:
+        excused = await _excuse(services, lease, reason)
+    except FeishuFailure as exc:
+        if not isinstance(exc, FeishuError) or exc.action.may_pass:
+            raise Later(type(exc).__name__) from exc
+        excused = False
+    job = lease.job
     metrics.GIVEN_UP.labels(reason=reason).inc()
     log.error("job.given_up", job=job.id, task=job.task, attempt=job.attempt, reason=reason)
-    event = _message(job)
-    if event is None or reason == OutcomeUnknown.reason:
+    return excused
+
+
+async def _excuse(services: Services, lease: Lease, reason: str) -> bool:
+    request = _message(lease.job)
+    if request is None or reason == OutcomeUnknown.reason:
         return False
     bot = await services.own_person.look_up()
-    if event.chat_type != "p2p" and not events.mentions_bot(event, bot.open_id):
+    if request.chat_type != "p2p" and not request.is_for(bot.open_id):
         return False  # nobody was promised an answer
-    turn = begin(services, event, _heard(event, bot), bot, job.received_ms)
-    text = SORRY[language_of([turn.question])].format(reference=f"J{job.id}")
+    turn = begin(services, request, _heard(request, bot), bot, lease.job.received_ms)
+    text = SORRY[language_of([turn.question])].format(reference=f"J{lease.job.id}")
     excuse = compose(services, turn, text, nothing=text)
     reply = await _stored(services, turn, excuse)
-    for card in reply:
-        await _send(services, turn, card, job)
-    return [card.content for card in reply] == excuse
+    is_read = await _send(services, turn, reply, lease)
+    return is_read and [card.content for card in reply] == excuse
 
 
-def _message(job: Job) -> MessageEvent | None:
+def _message(job: Job) -> TurnRequest | None:
     """The message that the job is about; None for other jobs."""
     if job.task != EVENT_TASK:
         return None
@@ -64,20 +77,20 @@ def _message(job: Job) -> MessageEvent | None:
         envelope = events.parse_envelope(job.args["payload"])
         if envelope.event_type != events.MESSAGE_RECEIVED:
             return None
-        return events.parse_message(envelope)
+        return TurnRequest.of(events.parse_message(envelope))
     except MalformedEvent:
         return None
 
 
-def _heard(event: MessageEvent, bot: Person) -> Heard:
+def _heard(request: TurnRequest, bot: Person) -> Heard:
     message = IncomingMessage(
-        message_id=event.message_id,
+        message_id=request.message_id,
         author="",
-        author_id=event.sender_open_id,
-        text=event.text,
-        timestamp=event.create_time_ms,
-        chat_type=event.chat_type,
-        mentions_bot=events.mentions_bot(event, bot.open_id),
+        author_id=request.sender_open_id,
+        text=request.text,
+        timestamp=request.create_time_ms,
+        chat_type=request.chat_type,
+        mentions_bot=request.is_for(bot.open_id),
     )
     return Heard(message, Decision(True, Reason.EXPLICIT_TRIGGER, "explicit"))
 
@@ -96,36 +109,15 @@ async def _stored(services: Services, turn: Turn, cards: list[str]) -> tuple[Sto
     return reply
 
 
-async def _send(services: Services, turn: Turn, card: StoredCard, job: Job) -> None:
-    if card.status != "pending":
-        return
-    doubt = doubt_of(services, job.maybe_sent_ms)
-    names = turn.names.known
-    sent = await find_sent(
-        services.feishu,
-        turn.target,
-        doubt,
-        turn_id=turn.id,
-        chunk=card.chunk,
-        content=card.content,
-        names=names,
-        file=card.file,
-    ) or await deliver(
-        services.feishu,
-        turn.target,
-        turn_id=turn.id,
-        chunk=card.chunk,
-        content=card.content,
-        names=names,
-        file=card.file,
-    )
+async def _send(
+    services: Services, turn: Turn, reply: tuple[StoredCard, ...], lease: Lease
+) -> bool:
+    """Whether they read it now."""
+    since_ms = lease.job.maybe_sent_ms
+    out = Outgoing(turn.context, turn.id, reply, turn.target, turn.names.known, since_ms=since_ms)
     try:
-        await services.store.mark_sent(
-            turn.context,
-            turn_id=turn.id,
-            chunk=card.chunk,
-            content=sent.content,
-            message_id=sent.message_id,
-        )
+        outcome = await send(services, out, lease=lease)
     except StoreError as exc:
         log.warning("job.excuse_not_stored", turn_id=turn.id, error=type(exc).__name__)
+        return True
+    return outcome.state == "sent" and all(card.status != "failed" for card in reply)

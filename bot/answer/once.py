@@ -14,6 +14,7 @@ from bot.feishu import markup
 from bot.group.transcript import MessageRecord
 from bot.mentions import from_card
 from memory.context import Message
+from memory.foreign_text import continued
 from memory.models import StoredMessage
 from memory.text import one_line
 
@@ -43,7 +44,8 @@ def _set_aside(message: Message, stored: StoredMessage, quoted: Quoted) -> Messa
         by_bot and _holds(message.content, quoted.text)
     ):
         return message
-    return replace(message, content=message.content.replace(quoted.text, QUOTED_BELOW, 1))
+    text = quoted.text if by_bot else continued(quoted.text)
+    return replace(message, content=message.content.replace(text, QUOTED_BELOW, 1))
 
 
 def untold(

@@ -1,4 +1,4 @@
-"""A pressed button, or a reaction, as a message to the bot, by whoever it is of."""
+"""What a pressed button, or a reaction, asks the bot: the request of whoever it is of."""
 
 from __future__ import annotations
 
@@ -7,28 +7,19 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.feishu.content import Mention
 from bot.feishu.errors import FeishuFailure
-from bot.feishu.events import CardAction, MessageEvent
-from bot.mentions import Person
+from bot.feishu.events import CardAction
+from bot.feishu.mention_keys import Mention
 from bot.services import Services
+from bot.turn_request import TurnRequest
 from memory.kept.buttons import Click, Press
+from memory.kept.handles import Touch
+from memory.origins import Origin
 from memory.scope import MAIN_ROOT
 
 log = structlog.get_logger()
 
 _LOOK_UP_S = 2.0
-
-
-def turn_id(button_id: str) -> str:
-    """The id of the turn a button leads to: however often it is pressed, there is one."""
-    return f"click:{button_id}"
-
-
-def turn_of(click: Click, press: Press) -> str:
-    """The id of the turn a press leads to; of a button that can be pressed again, each its own."""
-    once = turn_id(click.button_id)
-    return f"{once}~{click.event_id}" if press.payload.get("again") else once
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,60 +59,59 @@ def asked_there(press: Press) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """Who says something without writing it, by which event, and when (ms since epoch)."""
+    """Who says something without writing it, and when (ms since epoch). `own_tenant`: as
+    `TurnRequest.sender_tenant`; "" also where only the memory knows it."""
 
     open_id: str
     tenant_key: str
-    event_id: str
     at_ms: int
+    own_tenant: str = ""
 
 
-async def as_message(
-    services: Services,
-    action: CardAction,
-    click: Click,
-    place: Place,
-    text: str,
-    *,
-    turn: str = "",
-) -> MessageEvent:
-    """The click as a message to the bot by whoever clicked; `turn` is its id, where it is not the
-    button's."""
-    saying = Saying(click.operator_id, click.tenant_key, click.event_id, action.create_time_ms)
-    return await as_said(services, saying, turn or turn_id(click.button_id), place, text)
-
-
-async def as_said(
-    services: Services, saying: Saying, turn: str, place: Place, text: str, *, about: str = ""
-) -> MessageEvent:
-    """`text` as a message to the bot, of the id `turn`; `about`: the open_id of whom it is about,
-    if not about who says it."""
-    bot = await services.own_person.look_up()
-    in_thread = bool(place.root and place.message_id)
-    return MessageEvent(
-        event_id=saying.event_id,
-        message_id=turn,
-        root_id=place.root,
-        parent_id="",
-        thread_id=await _thread_of(services, place.message_id) if in_thread else "",
-        chat_id=place.chat_id,
-        chat_type=place.chat_type,
-        message_type="text",
-        sender_open_id=saying.open_id,
-        sender_type="user",
-        tenant_key=saying.tenant_key,
-        create_time_ms=saying.at_ms,
-        mentions=(_mention(bot, saying.tenant_key), *_subject(services, saying, about)),
-        mentions_all=False,
-        text=text,
-        template=text,
-        attachments=(),
+def said_by(action: CardAction, pressed: Click | Touch) -> Saying:
+    """Whoever pressed."""
+    return Saying(
+        pressed.operator_id,
+        pressed.tenant_key,
+        action.create_time_ms,
+        action.operator_tenant,
     )
 
 
-def _mention(bot: Person, tenant_key: str) -> Mention:
-    """The click is meant for the bot; no key, for it stands nowhere in the text."""
-    return Mention(key="", open_id=bot.open_id, name=bot.name, is_bot=True, tenant_key=tenant_key)
+async def as_pressed(
+    services: Services,
+    action: CardAction,
+    click: Click,
+    press: Press,
+    place: Place,
+    text: str,
+) -> TurnRequest:
+    """What the click asks, as a request of whoever clicked."""
+    return await as_said(services, said_by(action, click), press.origin(click), place, text)
+
+
+async def as_said(
+    services: Services, saying: Saying, origin: Origin, place: Place, text: str, *, about: str = ""
+) -> TurnRequest:
+    """`text` as a request of whoever says it; `about`: the open_id of whom it is about, if not
+    about who says it."""
+    in_thread = bool(place.root and place.message_id)
+    return TurnRequest(
+        id=origin.turn_id,
+        origin=origin,
+        sender_open_id=saying.open_id,
+        tenant_key=saying.tenant_key,
+        chat_id=place.chat_id,
+        chat_type=place.chat_type,
+        text=text,
+        create_time_ms=saying.at_ms,
+        sender_tenant=saying.own_tenant,
+        root_id=place.root,
+        thread_id=await _thread_of(services, place.message_id) if in_thread else "",
+        threaded=bool(place.root),
+        mentions=_subject(services, saying, about),
+        reply_to=place.message_id,
+    )
 
 
 def _subject(services: Services, saying: Saying, about: str) -> tuple[Mention, ...]:

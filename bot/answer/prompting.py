@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from bot.agents.offline.notice import without_notice
-from bot.agents.prompt import Image, Prompt, manager_rules
-from bot.agents.quotation import quoted as in_quotes
+from bot.agents.prompt import Image, Prompt, circumstances, manager_rules
 from bot.agents.quotation import with_material
 from bot.agents.tool_context import enrich, exchanges, registry_table
+from bot.agents.tools.own_words import own_words
 from bot.answer.once import Quoted, without_quoted
 from bot.feishu import markup
 from bot.mentions import NOBODY, Roster, from_card
 from memory.context import Message, Sections, assemble, exchange_cost
+from memory.foreign_text import json_line, speaker, spoken, unlabelled
+from memory.foreign_text import quoted as quoted_text
 from memory.kept.notes import registered_notes
 from memory.models import OpenTurn, Remark, StoredMessage, WorkingMemory
 from memory.recall.reading import Label
 from memory.scope import AgentMemoryContext
-from memory.text import one_line
 from memory.tokens import Calibration
 
 # So many answers, the newest ones, are told with the tool calls that led to them as real pairs.
@@ -44,7 +44,7 @@ class Scene:
     now: datetime
     owner: str = ""
     people: Roster = NOBODY
-    label: Label = lambda open_id, name: one_line(name) or open_id
+    label: Label = lambda open_id, name: speaker(name or open_id)
 
 
 def build_prompt(
@@ -81,7 +81,7 @@ def build_prompt(
         system=_rules(scene, away=opened.degraded),
         working_memory=_memory_lines(opened.working_memory, scene.label),
         registry=registry_table(registered_notes(opened.registry)),
-        summary=in_quotes(opened.summary.content) if opened.summary else "",
+        summary=quoted_text(opened.summary.content) if opened.summary else "",
         recalled=recalled,
         recalled_worth=recalled_worth,
         transcript=transcript,
@@ -107,6 +107,7 @@ def build_prompt(
         memory_away=opened.degraded,
         images=images,
         owner=scene.owner,
+        own_words=own_words(question, opened.told[:-1], context.actor_id, alone=not material),
         words_of_model=words_of_model,
         reads_only=reads_only,
         people=scene.people,
@@ -114,14 +115,8 @@ def build_prompt(
 
 
 def _rules(scene: Scene, *, away: bool) -> str:
-    return manager_rules(
-        scene.bot_name,
-        scene.subject,
-        scene.now,
-        with_tools=not away,
-        memory_away=away,
-        owner=scene.owner,
-    )
+    rules = manager_rules(scene.bot_name, with_tools=not away, owner=scene.owner)
+    return f"{rules}\n\n{circumstances(scene.subject, scene.now, memory_away=away)}"
 
 
 def _fitted(sections: Sections, budget_tokens: int, calibration: Calibration) -> Sections:
@@ -154,9 +149,9 @@ def tell(message: StoredMessage, scene: Scene, *, paired: bool = False) -> Messa
             return Message("assistant", text, exchanges=exchanges(message.id, message.tool_calls))
         return Message("assistant", enrich(text, message.tool_calls))
     if not scene.labelled:
-        return Message("user", message.content)
+        return Message("user", unlabelled(message.content))
     author = scene.label(message.actor_id or "", message.actor_name)
-    return Message("user", f"{author}: {message.content}", author=author)
+    return Message("user", spoken(author, message.content), author=author)
 
 
 def _from_a_person(history: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -186,9 +181,9 @@ def _memory_within(memory: WorkingMemory, lines: str, label: Label) -> tuple[Wor
 
 
 def _memory_line(item: tuple[str, Any]) -> str:
-    return json.dumps(dict([item]), ensure_ascii=False)
+    return json_line(dict([item]))
 
 
 def _remark(remark: Remark, label: Label) -> str:
     author, subject = (label(open_id, "") for open_id in (remark.actor_id, remark.user_id))
-    return f"{author} about {subject}: {json.dumps(remark.content, ensure_ascii=False)}"
+    return f"{author} about {subject}: {json_line(remark.content)}"

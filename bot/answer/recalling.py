@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 import structlog
 
+from bot.agents.drawn_on import note_sources
 from bot.agents.embedder import COMMANDS_AMONG, find, said
 from bot.agents.recalled import told_passages
 from bot.answer.question import Turn
@@ -49,6 +50,7 @@ async def recalled(
     names, now = turn.names, services.now()
     lines = told_passages(earlier, turn.context, now, names.known, names.label, turn.question)
     former = await _former(services, turn, opened)
+    note_sources(one.turn_id for one in former)
     subject = names.label(turn.context.user_id, "")
     return with_former(lines, former, question=turn.question, subject=subject, now=now)
 

@@ -22,13 +22,15 @@ Part = Literal["saying", "command"]
 @dataclass(frozen=True, slots=True)
 class SetUp:
     """What makes a difference to what the bot can do. `shares`: what is said in a group is for all
-    of its members (MEMORY_SHARING=chat)."""
+    of its members (MEMORY_SHARING=chat). `hears`: what is said in a group reaches the bot without a
+    mention."""
 
     chat_type: ChatType
     mode: Mode = "follow"
     shares: bool = True
     proactive: bool = False
     offline: bool = False
+    hears: bool = True
 
     @property
     def in_group(self) -> bool:
@@ -38,10 +40,12 @@ class SetUp:
     def follows(self) -> bool:
         """Whether it speaks without being addressed."""
         listens = self.shares and self.mode != "mention"
-        return self.in_group and (listens or self.mode == "all")
+        return self.in_group and self.hears and (listens or self.mode == "all")
 
 
-def set_up(settings: Settings, chat_type: ChatType, rules: Mapping[str, Any]) -> SetUp:
+def set_up(
+    settings: Settings, chat_type: ChatType, rules: Mapping[str, Any], *, hears: bool = True
+) -> SetUp:
     """What it is here; `rules` is a row of `get_chat_rules`."""
     usual = ChatRules(settings.chat_mode, settings.chat_language)
     return SetUp(
@@ -50,7 +54,17 @@ def set_up(settings: Settings, chat_type: ChatType, rules: Mapping[str, Any]) ->
         shares=settings.sharing == "chat",
         proactive=settings.proactive,
         offline=not settings.openai_api_key,
+        hears=hears,
     )
+
+
+MENTIONS_ONLY = Sentence(
+    en="ℹ️ Without the permission `im:message.group_msg` I only see group messages that mention me; "
+    "with it I also read quoted messages and earlier discussion, follow up without a mention, and "
+    "give complete digests.",
+    zh="ℹ️ 应用没有 `im:message.group_msg` 权限，我在群里只看得到 @我 的消息；开通后，我还能读取"
+    "被引用的消息和之前的讨论，无需 @ 即可接着回答，摘要也会完整。",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +253,7 @@ CAPABILITIES: tuple[Capability, ...] = (
             "me the answer; `/proactive off` ends that",
             zh="`/主动 开`：没有人回答、而这里以前说过答案的问题，我也会主动回答；`/主动 关` 停止",
         ),
-        lambda here: here.in_group and here.proactive,
+        lambda here: here.in_group and here.proactive and here.hears,
     ),
     Capability(
         "command",
@@ -290,4 +304,6 @@ def help_text(here: SetUp, language: Language) -> str:
             if one.part == part and one.is_there(here)
         ]
         sections.append("\n".join((head.said(language), "", *lines)))
+    if here.in_group and not here.hears:
+        sections.append(MENTIONS_ONLY.said(language))
     return "\n\n".join(sections)

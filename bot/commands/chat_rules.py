@@ -9,6 +9,7 @@ from bot.commands import rule_texts as texts
 from bot.commands import settings_form
 from bot.commands.digest_texts import wanted
 from bot.commands.digests import plan_of
+from bot.commands.group_access import with_limits
 from bot.commands.items import Looking
 from bot.commands.managers import learn_managers
 from bot.group.rules import MAX_INSTRUCTIONS, ChatRules, is_default, rule_said
@@ -20,6 +21,7 @@ from memory.errors import AccessDenied
 from memory.kept.digests import DigestStore
 
 _ON_OFF = {"on": "on", "开": "on", "开启": "on", "off": "off", "关": "off", "关闭": "off"}
+_NEED_HEARING = ("mode", "proactive", "digest")
 _CHOICES = (CommandName.MODE, CommandName.LANGUAGE)
 
 
@@ -75,11 +77,15 @@ async def _shown(
     """The rules as they are; the form has `only` that one, or all."""
     language, proactive = looking.language, _can_proactive(services, looking)
     rules, usual = await _rules(services, looking)
-    shown = texts.shown_rules(rules, language, proactive=proactive)
+    group = looking.chat_type != "p2p"
+    shown = texts.shown_rules(rules, language, proactive=proactive, group=group)
     text = "\n\n".join(part for part in (note, shown) if part)
+    if only is None or only in _NEED_HEARING:
+        text = await with_limits(services, looking.chat_type, text, language)
     if not form:
         return Reply(text)
-    names = [only] if only else ["mode", "language", *["proactive"] * proactive, "digest"]
+    every = ["mode", "language", *["proactive"] * proactive, *["history"] * group, "digest"]
+    names = [only] if only else every
     digest = await DigestStore(services.rpc).schedule(looking.context) if not only else None
     button = settings_form.settings_form(
         rules, usual, language, looking.chat_type, names=names, digest=digest

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+from bot.catalogues import Catalogue
 from bot.languages import Language
 from memory.kept.timers import Repeats, Timer
 
@@ -23,62 +24,9 @@ _SCHEDULE = re.compile(
     r"[\s,，]*(?:at\s*)?(?P<hour>\d{1,2})(?:[:：点](?P<minute>\d{2})?)?分?"
 )
 
-Texts = Mapping[Language, str]
-
-NOTHING: Texts = {
-    "zh": "这段时间里没有我能读到的内容，所以没有摘要。",
-    "en": "Nothing that I can read was said in that time, so there is nothing to sum up.",
-}
-HOW: Texts = {
-    "zh": "请写 `/摘要`（现在：今天的，或在话题里：本话题的）、`/摘要 每天 18:00`、"
-    "`/摘要 工作日 18:00`、`/摘要 每周一 9:00` 或 `/摘要 关闭`。",
-    "en": "Please write `/digest` (now: of today, in a thread: of the thread), "
-    "`/digest daily 18:00`, `/digest weekdays 18:00`, `/digest weekly mon 9:00` or `/digest off`.",
-}
-STOPPED: Texts = {"zh": "好的，不再定时发摘要。", "en": "All right: no more digests by themselves."}
-NONE_SET: Texts = {
-    "zh": "这里没有定时摘要。",
-    "en": "No digest is scheduled here.",
-}
-_SET: Texts = {
-    "zh": "好的，{when}会在这里发一份摘要；没有内容的时候不发。",
-    "en": "All right: {when} I post a digest here; when nothing was said, I post nothing.",
-}
-_WHEN: Mapping[Language, Mapping[str, str]] = {
-    "zh": {"daily": "每天 {time} ", "weekdays": "工作日 {time} ", "weekly": "每周{day} {time} "},
-    "en": {
-        "daily": "every day at {time}",
-        "weekdays": "on weekdays at {time}",
-        "weekly": "every {day} at {time}",
-    },
-}
-_HEAD: Mapping[Language, str] = {
-    "zh": "📋 **{what}摘要**（{since} – {until}，{count} 条消息）",
-    "en": "📋 **Digest{what}** ({since} – {until}, {count} messages)",
-}
-_HEARD: Texts = {
-    "zh": "⚠️ 只包括对我说的，以及我参与讨论时听到的：群里其他的话，飞书没有让我读到"
-    "（权限 `im:message.group_msg`）。",
-    "en": "⚠️ Only what was said to me and what I heard while I took part: Feishu did not let me "
-    "read the rest of the chat (scope `im:message.group_msg`).",
-}
-_TO_ME: Texts = {
-    "zh": "只包括对我说的：这里的设置是不跟进群里的讨论。",
-    "en": "Only what was said to me: I am set not to follow the talk of groups.",
-}
-_NEWEST: Texts = {
-    "zh": "⚠️ 消息太多：更早的，以及部分话题里的，没有读。",
-    "en": "⚠️ A lot was said: what came before, and some of the threads, I did not read.",
-}
-_WORDLESS: Texts = {
-    "zh": "另有 {} 条没有文字的消息（表情、语音）。",
-    "en": "{} more without words (stickers, voice).",
-}
-_PICTURES: Texts = {"zh": "图片 {} 张", "en": "{} pictures"}
-_ONE_PICTURE: Texts = {"zh": "图片 1 张", "en": "1 picture"}
+say = Catalogue(__file__).say
 _FILE = re.compile(r"\[(?:file|video): ([^\]\n]+)\]")
 _MOST_FILES = 10
-_SCHEDULED: Texts = {"zh": "定时摘要：{when}", "en": "Scheduled: {when}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +74,17 @@ def first(asked: Wanted, now: datetime) -> datetime:
 
 def scheduled(timer: Timer, language: Language) -> str:
     """“Scheduled: every day at 18:00”."""
-    return _SCHEDULED[language].format(when=when(timer.plan.repeats, timer.plan.local_at, language))
+    return say("scheduled", language, when=when(timer.plan.repeats, timer.plan.local_at, language))
 
 
 def was_set(repeats: Repeats, local_at: datetime, language: Language) -> str:
-    return _SET[language].format(when=when(repeats, local_at, language))
+    return say("was-set", language, when=when(repeats, local_at, language))
 
 
 def when(repeats: Repeats, at: datetime, language: Language) -> str:
     """“every day at 18:00”."""
     day = _DAYS_ZH[at.weekday()] if language == "zh" else f"{at:%A}"
-    return _WHEN[language][repeats].format(time=f"{at:%H:%M}", day=day)
+    return say(repeats, language, time=f"{at:%H:%M}", day=day)
 
 
 def when_wanted(argument: str, language: Language) -> str:
@@ -149,19 +97,16 @@ def when_wanted(argument: str, language: Language) -> str:
 def heading(
     since: datetime, until: datetime, count: int, language: Language, *, of_thread: bool
 ) -> str:
-    what = {"zh": "话题" if of_thread else "", "en": " of this thread" if of_thread else ""}
     to = f"{until:%H:%M}" if until.date() == since.date() else f"{until:%Y-%m-%d %H:%M}"
-    return _HEAD[language].format(
-        what=what[language], since=f"{since:%Y-%m-%d %H:%M}", until=to, count=count
-    )
+    key = "heading-of-thread" if of_thread else "heading"
+    return say(key, language, since=f"{since:%Y-%m-%d %H:%M}", until=to, n=count)
 
 
 def notes(seen: str, wordless: int, language: Language, *, follows: bool) -> list[str]:
     """What the digest does not know. `follows`: the bot follows the talk of groups at all."""
-    heard = _HEARD if follows else _TO_ME
-    said = {"heard": heard[language], "newest": _NEWEST[language]}.get(seen)
-    told = [said] if said else []
-    return told + ([_WORDLESS[language].format(wordless)] if wordless else [])
+    keys = {"heard": "only-heard" if follows else "only-to-me", "newest": "only-newest"}
+    told = [say(keys[seen], language)] if seen in keys else []
+    return told + ([say("without-words", language, n=wordless)] if wordless else [])
 
 
 def attached(lines: Iterable[tuple[str, str]], language: Language) -> str:
@@ -171,10 +116,8 @@ def attached(lines: Iterable[tuple[str, str]], language: Language) -> str:
     for name, text in lines:
         pictures += text.count("[image]")
         found |= dict.fromkeys(_FILE.findall(text), name)
-    who = "{}（{}）" if language == "zh" else "{} ({})"
-    named = [who.format(file, name) for file, name in found.items()]
+    named = [say("file-by", language, file=file, name=name) for file, name in found.items()]
     more = [f"+{len(named) - _MOST_FILES}"] if len(named) > _MOST_FILES else []
-    counted = _ONE_PICTURE if pictures == 1 else _PICTURES
-    images = [counted[language].format(pictures)] if pictures else []
+    images = [say("pictures", language, n=pictures)] if pictures else []
     parts = [*named[:_MOST_FILES], *more, *images]
     return f"📎 {('、' if language == 'zh' else ', ').join(parts)}" if parts else ""

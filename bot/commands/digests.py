@@ -8,6 +8,7 @@ from bot.commands import digest_texts as texts
 from bot.commands import rule_texts
 from bot.commands.digesting import cards
 from bot.commands.gathering import Span, gathered
+from bot.commands.group_access import with_limits
 from bot.commands.items import Looking
 from bot.commands.managers import learn_managers
 from bot.recurrence import next_after
@@ -25,7 +26,7 @@ async def answer_digest(services: Services, looking: Looking, argument: str) -> 
     """Now, or the schedule changed. Raises `StoreUnavailable`."""
     asked, language = texts.wanted(argument), looking.language
     if asked.kind == "unclear":
-        return Reply(texts.HOW[language])
+        return Reply(texts.say("usage", language))
     if asked.kind in ("schedule", "off"):
         return await _change(services, looking, asked)
     now, root = services.now(), looking.context.root_id
@@ -41,7 +42,7 @@ async def answer_digest(services: Services, looking: Looking, argument: str) -> 
         follows = services.settings.sharing == "chat"
         unknown = texts.notes(found.seen, found.wordless, language, follows=follows)
         schedule = [texts.scheduled(timer, language)] if timer else []
-        return Reply("\n\n".join([texts.NOTHING[language], *unknown, *schedule]))
+        return Reply("\n\n".join([texts.say("nothing-said", language), *unknown, *schedule]))
     return Reply("", cards=tuple(shown))
 
 
@@ -57,8 +58,9 @@ async def _change(services: Services, looking: Looking, asked: texts.Wanted) -> 
     except AccessDenied:
         return Reply((rule_texts.REFUSED if readable else rule_texts.UNREADABLE)[language])
     if plan:
-        return Reply(texts.was_set(plan.repeats, plan.local_at, language))
-    return Reply((texts.STOPPED if had else texts.NONE_SET)[language])
+        said = texts.was_set(plan.repeats, plan.local_at, language)
+        return Reply(await with_limits(services, looking.chat_type, said, language))
+    return Reply(texts.say("stopped" if had else "none-scheduled", language))
 
 
 def plan_of(services: Services, asked: texts.Wanted, language: str) -> Plan:

@@ -9,15 +9,16 @@ from datetime import datetime
 from bot.agents.tools.notes import listed
 from bot.commands import item_texts, why_texts
 from bot.commands import texts as texts
-from bot.commands.capabilities import help_text, set_up
+from bot.commands.capabilities import SetUp, help_text, set_up
 from bot.commands.chat_rules import answer_rule_command
 from bot.commands.digests import answer_digest
+from bot.commands.group_access import hears_all
 from bot.commands.items import Looking, show_items
 from bot.commands.reminders import show_reminders
 from bot.conversation import ConversationManager
 from bot.feishu import markup
 from bot.group.decisions import Reason
-from bot.group.store import ChatConversations
+from bot.group.store import ChatConversations, PastDecision
 from bot.languages import Language
 from bot.mentions import from_card
 from bot.queue.table import stopping
@@ -34,6 +35,8 @@ FORGET_THREAD = "forget.thread"
 FORGET_PERSON = "forget.person"
 _NOTES_SHOWN = 30
 _PERSONAL = frozenset({CommandName.MEMORY, CommandName.FORGET, CommandName.NOTES, CommandName.NEW})
+
+_LATELY_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,13 @@ async def answer_command(services: Services, asked: Asked) -> Reply | None:
 
 async def _help(services: Services, asked: Asked) -> Reply:
     commands = offered(texts.HELP_BUTTONS[asked.language], asked.chat_type)
-    here = set_up(services.settings, asked.chat_type, asked.opened.rules)
+    here = await _here(services, asked)
     return Reply(help_text(here, asked.language), commands)
+
+
+async def _here(services: Services, asked: Asked) -> SetUp:
+    hears = await hears_all(services, asked.chat_type)
+    return set_up(services.settings, asked.chat_type, asked.opened.rules, hears=hears)
 
 
 async def _new(services: Services, asked: Asked) -> Reply:
@@ -149,7 +157,7 @@ async def _resume(services: Services, asked: Asked) -> Reply:
     if asked.chat_type == "p2p":
         return Reply(texts.QUIET_IN_P2P[asked.language])
     await _conversations(services, asked).resume(asked.context.chat_id)
-    here = set_up(services.settings, asked.chat_type, asked.opened.rules)
+    here = await _here(services, asked)
     said = texts.RESUMED if here.follows else texts.RESUMED_ON_MENTION
     return Reply(said[asked.language])
 
@@ -176,11 +184,11 @@ async def _reminders(services: Services, asked: Asked) -> Reply:
 
 
 async def _why(services: Services, asked: Asked) -> Reply:
-    if asked.chat_type == "p2p":
-        return Reply(why_texts.IN_P2P[asked.language])
     decided = await ChatConversations(services.rpc, asked.context).last_decision(
         root_id=asked.thread, message_id=asked.quoted
     )
+    if asked.chat_type == "p2p" and not _explains_p2p(services, asked, decided):
+        return Reply(why_texts.IN_P2P[asked.language])
     if decided is None:
         return Reply(why_texts.NOTHING_DECIDED[asked.language])
     if decided.reason == Reason.NO_TRIGGER and not decided.cue and await _is_quiet(services, asked):
@@ -191,6 +199,13 @@ async def _why(services: Services, asked: Asked) -> Reply:
     window_s = services.settings.followup_window_seconds
     name = names.label(decided.actor_id) if decided.actor_id else ""
     return Reply(why_texts.explained(decided, name, at, window_s, asked.language))
+
+
+def _explains_p2p(services: Services, asked: Asked, decided: PastDecision | None) -> bool:
+    """In p2p only skipped messages have a decision, so the last one may be long ago."""
+    if decided is None or decided.reason != Reason.RATE_LIMITED:
+        return False
+    return bool(asked.quoted) or services.clock() - decided.at_ms / 1000 < _LATELY_S
 
 
 async def _digest(services: Services, asked: Asked) -> Reply:

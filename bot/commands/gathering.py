@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
 import structlog
 
+from bot.feishu.content import UNREADABLE_CARD
+from bot.feishu.denials import is_refused
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
+from bot.group.rules import ChatRules
+from bot.group.store import ChatConversations
 from bot.services import Services
 from memory.kept.digests import MOST, DigestStore, Said
 from memory.scope import AgentMemoryContext
@@ -29,7 +33,7 @@ _API = "list_messages"
 _WITHIN_S = 20.0
 _MOST_THREADS = 30
 _MOST_OF_A_THREAD = 50  # one page
-_WORDLESS = frozenset({"", "[sticker]", "[voice message]"})
+_WORDLESS = frozenset({"", UNREADABLE_CARD, "[sticker]", "[voice message]"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +57,14 @@ class Gathered:
 
 async def gathered(services: Services, context: AgentMemoryContext, span: Span) -> Gathered:
     """What there is to tell. Raises `StoreError`."""
+    span = await _as_far_as_told(services, context, span)
     digests = DigestStore(services.rpc)
     stored = await digests.material(context, since=span.since, until=span.until, root=span.root)
     if context.chat_type == "p2p":
         return Gathered(stored, "newest" if len(stored) >= MOST else "all")
-    if services.settings.sharing != "chat" or services.denials.stands(_API):
+    if services.settings.sharing != "chat" or await is_refused(
+        services.feishu, services.denials, _API, "group"
+    ):
         return Gathered(stored, "heard")
     try:
         async with asyncio.timeout(_WITHIN_S):
@@ -65,9 +72,10 @@ async def gathered(services: Services, context: AgentMemoryContext, span: Span) 
             others = await _talk(services, context, listed, digests)
     except (TimeoutError, FeishuFailure) as exc:
         if isinstance(exc, FeishuError) and not exc.action.is_of_one_call:
-            services.denials.note(_API)
+            services.denials.note(_API, "group", exc)
         log.info("digest.not_listed", error=type(exc).__name__)
         return Gathered(stored, "heard")
+    services.denials.allow(_API, "group")
     known = {one.message_id for one in stored}
     new = [one for one in others if one.message_id not in known]
     said = sorted(
@@ -78,16 +86,24 @@ async def gathered(services: Services, context: AgentMemoryContext, span: Span) 
     return Gathered(tuple(said[-MOST:]), "all" if whole else "newest", wordless)
 
 
+async def _as_far_as_told(services: Services, context: AgentMemoryContext, span: Span) -> Span:
+    """The span without what newcomers do not see, where the chat says so."""
+    rules = await ChatConversations(services.rpc, context).rules(ChatRules())
+    since = datetime.fromtimestamp(rules.told_since_ms / 1000, span.since.tzinfo)
+    return replace(span, since=max(span.since, since))
+
+
 async def _listed(
     services: Services, context: AgentMemoryContext, span: Span
 ) -> tuple[list[RawMessage], bool]:
     """What Feishu lists of it, and whether that is all. A thread that began earlier is not found by
     its chat's list."""
+    since_ms, until_ms = span.since.timestamp() * 1000, span.until.timestamp() * 1000
     if span.root:
-        root = await services.feishu.get_message(span.root)
+        root = await services.feishu.get_message(span.root, user_card_content=True)
         thread = root[0].thread_id if root else ""
         found = await _thread(services, thread, MOST) if thread else list(root)
-        return found, len(found) < MOST
+        return [raw for raw in found if raw.create_time_ms >= since_ms], len(found) < MOST
     main = await services.feishu.list_messages(
         "chat",
         context.chat_id,
@@ -95,6 +111,7 @@ async def _listed(
         end_s=int(span.until.timestamp()) + 1,
         descending=True,
         max_items=MOST,
+        user_card_content=True,
     )
     threads = list(dict.fromkeys(raw.thread_id for raw in main if raw.thread_id))
     whole = len(main) < MOST and len(threads) <= _MOST_THREADS
@@ -103,13 +120,14 @@ async def _listed(
         newest = await _thread(services, thread, _MOST_OF_A_THREAD)
         whole = whole and len(newest) < _MOST_OF_A_THREAD
         under += newest
-    until_ms = span.until.timestamp() * 1000
-    return [raw for raw in (*main, *under) if raw.create_time_ms <= until_ms], whole
+    return [raw for raw in (*main, *under) if since_ms <= raw.create_time_ms <= until_ms], whole
 
 
 async def _thread(services: Services, thread_id: str, most: int) -> list[RawMessage]:
     """The newest of it, newest first."""
-    return await services.feishu.list_messages("thread", thread_id, descending=True, max_items=most)
+    return await services.feishu.list_messages(
+        "thread", thread_id, descending=True, max_items=most, user_card_content=True
+    )
 
 
 async def _talk(

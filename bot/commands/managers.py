@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.errors import FeishuFailure
 from bot.services import Services
 from memory.kept.chats import ChatStore
 from memory.scope import AgentMemoryContext, ChatType
 
 _LOOK_UP_S = 5.0
-_CHAT_INFO = "chat info"
 
 
 async def learn_managers(
@@ -23,9 +22,7 @@ async def learn_managers(
         try:
             async with asyncio.timeout(_LOOK_UP_S):
                 managers = (await services.feishu.chat_info(context.chat_id)).managers
-        except (TimeoutError, FeishuFailure) as exc:
-            if isinstance(exc, FeishuError):
-                services.denials.note(_CHAT_INFO)
+        except (TimeoutError, FeishuFailure):
             return False
     await ChatStore(services.rpc).save_managers(context.tenant_key, context.chat_id, managers)
     return bool(managers)

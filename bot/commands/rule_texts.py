@@ -27,6 +27,16 @@ LANGUAGE_MEANS: Mapping[Language, Mapping[str, str]] = {
     "zh": {"zh": "中文", "en": "英文", "auto": "跟随提问的语言"},
     "en": {"zh": "Chinese", "en": "English", "auto": "that of the question"},
 }
+HISTORY_MEANS: Mapping[Language, Mapping[str, str]] = {
+    "zh": {
+        "shown": "能看到：群里说过的我都可以用来回答",
+        "hidden": "看不到：最近一位成员入群之前说的，我在群里不再提",
+    },
+    "en": {
+        "shown": "they see it: I answer with whatever was said here",
+        "hidden": "they do not: here I tell nothing from before the newest member joined",
+    },
+}
 REFUSED: Texts = {
     "zh": "只有群主、群管理员，或把我加进群的人可以改设置。什么都没有改动；请找他们来改。",
     "en": "Only the group's owner, its managers, or who added me can change the settings. Nothing "
@@ -66,12 +76,14 @@ NAMES: Mapping[Language, Mapping[str, str]] = {
         "language": "用什么语言回答",
         "proactive": "主动回答没人回答的问题",
         "digest": "定时摘要",
+        "history": "新成员能否看到入群前的消息",
     },
     "en": {
         "mode": "When I answer",
         "language": "In which language",
         "proactive": "Answer unasked what nobody answers",
         "digest": "Digest by itself",
+        "history": "Whether new members see earlier messages",
     },
 }
 NO_SUCH: Mapping[Language, Mapping[str, str]] = {
@@ -93,6 +105,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "language": "用什么语言回答（`/语言`）",
         "instructions": "对我的要求（`/要求 …`，`/要求 default` 取消）",
         "proactive": "没有人回答、而这里以前说过答案的问题，我主动回答（`/主动 开`、`/主动 关`）",
+        "history": "新成员和入群前的消息",
         "on": "开",
         "off": "关",
         "own": "本群设置",
@@ -109,6 +122,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "back)",
         "proactive": "Unasked, I answer questions that nobody answers and this chat told me the "
         "answer to (`/proactive on`, `/proactive off`)",
+        "history": "New members and earlier messages",
         "on": "on",
         "off": "off",
         "own": "set here",
@@ -120,9 +134,11 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 }
 
 
-def shown_rules(rules: ChatRules, language: Language, *, proactive: bool = False) -> str:
+def shown_rules(
+    rules: ChatRules, language: Language, *, proactive: bool = False, group: bool = False
+) -> str:
     """What holds and where it comes from. `proactive`: whether the chat can want proactive
-    answers."""
+    answers; `group`: whether people join it."""
     words = _WORDS[language]
 
     def line(name: str, value: str, meaning: str = "") -> str:
@@ -139,6 +155,7 @@ def shown_rules(rules: ChatRules, language: Language, *, proactive: bool = False
             line("language", f"`{rules.language}`", LANGUAGE_MEANS[language][rules.language]),
             line("instructions", instructions),
             *([line("proactive", words["on" if rules.proactive else "off"])] * proactive),
+            *([line("history", HISTORY_MEANS[language][rules.history])] * group),
             "",
             words["who"],
         )

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.commands import digest_texts
-from bot.commands.rule_texts import LANGUAGE_MEANS, MODE_MEANS, NAMES, Texts
-from bot.group.rules import LANGUAGES, MODES, ChatRules
+from bot.commands.rule_texts import HISTORY_MEANS, LANGUAGE_MEANS, MODE_MEANS, NAMES, Texts
+from bot.group.rules import HISTORIES, LANGUAGES, MODES, ChatRules
 from bot.languages import Language
 from bot.reply.buttons import FOLLOW_UP_LIVES_S
 from memory.kept.buttons import NewButton
@@ -41,7 +41,8 @@ def settings_form(
     names: Sequence[str],
     digest: Timer | None = None,
 ) -> NewButton:
-    """The button that saves a select for each of `names` (mode, language, proactive, digest)."""
+    """The button that saves a select for each of `names` (mode, language, proactive, digest,
+    history)."""
     selects = []
     for name in names:
         initial, options = _offered(name, rules, usual, digest, language)
@@ -68,9 +69,10 @@ def changes(values: Mapping[str, str], rules: ChatRules, digest: Timer | None) -
         "language": rules.language if "language" in rules.own else DEFAULT,
         "proactive": "on" if rules.proactive else "off",
         "digest": AS_IT_IS if digest else DIGEST_OFF,
+        "history": rules.history,
     }
     return {
-        name: "" if value == DEFAULT else value
+        name: "" if value in (DEFAULT, "shown") else value
         for name, value in values.items()
         if value not in (now[name], AS_IT_IS)
     }
@@ -87,6 +89,8 @@ def _offered(
             return _rule(rules, usual, name, LANGUAGES, LANGUAGE_MEANS[language], language)
         case "proactive":
             return "on" if rules.proactive else "off", tuple(_ON_OFF[language].items())
+        case "history":
+            return rules.history, tuple((one, HISTORY_MEANS[language][one]) for one in HISTORIES)
         case _:
             return _digest(digest, language)
 

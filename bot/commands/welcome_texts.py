@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.commands.capabilities import SetUp
+from bot.commands.capabilities import MENTIONS_ONLY, SetUp
 from bot.group.rules import Mode, RuleLanguage
 from bot.languages import Language
 from memory.text import has_han
@@ -87,13 +87,14 @@ _P2P_SHARED: Mapping[bool, _Texts] = {
 
 def welcome_text(bot: str, here: SetUp, language: Language) -> str:
     """What it can do, whose memory it keeps, who can see it. `bot` is a name, safe in Markdown."""
-    return (_GROUP if here.in_group else _P2P)[language].format(
+    text = (_GROUP if here.in_group else _P2P)[language].format(
         bot=bot,
         speaks=_SPEAKS[language][here.mode if here.follows else "mention"],
         whose=_WHOSE[here.shares][language],
         seen=_SEEN[here.shares][language],
         p2p=_P2P_SHARED[here.shares][language],
     )
+    return text if here.hears else f"{text}\n\n{MENTIONS_ONLY.said(language)}"
 
 
 def languages_of(rule: RuleLanguage, chat_name: str, *, lark: bool) -> tuple[Language, ...]:

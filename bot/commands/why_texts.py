@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from bot.group.bot_budget import PER_PAIR_AND_HOUR, PER_REQUEST
 from bot.group.cues import Cue
-from bot.group.decisions import BOT_TURN_LIMIT, Reason
+from bot.group.decisions import Reason
 from bot.group.store import PastDecision
 from bot.languages import Language, Sentence
 from memory.text import one_line
@@ -35,7 +36,14 @@ _HINT: _Texts = {
     "zh": "想让我回答，就 @我，或者回复我的消息。",
     "en": " To have an answer for certain, mention me or reply to a message of mine.",
 }
-_NO_HINT = frozenset({Reason.OWN_MESSAGE, Reason.BOT_LOOP_LIMIT})
+_NO_HINT = frozenset(
+    {
+        Reason.OWN_MESSAGE,
+        Reason.BOT_WITHOUT_MENTION,
+        Reason.BOT_LOOP_LIMIT,
+        Reason.RATE_LIMITED,
+    }
+)
 
 WHY: Mapping[Reason, Sentence] = {
     Reason.OWN_MESSAGE: Sentence(
@@ -44,11 +52,25 @@ WHY: Mapping[Reason, Sentence] = {
     Reason.BOT_WITHOUT_MENTION: Sentence(
         "another bot wrote it without mentioning me.", "那是别的机器人发的，而且没有 @我。"
     ),
+    Reason.BOT_ASKED: Sentence("another bot mentioned me.", "那是别的机器人发的，而且 @了我。"),
+    Reason.BOT_LAST_ANSWER: Sentence(
+        "another bot mentioned me. So that bots don't talk forever, that was my last answer to a "
+        "bot until a person asks me or that bot again.",
+        "那是别的机器人发的，而且 @了我。为避免机器人之间没完没了，在有人再次向我或它提问之前，"
+        "我不再回答机器人。",
+    ),
     Reason.BOT_LOOP_LIMIT: Sentence(
-        f"the last {BOT_TURN_LIMIT} messages were all by bots, and I stop there so that bots do "
-        "not answer each other for ever. As soon as a person writes, I go on.",
-        f"最近 {BOT_TURN_LIMIT} 条消息全是机器人发的，我就此打住，免得机器人之间没完没了；"
-        "有人说话后我会继续。",
+        f"another bot wrote it, and so that bots don't talk forever, I answer bots at most "
+        f"{PER_REQUEST} times in a row and the same bot at most {PER_PAIR_AND_HOUR} times an hour. "
+        "When a person mentions me or that bot, I go on.",
+        f"那是别的机器人发的。为避免机器人之间没完没了，我最多连续回答机器人 {PER_REQUEST} 次，"
+        f"同一个机器人每小时最多 {PER_PAIR_AND_HOUR} 次。有人 @我 或 @它 之后，我会继续。",
+    ),
+    Reason.AMONG_BOTS: Sentence(
+        "it did not mention me, and my last answer here was to another bot. I don't join in then, "
+        "so that bots don't talk forever.",
+        "它没有 @我，而我在这里的上一次回答是给别的机器人的。为避免机器人之间没完没了，"
+        "这时我不接话。",
     ),
     Reason.EXPLICIT_TRIGGER: Sentence(
         "it was addressed to me: with a mention, as a reply to me, or with a button under my "
@@ -88,6 +110,11 @@ WHY: Mapping[Reason, Sentence] = {
     Reason.STOP: Sentence(
         "it asked me to stop while I was writing an answer for whoever wrote it.",
         "我正在为这个人写回答，而它让我停下。",
+    ),
+    Reason.RATE_LIMITED: Sentence(
+        "its author had asked for more than I take from one person in a minute. I say so once and "
+        "skip the rest.",
+        "发送者短时间内的请求太多，超过了每人每分钟的上限。我只提示一次，超出的部分会跳过。",
     ),
     Reason.PROACTIVE: Sentence(
         "it was a question that nobody had answered for a while, something was said about it here "

@@ -7,6 +7,8 @@ it: neither by a name of its own that leads here (the Host is wrong) nor across 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network
 
 from werkzeug.datastructures import Headers
 
@@ -14,10 +16,6 @@ from bot.languages import Sentence
 
 _NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _OWN_SITE = frozenset({"", "same-origin", "none"})
-_CONTAINERS = [
-    ipaddress.ip_network(one)
-    for one in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
-]
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 
 NOT_HERE = Sentence(
@@ -29,11 +27,23 @@ NOT_HERE = Sentence(
 OTHER_PAGE = Sentence("Another page may not use the console.", "其他页面不能使用控制台。")
 
 
-def refusal(headers: Headers, *, scheme: str, method: str, address: str) -> Sentence | None:
-    """Why a request is not for us; None when it is. `address`: who is connected."""
+def refusal(
+    headers: Headers,
+    *,
+    scheme: str,
+    method: str,
+    address: str,
+    networks: Sequence[IPv4Network | IPv6Network] = (),
+) -> Sentence | None:
+    """Why a request is not for us; None when it is. `address`: who is connected; `networks`: from
+    where the console is used beside this machine, as a published port of a container is."""
     host = headers.get("Host", "").lower()
     name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
-    if name not in _NAMES or any(one in headers for one in _FORWARDED) or not _is_near(address):
+    if (
+        name not in _NAMES
+        or any(one in headers for one in _FORWARDED)
+        or not _is_near(address, networks)
+    ):
         return NOT_HERE
     if headers.get("Origin", f"{scheme}://{host}").lower() != f"{scheme}://{host}":
         return OTHER_PAGE
@@ -44,11 +54,10 @@ def refusal(headers: Headers, *, scheme: str, method: str, address: str) -> Sent
     return None
 
 
-def _is_near(address: str) -> bool:
-    """This machine, or the network of its containers."""
+def _is_near(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
         return False
     found = getattr(found, "ipv4_mapped", None) or found
-    return found.is_loopback or any(found in network for network in _CONTAINERS)
+    return found.is_loopback or any(found in network for network in networks)

@@ -95,6 +95,7 @@ def _guard(app: Flask, desk: Desk) -> None:
             scheme=request.scheme,
             method=request.method,
             address=request.remote_addr or "",
+            networks=desk.settings.near_networks,
         )
         if reason:
             return _plain(reason, 403)

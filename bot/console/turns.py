@@ -56,15 +56,17 @@ where not d.respond and (%(before)s::timestamptz is null or d.created_at < %(bef
 order by d.created_at desc limit %(limit)s
 """
 _DECISION = """
-select * from public.agent_decisions where message_id = %(turn)s order by id desc limit 1
+select d.* from bot_private.first_asked(%(turn)s) f
+join public.agent_decisions d on d.message_id = f.id order by d.id desc limit 1
 """
 _BUTTONS = """
 select chunk, id, label, coalesce(payload -> 'form', '[]') as form
 from public.agent_buttons where turn_id = %(turn)s order by ordinal
 """
 _ASKED = """
-select label from public.agent_buttons
-where 'click:' || id = split_part(%(turn)s, '~', 1) and kind = 'follow_up'
+select b.label from bot_private.first_asked(%(turn)s) f
+join public.agent_buttons b on b.turn_id = f.parent_id and b.id = f.cause
+where f.origin = 'button' and b.kind = 'follow_up'
 """
 REASONS = tuple(key.removeprefix("reason_") for key in keys("reason_"))
 STATES = ("sent", "failed", "open", "pending", "cancelled", "silent")
@@ -91,7 +93,7 @@ def add(app: Flask, desk: Desk) -> None:
             if found is None:
                 abort(404)
             messages = view.rows(MESSAGES, {"turn": turn})
-            decision = view.row(_DECISION, {"turn": turn.split("~")[0]})
+            decision = view.row(_DECISION, {"turn": turn})
             buttons = view.rows(_BUTTONS, {"turn": turn})
             asked = view.row(_ASKED, {"turn": turn})
             named = names(view, [found["actor_id"], found["user_id"]], [found["chat_id"]])

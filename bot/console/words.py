@@ -144,9 +144,22 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "outcome_silent": ("stayed silent", "保持沉默"),
     "reason_own_message": ("it is a message of the bot itself", "是机器人自己的消息"),
     "reason_bot_without_mention": ("another bot, without a mention", "其他机器人发的，没有提及"),
-    "reason_bot_loop_limit": ("two bots would talk without end", "避免两个机器人无休止对话"),
+    "reason_bot_asked": ("another bot mentioned the bot", "其他机器人提及了本机器人"),
+    "reason_bot_last_answer": (
+        "another bot mentioned the bot; the last answer until a person asks",
+        "其他机器人提及了本机器人；在有人提问之前的最后一次回答",
+    ),
+    "reason_bot_loop_limit": (
+        "another bot mentioned the bot, which had answered bots often enough",
+        "其他机器人提及了本机器人，但对机器人的回答次数已用完",
+    ),
+    "reason_among_bots": (
+        "the bot had just answered another bot",
+        "机器人刚刚回答过其他机器人",
+    ),
     "reason_explicit_trigger": ("the bot was asked outright", "直接向机器人提问"),
     "reason_stop": ("it was to end an answer that was being written", "让正在写的回答停下"),
+    "reason_rate_limited": ("this person asked for too much in a minute", "此人请求过于频繁"),
     "reason_addressed_to_other": ("it was meant for somebody else", "是对别人说的"),
     "reason_quiet": ("the chat wanted quiet", "会话要求安静"),
     "reason_recent_followup": ("it goes on with what the bot said", "接着机器人的话说"),

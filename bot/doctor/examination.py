@@ -126,7 +126,10 @@ def _supabase(settings: Settings, _: Wishes) -> Sequence[Check]:
 
 
 def _models(settings: Settings, _: Wishes) -> Sequence[Check]:
-    return [*model.models(settings), model.embeddings(settings)]
+    found = model.models(settings)
+    works = bool(settings.openai_api_key) and found[0].state == "ok"
+    can = model.abilities(settings) if works else []
+    return [*found, *can, model.embeddings(settings)]
 
 
 def _machine(settings: Settings, wishes: Wishes) -> Sequence[Check]:

@@ -6,6 +6,7 @@ authorization status”, “Query the long connection”, “Generic error codes
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from bot.doctor.asking import TIMEOUT_S, Answer, Silent, ask
@@ -18,7 +19,6 @@ _UNKNOWN_APP = (10003,)
 _WRONG_SECRET = (10015, 99991543)
 _APP_REFUSED = (10014, 10012, 10005)  # with a wrong secret too, and with an id that is none
 _APP_OFF = (99991662, 99991673, 212100)
-_GRANTED = 1
 _ACTIVE = 2
 
 
@@ -149,35 +149,39 @@ def scopes(app: App) -> list[Check]:
     given = (answer.body.get("data") or {}).get("scopes")
     if answer.code != 0 or not isinstance(given, list):
         return [_scopes_unknown(app, answer)]
-    granted = {one.get("scope_name") for one in given if one.get("grant_status") == _GRANTED}
+    granted = manifest.granted_names(given)
     missing = manifest.missing_scopes(granted)
-    asked = [scope.name for scope in missing if scope.level != "optional"]
+    needed = [one for one in missing if one.level != "optional" or one.without]
     settings = app.settings
-    link = manifest.request_url(settings.domain, settings.feishu_app_id, asked)
-    lines = [_missing(scope, link) for scope in missing if scope.level != "optional"]
-    return [*lines, _granted(len(manifest.SCOPES) - len(missing), missing)]
+    link = manifest.request_url(
+        settings.domain, settings.feishu_app_id, [one.name for one in needed]
+    )
+    return [*(_missing(scope, link) for scope in needed), _granted(granted, missing)]
 
 
 def _missing(scope: manifest.Scope, link: str) -> Check:
     say = fail if scope.level == "required" else warn
+    missed = scope.without or scope.purpose
     return say(
         "scope",
-        f"{scope.name} is not granted: {scope.purpose.en}; request it, then publish a version.",
-        f"未获授权：{scope.name}（{scope.purpose.zh}）；请申请后发布版本。",
+        f"{scope.name} is not granted: {missed.en}; request it, then publish a version.",
+        f"未获授权：{scope.name}（{missed.zh}）；请申请后发布版本。",
         link=link,
     )
 
 
-def _granted(count: int, missing: list[manifest.Scope]) -> Check:
-    declined = [scope for scope in missing if scope.level == "optional"]
-    without = "; ".join(f"{scope.name} ({scope.purpose.en})" for scope in declined)
-    without_zh = "；".join(f"{scope.name}（{scope.purpose.zh}）" for scope in declined)
+def _granted(granted: Collection[str], missing: list[manifest.Scope]) -> Check:
     total = len(manifest.SCOPES)
-    return ok(
-        "scopes",
-        f"{count} of {total} granted" + (f"; optional and absent: {without}." if without else "."),
-        f"已授权 {count}/{total}" + (f"；可选但未授权：{without_zh}。" if without_zh else "。"),
-    )
+    count, en, zh = total - len(missing), "", ""
+    if included := [one.name for one in manifest.included_scopes(granted)]:
+        en = f"; included in broader ones: {', '.join(included)}"
+        zh = f"；已包含在其他权限中：{'、'.join(included)}"
+    if declined := [one for one in missing if one.level == "optional" and not one.without]:
+        names = [f"{one.name} ({one.purpose.en})" for one in declined]
+        names_zh = [f"{one.name}（{one.purpose.zh}）" for one in declined]
+        en += f"; optional and absent: {'; '.join(names)}"
+        zh += f"；可选但未授权：{'；'.join(names_zh)}"
+    return ok("scopes", f"{count} of {total} granted{en}.", f"已授权 {count}/{total}{zh}。")
 
 
 def _scopes_unknown(app: App, answer: Answer) -> Check:

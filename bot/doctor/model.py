@@ -7,8 +7,9 @@ thousandth of a cent.
 
 from __future__ import annotations
 
+from bot.agents.refusals import refused_feature
 from bot.doctor.asking import Answer, Silent, ask
-from bot.doctor.result import Check, State, fail, ok, warn
+from bot.doctor.result import Check, State, fail, ok, unknown, warn
 from bot.languages import Sentence
 from bot.settings import Settings
 
@@ -17,6 +18,14 @@ _TIMEOUT_S = 20.0
 _QUOTA = ("insufficient_quota", "insufficient balance", "exceeded your current quota", "arrears")
 # A model that takes the key and finds a token too few, or calls the limit otherwise, says so.
 _ABOUT_THE_LIMIT = ("max_tokens", "max_completion_tokens", "output limit", "max_output_tokens")
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "current_time",
+        "description": "Tell the time.",
+        "parameters": {"type": "object", "properties": {}},
+    },
+}
 
 
 def models(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
@@ -41,24 +50,94 @@ def model(
     settings: Settings, name: str, *, check: str = "model", timeout_s: float = _TIMEOUT_S
 ) -> Check:
     """`fail` when only a person can help (key, name, quota, address), else `warn`."""
-    base = (settings.openai_base_url or _OPENAI).rstrip("/")
-    body = {"model": name, "messages": [{"role": "user", "content": "Say ok."}]}
-    headers = {"Authorization": f"Bearer {settings.openai_api_key}"}
-    url = f"{base}/chat/completions"
     try:
-        answer = ask("POST", url, body={**body, "max_tokens": 1}, headers=headers,
-                     timeout_s=timeout_s)  # fmt: skip
-        if answer.status == 400 and _names(answer, _ABOUT_THE_LIMIT):
-            limited = {**body, "max_completion_tokens": 16}
-            answer = ask("POST", url, body=limited, headers=headers, timeout_s=timeout_s)
+        answer = _one_token(settings, name, timeout_s)
     except Silent as exc:
         return _silent(check, exc, "OPENAI_BASE_URL")
-    if answer.status == 400 and _names(answer, _ABOUT_THE_LIMIT):
-        return _works(check, name, answer)
-    if answer.status == 200 and isinstance(answer.body.get("choices"), list):
+    if _is_answered(answer):
         return _works(check, name, answer)
     variable = "OPENAI_FALLBACK_MODEL" if check == "fallback" else "OPENAI_MODEL"
     return _refused(check, answer, name, ("OPENAI_API_KEY", variable, "OPENAI_BASE_URL"))
+
+
+def abilities(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
+    """What the bot asks of a model that answers, and what does not work without it."""
+    name = settings.openai_model
+    try:
+        both = _one_token(settings, name, timeout_s, tools=[_TOOL], stream=True)
+        if _is_streamed(both):
+            return [_takes_tools(name, both), _streams(name)]
+        tools = _one_token(settings, name, timeout_s, tools=[_TOOL])
+        stream = _one_token(settings, name, timeout_s, stream=True)
+    except Silent as exc:
+        said = exc.sentence
+        return [unknown("tools", f"Not looked at: {said.en}.", f"无法检查：{said.zh}。")]
+    return [_takes_tools(name, tools), _streams(name) if _is_streamed(stream) else _whole(name)]
+
+
+def _one_token(settings: Settings, name: str, timeout_s: float, **more: object) -> Answer:
+    """What the endpoint says to a short request, its limit called as it wants that. Raises
+    `Silent`."""
+    url = f"{(settings.openai_base_url or _OPENAI).rstrip('/')}/chat/completions"
+    headers = {"Authorization": f"Bearer {settings.openai_api_key}"}
+    body = {"model": name, "messages": [{"role": "user", "content": "Say ok."}], **more}
+    limited = {**body, "max_tokens": 1}
+    answer = ask("POST", url, body=limited, headers=headers, timeout_s=timeout_s)
+    if not _is_about_the_limit(answer):
+        return answer
+    limited = {**body, "max_completion_tokens": 16}
+    return ask("POST", url, body=limited, headers=headers, timeout_s=timeout_s)
+
+
+def _is_about_the_limit(answer: Answer) -> bool:
+    return answer.status in (400, 422) and _names(answer, _ABOUT_THE_LIMIT)
+
+
+def _is_answered(answer: Answer) -> bool:
+    if answer.status == 400:
+        return _is_about_the_limit(answer)
+    return answer.status == 200 and isinstance(answer.body.get("choices"), list)
+
+
+def _is_streamed(answer: Answer) -> bool:
+    return answer.status == 200 and answer.raw.lstrip().startswith((b"data:", b":", b"event:"))
+
+
+def _takes_tools(name: str, answer: Answer) -> Check:
+    if _is_streamed(answer) or _is_answered(answer):
+        return ok("tools", f"{name} takes tools.", f"{name} 支持工具调用。")
+    refused = refused_feature(answer.status, answer.raw, {"tools"})
+    if not refused and answer.status not in (400, 404, 422, 500, 501):
+        return unknown(
+            "tools",
+            f"Not known: {name} answered HTTP {answer.status} to a request with tools.",
+            f"未知：{name} 对带工具的请求返回 HTTP {answer.status}。",
+        )
+    return warn(
+        "tools",
+        f"{name} takes no tools ({answer.status}). The bot answers, and keeps, forgets and reminds "
+        "when asked to in one plain sentence. It cannot search earlier talk, work on notes while "
+        "it answers, make files, or use specialists and MCP servers. Choose a model with tool "
+        "calling, or switch that on in the server (vLLM: --enable-auto-tool-choice and "
+        "--tool-call-parser; llama.cpp: --jinja).",
+        f"{name} 不支持工具调用（{answer.status}）。机器人照常回答；用一句话明确说“记住……”"
+        "“忘掉……”“……提醒我”仍然有效。但它不能检索以前的对话、边回答边处理笔记、生成文件，"
+        "也不能使用专家和 MCP 服务。请换用支持工具调用的模型，或在服务端开启"
+        "（vLLM：--enable-auto-tool-choice 和 --tool-call-parser；llama.cpp：--jinja）。",
+    )
+
+
+def _streams(name: str) -> Check:
+    return ok("streaming", f"{name} streams its answers.", f"{name} 支持流式输出。")
+
+
+def _whole(name: str) -> Check:
+    return warn(
+        "streaming",
+        f"{name} does not stream: people see an answer only when it is complete, and it has to be "
+        "complete within MODEL_TIMEOUT_SECONDS.",
+        f"{name} 不支持流式输出：回答全部完成后才会显示，并且必须在 MODEL_TIMEOUT_SECONDS 内完成。",
+    )
 
 
 def embeddings(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:

@@ -19,7 +19,8 @@ _IN_CHINESE: Mapping[str, str] = {
     "credentials": "凭证", "database": "数据库", "disk": "磁盘", "embeddings": "向量",
     "events": "事件", "fallback": "备用模型", "isolation": "隔离", "messages": "消息",
     "migrations": "数据库迁移", "model": "模型", "scope": "权限", "scopes": "权限",
-    "settings": "设置", "supabase": "Supabase", "time zone": "时区", "webhook": "Webhook",
+    "settings": "设置", "streaming": "流式输出", "supabase": "Supabase", "time zone": "时区",
+    "tools": "工具", "webhook": "Webhook",
 }  # fmt: skip
 
 

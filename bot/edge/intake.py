@@ -18,6 +18,7 @@ from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu import chat_events, events, reactions
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox, QueueUnavailable
+from bot.queue.person_rates import Asker
 from bot.reply.buttons import Toast, click_of, toast, touch_of
 from bot.telemetry import metrics
 from memory.kept.buttons import Click, Press
@@ -26,6 +27,7 @@ from memory.scope import conversation_id, thread_root
 
 log = structlog.get_logger()
 
+_ASKING = ("follow_up", "show")  # buttons that ask a question; the others end or decide something
 _QUEUED = {
     events.MESSAGE_RECEIVED,
     events.MESSAGE_RECALLED,
@@ -53,6 +55,7 @@ class Intake:
     app_id: str = ""
     clock: Callable[[], float] = time.time
     arrivals: Arrivals | None = None
+    requests_per_minute: int = 0
 
     def arrived(self, kind: str) -> None:
         """Notes for the operators' checks that something of this kind has come."""
@@ -71,7 +74,7 @@ class Intake:
             log.info("webhook.ignored", event_type=delivery.event_type, event_id=delivery.event_id)
             return Accepted("ignored")
         started = time.perf_counter()
-        fresh = self._enqueue(delivery.key, payload, self._lock(delivery))
+        fresh = self._enqueue(delivery.key, payload, *self._locks(delivery))
         log.info(
             "webhook.accepted",
             key=delivery.key,
@@ -112,6 +115,8 @@ class Intake:
                 return self._stop(click, found)
             if found.verdict != "accepted":
                 return found.verdict
+            if found.kind in _ASKING and self._is_over_rate(click.tenant_key, click.operator_id):
+                return "too_many"
             self._enqueue(delivery.key, payload, found.conversation_id)
         except (PressUnavailable, QueueUnavailable) as exc:
             log.error("webhook.click_unavailable", error=str(exc))
@@ -126,6 +131,8 @@ class Intake:
         if self.presses is None:
             return "away"
         try:
+            if touch.handle == "again" and self._is_over_rate(touch.tenant_key, touch.operator_id):
+                return "too_many"
             found = self.presses.touch(touch)
             if found.verdict in ("thanks", "taken_back"):
                 metrics.count_feedback(
@@ -133,7 +140,7 @@ class Intake:
                 )
             if found.verdict != "accepted":
                 return found.verdict
-            key = f"again:{found.turn_id}"
+            key = f"again:{found.turn_id}"  # the turn of the card: it is answered again once
             fresh = self._enqueue(key, payload, found.conversation_id)
         except (PressUnavailable, QueueUnavailable) as exc:
             log.error("webhook.click_unavailable", error=str(exc))
@@ -153,24 +160,47 @@ class Intake:
         self.inbox.stop_turn(found.payload["turn_id"])
         return "stopping" if verdict == "accepted" else "stopped"
 
-    def _enqueue(self, key: str, payload: dict[str, Any], lock: str | None) -> bool:
+    def _is_over_rate(self, tenant_key: str, open_id: str) -> bool:
+        """Raises `QueueUnavailable`."""
+        if not self.requests_per_minute:
+            return False
+        at_ms, asker = int(self.clock() * 1000), Asker(tenant_key, open_id)
+        return self.inbox.is_over_rate(asker, at_ms, self.requests_per_minute)
+
+    def _enqueue(
+        self,
+        key: str,
+        payload: dict[str, Any],
+        lock: str | None,
+        lock_in_topic: str | None = None,
+    ) -> bool:
         return self.inbox.enqueue(
             key,
             events.to_keep(payload),
             lock=lock,
+            lock_in_topic=lock_in_topic,
             received_ms=int(self.clock() * 1000),
         )
 
-    def _lock(self, delivery: events.Delivery) -> str | None:
-        """The conversation, so that its turns run in order; what else happens must not wait behind
-        one, least of all what ends it."""
+    def _locks(self, delivery: events.Delivery) -> tuple[str | None, str | None]:
+        """The conversation, so that its turns run in order, and which one it is in a topic group:
+        only the database knows whether the chat is one. Other events must not wait behind a turn,
+        least of all what ends it."""
         if delivery.event_type != events.MESSAGE_RECEIVED or delivery.stops:
-            return None
+            return None, None
+        lock = self._conversation(delivery)
+        if delivery.thread_id or not delivery.root_id or delivery.chat_type == "p2p":
+            return lock, None
+        return lock, self._conversation(delivery, topic_group=True)
+
+    def _conversation(self, delivery: events.Delivery, *, topic_group: bool = False) -> str:
         root = thread_root(
             message_id=delivery.message_id,
-            root_id=delivery.root_id or None,
+            root_id=delivery.root_id,
             chat_type=delivery.chat_type,
             reply_in_thread=self.reply_in_thread,
+            thread_id=delivery.thread_id,
+            topic_group=topic_group,
         )
         return conversation_id(delivery.chat_id, root)
 

@@ -21,8 +21,9 @@ _LISTENING = ("SERVER_SOFTWARE", "LISTEN_FDS")
 
 def server(settings: Settings) -> dict[str, object]:
     """What is run and how, as `bot.supervision.plan.Plan` reads it."""
+    host = settings.address
     return {
-        "bind": f"{_host(settings)}:{settings.port}",
+        "bind": f"{f'[{host}]' if ':' in host else host}:{settings.port}",
         # A long connection belongs to one process, and so does the simulated group; workers beside
         # it leave the webhook no second core. Else it may use two.
         "web": 1 if settings.runs_worker or settings.long_connection or settings.sandbox else 2,
@@ -42,16 +43,11 @@ def main() -> int:
         if settings.runs_worker:
             check_files(settings)
         if "--running" not in sys.argv and not any(name in os.environ for name in _LISTENING):
-            require_port("PORT", settings.port, host=_host(settings))
+            require_port("PORT", settings.port, host=settings.address)
             remarks += look_at_database(settings)
     answer = {**server(settings), "remarks": [asdict(remark) for remark in remarks]}
     sys.stdout.write(json.dumps(answer))
     return 0
-
-
-def _host(settings: Settings) -> str:
-    # A simulated group has no business on the network.
-    return "127.0.0.1" if settings.sandbox else "0.0.0.0"  # noqa: S104
 
 
 if __name__ == "__main__":

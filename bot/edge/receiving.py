@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import select
 import socket
 import time
@@ -21,7 +22,8 @@ from typing import Any
 
 from gunicorn import http
 from gunicorn.errors import ConfigError
-from gunicorn.http.errors import NoMoreData
+from gunicorn.http.body import Body, ChunkedReader
+from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
 from bot.edge.framing import Arrival
@@ -48,6 +50,17 @@ def has_room(sock: socket.socket) -> bool:
     looking = select.poll()
     looking.register(sock, select.POLLOUT)
     return bool(looking.poll(0))
+
+
+def _takes_body(request: Any) -> bool:
+    """Whether the parser accepts a body in chunks; the application then reads it from memory."""
+    if not isinstance(request.body.reader, ChunkedReader):
+        return True
+    try:
+        request.body = Body(io.BytesIO(request.body.read()))
+    except (ParseException, OSError):
+        return False
+    return True
 
 
 class Sender:
@@ -114,7 +127,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]
         try:
             sender.sock.settimeout(SEND_S)
             request = next(sender.parser)
-            if sender.odd:  # the application would read a body that breaks off
+            if sender.odd or not _takes_body(request):  # the application would meet what is wrong
                 sender.sock.sendall(_REFUSED)
                 return False
             return bool(self._keepalive_after(sender, self.handle_request(request, sender)))

@@ -9,8 +9,8 @@ from typing import Any
 
 import structlog
 
-from bot.feishu.content import as_dict
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable, classify
+from bot.feishu.fields import as_dict
 from bot.feishu.models import required
 from bot.feishu.pacing import Pacer
 from bot.feishu.retry import RetryPolicy, retry_delay

@@ -50,11 +50,13 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Foot:
-    """Below an answer: one `line`, which unfolds to `details`, all plain; and small buttons."""
+    """Below an answer, each where there is any: a `notice` about the answer itself, one `line` that
+    unfolds to `details`, all plain, and small buttons."""
 
     line: str
     details: Sequence[str]
     handles: Sequence[Button]
+    notice: str = ""
 
 
 def reply_uuid(message_id: str, chunk: int, version: int = 0) -> str:
@@ -106,8 +108,7 @@ def answer_card(
         _form(number, button) if button.selects else _button(f"button_{number}", button)
         for number, button in enumerate(buttons, 1)
     ]
-    if foot:
-        elements += [_panel(foot), _handles(foot.handles)]
+    elements += _below(foot) if foot else []
     config: dict[str, Any] = {"update_multi": True, "width_mode": "fill"}
     shown = _summary(markdown) if summary is None else summary
     if shown or streaming:
@@ -169,6 +170,17 @@ def _select(select: Select) -> dict[str, Any]:
         "initial_option": select.initial,
         "options": options,
     }
+
+
+def _below(foot: Foot) -> list[dict[str, Any]]:
+    elements: list[dict[str, Any]] = []
+    if foot.notice:
+        elements.append({"tag": "div", "element_id": "notice", "text": _small(foot.notice)})
+    if foot.line:
+        elements.append(_panel(foot))
+    if foot.handles:
+        elements.append(_handles(foot.handles))
+    return elements
 
 
 def _panel(foot: Foot) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bot.feishu.content import as_dict, as_list, as_text
 from bot.feishu.events import Envelope, MalformedEvent
+from bot.feishu.fields import as_dict, as_list, as_text
 from memory.identity import FeishuPerson
 
 Happening = Literal["joined", "left", "entered", "opened", "gone", "renamed"]
@@ -42,6 +42,7 @@ class ChatNews:
     people: tuple[FeishuPerson, ...] = ()
     name: str = ""
     operator: str = ""  # open_id of who did it
+    topics: bool | None = None  # whether it now consists of topics; None: as before
 
 
 def parse_chat_news(envelope: Envelope, received_ms: int) -> ChatNews:
@@ -51,15 +52,17 @@ def parse_chat_news(envelope: Envelope, received_ms: int) -> ChatNews:
     chat_id = as_text(event.get("chat_id"))
     if not chat_id:
         raise MalformedEvent("The event has no chat_id; check the event's version in the console.")
-    named = as_dict(event.get("after_change")) or event
+    changed = as_dict(event.get("after_change"))
+    form = as_text(changed.get("group_message_type"))
     return ChatNews(
         HAPPENINGS[envelope.event_type],
         chat_id,
         envelope.tenant_key,
         envelope.create_time_ms or received_ms,
         people=_people(event, envelope.tenant_key),
-        name=as_text(named.get("name")),
+        name=as_text((changed or event).get("name")),
         operator=as_text(as_dict(event.get("operator_id")).get("open_id")),
+        topics=form == "thread" if form else None,
     )
 
 

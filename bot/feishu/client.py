@@ -16,8 +16,9 @@ from urllib.parse import quote
 import structlog
 
 from bot.feishu.caller import Caller
-from bot.feishu.content import as_dict, as_list, as_text
 from bot.feishu.errors import Action, FeishuError, Unreachable
+from bot.feishu.fields import as_dict, as_list, as_text
+from bot.feishu.manifest import granted_names
 from bot.feishu.models import (
     BotInfo,
     ChatInfo,
@@ -103,6 +104,12 @@ class FeishuClient:
         answer = await self._caller.call(Request("GET", "/open-apis/bot/v3/info", api="bot info"))
         bot = as_dict(answer.get("bot"))
         return BotInfo(required(bot, "open_id"), as_text(bot.get("app_name")))
+
+    async def granted_scopes(self) -> frozenset[str]:
+        """The scopes that the tenant has granted the app; needs none itself."""
+        request = Request("GET", "/open-apis/application/v6/scopes", api="scopes")
+        listed = as_list(_data(await self._caller.call(request)).get("scopes"))
+        return granted_names(listed)
 
     # Messages
 

@@ -9,29 +9,23 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
+from bot.feishu.at_tags import resolve_at_tags
+from bot.feishu.card_elements import LOCALES
+from bot.feishu.card_text import card_text
+from bot.feishu.fields import as_dict, as_list, as_text
+from bot.feishu.markup import escape, unescape, without_decoration
+from bot.feishu.mention_keys import ALL_KEY, SOMEONE, Mention, is_joining
 from bot.files.names import safe_name
-from memory.text import storable
 
-MENTION_KEY = re.compile(r"@_(?:user_[0-9]+|all)(?![A-Za-z0-9_])")
-ALL_KEY = "@_all"
+UNREADABLE_CARD = "[card]"
 
-_LOCALES = ("zh_cn", "en_us", "ja_jp", "zh_hk", "zh_tw")
-_MD_AT = re.compile(r"<at\s+(?:user_)?id=\"?([^\"\s>]{1,80})\"?\s*>([^<]{0,80})</at>")
+_NOBODY: Mapping[str, str] = MappingProxyType({})
 _ATTACHED = re.compile(r"\[(?:file|image)(?:: [^\]\n]*)?\]|!\[image\]\(")
 _STYLES = {"bold": "**", "italic": "*", "lineThrough": "~~"}
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """One @ in a message; `key` is its placeholder in the content (`@_user_1`)."""
-
-    key: str
-    open_id: str
-    name: str
-    is_bot: bool
-    tenant_key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,58 +47,23 @@ class Content:
     attachments: tuple[Attachment, ...] = ()
 
 
-def as_text(value: object) -> str:
-    """`value` when it is text, else ""; without what UTF-8 or Postgres cannot hold."""
-    if not isinstance(value, str):
-        return ""
-    return storable(value)
+def render_content(
+    message_type: str,
+    content: object,
+    mentions: Sequence[Mention] = (),
+    names: Mapping[str, str] = _NOBODY,
+) -> Content:
+    """Text and attachments of a message; an unknown type gives an empty text.
 
-
-def as_dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def as_list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def parse_mentions(raw: object) -> tuple[Mention, ...]:
-    """Mentions of an event (`id` is an object) or of a REST message (`id` is text)."""
-    return tuple(_mention(as_dict(entry)) for entry in as_list(raw) if isinstance(entry, dict))
-
-
-def _mention(entry: dict[str, Any]) -> Mention:
-    identity = entry.get("id")
-    if isinstance(identity, dict):
-        open_id = as_text(identity.get("open_id"))
-    else:
-        open_id = as_text(identity) if entry.get("id_type", "open_id") == "open_id" else ""
-    return Mention(
-        key=as_text(entry.get("key")),
-        open_id=open_id,
-        name=as_text(entry.get("name")),
-        is_bot=entry.get("mentioned_type") == "bot",
-        tenant_key=as_text(entry.get("tenant_key")),
-    )
-
-
-def render_mentions(template: str, mentions: Sequence[Mention]) -> str:
-    """`template` with every known key as @Name and `@_all` as @all, in one pass."""
-    names = {mention.key: mention.name for mention in mentions if mention.name}
-
-    def name_of(match: re.Match[str]) -> str:
-        key = match.group()
-        return "@all" if key == ALL_KEY else f"@{names[key]}" if key in names else key
-
-    return MENTION_KEY.sub(name_of, template)
-
-
-def render_content(message_type: str, content: object) -> Content:
-    """Text and attachments of a message; an unknown type gives an empty text."""
+    At-tags of cards become keys of `mentions`, else names: those of `names`, by open_id.
+    """
+    body = _loaded(content)
+    if message_type == "interactive":
+        return Content(as_text(_card(body, mentions, names)))
     renderer = _RENDERERS.get(message_type)
     if renderer is None:
         return Content("")
-    rendered = renderer(_loaded(content))
+    rendered = renderer(body)
     return Content(as_text(rendered.template), rendered.attachments)
 
 
@@ -132,7 +91,7 @@ def _post(body: dict[str, Any]) -> Content:
     paragraphs = as_list(post.get("content_v2")) or as_list(post.get("content"))
     nodes = [[as_dict(node) for node in as_list(line)] for line in paragraphs]
     title = as_text(post.get("title"))
-    lines = ["".join(_node(node) for node in line) for line in nodes]
+    lines = [_line(line) for line in nodes]
     text = "\n".join([f"**{title}**", *lines] if title else lines)
     found = [_post_attachment(node) for line in nodes for node in line]
     return Content(text.strip("\n"), tuple(item for item in found if item and item.key))
@@ -141,8 +100,18 @@ def _post(body: dict[str, Any]) -> Content:
 def _unwrapped(body: dict[str, Any]) -> dict[str, Any]:
     if "content" in body or "content_v2" in body:
         return body
-    wrapped = [as_dict(body.get(locale)) for locale in _LOCALES]
+    wrapped = [as_dict(body.get(locale)) for locale in LOCALES]
     return next((post for post in wrapped if post), {})
+
+
+def _line(nodes: list[dict[str, Any]]) -> str:
+    """A key must not grow together with the digits of the text after it."""
+    line, after_key = "", False
+    for node in nodes:
+        piece = _node(node)
+        line += f" {piece}" if after_key and is_joining(piece[:1]) else piece
+        after_key = node.get("tag") == "at"
+    return line
 
 
 def _node(node: dict[str, Any]) -> str:
@@ -155,7 +124,7 @@ def _node(node: dict[str, Any]) -> str:
         case "at":
             return _at(as_text(node.get("user_id")), as_text(node.get("user_name")))
         case "md":
-            return _MD_AT.sub(lambda match: _at(match.group(1), match.group(2)), text)
+            return resolve_at_tags(text, lambda key, user_id, name: _at(key or user_id, name))
         case "code_block":
             language = as_text(node.get("language")).lower()
             return f"```{language}\n{text.rstrip()}\n```"
@@ -181,9 +150,10 @@ def _styled(text: str, node: dict[str, Any]) -> str:
 
 
 def _at(user_id: str, name: str) -> str:
-    if MENTION_KEY.fullmatch(user_id):
-        return user_id
-    return ALL_KEY if user_id == "all" else f"@{name or user_id}"
+    """The key of a mention stays as it is; `mentions[]` has the name for it."""
+    if user_id == "all":
+        return ALL_KEY
+    return user_id if user_id.startswith("@_") else f"@{name or SOMEONE}"
 
 
 def _post_attachment(node: dict[str, Any]) -> Attachment | None:
@@ -199,11 +169,25 @@ def _post_attachment(node: dict[str, Any]) -> Attachment | None:
             return None
 
 
-def _card(body: dict[str, Any]) -> Content:
-    """A card as Feishu hands it back: a title and rows of simplified elements."""
-    rows = as_list(body.get("elements"))
-    lines = ["".join(_node(as_dict(node)) for node in as_list(row)) for row in rows]
-    return Content("\n".join(filter(None, [as_text(body.get("title")), *lines])))
+def _card(body: dict[str, Any], mentions: Sequence[Mention], names: Mapping[str, str]) -> str:
+    """Names are escaped until the rest is unescaped, so that they stay what they are."""
+    resolve = partial(_card_at, {mention.key: mention for mention in mentions}, names)
+    return (
+        unescape(resolve_at_tags(without_decoration(card_text(body)), resolve)) or UNREADABLE_CARD
+    )
+
+
+def _card_at(
+    listed: Mapping[str, Mention], names: Mapping[str, str], key: str, user_id: str, label: str
+) -> str:
+    """A tag's id may be one that another app knows the person by; its key is in `mentions[]`."""
+    if key in listed:
+        return key
+    if user_id == "all" or key == ALL_KEY:
+        return ALL_KEY
+    by_id = (one.key for one in listed.values() if one.open_id and one.open_id == user_id)
+    known = next(by_id, "")
+    return known or f"@{escape(names.get(user_id, '')) or label or SOMEONE}"
 
 
 def _resource(kind: str, label: str, key: str) -> Callable[[dict[str, Any]], Content]:
@@ -252,7 +236,6 @@ def _vote(body: dict[str, Any]) -> Content:
 _RENDERERS: dict[str, Callable[[dict[str, Any]], Content]] = {
     "text": _text,
     "post": _post,
-    "interactive": _card,
     "image": _resource("image", "image", "image_key"),
     "file": _resource("file", "file", "file_key"),
     "folder": _resource("folder", "folder", "file_key"),

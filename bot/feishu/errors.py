@@ -107,10 +107,15 @@ ACTIONS: Mapping[int, Action] = {
     **dict.fromkeys((234040, 234041, 234042, 234043), Action.UNSUPPORTED),
 }
 
+# A scope that only this kind of chat needs is missing; the text names it (im-v1/message/list).
+SCOPE_OF_CHAT = 230027
+_NAMING_SCOPES = (SCOPE_OF_CHAT, 99991672)
+
 # The bot is out of the chat, or the chat is no more.
 OUT_OF_CHAT = frozenset({230002, 232006, 232009, 232011})
 
 _SUB_CODE = re.compile(r"ErrCode:\s*(\d{1,9})")
+_SCOPE = re.compile(r"\b[a-z_]+(?::[a-z][\w.]*)+(?<!\.)")
 _URL = re.compile(r"https?://[^\s\"'<>]{1,500}")
 
 
@@ -217,7 +222,7 @@ def _error(
         sub_code=int(sub.group(1)) if sub else None,
         retry_after_s=wait,
         permission_url=url.group() if url and code == 99991672 else None,
-        scopes=_scopes(detail),
+        scopes=_scopes(detail) or (_named(full) if code in _NAMING_SCOPES else ()),
     )
 
 
@@ -239,6 +244,11 @@ def _scopes(detail: dict[str, Any]) -> tuple[str, ...]:
     violations = detail.get("permission_violations")
     entries = violations if isinstance(violations, list) else []
     return tuple(str(entry.get("subject", "")) for entry in entries if isinstance(entry, dict))
+
+
+def _named(msg: str) -> tuple[str, ...]:
+    """Scopes as a text names them: “need scope: im:message.group_msg”."""
+    return tuple(dict.fromkeys(_SCOPE.findall(_URL.sub("", msg))))
 
 
 def _object(body: bytes) -> dict[str, Any] | None:

@@ -4,23 +4,19 @@ Source: Feishu, "Receive message" (im.message.receive_v1), "Message recalled", "
 communication" (card.action.trigger).
 """
 
-import json
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
-from bot.feishu.content import (
+from bot.feishu.content import Attachment, render_content
+from bot.feishu.fields import as_dict, as_list, as_text
+from bot.feishu.mention_keys import (
     ALL_KEY,
-    MENTION_KEY,
-    Attachment,
     Mention,
-    as_dict,
-    as_list,
-    as_text,
+    key_pattern,
     parse_mentions,
-    render_content,
     render_mentions,
 )
 from bot.slash import STOP_WORDS
@@ -29,16 +25,15 @@ MESSAGE_RECEIVED = "im.message.receive_v1"
 MESSAGE_RECALLED = "im.message.recalled_v1"
 CARD_ACTION = "card.action.trigger"
 
-# The content of a text that may end an answer and says nothing else but mentions. The edge looks at
-# every message, so no JSON is read for it; Chinese may stand there escaped.
+# What a message says that may end an answer: nothing else but mentions. Keys may be unlisted here,
+# for at worst such a message does not wait for the turn before it.
+_KEYS = r"\s*(?:@_(?:user_\d+|all)[\s,，:：]*)*"
 _STOP = "|".join(
     re.escape(form).replace("\\ ", r"\s+")
-    for word in ("/stop", "/停", "/停止", "／stop", "／停", "／停止", *STOP_WORDS)
-    for form in (word, json.dumps(word)[1:-1])
+    for form in ("/stop", "/停", "/停止", "／stop", "／停", "／停止", *STOP_WORDS)
 )
-_STOPS = re.compile(
-    rf'\{{"text": ?"\s*(?:@_\w+\s+)*(?:{_STOP})[\s.!。！]*(?:@_\w+\s*)*"\}}', re.IGNORECASE
-)
+_STOPS = re.compile(rf"{_KEYS}(?:{_STOP})[\s.!。！]*{_KEYS}", re.IGNORECASE)
+_LONGEST_STOP = 1000  # characters of content; the edge reads no longer ones
 
 _SEPARATORS = " \t\r\n\u3000\xa0,，、:："
 
@@ -75,6 +70,7 @@ class Delivery:
     app_id: str = ""
     message_id: str = ""
     root_id: str = ""
+    thread_id: str = ""
     chat_id: str = ""
     chat_type: str = ""
     stops: bool = False
@@ -83,7 +79,12 @@ class Delivery:
 @dataclass(frozen=True, slots=True)
 class MessageEvent:
     """A message someone sent. Absent ids are "". `template` is `text` with the mention keys still
-    in place; `sender_type` is user or bot; `chat_type` is p2p or group."""
+    in place; `sender_type` is user or bot; `chat_type` is p2p or group.
+
+    `tenant_key` is the tenant that has the bot; `sender_tenant` the sender's own, "" where it is
+    that one. Every reply has a `root_id`; outside of threads it is only the first of the messages
+    quoted.
+    """
 
     event_id: str
     message_id: str
@@ -102,12 +103,14 @@ class MessageEvent:
     text: str
     template: str
     attachments: tuple[Attachment, ...]
+    sender_tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CardAction:
     """A click in a card. Anyone in the chat can click, and `value` came through the client:
-    check the operator and treat the value as an opaque id. `token` lives 30 minutes."""
+    check the operator and treat the value as an opaque id. `token` lives 30 minutes. Of the tenants
+    as in a `MessageEvent`."""
 
     event_id: str
     operator_open_id: str
@@ -122,6 +125,7 @@ class CardAction:
     option: str = ""
     input_value: str = ""
     form_value: dict[str, Any] = field(default_factory=dict)
+    operator_tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,6 @@ class Recall:
 
     message_id: str
     chat_id: str
-    recall_time_ms: int
 
 
 def is_url_verification(payload: object) -> bool:
@@ -156,9 +159,20 @@ def parse_delivery(payload: object) -> Delivery:
         app_id,
         message_id=message_id,
         root_id=as_text(message.get("root_id")),
+        thread_id=as_text(message.get("thread_id")),
         chat_id=_required(message, "chat_id"),
         chat_type=as_text(message.get("chat_type")),
-        stops=_STOPS.fullmatch(as_text(message.get("content"))) is not None,
+        stops=_may_stop(message),
+    )
+
+
+def _may_stop(message: dict[str, Any]) -> bool:
+    content = as_text(message.get("content"))
+    if len(content) > _LONGEST_STOP:
+        return False
+    kind = as_text(message.get("message_type")) or "text"
+    return kind in ("text", "post") and bool(
+        _STOPS.fullmatch(render_content(kind, content).template)
     )
 
 
@@ -250,7 +264,8 @@ def parse_message(envelope: Envelope) -> MessageEvent:
     message = as_dict(envelope.event.get("message"))
     sender = as_dict(envelope.event.get("sender"))
     mentions = parse_mentions(message.get("mentions"))
-    content = render_content(as_text(message.get("message_type")), message.get("content"))
+    kind = as_text(message.get("message_type"))
+    content = render_content(kind, message.get("content"), mentions)
     return MessageEvent(
         event_id=envelope.event_id,
         message_id=_required(message, "message_id"),
@@ -259,7 +274,7 @@ def parse_message(envelope: Envelope) -> MessageEvent:
         thread_id=as_text(message.get("thread_id")),
         chat_id=_required(message, "chat_id"),
         chat_type=as_text(message.get("chat_type")),
-        message_type=as_text(message.get("message_type")),
+        message_type=kind,
         sender_open_id=as_text(as_dict(sender.get("sender_id")).get("open_id")),
         sender_type=as_text(sender.get("sender_type")),
         tenant_key=envelope.tenant_key or as_text(sender.get("tenant_key")),
@@ -269,30 +284,43 @@ def parse_message(envelope: Envelope) -> MessageEvent:
         text=render_mentions(content.template, mentions),
         template=content.template,
         attachments=content.attachments,
+        sender_tenant=_own_tenant(sender, envelope),
     )
+
+
+def _own_tenant(person: dict[str, Any], envelope: Envelope) -> str:
+    """The tenant of somebody external; "" for people of the tenant that has the bot."""
+    own = as_text(person.get("tenant_key"))
+    return own if own != envelope.tenant_key and envelope.tenant_key else ""
 
 
 def _mentions_all(template: str, mentions: tuple[Mention, ...]) -> bool:
     """@all may come with no mention, or with one whose ids are empty."""
-    keys = {match.group() for match in MENTION_KEY.finditer(template)}
-    return ALL_KEY in keys or any(mention.key == ALL_KEY for mention in mentions)
+    listed = any(mention.key == ALL_KEY for mention in mentions)
+    return listed or ALL_KEY in key_pattern(mentions).findall(template)
 
 
-def mentions_bot(event: MessageEvent, bot_open_id: str) -> bool:
-    """Whether the bot itself is mentioned, by open_id; @all does not count."""
-    return bool(bot_open_id) and any(m.open_id == bot_open_id for m in event.mentions)
+class Said(Protocol):
+    """A text with the mention keys still in it, and what they stand for."""
+
+    @property
+    def mentions(self) -> tuple[Mention, ...]: ...
+
+    @property
+    def template(self) -> str: ...
 
 
-def question_text(event: MessageEvent, bot_open_id: str) -> str:
+def question_text(said: Said, bot_open_id: str) -> str:
     """The text without the bot's own mentions at its start; everyone else stays as @Name.
 
     Works on the mention keys, so that names which prefix each other cannot be confused.
     """
-    own = {m.key for m in event.mentions if bot_open_id and m.open_id == bot_open_id}
-    rest = event.template.lstrip(_SEPARATORS) if own else event.template
-    while (match := MENTION_KEY.match(rest)) and match.group() in own:
+    own = {m.key for m in said.mentions if bot_open_id and m.open_id == bot_open_id}
+    keys = key_pattern(said.mentions)
+    rest = said.template.lstrip(_SEPARATORS) if own else said.template
+    while (match := keys.match(rest)) and match.group() in own:
         rest = rest[match.end() :].lstrip(_SEPARATORS)
-    return render_mentions(rest, event.mentions).strip()
+    return render_mentions(rest, said.mentions).strip()
 
 
 def parse_card_action(envelope: Envelope) -> CardAction:
@@ -314,6 +342,7 @@ def parse_card_action(envelope: Envelope) -> CardAction:
         option=as_text(action.get("option")) or _first(action.get("options")),
         input_value=as_text(action.get("input_value")),
         form_value=as_dict(action.get("form_value")),
+        operator_tenant=_own_tenant(operator, envelope),
     )
 
 
@@ -326,5 +355,4 @@ def parse_recall(envelope: Envelope) -> Recall:
     return Recall(
         message_id=_required(envelope.event, "message_id"),
         chat_id=as_text(envelope.event.get("chat_id")),
-        recall_time_ms=milliseconds(envelope.event.get("recall_time")),
     )

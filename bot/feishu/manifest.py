@@ -1,8 +1,8 @@
 """The one list of what a Feishu app must be granted: scopes, events, callbacks. Pure.
 
-Set-up asks for it, the doctor compares it with what is there, and a test holds the README in step.
-Sources: the pages of the APIs and events on open.feishu.cn (“Required scopes”), “Query tenant
-authorization status”, “Create an app in one click”.
+Set-up asks for it, the doctor compares it with what is there, and a test holds the guides in step.
+Sources: the pages of the APIs and events on open.feishu.cn (“Required scopes”: any one of those
+listed is enough), “Query tenant authorization status”, “Create an app in one click”.
 """
 
 from __future__ import annotations
@@ -20,13 +20,48 @@ Level = Literal["required", "wanted", "optional"]
 Kind = Literal["event", "callback"]
 
 
+AnyOf = tuple[str, ...]  # scopes, each of which is enough
+
+GROUP_MESSAGES = "im:message.group_msg"
+_GRANTED = 1
+
+_SEND: AnyOf = ("im:message", "im:message:send_as_bot", "im:message:send")
+_CHANGE: AnyOf = ("im:message", "im:message:send_as_bot", "im:message:update")
+_RECALL: AnyOf = ("im:message", "im:message:recall", "im:message:send_as_bot")
+_READ: AnyOf = ("im:message", "im:message:readonly")
+_HISTORY: AnyOf = (*_READ, "im:message.history:readonly")
+_HEAR_GROUPS: AnyOf = (GROUP_MESSAGES, "im:message.group_msg:readonly")
+_HEAR_BOTS: AnyOf = ("im:message.group_at_msg.include_bot:readonly",)
+_HEAR_MENTIONS: AnyOf = (
+    "im:message.group_at_msg:readonly",
+    "im:message.group_at_msg",
+    *_HEAR_BOTS,
+    *_HEAR_GROUPS,
+)
+_HEAR_MEMBERS: AnyOf = ("im:chat", "im:chat.members:read", "im:chat:readonly")
+_READ_MEMBERS: AnyOf = (
+    "im:chat",
+    "im:chat:readonly",
+    "im:chat.members:read",
+    "im:chat.group_info:readonly",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`purpose` is what the bot does with it, and what people miss without it."""
+    """`purpose` is what the bot does with it. `opens`: for each kind of call and event that it is
+    asked for, the scopes of which Feishu wants one. `without`: what people miss where it was
+    declined, and what it would bring."""
 
     name: str
     level: Level
     purpose: Sentence
+    opens: tuple[AnyOf, ...]
+    without: Sentence | None = None
+
+    def is_covered(self, granted: Collection[str]) -> bool:
+        """Whether everything that it is asked for works with `granted`."""
+        return all(any(one in granted for one in any_of) for any_of in self.opens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,74 +74,110 @@ class Subscription:
     purpose: Sentence
 
 
+_WITHOUT_GROUP_MESSAGES = Sentence(
+    "in groups the bot answers mentions only; with it, it also reads quoted messages and earlier "
+    "discussion, follows up without a mention, and gives complete digests",
+    "在群里机器人只回答 @ 它的消息；开通后，它还能读取被引用的消息和之前的讨论，"
+    "无需 @ 即可跟进，摘要也会完整",
+)
+
 SCOPES: tuple[Scope, ...] = (
     Scope(
         "im:message.p2p_msg:readonly",
         "required",
         Sentence("messages to the bot in p2p chats", "接收单聊中发给机器人的消息"),
+        (("im:message.p2p_msg:readonly", "im:message.p2p_msg"),),
     ),
     Scope(
         "im:message.group_at_msg:readonly",
         "required",
         Sentence("mentions of the bot in groups", "接收群聊中 @机器人 的消息"),
+        (_HEAR_MENTIONS,),
     ),
-    Scope("im:message:send_as_bot", "required", Sentence("sending and replying", "发送和回复消息")),
     Scope(
-        "im:message:readonly", "required", Sentence("reading quoted messages", "读取被引用的消息")
+        "im:message:send_as_bot",
+        "required",
+        Sentence("sending and replying", "发送和回复消息"),
+        (_SEND, _CHANGE, _RECALL),
+    ),
+    Scope(
+        "im:message:readonly",
+        "required",
+        Sentence(
+            "reading quoted messages (in groups with im:message.group_msg) and files",
+            "读取被引用的消息（群里还需要 im:message.group_msg）和文件",
+        ),
+        (_READ, _HISTORY),
     ),
     Scope(
         "contact:user.basic_profile:readonly",
         "wanted",
         Sentence("names of people", "显示成员的姓名"),
+        (("contact:user.basic_profile:readonly",),),
     ),
-    Scope("cardkit:card:write", "wanted", Sentence("streaming cards", "流式卡片")),
+    Scope(
+        "cardkit:card:write",
+        "wanted",
+        Sentence("streaming cards", "流式卡片"),
+        (("cardkit:card:write",),),
+    ),
     Scope(
         "im:message.reactions:write_only",
         "wanted",
         Sentence("the “working” reaction", "“处理中”表情回复"),
+        (("im:message", "im:message.reactions:write_only"),),
     ),
     Scope(
         "im:message.reactions:read",
         "wanted",
         Sentence("noticing reactions to its answers", "感知对回答的表情回复"),
+        (("im:message.reactions:read", "im:message:readonly"),),
     ),
     Scope(
         "im:chat:readonly",
         "wanted",
         Sentence("names and changes of groups", "群组的名称和变更"),
+        (("im:chat", "im:chat:read", "im:chat:readonly"),),
     ),
     Scope(
         "im:chat.members:read",
         "wanted",
         Sentence("who is a member of a group", "群成员名单"),
+        (_READ_MEMBERS, _HEAR_MEMBERS),
     ),
     Scope(
         "im:chat.members:bot_access",
         "wanted",
         Sentence("being added to and removed from groups", "机器人进群、退群"),
+        (("im:chat", "im:chat.members:bot_access", "im:chat:readonly"),),
     ),
     Scope(
         "im:chat.access_event.bot_p2p_chat:read",
         "wanted",
         Sentence("greeting who opens the p2p chat", "用户打开单聊时打招呼"),
+        (("im:chat.access_event.bot_p2p_chat:read",),),
     ),
     Scope(
         "im:resource",
         "wanted",
         Sentence("pictures and files in messages, both ways", "收发消息中的图片和文件"),
+        (("im:resource", "im:resource:upload"),),
     ),
     Scope(
-        "im:message.group_msg",
+        GROUP_MESSAGES,
         "optional",
         Sentence(
-            "following discussions without a mention (needs review)",
-            "不被 @ 也能跟进群内讨论（需审核）",
+            "reading and following what is said in groups (needs review)",
+            "读取和跟进群里的讨论（需审核）",
         ),
+        ((GROUP_MESSAGES,), _HEAR_GROUPS),
+        _WITHOUT_GROUP_MESSAGES,
     ),
     Scope(
         "im:message.group_at_msg.include_bot:readonly",
         "optional",
         Sentence("answering other bots that mention it", "回复 @它 的其他机器人"),
+        (_HEAR_BOTS,),
     ),
 )
 
@@ -194,9 +265,26 @@ def names(kind: Kind) -> list[str]:
     return [one.name for one in SUBSCRIPTIONS if one.kind == kind]
 
 
+def granted_names(listed: Iterable[Any]) -> frozenset[str]:
+    """The scopes granted to the app itself, as “Query tenant authorization status” lists them.
+    Those of type `user` work for people's tokens only."""
+    return frozenset(
+        str(one.get("scope_name"))
+        for one in listed
+        if isinstance(one, dict)
+        and one.get("grant_status") == _GRANTED
+        and one.get("scope_type") != "user"
+    )
+
+
 def missing_scopes(granted: Collection[str]) -> list[Scope]:
-    """What is not granted, in the order of the list."""
-    return [scope for scope in SCOPES if scope.name not in granted]
+    """What is neither granted nor included in what is, in the order of the list."""
+    return [scope for scope in SCOPES if not scope.is_covered(granted)]
+
+
+def included_scopes(granted: Collection[str]) -> list[Scope]:
+    """What is not granted by name, but included in what is."""
+    return [one for one in SCOPES if one.name not in granted and one.is_covered(granted)]
 
 
 def addons(*, optional: bool = True) -> dict[str, Any]:

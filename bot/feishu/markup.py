@@ -6,12 +6,11 @@ Inline code does not protect a tag (seen in practice); a plain fenced block does
 entity would be shown as such, so that code in plain fences stays as it is.
 """
 
+import html
 import re
 from collections.abc import Callable, Iterator, Mapping
 
 from bot.markdown import certain_spans, code_starts
-
-AT_ALL = "<at id=all></at>"
 
 _OPEN_ID = re.compile(r"ou_[0-9A-Za-z_-]{1,64}")
 AT_TAG = re.compile(r"<at id=(all|ou_[0-9A-Za-z_-]{1,64})></at>")
@@ -22,7 +21,7 @@ _TAGS = "at|person|font|text_tag|link|local_datetime|number_tag|audio|video|img|
 _LESS = re.compile(rf"<(?![0-9=\-<]| (?!/?(?:{_TAGS})\b)[^\s/!?<])", re.IGNORECASE)
 # Some readers take the entity of a `<` without its semicolon too.
 _ENTITY = re.compile(r"&(?=#?[0-9A-Za-z]{1,31};|lt|#0*60(?!\d)|#x0*3c)", re.IGNORECASE)
-_ESCAPED = re.compile(r"&#(33|38|60);")
+_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,8});", re.IGNORECASE)
 _FENCED_AT = re.compile(r"<(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
 _FENCED_AT_ESCAPED = re.compile(r"<\u200b(\u200b*)(?=/?(?:at|person)\b)", re.IGNORECASE)
 _FENCE_LINE = re.compile(r"```[0-9A-Za-z_+#.-]{0,20}[ \t]*\r?")
@@ -31,11 +30,17 @@ _IMAGE = re.compile(r"!\[([^\[\]\n]{0,500})\]\(([^()\s]{0,2000})(?: \"[^\"\n]{0,
 # A link as models write it, or what may begin one in a way that only a whole parser could follow.
 _LINK = re.compile(
     r"(?<!!)\[([^\[\]\n]{0,500})\]\(([^()\s]{0,2000})(?: \"[^\"\n]{0,200}\")?\)"
-    r"|\]\((?!(?:https?://|mailto:)[^()\s\\]{1,2000}\))",
+    r"|\]\((?!https?://[^()\s\\]{1,2000}\))",
     re.IGNORECASE,
 )
-_DEFINITION = re.compile(r"^( {0,3}\[[^\[\]\n]{1,500}\]):(?!\s*(?:https?://|mailto:))", re.I | re.M)
-_ADDRESS = re.compile(r"(?:https?://|mailto:)[^\s\\]{1,2000}", re.IGNORECASE)
+_DEFINITION = re.compile(r"\]:(?!\s*https?://)", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s\\]{1,2000}", re.IGNORECASE)
+_DECORATION = re.compile(r"</?(?:font|text_tag|number_tag)(?:\s[^<>]{0,300})?>", re.IGNORECASE)
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_ANCHOR = re.compile(
+    r"<(a|link)\s[^<>]{0,300}?\b(?:href|url)\s*=\s*[\"']?([^\"'\s<>]{1,2000})[^<>]{0,300}>([^<>]*)</\1>",
+    re.IGNORECASE,
+)
 
 
 def at_tag(open_id: str) -> str:
@@ -64,9 +69,19 @@ def unescape(markdown: str) -> str:
     """The text that `escape` was given, for showing history to the model."""
     return _by_region(
         markdown,
-        lambda prose: _ESCAPED.sub(lambda match: chr(int(match.group(1))), prose),
+        lambda prose: _ESCAPED.sub(lambda match: html.unescape(match.group()), prose),
         lambda code: _FENCED_AT_ESCAPED.sub(r"<\1", code),
     )
+
+
+def without_decoration(markdown: str) -> str:
+    """Card Markdown of others without tags for colours and the like; links as Markdown has them."""
+
+    def plain(prose: str) -> str:
+        linked = _ANCHOR.sub(lambda link: f"[{link[3] or link[2]}]({link[2]})", prose)
+        return _BREAK.sub("\n", _DECORATION.sub("", linked))
+
+    return _by_region(markdown, plain, str) if "<" in markdown else markdown
 
 
 def _escape_prose(prose: str) -> str:
@@ -98,14 +113,13 @@ def _instead_of_image(match: re.Match[str]) -> str:
     alt, target = match.groups()
     if target is None:
         return "&#33;"
-    is_link = target.startswith(("https://", "http://"))
-    return f"[{alt or target}]({target})" if is_link else alt or "(image)"
+    return f"[{alt or target}]({target})" if _ADDRESS.fullmatch(target) else alt or "(image)"
 
 
 def safe_links(markdown: str) -> str:
-    """Escaped `markdown` whose links lead to http, https or mailto; others are plain text.
+    """Escaped `markdown` whose links lead to http or https; others become words.
 
-    Source: Feishu, "Rich text (Markdown)": a link needs its scheme, and only those are opened.
+    Source: Feishu, "Rich text (Markdown)": only links of these two schemes are drawn.
     """
 
     def replace(match: re.Match[str]) -> str:
@@ -115,7 +129,7 @@ def safe_links(markdown: str) -> str:
         return match.group() if _ADDRESS.fullmatch(target) else _apart(match, label, target)
 
     return _outside_code(
-        markdown, lambda prose: _DEFINITION.sub(r"\1&#58;", _LINK.sub(replace, prose))
+        markdown, lambda prose: _DEFINITION.sub("]&#58;", _LINK.sub(replace, prose))
     )
 
 

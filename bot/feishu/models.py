@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bot.feishu.content import Mention, as_dict, as_list, as_text, parse_mentions
 from bot.feishu.errors import Unreachable
 from bot.feishu.events import milliseconds
+from bot.feishu.fields import as_dict, as_list, as_text
+from bot.feishu.mention_keys import Mention, parse_mentions
 from memory.identity import FeishuPerson
 
 
@@ -61,6 +62,15 @@ class ChatInfo:
     group_message_type: str
     external: bool
     managers: tuple[str, ...] = ()
+
+    @property
+    def topics(self) -> bool:
+        """Whether it consists of topics (Feishu, "Overview of topics": two kinds of group do)."""
+        return has_topics(self.chat_mode, self.group_message_type)
+
+
+def has_topics(chat_mode: str, group_message_type: str) -> bool:
+    return chat_mode in ("topic", "topic_group") or group_message_type == "thread"
 
 
 def required(data: dict[str, Any], name: str) -> str:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.feishu.content import as_dict, as_text
 from bot.feishu.events import Envelope, MalformedEvent, milliseconds
+from bot.feishu.fields import as_dict, as_text
 
 REACTION_ADDED = "im.message.reaction.created_v1"
 REACTION_REMOVED = "im.message.reaction.deleted_v1"

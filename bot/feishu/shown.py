@@ -11,8 +11,10 @@ import json
 import re
 from collections.abc import Iterator
 
+from bot.feishu.card_text import original_card
 from bot.feishu.cards import is_answer_id
-from bot.feishu.content import as_dict, as_list, as_text, render_content
+from bot.feishu.content import render_content
+from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import RawMessage
 
 _AT = re.compile(r"<at\b[^<>]*>[^<>]*</at>")
@@ -33,13 +35,7 @@ def shown_text(message: RawMessage, element_id: str = "") -> str | None:
         return (
             None if element_id else render_content(message.message_type, message.content).template
         )
-    original = content.get("user_dsl", content)
-    if isinstance(original, str):
-        try:
-            original = json.loads(original)
-        except ValueError:
-            return None
-    texts = list(_markdown(as_dict(as_dict(original).get("body")).get("elements")))
+    texts = list(_markdown(as_dict(original_card(content).get("body")).get("elements")))
     if element_id:
         return next((text for name, text in texts if name == element_id), None)
     answers = [text for name, text in texts if is_answer_id(name)]

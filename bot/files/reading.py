@@ -1,7 +1,7 @@
-"""Reads the text of a file that somebody sent, in a process that can be ended.
+"""Reads the text of a file that somebody sent, in a process of its own.
 
-A file is hostile until it is read: its libraries run with limits of memory and time, without the
-environment of the bot, and whatever becomes of that process is a reason in one word.
+Every file is taken for hostile: the process has limits of memory and time and knows nothing of the
+bot's environment. Whatever becomes of it is a reason in one word.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,17 +20,18 @@ import structlog
 
 from bot.files.extracting import ENDINGS
 from bot.files.names import ending_of
+from bot.files.places import Places
 
 log = structlog.get_logger()
 
 Reason = Literal[
     "off", "kind", "size", "empty", "encrypted", "no_text", "other_content", "damaged",
-    "too_complex", "time", "many", "unavailable",
+    "too_complex", "time", "many", "busy", "unavailable",
 ]  # fmt: skip
 
 _ROOT = Path(__file__).resolve().parents[2]
-_MEGABYTES = 640  # of address space, of which Python and the libraries take a third
-_AT_ONCE = 2  # of a process; others wait their turn
+_MEGABYTES = 200
+_PATIENCE = 2  # times a file's seconds: for a place, and for its work where the machine is busy
 _BYTES_OF_A_CHARACTER = 12  # in JSON, at most
 
 
@@ -65,7 +67,13 @@ class FileReader:
     """Reads files, a few at a time. For one event loop."""
 
     def __init__(self) -> None:
-        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._places = Places()
+
+    def place(
+        self, person: str, chat: str, limits: Limits
+    ) -> contextlib.AbstractAsyncContextManager[None]:
+        """A fair place for one file. Entering it raises `NoPlace` when others take too long."""
+        return self._places.hold(person, chat, within_s=_PATIENCE * limits.seconds)
 
     async def read(self, name: str, data: bytes, limits: Limits) -> Read | Unread:
         """The text of `data`, whose kind the ending of `name` tells. Never raises."""
@@ -74,11 +82,10 @@ class FileReader:
         if not data.strip():
             return Unread("empty")
         try:
-            async with asyncio.timeout(2 * limits.seconds + 2), self._room:
-                async with asyncio.timeout(limits.seconds + 1):
-                    answer = await _extracted(ending_of(name), data, limits)
-        except TimeoutError:
-            answer = {"refused": "time"}
+            async with asyncio.timeout(_PATIENCE * limits.seconds):
+                answer = await _extracted(ending_of(name), data, limits)
+        except TimeoutError:  # its limit is processor time, which it was not given
+            answer = {"refused": "busy"}
         except OSError as exc:
             log.warning("files.no_process", error=type(exc).__name__)
             answer = {"refused": "unavailable"}
@@ -93,7 +100,7 @@ class FileReader:
 
 
 async def _extracted(ending: str, data: bytes, limits: Limits) -> object:
-    """The answer of the process, None where it gave none: it came to its limits."""
+    """The answer of the process, None where it gave none."""
     work = [ending, limits.characters, limits.seconds, _MEGABYTES]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "bot.files.extracting", *map(str, work),
@@ -113,6 +120,8 @@ async def _extracted(ending: str, data: bytes, limits: Limits) -> object:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await asyncio.shield(process.wait())
+    if process.returncode == -signal.SIGXCPU:
+        return {"refused": "time"}
     try:
         return json.loads(answer)
     except ValueError:

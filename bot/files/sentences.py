@@ -28,12 +28,13 @@ _WHY: Mapping[Reason, tuple[str, str]] = {
         "its content is not what the ending of its name says",
     ),
     "damaged": ("它已损坏，或格式不对", "it is damaged or not of the right format"),
-    "too_complex": (
-        "它太大或太复杂，展开后超出了上限",
-        "it is too large or too complex once unpacked",
-    ),
+    "too_complex": ("它的内容太复杂，我读不了", "it is too complex to read"),
     "time": ("读取用时超过了 {seconds} 秒", "reading it took longer than {seconds} seconds"),
     "many": ("一次最多读 {files} 个文件", "I read at most {files} files at a time"),
+    "busy": (
+        "现在正在读取其他文件，请稍后再试",
+        "other files are being read right now; try again in a moment",
+    ),
     "unavailable": (
         "现在没能从飞书下载它，请稍后再试，或检查应用的 im:resource 权限",
         "it could not be loaded from Feishu just now; try again later, or check the app's scope "

@@ -1,21 +1,22 @@
 """Whether the bot speaks, as far as rules go, and why. Pure.
 
-In this order: its own words never, other bots only by mention and within the loop limit, explicit
-triggers always, messages to somebody else never, in a quiet chat nothing more, and lately
-answered people when they go on (`bot.group.cues`).
+In this order: its own words never, other bots only by mention and within their budget
+(`bot.group.bot_budget`), explicit triggers always, messages to somebody else never, in a quiet chat
+nothing more, and lately answered people when they go on (`bot.group.cues`).
 """
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from bot.group.bot_budget import NOTHING_SPENT, BotBudget
 from bot.group.cues import Cue, cue_of
 from bot.group.exchange import Exchange
 from bot.group.rules import Mode
 from bot.group.topics import tell_apart
 from bot.group.transcript import ChannelConversation, MessageRecord
 
-BOT_TURN_LIMIT = 10
 _LATELY = 30  # messages
 _CROWD = 6  # people who spoke lately: above that any two messages seldom belong together
 _LIKELY = 0.3
@@ -25,7 +26,8 @@ _LIKELY = 0.3
 class IncomingMessage:
     """What a decision needs to know of a message.
 
-    `mentions_others` is an @ of anybody but the bot, @all included. `replies_to_bot` and
+    `mentions_others` is an @ of anybody but the bot, @all included; `mentions_bots` an @ of another
+    bot. `replies_to_bot` and
     `replies_to_other` are about the quoted message outside threads: inside a thread Feishu gives
     the thread's root as parent of every message, so there they say nothing. `quotes` is that
     message's id.
@@ -40,6 +42,7 @@ class IncomingMessage:
     chat_type: str = "group"
     mentions_bot: bool = False
     mentions_others: bool = False
+    mentions_bots: bool = False
     replies_to_bot: bool = False
     replies_to_other: bool = False
     root_id: str | None = None
@@ -49,6 +52,11 @@ class IncomingMessage:
     def is_explicit(self) -> bool:
         """Addressed to the bot beyond doubt."""
         return self.mentions_bot or self.replies_to_bot or self.chat_type == "p2p"
+
+    @property
+    def is_request(self) -> bool:
+        """Written by a person to this bot or another."""
+        return not self.is_bot and (self.is_explicit or self.mentions_bots)
 
     def record(self) -> MessageRecord:
         """The message as a conversation keeps it."""
@@ -69,7 +77,10 @@ class Reason(StrEnum):
 
     OWN_MESSAGE = "own_message"
     BOT_WITHOUT_MENTION = "bot_without_mention"
+    BOT_ASKED = "bot_asked"
+    BOT_LAST_ANSWER = "bot_last_answer"
     BOT_LOOP_LIMIT = "bot_loop_limit"
+    AMONG_BOTS = "among_bots"
     EXPLICIT_TRIGGER = "explicit_trigger"
     ADDRESSED_TO_OTHER = "addressed_to_other"
     QUIET = "quiet"
@@ -82,6 +93,7 @@ class Reason(StrEnum):
     MODE_THREADS = "mode_threads"
     PROACTIVE = "proactive"
     STOP = "stop"
+    RATE_LIMITED = "rate_limited"
 
 
 @dataclass(frozen=True)
@@ -100,21 +112,31 @@ class Decision:
     judge_ms: int | None = None
 
     @property
+    def is_outright(self) -> bool:
+        """Somebody put it to the bot itself."""
+        return self.reason in _OUTRIGHT
+
+    @property
     def is_open(self) -> bool:
         """Silent so far, but a judge may find that the bot is meant."""
         silent = self.reason in (Reason.NO_TRIGGER, Reason.OTHER_TOPIC)
         return silent and self.cue in (Cue.UNCLEAR, Cue.FOLLOW_UP)
 
 
+_OUTRIGHT = (Reason.EXPLICIT_TRIGGER, Reason.BOT_ASKED, Reason.BOT_LAST_ANSWER)
+
+
 def decide_start(
     message: IncomingMessage,
-    recent: Sequence[MessageRecord],
     bot_open_id: str,
-    bot_turn_limit: int = BOT_TURN_LIMIT,
+    budget: BotBudget | None = NOTHING_SPENT,
     mode: Mode = "follow",
 ) -> Decision:
-    """Without a conversation only an explicit trigger speaks to the bot, unless it answers all."""
-    plain = _plain_decision(message, recent, bot_open_id, bot_turn_limit)
+    """Without a conversation only an explicit trigger speaks to the bot, unless it answers all.
+
+    `budget` is what other bots are answered from; None, unknown, leaves them without an answer.
+    """
+    plain = _plain_decision(message, bot_open_id, budget)
     return plain or _decision_of_mode(mode, message) or Decision(False, Reason.NO_TRIGGER)
 
 
@@ -123,7 +145,7 @@ def decide(
     conversation: ChannelConversation,
     bot_open_id: str,
     window_ms: int,
-    bot_turn_limit: int = BOT_TURN_LIMIT,
+    budget: BotBudget | None = NOTHING_SPENT,
     mode: Mode = "follow",
 ) -> Decision:
     """The decision within a conversation, as far as rules go. `message` may be recorded already.
@@ -134,7 +156,7 @@ def decide(
     earlier = before(message, conversation.messages)
     exchange, spoken_at = exchange_at(message, earlier, bot_open_id)
     since = None if spoken_at is None else message.timestamp - spoken_at
-    plain = _plain_decision(message, earlier, bot_open_id, bot_turn_limit)
+    plain = _plain_decision(message, bot_open_id, budget)
     if plain:
         return replace(plain, since_bot_ms=since)
     if conversation.quiet:
@@ -142,6 +164,8 @@ def decide(
     cue = cue_of(message.text, message.author_id, exchange)
     if cue is not Cue.SIDE_TALK and (of_mode := _decision_of_mode(mode, message)):
         return replace(of_mode, since_bot_ms=since, cue=cue)
+    if cue in (Cue.FOLLOW_UP, Cue.UNCLEAR) and _talks_with_a_bot(message, earlier):
+        return Decision(False, Reason.AMONG_BOTS, since_bot_ms=since, cue=cue)
     in_time = since is not None and (since <= window_ms or message.root_id is not None)
     if cue is Cue.FOLLOW_UP and in_time:
         if _is_elsewhere(message, conversation, bot_open_id):
@@ -150,28 +174,38 @@ def decide(
     return Decision(False, Reason.NO_TRIGGER, since_bot_ms=since, cue=cue)
 
 
-def is_bot_loop(recent: Iterable[MessageRecord], limit: int) -> bool:
-    """Whether the last `limit` messages are all by bots, with no human word between."""
-    run = 0
-    for record in recent:
-        run = run + 1 if record.is_bot else 0
-    return run >= limit
-
-
 def _plain_decision(
-    message: IncomingMessage, recent: Sequence[MessageRecord], bot_open_id: str, limit: int
+    message: IncomingMessage, bot_open_id: str, budget: BotBudget | None
 ) -> Decision | None:
     if message.author_id == bot_open_id:
         return Decision(False, Reason.OWN_MESSAGE)
-    if message.is_bot and not message.mentions_bot:
-        return Decision(False, Reason.BOT_WITHOUT_MENTION)
-    if message.is_bot and is_bot_loop(recent, limit):
-        return Decision(False, Reason.BOT_LOOP_LIMIT)
+    if message.is_bot:
+        return _decision_on_bot(message, budget)
     if message.is_explicit:
         return Decision(True, Reason.EXPLICIT_TRIGGER, "explicit")
     if message.mentions_others or message.replies_to_other:
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
     return None
+
+
+def _decision_on_bot(message: IncomingMessage, budget: BotBudget | None) -> Decision:
+    if not message.mentions_bot:
+        return Decision(False, Reason.BOT_WITHOUT_MENTION)
+    is_reply = bool(message.root_id or message.quotes)
+    left = budget.left(message.author_id, message.timestamp, is_reply=is_reply) if budget else 0
+    if left < 1:
+        return Decision(False, Reason.BOT_LOOP_LIMIT)
+    reason = Reason.BOT_LAST_ANSWER if left == 1 else Reason.BOT_ASKED
+    return Decision(True, reason, "explicit")
+
+
+def _talks_with_a_bot(message: IncomingMessage, earlier: Sequence[MessageRecord]) -> bool:
+    """Whether the last message that the bot answered where the author writes was another bot's.
+
+    Answering people's talk between two bots would feed their exchange.
+    """
+    answered = (one for one in reversed(earlier) if one.answered and one.is_in(message.root_id))
+    return any(one.is_bot for one in itertools.islice(answered, 1))
 
 
 def _decision_of_mode(mode: Mode, message: IncomingMessage) -> Decision | None:

@@ -1,15 +1,15 @@
 """How likely a message that addresses nobody is for the bot. Pure.
 
 A log-linear model: each trait (`bot.group.traits`) has a weight for each situation in
-`bot.group.hearing_weights`, and some words have one for all; the score is the sum of the weights of
+`addressee_weights.json`, and some words have one for all; the score is the sum of the weights of
 what is there.
 """
 
 import math
 
 from bot.group.exchange import Exchange
-from bot.group.hearing_weights import WEIGHTS, WORDS
 from bot.group.traits import situation, traits, words
+from bot.group.weights import ADDRESSEE
 
 SURE = 0.67  # from here on the bot answers: it prefers silence
 SURE_ACROSS = 0.85  # the same where it spoke in a thread and people went on outside of it
@@ -20,6 +20,6 @@ def likelihood(text: str, author: str, around: Exchange) -> float:
     """How likely `author` speaks to the bot with `text`, from 0 to 1."""
     where = situation(author, around)
     found = traits(text, author, around)
-    score = sum(WEIGHTS.get(trait, _NO_WEIGHT)[where] for trait in found)
-    score += sum(WORDS.get(word, 0.0) for word in words(text))
+    score = sum(ADDRESSEE.traits.get(trait, _NO_WEIGHT)[where] for trait in found)
+    score += sum(ADDRESSEE.words.get(word, 0.0) for word in words(text))
     return 1 / (1 + math.exp(-score))

@@ -1,7 +1,7 @@
 """How likely a message answers an earlier one: what is looked at, and how it is weighed. Pure.
 
 A log-linear model: each view of a pair of messages has a table of weights in
-`bot.group.link_weights`, and a pair's score is the sum of one weight from each. For English and
+`link_weights.json`, and a pair's score is the sum of one weight from each. For English and
 Chinese.
 """
 
@@ -15,8 +15,8 @@ from functools import lru_cache
 from operator import getitem
 from typing import NamedTuple
 
-from bot.group.link_weights import FIRST, PAIR
 from bot.group.transcript import MessageRecord
+from bot.group.weights import LINKS
 from bot.group.wording import has_han, pattern, topics
 
 WINDOW = 50  # earlier messages that a message may answer
@@ -139,9 +139,9 @@ def likelihoods(
     """
     first, pairs = bins(message, earlier, words)
     within = words.within if asks_bot else words.han_within
-    scores = [sum(map(getitem, FIRST, first)) + _NEW * words.asks_of_new]
+    scores = [sum(map(getitem, _FIRST, first)) + _NEW * words.asks_of_new]
     scores += [
-        sum(map(getitem, PAIR, places)) + _WORD * within.get(said.topic, 0.0)
+        sum(map(getitem, _PAIR, places)) + _WORD * within.get(said.topic, 0.0)
         for places, said in zip(pairs, earlier, strict=True)
     ]
     most = max(scores)
@@ -151,7 +151,8 @@ def likelihoods(
 
 
 def bins(message: Said, earlier: Sequence[Said], words: "Words") -> tuple[Bins, list[Bins]]:
-    """Where to look in each table of `FIRST`, and for each of `earlier` in each table of `PAIR`."""
+    """Where to look in the table of each of `FIRST_VIEWS`, and for each of `earlier` in the table
+    of each of `PAIR_VIEWS`."""
     opening = _opening(message.text)
     return _first_bins(message, earlier, opening, words), _pair_bins(
         message, earlier, opening, words
@@ -338,3 +339,5 @@ PAIR_VIEWS = {
     "the newest of its topic and author, who names whom": 24,
     "lengths of both, the same author": 18,
 }
+_FIRST = tuple(LINKS.first[view] for view in FIRST_VIEWS)
+_PAIR = tuple(LINKS.pair[view] for view in PAIR_VIEWS)

@@ -48,6 +48,14 @@ def requests(text: str) -> bool:
     )
 
 
+def asks(text: str) -> bool:
+    """Whether somebody waits for what comes back: a question or a request in any sentence, or a
+    slash command."""
+    if text.startswith(("/", "／")):
+        return True
+    return any(is_question(one) or requests(one) for one in sentences(text))
+
+
 def works_on(clause: str) -> bool:
     """Whether it begins with a verb of what a bot does with words: put my name on it, 查下…"""
     said = _LEAD.sub("", clause)
@@ -198,10 +206,6 @@ _REWORK_ZH = any_of(
 _REQUEST = pattern(
     rf"(?:(?:please|now|no|and|also|then|instead)[\s,]+)*(?:{_REWORK}|send me\b)",
     f"(?:请|麻烦|帮我|现在)*{_REWORK_ZH}(?!.*了[。!！~～]*$)",
-)
-POLITE_REQUEST = pattern(
-    rf"(?:can|could|would) you (?:please |also )?{_REWORK}(?!.*\byou)",
-    f"[你您]?(?:能不能|能|可以|可不可以)(?:再|也)?{_REWORK_ZH}(?!.*[你您])",
 )
 _IMPERATIVE = re.compile(rf"{_WORK}\s+(?:{_OBJECT}\b|\d|[\"“#])", re.IGNORECASE)
 _WORK_FIRST = pattern(

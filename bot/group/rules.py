@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from memory.foreign_text import quoted
+
 Mode = Literal["mention", "threads", "follow", "all"]
 RuleLanguage = Literal["zh", "en", "auto"]
+History = Literal["shown", "hidden"]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 LANGUAGES: tuple[RuleLanguage, ...] = get_args(RuleLanguage)
+HISTORIES: tuple[History, ...] = get_args(History)
 MAX_INSTRUCTIONS = 500
 _SAID: Mapping[str, Mapping[str, str]] = {
     "mode": {
@@ -34,13 +38,16 @@ class ChatRules:
 
     mention: only who addresses the bot is answered. threads: also who goes on in a thread of the
     bot. follow: also who goes on in the chat just after the bot spoke. all: everybody who does not
-    speak to somebody else. `proactive`: the bot also answers what nobody answers.
+    speak to somebody else. `proactive`: the bot also answers what nobody answers. `history`:
+    whether newcomers see what was said before; of before `told_since_ms` nothing is told here.
     """
 
     mode: Mode = "follow"
     language: RuleLanguage = "auto"
     instructions: str = ""
     proactive: bool = False
+    history: History = "shown"
+    told_since_ms: int = 0
     own: frozenset[str] = frozenset()
 
 
@@ -66,6 +73,8 @@ def rules_of(row: Mapping[str, Any] | None, usual: ChatRules) -> ChatRules:
         own.get("language", usual.language),
         own.get("instructions", usual.instructions),
         bool(own.get("proactive")),
+        own.get("history", "shown"),
+        own.pop("told_since_ms", 0),
         frozenset(own),
     )
 
@@ -74,7 +83,7 @@ def told_by_owner(owner: str, rules: ChatRules) -> str:
     """The owner's instructions with those of the chat, whose managers wrote them, below them."""
     parts = [owner.strip(), _LANGUAGE.get(rules.language, "")]
     if rules.instructions:
-        parts.append(f"{_OF_THE_CHAT}\n{rules.instructions}")
+        parts.append(f"{_OF_THE_CHAT}\n{quoted(rules.instructions)}")
     return "\n\n".join(part for part in parts if part)
 
 

@@ -7,14 +7,22 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from bot.group.bot_budget import BotBudget
 from bot.group.decisions import Decision, IncomingMessage, Reason
 from bot.group.rules import ChatRules, rules_of
-from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord
+from bot.group.transcript import (
+    KEPT_CHARACTERS,
+    MAX_MESSAGES,
+    ChannelConversation,
+    MessageRecord,
+)
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.text import as_json
 
 NO_TOPICS: Mapping[str, int] = MappingProxyType({})
+
+MOST_BYTES = 500_000  # the functions take twice that, for records that stand in other JSON
 
 _FIELDS = tuple(field.name for field in fields(MessageRecord))
 
@@ -118,6 +126,22 @@ class ChatConversations:
             return decision
         return replace(decision, respond=row["respond"], reason=Reason(row["reason"]))
 
+    async def bot_budget(self, message: IncomingMessage) -> BotBudget:
+        """Notes another bot's message to this one, and returns what bots are answered from.
+
+        The same message gets the same budget again, and two messages never the same answer.
+        """
+        row = await self._call(
+            "note_bot_message",
+            self._context.chat_id,
+            p_tenant_key=self._context.tenant_key,
+            p_message_id=message.message_id,
+            p_bot_id=message.author_id,
+            p_at=message.timestamp,
+        )
+        answers = tuple((one["bot_id"], one["at"]) for one in row["answers"])
+        return BotBudget(answers, row["request_ms"], row["shared"], row["unasked"])
+
     async def last_decision(
         self, *, root_id: str | None = None, message_id: str | None = None
     ) -> PastDecision | None:
@@ -171,6 +195,8 @@ def decision_args(message: IncomingMessage, decision: Decision) -> dict[str, obj
         "p_verdict": decision.verdict,
         "p_judge_ms": decision.judge_ms,
         "p_root_id": message.root_id,
+        "p_request_ms": message.timestamp if message.is_request else None,
+        "p_shared": message.mentions_bots and message.is_request and message.is_explicit,
     }
 
 
@@ -248,5 +274,12 @@ def _topic_args(topics: Mapping[str, int]) -> dict[str, object]:
 
 
 def _dump(records: Sequence[MessageRecord]) -> str:
-    rows = [{name: getattr(record, name) for name in _FIELDS} for record in records]
-    return as_json(rows)
+    """The records as the store takes them: their beginnings, and the newest if that is too much."""
+    rows = [
+        {name: getattr(record, name) for name in _FIELDS}
+        | {"content": record.content[:KEPT_CHARACTERS]}
+        for record in records
+    ]
+    while len((dumped := as_json(rows)).encode()) > MOST_BYTES:
+        rows = rows[len(rows) // 2 + 1 :]
+    return dumped

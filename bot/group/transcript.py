@@ -6,11 +6,12 @@ All times are milliseconds since the epoch, as in Feishu's events.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from memory.text import one_line
+from memory.foreign_text import speaker, spoken
 
 MAX_MESSAGES = 200
 CLIP_CHARACTERS = 2000
-NAMELESS = "someone"
+KEPT_CHARACTERS = 2 * CLIP_CHARACTERS  # of a message; answers keep all of theirs elsewhere
+OURS = "[you]"
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,12 @@ class ChannelConversation:
         return replace(self, messages=kept)
 
 
-def labelled(message: MessageRecord, author: str | None = None) -> str:
-    """`author: text`, further lines indented, so that nobody can write somebody else's line."""
-    name = one_line(message.author if author is None else author).replace(":", "：") or NAMELESS
+def labelled(message: MessageRecord, author: str | None = None, *, mark: str = OURS) -> str:
+    """`author: text`; a line of this bot bears `mark`, which no name can imitate."""
+    name = speaker(message.author if author is None else author)
     text = message.content.strip()
     clipped = text if len(text) <= CLIP_CHARACTERS else f"{text[:CLIP_CHARACTERS]}…"
-    return f"{name}: " + "\n    ".join(clipped.splitlines())
+    return spoken(f"{name} {mark}" if message.ours else name, clipped)
 
 
 def transcript(

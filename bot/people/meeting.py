@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 from bot.feishu.client import FeishuClient
-from bot.feishu.events import MessageEvent
 from bot.mentions import Person
 from bot.people.keeping import NameKeeper
 from bot.people.membership import Membership
 from bot.people.names import Names, Sources
+from bot.turn_request import TurnRequest
 from memory.kept.people import PeopleStore
 
 
@@ -37,23 +37,38 @@ class People:
             self._tenants[tenant_key] = Names(tenant_key, self._sources)
         return self._tenants[tenant_key]
 
-    def meet(self, event: MessageEvent, bot: Person) -> Names:
+    def forget(self, open_id: str) -> None:
+        """Drops what is known of somebody, whatever their tenant."""
+        for names in self._tenants.values():
+            names.forget(open_id)
+
+    def meet(self, request: TurnRequest, bot: Person) -> Names:
         """Learns who wrote a message, where, and whom it mentions; gives the names of its tenant.
 
         Kept in the table are the people of that tenant: bots are no people, and somebody of another
-        tenant is kept there once they write themselves.
+        tenant is kept under that once they write themselves.
         """
         if self._membership:
-            self._membership.meet(event)
-        names = self.of(event.tenant_key)
-        seen_ms = event.create_time_ms or None
-        for mention in event.mentions:
+            self._membership.meet(request)
+        names = self.of(request.tenant_key)
+        seen_ms = request.create_time_ms or None
+        for mention in request.mentions:
             is_bot = mention.is_bot or mention.open_id == bot.open_id
-            at_home = mention.tenant_key in ("", event.tenant_key)
+            at_home = mention.tenant_key in ("", request.tenant_key)
             names.learn(
                 [(mention.open_id, mention.name)],
                 seen_ms=seen_ms,
                 keep=at_home and not is_bot,
             )
-        names.learn([(event.sender_open_id, "")], keep=event.sender_type == "user")
+        own = self.of(request.sender_tenant or request.tenant_key)
+        name = names.known.get(request.sender_open_id, "") if request.sender_tenant else ""
+        own.learn([(request.sender_open_id, name)], keep=request.sender_type == "user")
         return names
+
+    async def look_up_sender(self, request: TurnRequest) -> None:
+        """Finds the name of who wrote a message, in their own tenant."""
+        own = self.of(request.sender_tenant or request.tenant_key)
+        await own.look_up([request.sender_open_id])
+        if request.sender_tenant:
+            name = own.known.get(request.sender_open_id, "")
+            self.of(request.tenant_key).learn([(request.sender_open_id, name)], keep=False)

@@ -8,6 +8,7 @@ Source: Feishu, "Obtain group member list" (bots are left out; the bot must be i
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Literal
@@ -18,9 +19,9 @@ from bot.feishu.chat_events import ChatNews
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.feishu.errors import OUT_OF_CHAT, Action, FeishuError, FeishuFailure, Unreachable
-from bot.feishu.events import MessageEvent
 from bot.people.keeping import ChatKeeper
 from bot.telemetry import metrics
+from bot.turn_request import TurnRequest
 from memory.kept.chats import ChatStore, ChatType, MetChat, TakenChat
 
 log = structlog.get_logger()
@@ -32,6 +33,7 @@ _CHAT_S = 300.0  # for all pages of one
 _DENIED_S = 3600
 _MET_AGAIN_MS = 3_600_000
 _REMEMBERED = 20_000
+_TOPICS_S = 60.0
 _TYPES: dict[str, ChatType] = {
     "p2p": "p2p",
     "group": "group",
@@ -66,6 +68,7 @@ class Membership:
         self._denials = denials or Denials(stands_s=_DENIED_S)
         self._denied: set[Api] = set()
         self._met: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._topics: dict[str, tuple[bool, float]] = {}
 
     async def close(self) -> None:
         """Writes what waits, if that is possible at once."""
@@ -75,16 +78,27 @@ class Membership:
         """Chats of older rows become known. Returns how many. Raises `StoreError`."""
         return await self._table.find()
 
-    def meet(self, event: MessageEvent) -> None:
+    def meet(self, request: TurnRequest) -> None:
         """Learns where a message came from; written behind the turns, once an hour for a chat."""
-        key = (event.tenant_key, event.chat_id)
-        if event.create_time_ms - self._met.get(key, 0) < _MET_AGAIN_MS:
+        key = (request.tenant_key, request.chat_id)
+        if request.create_time_ms - self._met.get(key, 0) < _MET_AGAIN_MS:
             return
-        self._met[key] = event.create_time_ms
+        self._met[key] = request.create_time_ms
         self._met.move_to_end(key)
         if len(self._met) > _REMEMBERED:
             self._met.popitem(last=False)
-        self._keeper.keep(MetChat(*key, _TYPES.get(event.chat_type), event.create_time_ms))
+        self._keeper.keep(MetChat(*key, _TYPES.get(request.chat_type), request.create_time_ms))
+
+    async def is_topic_group(self, chat_id: str) -> bool:
+        """Whether a group is known to consist of topics; remembered for a minute. Raises
+        `StoreError`."""
+        known, at = self._topics.get(chat_id, (False, -_TOPICS_S))
+        if time.monotonic() - at >= _TOPICS_S:
+            known = await self._table.is_topic_group(chat_id)
+            if len(self._topics) >= _REMEMBERED:
+                self._topics.clear()
+            self._topics[chat_id] = known, time.monotonic()
+        return known
 
     async def hear(self, news: ChatNews) -> None:
         """Stores an event of a chat. Raises `StoreError`; it can be repeated."""
@@ -103,8 +117,9 @@ class Membership:
             changed = await self._left(*where, news.at_ms)
         elif news.what == "renamed":
             await self._table.describe(
-                news.chat_id, chat_type=None, name=news.name, at_ms=news.at_ms
+                news.chat_id, chat_type=None, name=news.name, at_ms=news.at_ms, topics=news.topics
             )
+            self._topics.pop(news.chat_id, None)
         log.info("chat.news", what=news.what, chat_id=news.chat_id, changed=changed)
 
     async def refresh(self) -> int:
@@ -141,6 +156,7 @@ class Membership:
         if chat_type == "group":
             asking.api = "chat members"
             members = await self._feishu.chat_members(chat.chat_id)
+            self._allowed("chat members")
             saved = await self._table.save_members(chat.chat_id, members, asked_ms=chat.asked_ms)
             log.info(
                 "members.read",
@@ -158,7 +174,7 @@ class Membership:
         chat_type = _TYPES.get(info.chat_mode)
         name = "" if chat_type == "p2p" else info.name
         await self._table.describe(
-            chat.chat_id, chat_type=chat_type, name=name, at_ms=chat.asked_ms
+            chat.chat_id, chat_type=chat_type, name=name, at_ms=chat.asked_ms, topics=info.topics
         )
         if chat_type is None:
             raise Unreachable(f"a chat of an unknown mode {info.chat_mode!r}")

@@ -20,8 +20,8 @@ from bot.feishu.errors import FeishuFailure
 from bot.mentions import Person, Roster
 from bot.people.keeping import NameKeeper
 from memory.errors import StoreError
+from memory.foreign_text import NAMELESS, speaker
 from memory.kept.people import PeopleStore, Sighting
-from memory.text import one_line
 
 log = structlog.get_logger()
 
@@ -105,9 +105,10 @@ class Names:
         that looks like that.
         """
         now = self.known.get(open_id)
-        label = one_line(now or name) or "someone"
-        others = self._bearers[_alike(label)] - (now is not None)
-        return f"{label} (…{open_id[-4:]})" if others > 0 or _TOLD_APART.search(label) else label
+        label = speaker(now or name)
+        others = self._bearers[_alike(now or name)] - (now is not None)
+        unclear = others > 0 or label == NAMELESS or _TOLD_APART.search(label)
+        return f"{label} (…{open_id[-4:]})" if unclear else label
 
     def person(self, open_id: str, *, is_bot: bool = False) -> Person:
         return Person(open_id=open_id, name=self.name(open_id), is_bot=is_bot)
@@ -221,4 +222,4 @@ class Names:
 
 def _alike(name: str) -> str:
     """The same for names that look the same."""
-    return unicodedata.normalize("NFKC", one_line(name)).casefold()
+    return unicodedata.normalize("NFKC", speaker(name)).casefold()

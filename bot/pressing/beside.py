@@ -10,22 +10,23 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from bot.answer.pressed import Place, as_message, turn_of
+from bot.answer.pressed import Place, as_pressed
 from bot.answer.question import Turn
 from bot.commands import item_texts, items
 from bot.commands import texts as texts
 from bot.feishu.errors import FeishuError
 from bot.feishu.events import CardAction
 from bot.languages import Language
+from bot.outbox.delivery import Aside
+from bot.outbox.notices import show_privately
 from bot.pressing.confirming import item_pressed
 from bot.private.alone import answer_alone, take_away
 from bot.reply.buttons import Reply
-from bot.reply.delivery import Aside
-from bot.reply.private import show_privately
 from bot.services import Services
-from bot.turn import handle_message
+from bot.turn import handle_request
 from memory.kept.buttons import Click, Press
 from memory.models import OpenTurn
+from memory.origins import Origin
 
 
 def stands_alone(press: Press, click: Click) -> bool:
@@ -48,10 +49,10 @@ async def press_beside(
 ) -> None:
     """Answers there, and takes the pressed card away. Raises what is worth another attempt."""
     place = Place(click.operator_id, "p2p", press.root_id)
-    event = await as_message(services, action, click, place, words, turn=turn_of(click, press))
+    request = await as_pressed(services, action, click, press, place, words)
     target = Aside(click.operator_id, click.chat_id)
     answering = partial(_pressed, press=press, received_ms=received_ms)
-    shown = await answer_alone(services, event, received_ms, target, answering)
+    shown = await answer_alone(services, request, received_ms, target, answering)
     if shown.outcome != "failed":
         await take_away(services, click.message_id)
 
@@ -80,10 +81,17 @@ async def _ask_privately(services: Services, turn: Turn, press: Press, received_
         shown = await show_privately(services.feishu, person, line, turn_id=turn.id)
     except FeishuError:
         return Reply(item_texts.NOT_SENT_PRIVATELY[language])
-    event = replace(turn.event, message_id=f"private:{turn.id}", root_id="", chat_id=shown.chat_id)
+    origin = Origin("private_answer", turn.id)
+    request = replace(
+        turn.request,
+        id=origin.turn_id,
+        origin=origin,
+        root_id="",
+        threaded=False,
+        chat_id=shown.chat_id,
+        reply_to=shown.message_id,
+    )
     there = {key: value for key, value in press.payload.items() if key != "beside"}
     answering = partial(item_pressed, press=replace(press, payload=there))
-    await handle_message(
-        services, event, received_ms, reply_to=shown.message_id, answering=answering
-    )
+    await handle_request(services, request, received_ms, answering=answering)
     return Reply(item_texts.ASKED_PRIVATELY[language])

@@ -8,14 +8,14 @@ from typing import cast
 
 import structlog
 
-from bot.answer.pressed import turn_id
 from bot.commands import texts as texts
 from bot.commands.doing import FORGET_THREAD
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError
 from bot.languages import Language
 from bot.mentions import Person
-from bot.reply.delivery import Target, Undeliverable, deliver
+from bot.outbox.delivery import Target, Undeliverable
+from bot.outbox.notices import say
 from bot.services import Services
 from bot.upkeep.withdrawing import withdraw_cards
 from memory.kept.buttons import Click, Press
@@ -37,12 +37,11 @@ async def forget(services: Services, click: Click, press: Press) -> None:
     target = Target(click.message_id, click.chat_id, in_thread)
     notice = ""
     with contextlib.suppress(Undeliverable):
-        sent = await deliver(
-            services.feishu,
+        sent = await say(
+            services,
             target,
-            turn_id=turn_id(click.button_id),
-            chunk=0,
-            content=_to(click, texts.FORGETTING[language], press),
+            _to(click, texts.FORGETTING[language], press),
+            key=press.origin(click).turn_id,
             names=services.people.of(click.tenant_key).known,
         )
         notice = sent.message_id
@@ -71,7 +70,7 @@ async def _delete(services: Services, click: Click, press: Press, tool: str) -> 
             press.conversation_id, click.operator_id, keep_notes=True
         )
     else:
-        services.people.of(click.tenant_key).forget(click.operator_id)
+        services.people.forget(click.operator_id)
         await operations.forget_person(click.operator_id)  # whatever tenant they wrote under
 
 

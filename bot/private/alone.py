@@ -13,15 +13,18 @@ import structlog
 from bot.answer.answering import Answering
 from bot.answer.composing import NOTHING, compose
 from bot.answer.hearing import listen
-from bot.answer.question import Turn, begin, language
+from bot.answer.question import Turn, begin, knowing, language
 from bot.feishu.errors import FeishuFailure
-from bot.feishu.events import MessageEvent
-from bot.reply.buttons import card_buttons
-from bot.reply.delivery import Aside, Delivered, Undeliverable, deliver
+from bot.outbox.delivery import Aside
+from bot.outbox.sending import Outcome, Outgoing, send
+from bot.queue.jobs import Later
+from bot.reply.foot import Foot
 from bot.services import Services
 from bot.telemetry import metrics, timing
+from bot.turn_request import TurnRequest
 from bot.upkeep.withdrawing import withdraw_cards
 from memory.models import OpenTurn, StoredCard
+from memory.origins import Origin
 
 log = structlog.get_logger()
 
@@ -34,43 +37,47 @@ class Shown:
     in_p2p: bool = False
 
 
-def in_own_place(event: MessageEvent, turn_id: str) -> MessageEvent:
+def in_own_place(request: TurnRequest, origin: Origin) -> TurnRequest:
     """The question of a group as one of who asked it, in their own place."""
     return replace(
-        event,
-        message_id=turn_id,
-        root_id=f"{event.message_id}~private",  # the question's own would go with its words
-        parent_id="",
+        request,
+        id=origin.turn_id,
+        origin=origin,
+        written=None,
+        reply_to="",
+        root_id=f"{request.message_id}~private",  # the question's own would go with its words
         thread_id="",
-        chat_id=event.sender_open_id,
+        threaded=True,
+        chat_id=request.sender_open_id,
         chat_type="p2p",
         mentions=(),
-        attachments=(),
     )
 
 
 async def answer_alone(
-    services: Services, event: MessageEvent, received_ms: int, aside: Aside, answering: Answering
+    services: Services, request: TurnRequest, received_ms: int, aside: Aside, answering: Answering
 ) -> Shown:
-    """Answers `event`, a question in the person's own place. Raises what is worth another attempt:
-    then a card that was shown before may be shown again."""
+    """Answers a question in the person's own place. Raises what is worth another attempt: then a
+    card that was shown before may be shown again."""
     timing.begin()
     bot = await services.own_person.look_up()
-    heard = await listen(services, event, bot)
-    turn = replace(begin(services, event, heard, bot, received_ms), private=True)
+    heard = await listen(services, request, bot)
+    turn = replace(begin(services, request, heard, bot, received_ms), private=True)
     forgets = False
     with metrics.IN_FLIGHT.track_inprogress():
         opened = await services.store.begin_turn(
             turn.context,
             turn_id=turn.id,
             content=turn.question,
-            actor_name=turn.names.name(event.sender_open_id),
+            actor_name=turn.names.name(request.sender_open_id),
             history_limit=services.settings.history_messages,
+            origin=turn.origin,
         )
-        reply = opened.reply
+        turn = knowing(turn, opened)
+        reply, foot = opened.reply, Foot.of_row(opened.shown)
         if opened.state == "open":
-            reply, forgets = await _answered(services, turn, opened, answering)
-        shown = await _show(services, turn, reply, aside)
+            reply, foot, forgets = await _answered(services, turn, opened, answering)
+        shown = await _show(services, replace(turn, foot=foot), reply, aside)
     if forgets:
         await withdraw_cards(services)
     metrics.TURNS.labels(outcome=shown.outcome).inc()
@@ -88,44 +95,29 @@ async def take_away(services: Services, card_id: str) -> None:
 
 async def _answered(
     services: Services, turn: Turn, opened: OpenTurn, answering: Answering
-) -> tuple[tuple[StoredCard, ...], bool]:
-    """Makes the answer and stores it as pending; and whether something is forgotten with it."""
+) -> tuple[tuple[StoredCard, ...], Foot | None, bool]:
+    """Makes the answer and stores it as pending; what stands below it; and whether something is
+    forgotten with it. Raises `Later` when something it was given was taken back meanwhile."""
     answer = await answering(services, turn, opened)
     nothing = NOTHING[language(services, turn, opened)]
-    _, stored = await services.store.record_reply(
+    state, stored = await services.store.record_reply(
         turn.context,
         turn_id=turn.id,
         cards=compose(services, turn, answer.text, nothing=nothing),
         tool_calls=answer.tool_calls,
         buttons=answer.buttons,
+        shown=answer.foot.row() if answer.foot else None,
+        given=answer.given,
     )
-    return stored, answer.forgets
+    if state == "open":
+        await services.store.undo_kept(turn.context, turn.id)
+        raise Later("what the answer was made with was taken back")
+    return stored, answer.foot, answer.forgets
 
 
 async def _show(
     services: Services, turn: Turn, reply: tuple[StoredCard, ...], aside: Aside
 ) -> Shown:
-    """Shows what is pending; what was shown is what is marked sent."""
-    sent: Delivered | None = None
-    for card in (card for card in reply if card.status == "pending"):
-        try:
-            sent = await deliver(
-                services.feishu,
-                aside,
-                turn_id=turn.id,
-                chunk=card.chunk,
-                content=card.content,
-                names=turn.names.known,
-                buttons=card_buttons(card.buttons),
-            )
-        except Undeliverable as exc:
-            await services.store.mark_failed(turn.context, turn_id=turn.id, error=exc.reason)
-            return Shown("failed")
-        await services.store.mark_sent(
-            turn.context,
-            turn_id=turn.id,
-            chunk=card.chunk,
-            content=sent.content,
-            message_id=sent.message_id,
-        )
-    return Shown("sent" if reply else "cancelled", in_p2p=bool(sent and not sent.aside))
+    out = Outgoing(turn.context, turn.id, reply, aside, turn.names.known, foot=turn.foot)
+    outcome = await send(services, out) if reply else Outcome("cancelled")
+    return Shown(outcome.state, in_p2p=bool(outcome.sent and not outcome.sent.aside))

@@ -7,19 +7,19 @@ read elsewhere. What is shared is the text of the shown cards and nothing more.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bot.agents.drawn_on import noting_sources
 from bot.answer.answering import answer as answer_question
 from bot.answer.question import Turn, language
-from bot.feishu.events import MessageEvent
 from bot.languages import Language
+from bot.outbox.delivery import Aside
 from bot.private import texts
 from bot.private.alone import answer_alone, take_away
 from bot.reply.buttons import FOLLOW_UP_LIVES_S, Reply
-from bot.reply.delivery import Aside
 from bot.services import Services
+from bot.turn_request import TurnRequest
 from memory.kept.buttons import NewButton
 from memory.kept.private import PrivateStore
 from memory.models import OpenTurn
@@ -40,12 +40,12 @@ class Shown:
 
 
 async def answer_privately(
-    services: Services, event: MessageEvent, received_ms: int, shown: Shown
+    services: Services, request: TurnRequest, received_ms: int, shown: Shown
 ) -> None:
-    """Answers `event`, a question in the person's own place. Raises what is worth another attempt:
-    then a card that was shown before may be shown again."""
-    target = shown.target(event.sender_open_id)
-    await answer_alone(services, event, received_ms, target, partial(_answered, shown=shown))
+    """Answers a question in the person's own place. Raises what is worth another attempt: then a
+    card that was shown before may be shown again."""
+    target = shown.target(request.sender_open_id)
+    await answer_alone(services, request, received_ms, target, partial(_answered, shown=shown))
     if shown.beside:  # in p2p the offer stays
         await take_away(services, shown.card_id)
 
@@ -55,9 +55,12 @@ async def published(
 ) -> Reply:
     """The cards of the private answer `answer_id`, as they were shown to who shares them now.
     `asked_in` is the message they asked in the group."""
-    place = private_context(turn.context.actor_id, asked_in, turn.context.tenant_key)
+    place = private_context(
+        turn.context.actor_id, asked_in, turn.context.tenant_key, turn.context.actor_tenant
+    )
     shown = await PrivateStore(services.rpc).shown(place, answer_id)
-    return Reply("" if shown else texts.GONE[language(services, turn, opened)], cards=shown)
+    gone = texts.say("gone", language(services, turn, opened))
+    return Reply("" if shown else gone, cards=shown)
 
 
 async def _answered(services: Services, turn: Turn, opened: OpenTurn, *, shown: Shown) -> Reply:
@@ -70,10 +73,11 @@ async def _answered(services: Services, turn: Turn, opened: OpenTurn, *, shown: 
         turn.context, turn.id, sorted(sources), with_notes=with_notes
     )
     share = _share(turn, shown, language(services, turn, opened))
-    return Reply(answer.text, (share,), answer.tool_calls)
+    foot = replace(answer.foot, bare=True) if answer.foot and answer.foot.ended else None
+    return Reply(answer.text, (share,), answer.tool_calls, foot=foot, given=answer.given)
 
 
 def _share(turn: Turn, shown: Shown, tongue: Language) -> NewButton:
-    label = texts.SHARE_HERE if shown.beside else texts.SHARE_THERE
+    label = texts.say("share-here" if shown.beside else "share-there", tongue)
     payload = {**shown.where, "answer_id": turn.id}
-    return NewButton(label[tongue], "share", payload, "p2p", FOLLOW_UP_LIVES_S)
+    return NewButton(label, "share", payload, "p2p", FOLLOW_UP_LIVES_S)

@@ -1,8 +1,9 @@
 """After an answer in a group: who asked told the bot elsewhere what may help, and is offered it.
 
 The group's answer knows nothing of it: a job of its own looks, under a token of that person, and
-learns yes or no and no words. If yes, they alone are offered to see it. The job is queued in the
-transaction that ends the turn, unless `bot.private.looking` saw that nothing fits. An offer is
+learns yes or no and no words. If yes, they alone are offered to see it: beside a question in the
+main chat; in p2p for one in a thread, where no card for one person can stand. The job is queued in
+the transaction that ends the turn, unless `bot.private.looking` saw that nothing fits. An offer is
 stored before it is shown and is shown at most once: Feishu would show a repeated one twice, and
 nobody waits for it. It quotes the question, so which card it is is kept, and it goes with that.
 """
@@ -19,23 +20,24 @@ import structlog
 from bot.answer.question import Turn
 from bot.feishu.errors import FeishuFailure
 from bot.languages import Language, language_of
+from bot.outbox.delivery import Aside, Delivered, Undeliverable
+from bot.outbox.notices import say
 from bot.private import texts
 from bot.private.asking import asks
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later
 from bot.queue.table import private_look_up
 from bot.reply.buttons import FOLLOW_UP_LIVES_S, card_buttons
-from bot.reply.delivery import Aside, Delivered, Undeliverable, deliver
 from bot.services import Services
 from bot.telemetry import metrics
 from bot.upkeep.tending import TRIES
 from bot.upkeep.withdrawing import withdraw_card, withdraw_cards
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import NewButton
-from memory.kept.private import PrivateStore
+from memory.kept.private import PrivateStore, offer_of
 from memory.models import CardButton, OpenTurn
 from memory.rpc import Statement
-from memory.scope import AgentMemoryContext, memory_context, private_context
+from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, private_context
 
 log = structlog.get_logger()
 
@@ -49,11 +51,12 @@ class Asked:
     user_id: str
     actor_id: str
     tenant_key: str
+    actor_tenant: str = ""
 
     @classmethod
     def of_job(cls, args: Mapping[str, Any]) -> Asked:
         """From a job's arguments, among which the queue keeps notes of its own."""
-        return cls(**{field.name: args[field.name] for field in fields(cls)})
+        return cls(**{field.name: args[field.name] for field in fields(cls) if field.name in args})
 
     @property
     def group(self) -> AgentMemoryContext:
@@ -66,19 +69,25 @@ class Asked:
             actor=self.actor_id,
             tenant_key=self.tenant_key,
             chat_type="group",
+            actor_tenant=self.actor_tenant,
         )
+
+    @property
+    def in_thread(self) -> bool:
+        """Whether the question stands in a thread that was there before it."""
+        return self.group.root_id not in (MAIN_ROOT, self.turn_id)
 
     @property
     def place(self) -> AgentMemoryContext:
         """Where only the person reads."""
-        return private_context(self.actor_id, self.turn_id, self.tenant_key)
+        return private_context(self.actor_id, self.turn_id, self.tenant_key, self.actor_tenant)
 
 
 def is_offered(services: Services, turn: Turn) -> bool:
     """Whether the turn is one that anything may be offered after."""
     if not services.settings.private_answers or not turn.in_group:
         return False
-    by_person = turn.event.sender_type == "user" and not turn.by_click
+    by_person = turn.request.sender_type == "user" and not turn.by_click
     return by_person and asks(turn.question)
 
 
@@ -93,6 +102,7 @@ def asked_of(services: Services, turn: Turn, opened: OpenTurn) -> Asked | None:
         user_id=context.user_id,
         actor_id=context.actor_id,
         tenant_key=context.tenant_key,
+        actor_tenant=context.actor_tenant,
     )
 
 
@@ -137,26 +147,35 @@ async def look_up(services: Services, asked: Asked) -> str:
     button = _show(asked, language)
     if not await private.offer(asked.place, asked.turn_id, button):
         return "again"
-    sent = await _send(services, asked, texts.offer(said.content, language), button)
+    aside = not (asked.in_thread or await _is_topic_group(services, chat_id))
+    text = texts.offer(said.content, language, in_p2p=not aside)
+    target = Aside(asked.actor_id, chat_id if aside else "")
+    sent = await _send(services, asked, target, text, button)
     return await _keep(services, private, asked, sent) if sent else "refused"
 
 
 def _show(asked: Asked, language: Language) -> NewButton:
     context = asked.group
     where = {"chat_id": context.chat_id, "root_id": context.root_id, "turn_id": asked.turn_id}
-    return NewButton(texts.SHOW[language], "show", where, "p2p", FOLLOW_UP_LIVES_S)
+    return NewButton(texts.say("show", language), "show", where, "p2p", FOLLOW_UP_LIVES_S)
 
 
-async def _send(services: Services, asked: Asked, text: str, button: NewButton) -> Delivered | None:
+async def _is_topic_group(services: Services, chat_id: str) -> bool:
+    """There a card for one person has no place beside its question."""
+    membership = services.membership
+    return membership is not None and await membership.is_topic_group(chat_id)
+
+
+async def _send(
+    services: Services, asked: Asked, target: Aside, text: str, button: NewButton
+) -> Delivered | None:
     """None: Feishu does not show it."""
     try:
-        return await deliver(
-            services.feishu,
-            Aside(asked.actor_id, asked.group.chat_id),
-            turn_id=f"offer:{asked.turn_id}",
-            chunk=0,
-            content=text,
-            names={},
+        return await say(
+            services,
+            target,
+            text,
+            key=offer_of(asked.turn_id).turn_id,
             buttons=card_buttons([CardButton(button.id, button.label)]),
         )
     except (Undeliverable, FeishuFailure) as exc:

@@ -12,12 +12,13 @@ from bot.commands import item_texts
 from bot.commands import texts as texts
 from bot.commands.items import Looking, show_items
 from bot.languages import Language
+from bot.outbox.delivery import Aside
 from bot.private.alone import answer_alone, in_own_place
 from bot.reply.buttons import Reply
-from bot.reply.delivery import Aside
 from bot.services import Services
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn
+from memory.origins import Origin
 
 
 async def show_own_memory(services: Services, turn: Turn, language: Language) -> Reply:
@@ -26,10 +27,10 @@ async def show_own_memory(services: Services, turn: Turn, language: Language) ->
     A card that one person sees stands in no thread, so there it goes to p2p, where they are told of
     it. The turn has an id of its own, so that this can be repeated.
     """
-    beside = "" if turn.event.thread_id else turn.event.chat_id
+    beside = "" if turn.request.in_thread else turn.request.chat_id
     shown = await answer_alone(
         services,
-        in_own_place(turn.event, f"private:{turn.id}"),
+        in_own_place(turn.request, Origin("private_answer", turn.id)),
         turn.received_ms,
         Aside(turn.context.actor_id, beside),
         partial(_listed, tongue=language, beside=beside),

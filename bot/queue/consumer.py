@@ -13,6 +13,8 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 import structlog
 
@@ -33,19 +35,23 @@ _GRACE_S = 7.0
 _LAST_WORDS_S = 1.5
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 
+OutcomeT = TypeVar("OutcomeT", Again, Again | Dead)
+
 
 @dataclass(slots=True)
 class Lease:
     """A job while this worker has it.
 
     Who ends the job together with the last thing it does, in one transaction, runs `ending()` there
-    and then calls `ended` with its result. `take` is given the next job of the lock. `unsure`:
-    something was being sent, and whether it arrived is not known (yet).
+    and then calls `ended` with its result. `take` is given the next job of the lock. `waits` says
+    whether the job waits for others of its author, and so takes no place. `unsure`: something was
+    being sent, and whether it arrived is not known (yet).
     """
 
     job: Job
     worker: int
     take: Callable[[Job], None]
+    waits: Callable[[bool], None] = lambda _: None
     is_over: bool = False
     unsure: bool = False
 
@@ -64,13 +70,13 @@ class Lease:
 class Handlers:
     """`handle` does a job; what it raises decides about another attempt (`jobs.after_failure`).
 
-    `give_up` is told of a job that gets none, and says whether it told who asked. `took_over`
+    `give_up` ends a job that gets none, and says whether it told who asked. `took_over`
     counts jobs of workers that were gone, `counted` is told how many workers there are, on all
     machines, `stopped` the ids of turns that are to stop, here or elsewhere, again and again.
     """
 
     handle: Callable[[Lease], Awaitable[None]]
-    give_up: Callable[[Job, str], Awaitable[bool]]
+    give_up: Callable[[Lease, str], Awaitable[bool]]
     took_over: Callable[[int], None] = field(default=lambda _: None)
     counted: Callable[[int], None] = field(default=lambda _: None)
     stopped: Callable[[Iterable[str]], None] = field(default=lambda _: None)
@@ -133,7 +139,7 @@ class Consumer:
             self._news.clear()
             try:
                 async with self._claiming:
-                    jobs = await self._table.claim(self._presence.worker, room)
+                    jobs = await self._table.take(self._presence.worker, room)
                     for job in jobs:
                         self._start(job)
             except QueueUnavailable as exc:
@@ -167,10 +173,16 @@ class Consumer:
         return max(0, min(self._concurrency - at_work, left))
 
     def _start(self, job: Job) -> None:
-        task = asyncio.create_task(self._do(Lease(job, self._presence.worker, self._start)))
+        lease = Lease(job, self._presence.worker, self._start, partial(self._waits, job.id))
+        task = asyncio.create_task(self._do(lease))
         self._running[job.id] = task
         self._begun[job.id] = time.monotonic()
         task.add_done_callback(lambda _: self._forget(job.id))
+
+    def _waits(self, job: int, waits: bool) -> None:
+        self._begun[job] = 0.0 if waits else time.monotonic()
+        if waits:
+            self._news.set()
 
     def _forget(self, job: int) -> None:
         self._running.pop(job, None)
@@ -186,26 +198,21 @@ class Consumer:
         """What became of the job; None: it is done."""
         try:
             async with self._places:  # two that hand over at once may mean the same last place
+                if reason := lease.job.given_up:
+                    return Dead(reason, {"excused": await self._handlers.give_up(lease, reason)})
                 await self._handlers.handle(lease)
         except asyncio.CancelledError:
-            return Again(0.0)
+            return self._noted(lease, Again(0.0))
         except Exception as exc:  # noqa: BLE001  whatever it was, the job must not stay in hand
-            outcome = after_failure(lease.job, exc, self._clock())
-            if isinstance(outcome, Dead):
-                outcome = await self._give_up(lease.job, outcome)
-            if lease.unsure and not lease.job.maybe_sent_ms:
-                note = {**outcome.note, "maybe_sent_ms": int(self._clock() * 1000)}
-                outcome = replace(outcome, note=note)
-            return outcome
+            return self._noted(lease, after_failure(lease.job, exc, self._clock()))
         return None
 
-    async def _give_up(self, job: Job, dead: Dead) -> Dead:
-        try:
-            excused = await self._handlers.give_up(job, dead.reason)
-            return replace(dead, note={"excused": excused})
-        except Exception as exc:  # noqa: BLE001  the job is dead either way
-            log.error("job.not_excused", job=job.id, error=type(exc).__name__)
-            return dead
+    def _noted(self, lease: Lease, outcome: OutcomeT) -> OutcomeT:
+        """The outcome of an attempt that may have sent something, with the time of that."""
+        if not lease.unsure or lease.job.maybe_sent_ms:
+            return outcome
+        note = {**outcome.note, "maybe_sent_ms": int(self._clock() * 1000)}
+        return replace(outcome, note=note)
 
     async def _write_end(self, lease: Lease, outcome: Again | Dead | None) -> None:
         """Writes what became of the job, as often as it takes."""

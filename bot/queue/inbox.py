@@ -18,6 +18,7 @@ from psycopg.errors import DeadlockDetected
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from bot.queue.jobs import EVENT_TASK
+from bot.queue.person_rates import Asker
 from bot.queue.together import Together
 from bot.queue.waiting import waits_since
 from memory.backends.postgres import has_sessions, prepare_threshold
@@ -25,18 +26,18 @@ from memory.deadlines import DeadlineConnection
 from memory.migrations import SCHEMA
 from memory.text import as_json
 
-QUEUE = "feishu"
 _IDLE_S = 120.0
 _SHORTEST_S = 0.2  # for a delivery that has waited for a thread: a database that works needs less
 # One text, whatever the number of events: arrays take three times as long to write.
 _ENQUEUE = (
-    f"select {SCHEMA}.enqueue_event(e.key, $1, $2, e.lock, e.args) "  # noqa: S608
-    "from jsonb_to_recordset($3) e (key text, lock text, args jsonb)"
+    f"select {SCHEMA}.enqueue(e.key, $1, e.lock, e.args, e.topic) "  # noqa: S608
+    "from jsonb_to_recordset($2) e (key text, lock text, args jsonb, topic text)"
 ).encode()
 _NOTE_ARRIVAL = f"select {SCHEMA}.note_arrival(%s)"
 # no reason that lies in one event: the connection, the server, or the time
 _OF_ALL = (PoolTimeout, psycopg.OperationalError)
 _STOP = f"select {SCHEMA}.stop_turn(%s)"
+_OVER_RATE = f"select {SCHEMA}.is_over_rate(%s, %s, %s, %s)"
 _SPOOLED = f"select {SCHEMA}.spool_state(0)"
 
 
@@ -56,13 +57,15 @@ class _Arrived:
 
     key: str
     lock: str | None
+    lock_in_topic: str | None
     payload: dict[str, Any]
     received_ms: int
     until: float
 
     def as_row(self) -> dict[str, Any]:
         args = {"payload": self.payload, "received_ms": self.received_ms}
-        return {"key": self.key, "lock": self.lock, "args": args}
+        topic = {"topic": self.lock_in_topic} if self.lock_in_topic else {}
+        return {"key": self.key, "lock": self.lock, "args": args, **topic}
 
 
 class QueueUnavailable(Exception):
@@ -98,14 +101,29 @@ class Inbox:
         self._pool.open()
 
     def enqueue(
-        self, key: str, payload: dict[str, Any], *, lock: str | None, received_ms: int
+        self,
+        key: str,
+        payload: dict[str, Any],
+        *,
+        lock: str | None,
+        received_ms: int,
+        lock_in_topic: str | None = None,
     ) -> bool:
         """Accepts an event; False when `key` was accepted before. Raises `QueueUnavailable`.
 
-        `received_ms`: ms since epoch, when the webhook got it. Events that arrive while others are
+        `received_ms`: ms since epoch, when the webhook got it. `lock_in_topic` takes the place of
+        `lock` if the chat is known as a topic group. Events that arrive while others are
         stored are stored next, in one transaction; one that is refused keeps none of them out.
         """
-        return self._together.call(_Arrived(key, lock, payload, received_ms, self._until()))
+        return self._together.call(
+            _Arrived(key, lock, lock_in_topic, payload, received_ms, self._until())
+        )
+
+    def is_over_rate(self, asker: Asker, at_ms: int, per_minute: int) -> bool:
+        """Whether the person has asked for all that they may. Raises `QueueUnavailable`."""
+        with self._connection() as connection:
+            row = connection.execute(_OVER_RATE, (*asker, at_ms, per_minute)).fetchone()
+        return bool(row and row[0])
 
     def stop_turn(self, turn_id: str) -> None:
         """Tells all workers that the turn is to stop. Raises `QueueUnavailable`."""
@@ -149,7 +167,7 @@ class Inbox:
     def _stored(self, events: Sequence[_Arrived]) -> list[bool]:
         """Of each whether it is new; all in one transaction."""
         rows = as_json([event.as_row() for event in events])
-        values = [value.encode() for value in (QUEUE, EVENT_TASK, rows)]
+        values = [EVENT_TASK.encode(), rows.encode()]
         with self._connection(min(event.until for event in events)) as connection:
             return [job is not None for job in connection.ask(_ENQUEUE, values)]
 

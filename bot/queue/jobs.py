@@ -3,7 +3,8 @@
 A job is one event of Feishu, what comes after its turns (a conversation to tend, a private
 look-up), or the time of a timer. Its `lock` names the conversation: jobs of one lock run in order.
 No attempt is the last while an answer is owed: what may get better by itself is tried for a day,
-with growing pauses. What does not is tried twice.
+with growing pauses. What does not is tried twice. Then the job is given up: that is noted first, so
+that who asked is told once, and the job stays for operators, whatever happens meanwhile.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 2.0, 120.0
 _PAUSE_BEHIND_S = 10.0
 _PATIENCE_S = 24 * 3600.0
 _ONCE = "failed_once"
+_GIVEN_UP = "given_up"
 
 
 class Later(Exception):
@@ -64,6 +66,11 @@ class Job:
         return int(self.args.get("retried_ms", self.received_ms))
 
     @property
+    def given_up(self) -> str:
+        """Why it gets no other attempt, as a kind; "": it may."""
+        return str(self.args.get(_GIVEN_UP, ""))
+
+    @property
     def anew(self) -> int:
         """How many times an operator wanted an answer beside the word that there is none."""
         return int(self.args.get("anew", 0))
@@ -96,6 +103,13 @@ class Dead:
 
 def after_failure(job: Job, failure: Exception, now_s: float) -> Again | Dead:
     """What becomes of `job` after `failure`; `now_s` is seconds since epoch."""
+    outcome = _judged(job, failure, now_s)
+    if isinstance(outcome, Again):
+        return outcome
+    return Dead(job.given_up) if job.given_up else Again(0.0, note={_GIVEN_UP: outcome.reason})
+
+
+def _judged(job: Job, failure: Exception, now_s: float) -> Again | Dead:
     if isinstance(failure, Later):
         waited_s = now_s - job.tried_since_ms / 1000 if job.tried_since_ms else 0.0
         if waited_s > _PATIENCE_S:

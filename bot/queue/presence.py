@@ -19,7 +19,7 @@ from typing import Any
 
 import psycopg
 
-from bot.queue.inbox import QUEUE, QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Job
 from memory.backends.postgres import has_sessions
 from memory.migrations import SCHEMA
@@ -27,7 +27,7 @@ from memory.migrations import SCHEMA
 _CONNECT_S = 5
 # A connection that the network lost is given up after about 25 s.
 _IDLE_S, _INTERVAL_S, _PROBES = 10, 5, 3
-_STOPS = "feishu_bot_stops"
+_JOBS, _STOPS = "feishu_bot_jobs", "feishu_bot_stops"
 
 Session = psycopg.AsyncConnection[Any]
 Notification = tuple[str, str]  # channel, payload
@@ -97,7 +97,7 @@ class Presence:
             return worker
         self._channel, self._early = f"worker_{secrets.token_hex(16)}", []
         session.add_notify_handler(lambda n: self._early.append((n.channel, n.payload)))
-        for channel in (f"feishu_bot_jobs_{QUEUE}", _STOPS, self._channel):
+        for channel in (_JOBS, _STOPS, self._channel):
             await session.execute(f'listen "{channel}"'.encode())
         worker = await self._begin(session, has_session=True)
         self._session = session

@@ -1,7 +1,6 @@
 """The queue's table over the worker's connections: each method is one SQL function.
 
-The jobs are Procrastinate's (`sql/functions/queue.sql` says which of its rules these keep to). All
-methods raise `QueueUnavailable`.
+All methods raise `QueueUnavailable`.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ from typing import Any
 import psycopg
 from psycopg_pool import PoolTimeout
 
-from bot.queue.inbox import QUEUE, QueueUnavailable
+from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Again, Dead, Job
+from bot.queue.person_rates import Asker
 from memory.backends.exchange import Connection
 from memory.backends.postgres import Pool
 from memory.kept.timers import Taken
@@ -51,14 +51,14 @@ class Round:
 
 
 class JobTable:
-    """The jobs of one queue, over `pool`."""
+    """The jobs of the queue, over `pool`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def claim(self, worker: int, most: int) -> list[Job]:
+    async def take(self, worker: int, most: int) -> list[Job]:
         """Takes up to `most` jobs that may run now; the first of each lock."""
-        rows = await self._value("claim_jobs", worker, QUEUE, most)
+        rows = await self._value("take_jobs", worker, most)
         return [Job(**row) for row in rows]
 
     async def end(self, job: Job, worker: int) -> Any:
@@ -99,6 +99,19 @@ class JobTable:
         found = await self._value("usage_exhausted", day, person, chat)
         return found["people"], found["chats"]
 
+    async def share_person_rates(
+        self, spent: Sequence[Mapping[str, Any]], per_minute: int
+    ) -> list[dict[str, Any]]:
+        """Counts what this worker let through; the levels of these people over all workers."""
+        found: list[dict[str, Any]] = await self._value(
+            "share_person_rates", json.dumps(spent), per_minute
+        )
+        return found
+
+    async def tell_person_rate(self, asker: Asker) -> bool:
+        """Whether the caller is the one to tell the person that requests are skipped."""
+        return bool(await self._value("tell_person_rate", *asker))
+
     async def forget_failed(self, *, days: int) -> int:
         """Deletes what failed or was refused more than `days` ago; returns how many."""
         gone: int = await self._value("forget_failed", days)
@@ -109,7 +122,7 @@ class JobTable:
     ) -> Round:
         """The worker is alive, has the jobs `running` in its hands and takes up to `room` more;
         of those `missing` the last time, what still is goes back to the queue."""
-        row = await self._value("work_round", worker, QUEUE, sorted(running), room, sorted(missing))
+        row = await self._value("look_round", worker, sorted(running), room, sorted(missing))
         return Round(
             known=row["known"],
             jobs=tuple(Job(**job) for job in row["jobs"]),
@@ -139,7 +152,7 @@ class JobTable:
         gone: int = await self._value("forget_old", days)
         return gone
 
-    async def defer_tending(self, context: AgentMemoryContext) -> None:
+    async def queue_tending(self, context: AgentMemoryContext) -> None:
         """Queues the tending of a person's conversation unless that waits already."""
         args = json.dumps(
             {
@@ -150,13 +163,13 @@ class JobTable:
         )
         whose = f"{context.conversation_id} {context.user_id}"
         await self._value(
-            "defer_tending", QUEUE, TENDING_TASK, _TENDING_PRIORITY, TENDING_AT_ONCE, whose, args
+            "queue_tending", TENDING_TASK, _TENDING_PRIORITY, TENDING_AT_ONCE, whose, args
         )
 
-    async def defer_timer(self, timer: Taken, now_ms: int) -> None:
+    async def queue_timer(self, timer: Taken, now_ms: int) -> None:
         """Queues the job of a timer's time unless it waits already; `now_ms` is ms since epoch."""
         args = json.dumps({"timer_id": timer.id, "due_ms": timer.due_ms, "received_ms": now_ms})
-        await self._value("defer_timer", QUEUE, TIMER_TASK, timer.id, args)
+        await self._value("queue_timer", TIMER_TASK, timer.id, args)
 
     async def is_stopped(self, turn_id: str) -> bool:
         """Whether the turn was asked to stop, also before a crash."""
@@ -186,8 +199,8 @@ def private_look_up(turn_id: str, args: Mapping[str, str]) -> Statement:
     `args` are the job's."""
     of_job = (f"private {turn_id}", json.dumps(dict(args)))
     return Statement(
-        f"select {SCHEMA}.defer_tending(%s, %s, %s, %s, %s, %s)",
-        (QUEUE, PRIVATE_TASK, _TENDING_PRIORITY, TENDING_AT_ONCE, *of_job),
+        f"select {SCHEMA}.queue_tending(%s, %s, %s, %s, %s)",
+        (PRIVATE_TASK, _TENDING_PRIORITY, TENDING_AT_ONCE, *of_job),
     )
 
 

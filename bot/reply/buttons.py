@@ -14,8 +14,8 @@ from typing import Any, Literal, cast, get_args
 
 from bot.agents.prompt import Answer, PendingAction
 from bot.feishu import cards, markup
-from bot.feishu.content import as_text
 from bot.feishu.events import CardAction
+from bot.feishu.fields import as_text
 from bot.follow_ups import parted, questions_of
 from bot.languages import Language
 from bot.mentions import AutoMention
@@ -33,7 +33,7 @@ _DELETING = frozenset({"forget_fact", "delete_note"})
 _ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
 
 Decision = Literal["confirm", "cancel"]
-Toast = Verdict | TouchVerdict | Literal["later", "away", "stopping", "stopped"]
+Toast = Verdict | TouchVerdict | Literal["later", "away", "too_many", "stopping", "stopped"]
 
 CONFIRM: Mapping[Language, str] = {"zh": "确认", "en": "Confirm"}
 CANCEL: Mapping[Language, str] = {"zh": "取消", "en": "Cancel"}
@@ -60,6 +60,11 @@ _TOASTS: Mapping[Toast, tuple[str, str, str]] = {
     "over": ("info", "已经结束了，没有可以停止的", "It is over; there is nothing left to stop"),
     "stopping": ("success", "正在停止…", "Stopping …"),
     "stopped": ("info", "已经在停止了", "It is being stopped already"),
+    "too_many": (
+        "warning",
+        "操作太频繁，请过一分钟再按",
+        "Too many requests; try again in a minute",
+    ),
     "away": ("error", "现在处理不了，请稍后再按", "Not possible now; try again later"),
 }
 

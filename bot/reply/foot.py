@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from bot.agents.prompt import Ended
 from bot.feishu import cards
 from bot.languages import Language
 
@@ -32,7 +33,22 @@ _PLACES: Mapping[Language, Mapping[Where, str]] = {
     "en": {"thread": "this thread", "chat": "another thread here", "elsewhere": "another chat"},
 }
 _MORE: Mapping[Language, str] = {"zh": "等", "en": "and more"}
-_AGAIN: Mapping[Language, str] = {"zh": "再答一次", "en": "Again"}
+_ENDED: Mapping[Ended, Mapping[Language, str]] = {
+    "time": {
+        "zh": "回答没有写完：模型太久没有继续输出。可以重新生成。",
+        "en": "Unfinished: the model took too long to go on. You can ask again.",
+    },
+    "connection": {
+        "zh": "回答没有写完：与模型的连接断了。可以重新生成。",
+        "en": "Unfinished: the connection to the model broke off. You can ask again.",
+    },
+    "length": {
+        "zh": "回答没有写完：到了模型的长度上限。可以让我接着说。",
+        "en": "Unfinished: the model's length limit was reached. You can ask me to go on.",
+    },
+    "stopped": {"zh": "已按要求停止。", "en": "Stopped on request."},
+}
+_AGAIN: Mapping[Language, str] = {"zh": "重新生成", "en": "Again"}
 _MONTHS = (
     "January February March April May June July August September October November December".split()
 )
@@ -49,12 +65,15 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class Foot:
     """`seconds` from the question to the answer; `tools` by name in the order of the calls, with
-    whether they worked."""
+    whether they worked. `ended`: why the answer came no further. `bare`: only that is shown, where
+    nothing can be pressed."""
 
     language: Language
     seconds: float
     tools: tuple[tuple[str, bool], ...] = ()
     recalled: tuple[Source, ...] = ()
+    ended: Ended = ""
+    bare: bool = False
 
     def row(self) -> dict[str, Any]:
         """As it is kept with the turn."""
@@ -63,6 +82,8 @@ class Foot:
             "seconds": round(self.seconds, 1),
             "tools": [list(tool) for tool in self.tools[:50]],
             "recalled": [[source.at, source.where] for source in self.recalled],
+            **({"ended": self.ended} if self.ended else {}),
+            **({"bare": True} if self.bare else {}),
         }
 
     @classmethod
@@ -75,16 +96,21 @@ class Foot:
             row["seconds"],
             tuple((name, ok) for name, ok in row["tools"]),
             tuple(Source(at, where) for at, where in row["recalled"]),
+            row.get("ended", ""),
+            row.get("bare", False),
         )
 
 
 def card_foot(foot: Foot, now: datetime, *, again: bool = True) -> cards.Foot:
     """As the card shows it; times are in the zone of `now`. Without `again`: it was pressed."""
     language = foot.language
+    notice = _ENDED[foot.ended][language] if foot.ended else ""
+    if foot.bare:
+        return cards.Foot("", (), (), notice)
     handles = [cards.Button("👍", {"h": "helpful"}), cards.Button("👎", {"h": "unhelpful"})]
     if again:
         handles.append(cards.Button(_AGAIN[language], {"h": "again"}))
-    return cards.Foot(_line(foot), tuple(_details(foot, now)), tuple(handles))
+    return cards.Foot(_line(foot), tuple(_details(foot, now)), tuple(handles), notice)
 
 
 def _line(foot: Foot) -> str:

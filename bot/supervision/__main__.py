@@ -20,7 +20,7 @@ from bot.supervision import lifeline, plan
 from bot.supervision.plan import Plan
 from bot.supervision.programs import Program
 from bot.supervision.supervisor import Supervisor
-from memory.backends.embedded import Launch, Server
+from memory.backends.embedded import Launch, Server, open_lock
 from memory.errors import ServerRefused
 
 _PREDECESSOR_S = 20.0
@@ -79,8 +79,7 @@ def _taken_over(server: Server) -> Launch:
 
 def _be_the_only_one(data_dir: Path, *, for_ever: bool) -> None:
     """One bot in one DATA_DIR; one that is about to end is waited for. The lock goes with us."""
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = os.open(data_dir / ".supervisor.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    lock = open_lock(data_dir, ".supervisor.lock")
     deadline = time.monotonic() + _PREDECESSOR_S
     while True:
         try:

@@ -32,7 +32,7 @@ async def queue_due(services: Services, table: JobTable) -> bool:
     try:
         while due := await TimerStore(services.rpc).take_due(_AT_ONCE):
             for one in due:
-                await table.defer_timer(one, int(services.clock() * 1000))
+                await table.queue_timer(one, int(services.clock() * 1000))
     except (StoreUnavailable, QueueUnavailable) as exc:
         log.warning("timers.away", error=type(exc).__name__)
         return False

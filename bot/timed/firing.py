@@ -14,11 +14,10 @@ import structlog
 
 from bot.commands.digesting import cards
 from bot.commands.gathering import Gathered, Span, gathered
-from bot.feishu.errors import Action, FeishuError
+from bot.outbox.delivery import Target
+from bot.outbox.sending import Outgoing, leave_unsent, send
 from bot.queue.consumer import Lease
 from bot.recurrence import last_before, next_after
-from bot.reply.delivery import Delivered, Target, Undeliverable, deliver
-from bot.reply.finding import OutcomeUnknown, doubt_of, find_sent, sending
 from bot.services import Services
 from bot.telemetry import metrics
 from bot.timed import texts
@@ -30,6 +29,7 @@ from memory.scope import MAIN_ROOT
 log = structlog.get_logger()
 
 LATE_S = 300.0
+_OVER = {"sent": "again", "cancelled": "taken_back", "failed": "failed"}
 
 
 async def handle_timer(services: Services, lease: Lease) -> None:
@@ -92,35 +92,33 @@ async def _show(services: Services, due: DueTimer, found: Gathered, lease: Lease
     timer = due.timer
     names = services.people.of(timer.context.tenant_key)
     await names.look_up([*timer.plan.for_people, timer.context.actor_id])
+    origin = due.origin()
     opened = await services.store.open_turn(
         timer.context,
-        turn_id=timer.fired_turn,
+        turn_id=origin.turn_id,
         content=texts.as_asked(timer),
         actor_name=names.name(timer.context.actor_id),
         history_limit=1,
+        origin=origin,
     )
+    turn_id = opened.turn_id or origin.turn_id
     reply = opened.reply
     if opened.state == "open":
         texts_of = (
             [_card(services, due)]
             if timer.kind == "reminder"
-            else await _digest(services, due, found)
+            else await _digest(services, due, turn_id, found)
         )
         if not texts_of:
-            await services.store.mark_failed(
-                timer.context, turn_id=timer.fired_turn, error="taken back"
-            )
+            await leave_unsent(services, timer.context, turn_id, "taken back")
             return "taken_back"
-        _, reply = await services.store.record_reply(
-            timer.context, turn_id=timer.fired_turn, cards=texts_of
-        )
-    outcome = {"sent": "again", "cancelled": "taken_back", "failed": "failed"}.get(opened.state, "")
+        _, reply = await services.store.record_reply(timer.context, turn_id=turn_id, cards=texts_of)
+    if opened.state in _OVER:
+        return _OVER[opened.state]
     since_ms = lease.job.maybe_sent_ms
     if opened.state == "pending" and lease.job.attempt == 1:
         since_ms = timer.plan.due_ms  # an earlier job stored it and was lost
-    for card in (card for card in reply if card.status == "pending"):
-        outcome = await _send(services, timer, card, lease, since_ms)
-    return outcome or "sent"
+    return await _send(services, due, _outgoing(services, due, turn_id, reply, since_ms), lease)
 
 
 def _span(due: DueTimer) -> Span:
@@ -130,9 +128,8 @@ def _span(due: DueTimer) -> Span:
     return Span(since, datetime.fromtimestamp(due.now_ms / 1000, UTC))
 
 
-async def _digest(services: Services, due: DueTimer, found: Gathered) -> list[str]:
-    timer = due.timer
-    return await cards(services, timer.context, timer.fired_turn, found, _span(due))
+async def _digest(services: Services, due: DueTimer, turn_id: str, found: Gathered) -> list[str]:
+    return await cards(services, due.timer.context, turn_id, found, _span(due))
 
 
 def _card(services: Services, due: DueTimer) -> str:
@@ -150,72 +147,37 @@ def _card(services: Services, due: DueTimer) -> str:
     )
 
 
-async def _send(
-    services: Services, timer: Timer, card: StoredCard, lease: Lease, since_ms: int
-) -> str:
-    """What came of it. `since_ms`: when it may first have been sent, ms since epoch; 0: not yet."""
-    names = services.people.of(timer.context.tenant_key).known
-    doubt = doubt_of(services, since_ms)
-    target, turn_id = _target(timer), timer.fired_turn
-    try:
-        sent = await find_sent(
-            services.feishu,
-            target,
-            doubt,
-            turn_id=turn_id,
-            chunk=card.chunk,
-            content=card.content,
-            names=names,
-        )
-        if sent is None:
-            with sending(lease):
-                sent = await _delivered(services, target, turn_id, card)
-    except (Undeliverable, OutcomeUnknown) as exc:
-        await services.store.mark_failed(timer.context, turn_id=turn_id, error=exc.reason)
-        if await is_gone(services, timer.context, exc.__cause__):
+async def _send(services: Services, due: DueTimer, out: Outgoing, lease: Lease) -> str:
+    """What came of it."""
+    outcome = await send(services, out, lease=lease, ends_unknown=True)
+    if outcome.state == "cancelled":
+        return "taken_back"
+    if outcome.state == "failed":
+        if await is_gone(services, out.context, outcome.refusal):
             return "gone"
-        log.warning("timer.undeliverable", timer_id=timer.id, reason=exc.reason)
-        return "failed"
-    state = await services.store.mark_sent(
-        timer.context,
-        turn_id=turn_id,
-        chunk=card.chunk,
-        content=sent.content,
-        message_id=sent.message_id,
-    )
-    return "taken_back" if state == "cancelled" else "sent"
+        log.warning("timer.undeliverable", timer_id=due.timer.id, reason=outcome.reason)
+    return outcome.state
 
 
-async def _delivered(
-    services: Services, target: Target, turn_id: str, card: StoredCard
-) -> Delivered:
-    """Under the message that asked for it; where that is no more, in the chat by itself."""
-    for place in (target, replace(target, message_id="", in_thread=False)):
-        try:
-            return await deliver(
-                services.feishu,
-                place,
-                turn_id=turn_id,
-                chunk=card.chunk,
-                content=card.content,
-                names={},
-            )
-        except Undeliverable as exc:
-            gone = isinstance(exc.__cause__, FeishuError) and (
-                exc.__cause__.action is Action.TERMINAL_MESSAGE
-            )
-            if not gone or not place.message_id:
-                raise
-    raise AssertionError("unreachable")
+def _outgoing(
+    services: Services,
+    due: DueTimer,
+    turn_id: str,
+    reply: tuple[StoredCard, ...],
+    since_ms: int,
+) -> Outgoing:
+    """To the message that asked for it; where that is no more, to the chat by itself."""
+    context, target = due.timer.context, _target(due)
+    chat = replace(target, message_id="", in_thread=False) if target.message_id else None
+    names = services.people.of(context.tenant_key).known
+    return Outgoing(context, turn_id, reply, target, names, instead=chat, since_ms=since_ms)
 
 
-def _target(timer: Timer) -> Target:
+def _target(due: DueTimer) -> Target:
     """The message that asked for it, or the first of its thread where a button did."""
-    context = timer.context
-    if timer.kind == "digest":
+    context = due.timer.context
+    if due.timer.kind == "digest":
         return Target("", context.chat_id, in_thread=False)
     in_thread = context.chat_type != "p2p" and context.root_id != MAIN_ROOT
-    asked = timer.turn_id.partition("~")[0]
-    if not asked.startswith("om_"):
-        asked = context.root_id if context.root_id != MAIN_ROOT else ""
-    return Target(asked, context.chat_id, in_thread)
+    root = context.root_id if context.root_id != MAIN_ROOT else ""
+    return Target(due.asked_in or root, context.chat_id, in_thread)

@@ -19,21 +19,23 @@ from bot.answer.apologies import is_apology
 from bot.answer.hearing import Heard
 from bot.answer.question import Turn
 from bot.feishu.errors import FeishuError, FeishuFailure
-from bot.feishu.events import MessageEvent
 from bot.feishu.models import RawMessage
 from bot.group.decisions import Decision, IncomingMessage, Reason
 from bot.group.unasked import is_open_question, is_told, itself, speaks_at
 from bot.languages import Language, language_of
+from bot.outbox.sending import leave_unsent
 from bot.queue.consumer import Lease
 from bot.reply.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.services import Services
 from bot.timed.leaving import is_gone
 from bot.timed.since import asked_now, look_around
-from bot.turn import handle_message
+from bot.turn import handle_request
+from bot.turn_request import TurnRequest, Written
 from memory.kept.buttons import NewButton
 from memory.kept.proactive import May, ProactiveStore
 from memory.kept.timers import DueTimer, Timer
 from memory.models import OpenTurn
+from memory.origins import Origin
 
 log = structlog.get_logger()
 
@@ -68,16 +70,14 @@ async def answer_unasked(services: Services, due: DueTimer, lease: Lease) -> str
         return await _not_told(services, timer, exc)
     if await _may(services, timer, claim=True) != "claimed":
         return "not_wanted"
-    event = _event(services, timer, asked)
-    heard = _heard(services, event)
+    request = _request(services, timer, asked)
+    heard = _heard(services, request)
     try:
-        await handle_message(
-            services, event, due.now_ms, answering=_answered, lease=lease, heard=heard
+        await handle_request(
+            services, request, due.now_ms, answering=_answered, lease=lease, heard=heard
         )
     except NothingToSay:
-        await services.store.mark_failed(
-            timer.context, turn_id=timer.turn_id, error="nothing to say"
-        )
+        await leave_unsent(services, timer.context, timer.turn_id, "nothing to say")
         await ProactiveStore(services.rpc).leave(timer.context, timer.turn_id)
         return "nothing_to_say"
     return "sent"
@@ -118,43 +118,38 @@ async def _not_told(services: Services, timer: Timer, exc: FeishuFailure) -> str
     if await is_gone(services, timer.context, exc):
         return "gone"
     if isinstance(exc, FeishuError) and not exc.action.is_of_one_call:
-        services.denials.note("list_messages")
+        services.denials.note("list_messages", "group", exc)
     log.info("proactive.not_listed", error=type(exc).__name__)
     return "taken_up"
 
 
-def _event(services: Services, timer: Timer, asked: RawMessage) -> MessageEvent:
+def _request(services: Services, timer: Timer, asked: RawMessage) -> TurnRequest:
     """The question as it was heard, where it stands now."""
     context = timer.context
-    return MessageEvent(
-        event_id=timer.id,
-        message_id=timer.turn_id,
-        root_id=asked.root_id,
-        parent_id=asked.parent_id,
-        thread_id=asked.thread_id,
+    return TurnRequest(
+        id=timer.turn_id,
+        origin=Origin("unasked"),
+        sender_open_id=context.actor_id,
+        tenant_key=context.tenant_key,
         chat_id=context.chat_id,
         chat_type="group",
-        message_type="text",
-        sender_open_id=context.actor_id,
-        sender_type="user",
-        tenant_key=context.tenant_key,
-        create_time_ms=int(services.clock() * 1000),
-        mentions=(),
-        mentions_all=False,
         text=timer.plan.content,
-        template=timer.plan.content,
-        attachments=(),
+        create_time_ms=int(services.clock() * 1000),
+        root_id=asked.root_id,
+        thread_id=asked.thread_id,
+        threaded=context.root_id == asked.root_id,
+        written=Written(timer.turn_id, "text", asked.parent_id, template=timer.plan.content),
     )
 
 
-def _heard(services: Services, event: MessageEvent) -> Heard:
+def _heard(services: Services, request: TurnRequest) -> Heard:
     message = IncomingMessage(
-        message_id=event.message_id,
-        author=services.people.of(event.tenant_key).name(event.sender_open_id),
-        author_id=event.sender_open_id,
-        text=event.text,
-        timestamp=event.create_time_ms,
-        root_id=event.root_id if event.thread_id else None,
+        message_id=request.message_id,
+        author=services.people.of(request.tenant_key).name(request.sender_open_id),
+        author_id=request.sender_open_id,
+        text=request.text,
+        timestamp=request.create_time_ms,
+        root_id=request.root_of_thread or None,
     )
     return Heard(message, Decision(True, Reason.PROACTIVE, "heuristic"))
 

@@ -28,12 +28,12 @@ TRIES = 4
 async def tend_later(services: Services, context: AgentMemoryContext, opened: OpenTurn) -> None:
     """Asks for the tending of a turn's conversation if there is anything to do."""
     to_embed = services.embedder is not None and not opened.degraded
-    if services.defer_tending is None or not (opened.fold_due or to_embed):
+    if services.queue_tending is None or not (opened.fold_due or to_embed):
         return
     try:
-        await services.defer_tending(context)
+        await services.queue_tending(context)
     except QueueUnavailable as exc:
-        log.warning("tending.not_deferred", error=str(exc))
+        log.warning("tending.not_queued", error=str(exc))
 
 
 async def handle_tending(services: Services, context: AgentMemoryContext, attempt: int) -> None:

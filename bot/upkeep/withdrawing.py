@@ -12,9 +12,9 @@ import structlog
 
 from bot.feishu import cards
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
-from bot.reply.delivery import Target
-from bot.reply.finding import doubt_of, find_answers
-from bot.reply.live_card import TAKEN_BACK
+from bot.outbox.delivery import Target
+from bot.outbox.finding import doubt_of, find_answers
+from bot.outbox.live_card import TAKEN_BACK
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.withdrawals import Due, Withdrawals
@@ -52,6 +52,8 @@ async def _withdraw(services: Services, store: Withdrawals, due: Due) -> None:
     try:
         if due.question:
             is_over = await _search(services, due)
+        elif is_over := await _is_elsewhere(services, due):
+            log.warning("withdrawing.elsewhere", message_id=due.id, chat_id=due.chat_id)
         else:
             is_over = await withdraw_card(services, due.id, of_one=due.chat_id.startswith("ou_"))
     except FeishuFailure as exc:
@@ -60,6 +62,16 @@ async def _withdraw(services: Services, store: Withdrawals, due: Due) -> None:
         return
     if is_over:
         await store.done(due)
+
+
+async def _is_elsewhere(services: Services, due: Due) -> bool:
+    """Whether the card stands in a chat where it is none of the turn's that named it. One that
+    cannot be read is taken for the turn's own."""
+    try:
+        found = await services.feishu.get_message(due.id)
+    except FeishuFailure:
+        return False
+    return bool(found) and found[0].chat_id not in ("", *due.chats)
 
 
 async def _search(services: Services, due: Due) -> bool:

@@ -155,4 +155,6 @@ def _params(turn: SpooledTurn) -> dict[str, object]:
         "p_error": turn.error,
         "p_asked_at": turn.asked_at,
         "p_answered_at": turn.answered_at,
+        **({"p_given": as_json(list(turn.given))} if turn.given else {}),
+        **turn.origin.params(),
     }

@@ -19,6 +19,7 @@ from memory.backends.postgres import Pool
 from memory.errors import AccessDenied, SpoolUnavailable
 from memory.migrations import SCHEMA
 from memory.models import StoredCard, TurnState
+from memory.origins import MESSAGE, Origin
 from memory.scope import AgentMemoryContext, context_of_row
 
 _BATCH = 50
@@ -36,10 +37,12 @@ class SpooledTurn:
     context: AgentMemoryContext
     content: str
     actor_name: str = ""
+    origin: Origin = MESSAGE
     state: TurnState = "open"
     attempts: int = 1
     cards: tuple[StoredCard, ...] = ()
     tool_calls: tuple[Mapping[str, Any], ...] = ()
+    given: tuple[str, ...] = ()
     error: str | None = None
     asked_at: str | None = None
     answered_at: str | None = None
@@ -90,11 +93,12 @@ class Spool:
         turn_id: str,
         cards: Sequence[StoredCard],
         tool_calls: Sequence[Mapping[str, Any]],
+        given: Sequence[str] = (),
     ) -> SpooledTurn | None:
         """Stores the reply unless one is there; returns what is stored."""
-        rows = Jsonb([asdict(card) for card in cards])
+        rows, calls = Jsonb([asdict(card) for card in cards]), Jsonb(list(tool_calls))
         return _found(
-            await self._call("spool_record_reply", turn_id, rows, Jsonb(list(tool_calls)))
+            await self._call("spool_record_reply", turn_id, rows, calls, Jsonb(list(given)))
         )
 
     async def mark_sent(
@@ -205,10 +209,12 @@ def _row(turn: SpooledTurn) -> dict[str, Any]:
         "actor_name": turn.actor_name,
         "tenant_key": scope.tenant_key,
         "content": turn.content,
+        "origin": turn.origin.row(),
         "state": turn.state,
         "attempts": turn.attempts,
         "cards": [asdict(card) for card in turn.cards],
         "tool_calls": list(turn.tool_calls),
+        "given": list(turn.given),
     }
 
 
@@ -223,10 +229,12 @@ def _turn(row: Mapping[str, Any]) -> SpooledTurn:
         context=context,
         content=row["content"],
         actor_name=row["actor_name"],
+        origin=Origin.from_row(row.get("origin")),
         state=row["state"],
         attempts=row["attempts"],
         cards=tuple(map(StoredCard.from_row, row["cards"])),
         tool_calls=tuple(row["tool_calls"]),
+        given=tuple(row.get("given") or ()),
         error=row["error"],
         asked_at=row["asked_at"],
         answered_at=row["answered_at"],

@@ -94,7 +94,7 @@ class SpoolingStore(MemoryStore):
     ) -> OpenTurn:
         """As in the memory; without it `degraded`: the question is kept, the history unknown."""
         memory = partial(super().open_turn, context, turn_id=turn_id, content=content, **more)
-        turn = SpooledTurn(turn_id, context, content, more.get("actor_name", ""))
+        turn = _spooled(turn_id, context, content, more)
         return await self._opened(turn, memory)
 
     async def begin_turn(
@@ -117,7 +117,7 @@ class SpoolingStore(MemoryStore):
             decision=decision,
             **more,
         )
-        turn = SpooledTurn(turn_id, context, content, more.get("actor_name", ""))
+        turn = _spooled(turn_id, context, content, more)
         opened = await self._opened(turn, memory)
         if opened.degraded:
             await self._write_later("append_to_conversation", heard, context)
@@ -135,7 +135,10 @@ class SpoolingStore(MemoryStore):
             raise
         except StoreUnavailable as exc:
             kept = await self._keep(_Followed(turn), "open_turn", exc)
-            return OpenTurn(kept.state, kept.attempts, kept.cards, degraded=True)
+            return OpenTurn(
+                kept.state, kept.attempts, kept.cards, degraded=True, turn_id=kept.turn_id
+            )
+        turn = replace(turn, turn_id=opened.turn_id or turn.turn_id)
         self._follow(_Followed(replace(turn, state=opened.state, cards=opened.reply)))
         return opened
 
@@ -184,13 +187,16 @@ class SpoolingStore(MemoryStore):
                 shown=shown,
                 given=given,
             ),
-            partial(self._spool.record_reply, turn_id, pending, tool_calls),
+            partial(self._spool.record_reply, turn_id, pending, tool_calls, given),
         )
         if isinstance(kept, SpooledTurn):
             return kept.state, kept.cards
         state, stored = kept
         calls = tuple(tool_calls) if _same_texts(stored, pending) else ()
-        self._changed(turn_id, lambda t: replace(t, state=state, cards=stored, tool_calls=calls))
+        self._changed(
+            turn_id,
+            lambda t: replace(t, state=state, cards=stored, tool_calls=calls, given=tuple(given)),
+        )
         return state, stored
 
     async def preface_reply(
@@ -374,6 +380,13 @@ class SpoolingStore(MemoryStore):
         if known := self._followed.get(turn_id):
             known.turn = change(known.turn)
             self._follow(known)
+
+
+def _spooled(
+    turn_id: str, context: AgentMemoryContext, content: str, more: Mapping[str, Any]
+) -> SpooledTurn:
+    named = {name: more[name] for name in ("actor_name", "origin") if name in more}
+    return SpooledTurn(turn_id, context, content, **named)
 
 
 def _with_card(turn: SpooledTurn, state: TurnState, sent: StoredCard) -> SpooledTurn:

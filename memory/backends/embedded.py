@@ -148,8 +148,7 @@ class Server:
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Nobody else starts or stops the server meanwhile."""
-        self._make_room()
-        lock = os.open(self.data_dir / ".postgres.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = open_lock(self.data_dir, ".postgres.lock")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -158,8 +157,7 @@ class Server:
 
     def join(self) -> None:
         """Becomes one of those who use the server."""
-        users = self.data_dir / ".postgres.users"
-        self._using = os.open(users, os.O_RDWR | os.O_CREAT, 0o600)
+        self._using = open_lock(self.data_dir, ".postgres.users")
         fcntl.flock(self._using, fcntl.LOCK_SH)
 
     def is_last(self) -> bool:
@@ -251,14 +249,6 @@ class Server:
         """Its socket goes a moment before its process id does."""
         return (self.folder / "postmaster.pid").exists() or self._listens()
 
-    def _make_room(self) -> None:
-        try:
-            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as exc:
-            raise ServerRefused(
-                f"DATA_DIR {self.data_dir} cannot be made ({exc.strerror}): choose another one"
-            ) from exc
-
     def _forget_dead(self) -> None:
         """A server that was killed leaves its process id, which may be another program's by now,
         or one that nobody has buried: Postgres would take either for itself and refuse to start.
@@ -289,6 +279,18 @@ class Server:
             except OSError:
                 return False
         return True
+
+
+def open_lock(data_dir: Path, name: str) -> int:
+    """A file of `data_dir` to be locked, made with its folder. Raises `ServerRefused`."""
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(data_dir / name, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as exc:
+        raise ServerRefused(
+            f"DATA_DIR is {str(data_dir)!r}: nothing can be written there ({exc.strerror}). "
+            "Choose another folder"
+        ) from exc
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:

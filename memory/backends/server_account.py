@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pwd
 import subprocess
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -108,26 +109,36 @@ def _copy(installed: Path) -> Path:
     import shutil  # needed once on a machine
 
     made = (installed / "bin" / "postgres").stat()
-    copy = _COPIES / f"postgres-{made.st_size}-{made.st_mtime_ns}"
+    copy = _COPIES / f"pgserver-{made.st_size}-{made.st_mtime_ns}"
+    program = copy / installed.parent.name / installed.name
     if copy.exists():
-        return copy
+        return program
     building = copy.with_name(f".{copy.name}-{os.getpid()}")
     try:
         _COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
         _COPIES.chmod(0o755)
-        shutil.copytree(installed, building, symlinks=True, ignore=_others)
+        for folder in (installed, *_libraries(installed)):
+            there = building / folder.relative_to(installed.parents[1])
+            shutil.copytree(folder, there, symlinks=True, ignore=_others)
         _open_to_readers(building)
         building.rename(copy)
     except OSError as exc:
         shutil.rmtree(building, ignore_errors=True)
         if copy.exists():  # another process was first
-            return copy
+            return program
         raise ServerRefused(
             f"the database must not run as root, its user cannot reach {installed}, and no copy "
             f"can be made in {_COPIES} ({exc.strerror}): start the bot as an ordinary user, or "
             "install it where others may pass"
         ) from exc
-    return copy
+    return program
+
+
+def _libraries(installed: Path) -> Iterator[Path]:
+    """Where the wheel has any: `initdb` looks for them beside the package (its RPATH)."""
+    beside = installed.parent.with_name(f"{installed.parent.name}.libs")
+    if beside.is_dir():
+        yield beside
 
 
 def _others(folder: str, names: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from memory.origins import Kind, Origin
 from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, ChatType, memory_context
 
@@ -65,7 +66,8 @@ class Click:
 class Press:
     """What became of a click. All but `verdict` is empty unless it was accepted.
 
-    `user_id` and `actor_id` are the subject and the sender of the turn that showed the button.
+    `user_id` and `actor_id` are the subject and the sender of the turn that showed the button,
+    which is `turn_id`.
     """
 
     verdict: Verdict
@@ -76,6 +78,14 @@ class Press:
     chat_type: str = ""
     user_id: str = ""
     actor_id: str = ""
+    turn_id: str = ""
+
+    def origin(self, click: Click) -> Origin:
+        """Of the turn that the click leads to: however often it is pressed, there is one; of a
+        button that can be pressed again, each click its own."""
+        kind: Kind = "private_answer" if self.kind == "show" else "button"
+        cause = click.event_id if self.payload.get("again") else click.button_id
+        return Origin(kind, self.turn_id, cause)
 
     @property
     def root_id(self) -> str:
@@ -109,5 +119,7 @@ class ButtonStore:
             tenant_key=click.tenant_key,
         )
         params = {f"p_{name}": value for name, value in asdict(click).items()}
-        row = await self._rpc.call("press_button", {**params, "p_only_look": only_look}, presser)
+        row = await self._rpc.call(
+            "press_button", {**params, "p_only_look": only_look, "p_with_turn": True}, presser
+        )
         return Press(**row)

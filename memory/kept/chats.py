@@ -29,7 +29,8 @@ class MetChat:
 
 @dataclass(frozen=True, slots=True)
 class TakenChat:
-    """A chat to ask Feishu about. `chat_type` None: not known; `named`: whether a name is known;
+    """A chat to ask Feishu about. `chat_type` None: not known; `named`: whether its name is known,
+    and if it consists of topics;
     `asked_ms`: as of when the answer counts, ms since epoch by the database's clock."""
 
     chat_id: str
@@ -72,16 +73,28 @@ class ChatStore:
         return tuple(TakenChat(**row) for row in rows)
 
     async def describe(
-        self, chat_id: str, *, chat_type: ChatType | None, name: str, at_ms: int
+        self,
+        chat_id: str,
+        *,
+        chat_type: ChatType | None,
+        name: str,
+        at_ms: int,
+        topics: bool | None = None,
     ) -> None:
-        """Type (None: as it was) and name of a chat as of `at_ms`."""
+        """Type and form (None: as it was) and name of a chat as of `at_ms`."""
         params = {
             "p_chat_id": chat_id,
             "p_chat_type": chat_type,
             "p_name": name,
             "p_at_ms": at_ms,
+            "p_topics": topics,
         }
         await self._rpc.call("describe_chat", params, None)
+
+    async def is_topic_group(self, chat_id: str) -> bool:
+        """Whether a group is known to consist of topics."""
+        known: bool = await self._rpc.call("is_topic_group", {"p_chat_id": chat_id}, None)
+        return known
 
     async def postpone(self, chat_id: str, *, wait_s: int | None = None) -> None:
         """Asks again after `wait_s`; None: after a pause that grows with every failure."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, memory_context
 
@@ -29,7 +30,7 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What became of it. For `again`: the turn that it leads to, and what is asked in it."""
+    """What became of it. For `again`: the turn of the card, and what is asked in it."""
 
     verdict: TouchVerdict
     turn_id: str = ""
@@ -37,6 +38,10 @@ class Touched:
     subject: str = ""
     chat_type: str | None = ""
     question: str | None = ""
+
+    def origin(self) -> Origin:
+        """Of the turn that `again` leads to."""
+        return Origin("again", self.turn_id)
 
 
 class HandleStore:

@@ -73,10 +73,14 @@ class RegisteredNote:
     ordinal: int
     recency: int | None
     last_action: str
-    last_used_at: str | None
     here: bool = True
     shown: int | None = None
     elsewhere: bool = False
+
+
+def note_source(id: str) -> str:
+    """The id by which an answer was given a note (`bot_private.noted_sources`)."""
+    return f"note:{id}"
 
 
 def note_id(*parts: str) -> str:
@@ -104,7 +108,6 @@ def registered_notes(rows: Sequence[Mapping[str, Any]]) -> tuple[RegisteredNote,
             ordinal=row["ordinal"],
             recency=row["recency"],
             last_action=row["last_action"],
-            last_used_at=row["last_used_at"],
             # an earlier release's function, while a newer one is being rolled out, says neither
             here=row.get("here", True),
             shown=row.get("shown"),

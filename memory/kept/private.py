@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory.kept.buttons import NewButton
+from memory.origins import Origin
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext
 from memory.text import as_json
+
+
+def offer_of(turn_id: str) -> Origin:
+    """The turn that offers a private answer to the question `turn_id`."""
+    return Origin("offer", turn_id)
 
 
 class PrivateStore:
@@ -42,6 +48,7 @@ class PrivateStore:
             p_tenant_key=context.tenant_key,
             p_turn_id=turn_id,
             p_button=as_json(button.row()),
+            p_offer_id=offer_of(turn_id).turn_id,
         )
         return first
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
 
+from memory.origins import Kind as OriginKind
+from memory.origins import Origin
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext, ChatType, memory_context
 
@@ -71,18 +73,20 @@ class Timer:
     state: str = "active"
     kind: Kind = "reminder"
 
-    @property
-    def fired_turn(self) -> str:
-        """The id of the turn whose card this time of the timer shows."""
-        return f"timer:{self.id}:{self.plan.due_ms}"
-
 
 @dataclass(frozen=True, slots=True)
 class DueTimer:
-    """A timer whose time has come; `now_ms` is the database's clock, ms since epoch."""
+    """A timer whose time has come; `now_ms` is the database's clock, ms since epoch. `asked_in` is
+    the message that asked for it, "" where a button did."""
 
     timer: Timer
     now_ms: int
+    asked_in: str = ""
+
+    def origin(self) -> Origin:
+        """Of the turn whose card this time of the timer shows."""
+        kind: OriginKind = "digest" if self.timer.kind == "digest" else "reminder"
+        return Origin(kind, self.timer.id, str(self.timer.plan.due_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +149,11 @@ class TimerStore:
         )
         return tuple(map(timer_of, rows))
 
-    async def change(self, context: AgentMemoryContext, id: str, plan: Plan) -> Timer | None:
-        """Changes a timer of the sender's; None: there is none of theirs that is still to come."""
+    async def change(
+        self, context: AgentMemoryContext, id: str, plan: Plan, turn_id: str = ""
+    ) -> Timer | None:
+        """Changes a timer of the sender's for the message `turn_id`: if that is taken back, a timer
+        whose text it changed goes. None: there is none of theirs that is still to come."""
         row = await call_as(
             self._rpc,
             "change_timer",
@@ -155,6 +162,7 @@ class TimerStore:
             p_chat_id=context.chat_id,
             p_timer_id=id,
             p_timer=plan.row(),
+            **({"p_turn_id": turn_id} if turn_id else {}),
         )
         return timer_of(row) if row else None
 
@@ -179,7 +187,7 @@ class TimerStore:
     async def due(self, id: str, due_ms: int) -> DueTimer | None:
         """The timer, if this time of it is still to be done."""
         row = await self._rpc.call("due_timer", {"p_timer_id": id, "p_due_ms": due_ms}, None)
-        return DueTimer(timer_of(row), row["now_ms"]) if row else None
+        return DueTimer(timer_of(row), row["now_ms"], row["asked_in"] or "") if row else None
 
     async def fired(self, timer: Timer, next_ms: int | None) -> bool:
         """This time is over; the next is `next_ms`, None: there is none."""

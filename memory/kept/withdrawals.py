@@ -19,10 +19,12 @@ _ANSWERS = "of:"
 class Due:
     """Something to withdraw: a card of ours (`id`) in a chat, or in the place of the one person
     who sees it. With `question`: the cards that answer this message and were sent at `since_ms` (ms
-    since epoch) or later, which nobody reported. `age_s`: for how long that is known."""
+    since epoch) or later, which nobody reported. `chats`: where a card may stand, for the turn that
+    named it may have lied. `age_s`: for how long that is known."""
 
     id: str
     chat_id: str
+    chats: tuple[str, ...]
     age_s: float
     since_ms: int
 
@@ -41,7 +43,13 @@ class Withdrawals:
         """Some that are due; each is due again later unless `done` is called."""
         rows = await self._rpc.call("take_due_withdrawals", {"p_limit": _AT_A_TIME}, None)
         return tuple(
-            Due(row["message_id"], row["chat_id"], float(row["age_s"]), row["since_ms"])
+            Due(
+                row["message_id"],
+                row["chat_id"],
+                tuple(row["chats"]),
+                float(row["age_s"]),
+                row["since_ms"],
+            )
             for row in rows
         )
 

@@ -64,7 +64,7 @@ def render(
         lines.append((f"{head} {who}: {said}", worth))
         if passage.answer:
             told = excerpt(visible(passage.answer), words, _ANSWER_LENGTH)
-            lines.append((f"{head} (you): {told}", worth))
+            lines.append((f"{head} [you]: {told}", worth))
     text = "\n".join(text for text, _ in lines)
     return Recalled(text, tuple(worth for _, worth in lines), tuple(ordered))
 

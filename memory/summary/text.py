@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from memory.foreign_text import speaker, spoken
 from memory.text import has_han, one_line, storable
 from memory.tokens import estimate_tokens, token_cost
 
@@ -20,7 +21,6 @@ MOST_REFERENCES = 120
 
 _LONGEST_NAME = 60
 _LONGEST_AT_NAME = 40
-_AUTHORLESS = "someone"
 _ID = re.compile(r"(?<![0-9A-Za-z_])(?:note|om|omt|ou|on|oc|cli)_[0-9A-Za-z_-]{4,80}")
 _TAG = re.compile(r"<(?=[/!A-Za-z])")
 _REFERENCE_LINE = re.compile(r"^\s*(?:References:|提到：).*$", re.MULTILINE)
@@ -55,15 +55,10 @@ def batch(lines: Sequence[Line], budget_tokens: int = BATCH_TOKENS) -> tuple[Lin
 
 
 def transcribed(lines: Iterable[Line]) -> str:
-    """`YYYY-MM-DD author: text`, further lines indented: nobody can write another's line."""
+    """`YYYY-MM-DD author: text`, one for each message."""
     return "\n".join(
-        f"{line.day} {_label(line.author)}: " + "\n    ".join(line.text.strip().splitlines())
-        for line in lines
+        f"{line.day} {spoken(speaker(as_reference(line.author)), line.text)}" for line in lines
     )
-
-
-def _label(author: str) -> str:
-    return as_reference(author).replace(":", "：") or _AUTHORLESS
 
 
 def _shortened(line: Line, budget_tokens: int) -> Line:

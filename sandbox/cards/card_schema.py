@@ -43,14 +43,12 @@ _ACTIVE: dict[str, Shape] = {
 }
 _FIELD: dict[str, Shape] = {
     **_BASE,
-    **_ACTIVE,
-    **_any("name", "required", "width", "value"),
+    **_any("name", "required", "width", "disabled"),
+    "behaviors": BEHAVIORS,
+    "confirm": _CONFIRM,
     "placeholder": TEXT,
 }
-_SELECT: dict[str, Shape] = {
-    **_FIELD,
-    **_any("type", "options", "initial_option", "initial_index", "selected_values"),
-}
+_SELECT: dict[str, Shape] = {**_FIELD, **_any("type", "options")}
 
 CARD: Final[dict[str, Shape]] = {
     "schema": ANY,
@@ -106,8 +104,7 @@ BEHAVIOR_TYPES: Final[dict[str, dict[str, Shape]]] = {
 COLUMN: Final[dict[str, Shape]] = {
     **_BASE,
     **_LAYOUT,
-    **_any("background_style", "width", "weight"),
-    "behaviors": BEHAVIORS,
+    **_any("background_style", "width", "weight", "action"),
     "elements": ELEMENTS,
 }
 
@@ -122,6 +119,7 @@ COMPONENTS: Final[dict[str, dict[str, Shape]]] = {
     "img": {
         **_BASE,
         **_any("img_key", "corner_radius", "scale_type", "size", "transparent", "preview"),
+        **_any("mode", "custom_width", "compact_width"),
         "alt": TEXT,
         "title": TEXT,
     },
@@ -137,6 +135,15 @@ COMPONENTS: Final[dict[str, dict[str, Shape]]] = {
         **_BASE,
         **_any("persons", "size", "show_avatar", "show_name", "drop_invalid_user_id", "lines"),
         "icon": ICON,
+        "ud_icon": ANY,
+    },
+    "audio": {
+        **_BASE,
+        **_any("audio_id", "file_key", "i18n_file_key", "style", "width", "padding", "disabled"),
+        **_any("background_style", "fill_color", "show_progress_bar", "show_time", "fallback"),
+        **_any("time_display", "time_position"),
+        "border": _any("color", "corner_radius"),
+        "disabled_tips": TEXT,
     },
     "chart": {
         **_BASE,
@@ -153,14 +160,20 @@ COMPONENTS: Final[dict[str, dict[str, Shape]]] = {
     "button": {
         **_BASE,
         **_ACTIVE,
-        **_any("type", "size", "width", "name", "required", "form_action_type"),
+        **_any("type", "size", "width", "name", "form_action_type"),
         "text": TEXT,
         "icon": ICON,
     },
-    "overflow": {**_BASE, **_any("width", "options", "value"), "confirm": _CONFIRM},
+    "overflow": {
+        **_BASE,
+        **_any("width", "options", "value"),
+        "behaviors": BEHAVIORS,
+        "confirm": _CONFIRM,
+    },
     "input": {
         **_FIELD,
         **_any(
+            "value",
             "default_value",
             "max_length",
             "label_position",
@@ -172,17 +185,22 @@ COMPONENTS: Final[dict[str, dict[str, Shape]]] = {
             "fallback",
         ),
         "label": TEXT,
+        "disabled_tips": TEXT,
     },
-    "select_static": _SELECT,
-    "multi_select_static": _SELECT,
-    "select_person": _SELECT,
-    "multi_select_person": _SELECT,
-    "date_picker": {**_FIELD, "initial_date": ANY},
-    "picker_time": {**_FIELD, "initial_time": ANY},
-    "picker_datetime": {**_FIELD, "initial_datetime": ANY},
+    "select_static": {**_SELECT, **_any("initial_option", "initial_index")},
+    "multi_select_static": {**_SELECT, "selected_values": ANY},
+    "select_person": {**_SELECT, "initial_option": ANY},
+    "multi_select_person": {**_SELECT, "selected_values": ANY},
+    "date_picker": {**_FIELD, **_any("initial_date", "value")},
+    "picker_time": {**_FIELD, **_any("initial_time", "value")},
+    "picker_datetime": {**_FIELD, **_any("initial_datetime", "value")},
     "select_img": {
-        **_FIELD,
-        **_any("multi_select", "layout", "can_preview", "aspect_ratio", "options", "style"),
+        **_BASE,
+        **_any("name", "required", "disabled", "value", "options"),
+        **_any("multi_select", "layout", "can_preview", "aspect_ratio"),
+        "behaviors": BEHAVIORS,
+        "confirm": _CONFIRM,
+        "disabled_tips": TEXT,
     },
     "checker": {
         **_BASE,
@@ -192,10 +210,10 @@ COMPONENTS: Final[dict[str, dict[str, Shape]]] = {
     },
     "column_set": {
         **_BASE,
-        **_any("horizontal_spacing", "horizontal_align", "flex_mode", "background_style"),
+        **_any("horizontal_spacing", "horizontal_align", "flex_mode", "background_style", "action"),
         "columns": COLUMNS,
     },
-    "form": {**_BASE, **_LAYOUT, "name": ANY, "confirm": _CONFIRM, "elements": ELEMENTS},
+    "form": {**_BASE, **_LAYOUT, **_any("name", "fallback"), "elements": ELEMENTS},
     "interactive_container": {
         **_BASE,
         **_LAYOUT,

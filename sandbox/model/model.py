@@ -12,7 +12,8 @@ GET    /control/script        {"mode", "steps_left", "rules"}
 POST   /control/script        steps or rules, see sandbox/model/model_script.py
 POST   /control/mode          {"mode": "echo" | "script" | "rules", "delay_s": seconds,
                               "embeddings": {"status", "delay_s", "refuse"}}; refuse: a word in a
-                              text that is answered with status 400
+                              text that is answered with status 400. "refuses": what it does not
+                              take, see sandbox/model/model_refusals.py; a new mode forgets it
 GET    /control/embeddings    {"requests": [body, …]}, the newest last
 """
 
@@ -41,6 +42,7 @@ from sandbox.model.model_http import (
     read_request,
     response_head,
 )
+from sandbox.model.model_refusals import Refusals
 from sandbox.model.model_script import BadScript, Playbook, Reply
 
 REQUESTS_KEPT = 5000
@@ -53,6 +55,7 @@ class ModelServer:
     def __init__(self, *, delay_s: float = 0.0) -> None:
         self.delay_s = delay_s
         self.playbook = Playbook()
+        self.refusals = Refusals()
         self.received: deque[dict[str, Any]] = deque(maxlen=REQUESTS_KEPT)
         self.embedded: deque[Any] = deque(maxlen=REQUESTS_KEPT)
         self.embedding_faults: dict[str, Any] = {}
@@ -137,7 +140,7 @@ class ModelServer:
         self._count += 1
         now = time.time()
         self.received.append({"number": self._count, "at": now, "body": body})
-        reply = self.playbook.reply_to(body)
+        reply = self.refusals.reply_to(body) or self.playbook.reply_to(body)
         model = str(body.get("model", MODEL))
         answer = Answer(reply, self._count, model, len(request.body), int(now))
         await asyncio.sleep(self.delay_s if reply.delay_s is None else reply.delay_s)
@@ -149,6 +152,9 @@ class ModelServer:
         elif body.get("stream"):
             options = body.get("stream_options") or {}
             await _stream(writer, answer, include_usage=bool(options.get("include_usage")))
+            if reply.fault == "pause":
+                await reader.read()
+                raise Closed
         else:
             _write_whole(writer, answer)
 
@@ -208,7 +214,11 @@ class ModelServer:
         faults = wanted.get("embeddings", self.embedding_faults)
         if not isinstance(faults, dict):
             raise HttpError(400, "embeddings is an object with status, delay_s or refuse")
+        refuses = wanted.get("refuses", ())
+        if not all(isinstance(one, dict) and one.get("feature") for one in refuses):
+            raise HttpError(400, "refuses is a list of objects with a feature")
         self.delay_s, self.embedding_faults = delay_s, faults
+        self.refusals = Refusals(refuses)
         return self._state(request)
 
 
@@ -264,7 +274,7 @@ async def _stream(writer: asyncio.StreamWriter, answer: Answer, *, include_usage
     objects = answer.chunks(include_usage=include_usage)
     events = [b"data: %b\n\n" % to_json(one) for one in objects] + [b"data: [DONE]\n\n"]
     if answer.reply.fault is not None:
-        events = events[: len(events) // 2]
+        events = events[: (len(events) - 1) // 2]
     if answer.reply.fault == "malformed":
         events.append(b'data: {"id": "chatcmpl-\n\n')
     writer.write(response_head(200, None, "text/event-stream"))
@@ -277,7 +287,8 @@ async def _stream(writer: asyncio.StreamWriter, answer: Answer, *, include_usage
         writer.write(chunk(b"".join(events)))
     if answer.reply.fault == "cut":
         raise Closed
-    writer.write(LAST_CHUNK)
+    if answer.reply.fault != "pause":
+        writer.write(LAST_CHUNK)
 
 
 async def serve(port: int, delay_s: float, script: object = None) -> None:

@@ -9,13 +9,15 @@ A reply is a JSON object, every field optional:
     chunk_delay_s        seconds between the chunks of a stream
     status, body         in place of an answer; a body that is text is sent as it is, else as JSON
     retry_after          value of the Retry-After header
-    fault                "hang" (no answer at all), "cut" (connection closed in mid-body) or
-                         "malformed" (status 200 and broken JSON)
+    fault                "hang" (no answer at all), "cut" (connection closed in mid-body), "pause"
+                         (half of a stream and then nothing more) or "malformed" (status 200 and
+                         broken JSON)
 
 A rule is a reply on its own, or {"when": [condition, …], "reply": reply, "times": n,
 "after_tool": true or false}. All conditions must hold. A condition is {"contains": text} or
 {"regex": pattern}, with "in": "last_user" (default), "last" (newest message of any role),
-"system" or "prompt" (every message as `role: text`, one after the other). `{{name}}` in texts and
+"system" or "prompt" (every message as `role: text`, one after the other). What the bot puts before
+a question (`[Known for this answer]`) counts as system, not as the user's. `{{name}}` in texts and
 arguments becomes the regex group of that name or number; `{{last_user}}` the last user message.
 
 `steps` are rules taken in order, once each; a condition of the next step that does not hold is an
@@ -34,7 +36,7 @@ from typing import Any, Literal, get_args
 Body = Mapping[str, Any]
 Mode = Literal["echo", "script", "rules"]
 
-_FAULTS = (None, "hang", "cut", "malformed")
+_FAULTS = (None, "hang", "cut", "pause", "malformed")
 _FIELD_TYPES: Mapping[type, tuple[str, ...]] = {
     str: ("text", "reasoning", "finish_reason"),
     dict: ("usage",),
@@ -43,6 +45,9 @@ _FIELD_TYPES: Mapping[type, tuple[str, ...]] = {
     float: ("delay_s", "chunk_delay_s"),
 }
 _PARTS = ("last_user", "last", "system", "prompt")
+_KNOWLEDGE = re.compile(
+    r"^\[Known for this answer\]\n(.*?)\n\[The message to answer\]\n", re.DOTALL | re.MULTILINE
+)
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -163,6 +168,7 @@ def refusal(message: str) -> Reply:
 def part_text(request: Body, part: str) -> str:
     """One part of the request as text: last_user, last, system or prompt."""
     messages: Sequence[Body] = request.get("messages") or ()
+    messages = [piece for message in messages for piece in split_knowledge(message)]
     if part == "prompt":
         return "\n".join(f"{message.get('role')}: {_text(message)}" for message in messages)
     if part == "last":
@@ -170,6 +176,20 @@ def part_text(request: Body, part: str) -> str:
     if part == "system":
         return "\n".join(_text(m) for m in messages if m.get("role") in ("system", "developer"))
     return next((_text(m) for m in reversed(messages) if m.get("role") == "user"), "")
+
+
+def split_knowledge(message: Body) -> list[Body]:
+    """A message as it is; the bot's knowledge before a question as a system message of its own."""
+    content = message.get("content")
+    if message.get("role") != "user" or not content:
+        return [message]
+    first, *rest = content if isinstance(content, list) else [{"text": content}]
+    found = _KNOWLEDGE.search(first.get("text") or "")
+    if not found:
+        return [message]
+    text = first["text"][: found.start()] + first["text"][found.end() :]
+    asked = [{**first, "text": text}, *rest] if isinstance(content, list) else text
+    return [{"role": "system", "content": found[1]}, {**message, "content": asked}]
 
 
 def _text(message: Body) -> str:
@@ -250,7 +270,7 @@ def _reply(entry: object) -> Reply:
             _check_type(name, entry.get(name), kind)
     reply = Reply(**entry | {"tool_calls": tuple(entry.get("tool_calls") or ())})
     if reply.fault not in _FAULTS:
-        raise BadScript(f"fault is hang, cut or malformed, not {reply.fault!r}")
+        raise BadScript(f"fault is hang, cut, pause or malformed, not {reply.fault!r}")
     if not all(isinstance(call, dict) and call.get("name") for call in reply.tool_calls):
         raise BadScript("a tool call is an object with a name")
     return reply

@@ -1,4 +1,4 @@
-// Card JSON 2.0 as DOM nodes.
+// Cards as DOM nodes: JSON 2.0, and 1.0 as other apps send it.
 
 import { el, link } from "./dom.js";
 import { say } from "./labels.js";
@@ -8,11 +8,17 @@ import { at, inline, markdown, picture } from "./markdown.js";
 export function card(body, streaming, context) {
   const counter = { buttons: 0, panels: 0 };
   const node = el("div", { class: streaming ? "card streaming" : "card" });
-  if (body.header) node.append(header(body.header, context));
-  const content = el("div", { class: "card-body" }, elements(body.body?.elements, context, counter));
+  const top = translated(body.i18n_header) ?? body.header;
+  if (top) node.append(header(top, context));
+  const shown = body.body?.elements ?? translated(body.i18n_elements) ?? body.elements;
+  const content = el("div", { class: "card-body" }, elements(shown, context, counter));
   if (streaming) content.append(el("div", { class: "generating" }, el("i"), say("generating")));
   node.append(content);
   return node;
+}
+
+function translated(byLocale) {
+  return byLocale ? byLocale.zh_cn ?? byLocale.en_us ?? Object.values(byLocale)[0] : undefined;
 }
 
 function header(value, context) {
@@ -41,7 +47,9 @@ function elements(list, context, counter) {
 function element(one, context, counter) {
   switch (one.tag) {
     case "markdown": return styled(markdown(one.content ?? "", context.names), one);
-    case "div": return styled(el("div", {}, text(one.text, context)), one.text ?? {});
+    case "div": return div(one, context, counter);
+    case "note": return el("div", { class: "note notation" }, (one.elements ?? []).map((part) => noted(part, context)));
+    case "action": return el("div", { class: "actions" }, elements(one.actions, context, counter));
     case "hr": return el("hr");
     case "img": return picture(one.img_key ?? "", one.alt?.content ?? "");
     case "person": return at(one.user_id, context.names);
@@ -54,6 +62,16 @@ function element(one, context, counter) {
       return el("div", { class: "container" }, elements(one.elements, context, counter));
     default: return el("div", { class: "hint" }, `[${one.tag}]`);
   }
+}
+
+function div(one, context, counter) {
+  const texts = [one.text, ...(one.fields ?? []).map((field) => field.text)].filter(Boolean);
+  const rows = texts.map((value) => el("div", {}, text(value, context)));
+  return styled(el("div", {}, rows, one.extra ? elements([one.extra], context, counter) : []), one.text ?? {});
+}
+
+function noted(part, context) {
+  return part.tag === "img" ? picture(part.img_key ?? "", part.alt?.content ?? "") : el("span", {}, text(part, context));
 }
 
 function styled(node, one) {

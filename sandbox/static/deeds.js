@@ -41,6 +41,14 @@ export async function click(speaker, view, index, form) {
   else if (seen.toast) toast(seen.toast.content ?? "", seen.toast.type ?? "info");
 }
 
+// The message that a text becomes: the JSON of a card is posted as that card, as another app does it.
+export function spoken(text) {
+  let value = null;
+  try { value = JSON.parse(text); } catch { return { text }; }
+  const isCard = value && (value.schema === "2.0" || Array.isArray(value.elements) || value.i18n_elements);
+  return isCard ? { message_type: "interactive", content: text } : { text };
+}
+
 // In Feishu a file is a message of its own; the question about it comes after it, or quotes it.
 // `body` says who sends it where.
 export async function sendFile(file, body) {

@@ -12,10 +12,9 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-// Only addresses that cannot run script become links.
+// Only http and https become links, as in Feishu.
 export function link(href, ...children) {
-  const safe = /^https?:\/\//i.test(href) || /^mailto:/i.test(href);
-  if (!safe) return el("span", {}, ...children);
+  if (!/^https?:\/\//i.test(href)) return el("span", {}, ...children);
   return el("a", { href, target: "_blank", rel: "noreferrer noopener" }, ...children);
 }
 
@@ -34,6 +33,7 @@ const DRAWINGS = {
   look_auto: "M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5a5.5 5.5 0 0 1 0 11",
   look_light: "M8 5a3 3 0 1 0 0 6 3 3 0 1 0 0-6M8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M13 3l-1 1M4 12l-1 1",
   look_dark: "M13.5 9.5A6 6 0 0 1 6.5 2.5a6 6 0 1 0 7 7z",
+  switches: "M2 5h6M12 5h2M10 3a2 2 0 1 0 0 4 2 2 0 1 0 0-4M2 11h2M8 11h6M6 9a2 2 0 1 0 0 4 2 2 0 1 0 0-4",
   menu: "M2.5 4h11M2.5 8h11M2.5 12h11",
 };
 

@@ -3,11 +3,12 @@
 import { follow, get, post } from "./api.js";
 import { arrowsLead, drawChats } from "./chats.js";
 import { Composer } from "./composer.js";
-import { attempt, click, problem, sendFile, toast } from "./deeds.js";
+import { attempt, click, problem, sendFile, spoken, toast } from "./deeds.js";
 import { el, icon } from "./dom.js";
 import { inLanguage, label, locale, say, showTimesIn, switchLanguage } from "./labels.js";
 import { deliveries, sections } from "./panel.js";
 import { draftOf, keepDraft, keepPlace, placeOf } from "./place.js";
+import { listenToPlatform } from "./platform.js";
 import { redraw } from "./redraw.js";
 import { Search } from "./search.js";
 import { preview } from "./text.js";
@@ -24,7 +25,7 @@ const name = (openId) => (openId === "all" ? say("everyone") : world.people.get(
 const isP2p = (chat) => chat.mode === "p2p";
 const currentChat = () => world.chats.get(world.chatId);
 // A card for one person is shown to that person, and is gone when it is taken away.
-const isShown = (view) => !view.visible_to || (view.visible_to === world.speaker && !view.deleted);
+const isShown = (view) => !view.visible_to || (view.visible_to === world.speaker && !view.deleted && !view.unseen);
 const shownIn = (chatId) => [...world.messages.values()].filter((one) => one.chat_id === chatId && isShown(one)).sort((a, b) => a.position - b.position);
 
 const timeline = new Timeline({
@@ -83,7 +84,7 @@ async function send(text, files) {
     left.shift();
   }
   if (!text) return { isSent: false, files: left };
-  const sent = await attempt(() => post("messages", { ...body, text }));
+  const sent = await attempt(() => post("messages", { ...body, ...spoken(text) }));
   if (sent) timeline.reveal(sent.message_id);
   if (sent && how === "quoting") aim(null);
   return { isSent: Boolean(sent), files: left };
@@ -131,7 +132,6 @@ function drawHeader() {
   const chat = currentChat();
   byId("chat-name").textContent = chat.dissolved ? `${chat.name} (${say("dissolved")})` : chat.name;
   byId("chat-members").textContent = isP2p(chat) ? "" : `${chat.members.length} ${say("members")} · ${chat.members.map(name).join(", ")}`;
-  byId("hears-all").parentElement.hidden = isP2p(chat);
   const people = chat.members.map((id) => world.people.get(id)).filter((one) => one && one.open_id !== world.bot);
   if (!people.some((one) => one.open_id === world.speaker)) world.speaker = people[0]?.open_id ?? null;
   redraw(byId("speaker"), people.map((one) => ({ key: one.open_id, state: one.name, make: () => el("option", { value: one.open_id }, one.name) })));
@@ -229,7 +229,6 @@ async function load() {
   world.messages = new Map(messages.items.map((one) => [one.message_id, one]));
   world.pushes = new Map(pushed.items.map((one) => [one.number, one]));
   byId("offline-model").hidden = !state.offline_model;
-  byId("hears-all").checked = state.switches.all_group_messages;
   drawLinks(world.links);
   const place = placeOf(location.hash);
   world.speaker = place.speaker;
@@ -241,6 +240,7 @@ async function load() {
 function listen() {
   byId("show-chats").append(icon("menu"));
   byId("show-memory").append(icon("memory"));
+  byId("show-platform").append(icon("switches"));
   byId("show-search").append(icon("search"));
   arrowsLead(byId("chat-list"));
   byId("skip").addEventListener("click", (event) => { event.preventDefault(); composer.focus(); });
@@ -254,7 +254,7 @@ function listen() {
     composer.focus();
   });
   byId("reply-cancel").addEventListener("click", () => { aim(null); composer.focus(); });
-  byId("hears-all").addEventListener("change", (event) => attempt(() => post("switches", { all_group_messages: event.target.checked })));
+  listenToPlatform();
   byId("show-chats").addEventListener("click", () => showChats(!document.body.classList.contains("chats-open")));
   for (const id of ["show-memory", "hide-memory"]) {
     byId(id).addEventListener("click", () => { document.body.classList.toggle("memory-toggled"); byId("show-memory").focus(); });

@@ -56,7 +56,9 @@ function file(value) {
 
 function withMentions(text, view) {
   const names = new Map(view.mentions.map((one) => [one.key, one]));
-  return text.split(/(@_user_\d+|@_all)/).map((part) => {
+  // The longest key first, and no border after it: “@_user_19:00” may be “@_user_1” and “9:00”.
+  const keys = [...names.keys(), "@_all"].filter(Boolean).sort((one, other) => other.length - one.length);
+  return text.split(new RegExp(`(${keys.join("|")})`)).map((part) => {
     if (part === "@_all") return el("span", { class: "at" }, `@${say("everyone")}`);
     const found = names.get(part);
     return found ? at(found.open_id, () => found.name) : part;

@@ -8,15 +8,16 @@ im:message.group_msg; never the bot's own messages; other bots' messages only wi
 import base64
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sandbox.push import Pusher
-from sandbox.world import events
-from sandbox.world.content import Outgoing
+from sandbox.cards.card_check import CardInvalid
+from sandbox.world import events, scopes
+from sandbox.world.content import Outgoing, card_of_others
 from sandbox.world.entities import (
     BOT,
-    GROUP,
+    P2P,
     USER,
     Chat,
     Mention,
@@ -28,13 +29,16 @@ from sandbox.world.entities import (
 )
 from sandbox.world.events import Envelope
 from sandbox.world.messaging import MAX_EDITS, add_reaction, compose
+from sandbox.world.push import Pusher
 from sandbox.world.state import World
+from sandbox.world.wire import card_of
 
 # A 1 x 1 pixel, for image messages that bring no picture of their own.
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAA"
     "fFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+MERGED_FORWARD = "Merged and Forwarded Message"
 _ALL = re.compile(r"@(?:all|所有人)(?![A-Za-z0-9_])")
 
 
@@ -106,6 +110,27 @@ class Actors:
             self._deliver(envelope, message, speech.count, speech.new_event_ids)
         return message
 
+    def forward(self, speaker: str, chat_id: str, message_ids: Sequence[str]) -> Message:
+        """Forward one message as a copy, several as one merged forward."""
+        with self._world.lock:
+            chat = self._present(speaker, chat_id)
+            found = [self.message(one) for one in message_ids]
+            if not found or any(one.deleted for one in found):
+                raise Refusal("forward one message or more that nobody has recalled")
+            body = _merged(found) if len(found) > 1 else self._copy(found[0])
+            message = compose(self._world, chat_id, speaker, body)
+            envelope = events.received(self._world, message)
+            self._received[message.message_id] = envelope
+            wanted = self._is_delivered(message, chat)
+        if wanted:
+            self._deliver(envelope, message, 1, fresh=False)
+        return message
+
+    def _copy(self, message: Message) -> tuple[str, Outgoing]:
+        card = card_of(self._world, message)
+        content = json.dumps(card, ensure_ascii=False) if card else message.content
+        return message.msg_type, Outgoing(content, message.mentions, forwarded=message.forwarded)
+
     def redeliver(self, message_id: str, times: int, *, new_event_id: bool) -> None:
         """Push the event of a message again, as Feishu sometimes does."""
         with self._world.lock:
@@ -167,15 +192,25 @@ class Actors:
         self._pusher.push(envelope, message_id=message_id)
         return reaction
 
-    def add_person(self, name: str, kind: str = USER, en_name: str = "") -> Person:
-        """A new person, or another bot (`kind` bot), with a p2p chat if human."""
+    def add_person(
+        self, name: str, kind: str = USER, en_name: str = "", tenant_key: str = ""
+    ) -> Person:
+        """A new person, or another bot (`kind` bot), with a p2p chat if human; `tenant_key` is that
+        of somebody external."""
         if not name or kind not in (USER, BOT):
             raise Refusal("a person needs a name, and kind user or bot")
         with self._world.lock:
-            person = Person(new_id("ou_"), name, kind, en_name)
+            person = Person(new_id("ou_"), name, kind, en_name, tenant_key=tenant_key)
             self._world.put(person)
             if kind == USER:
                 self._world.p2p_chat(person.open_id)
+        return person
+
+    def set_online(self, open_id: str, *, online: bool) -> Person:
+        """Somebody opens or closes their client."""
+        with self._world.lock:
+            person = replace(self.person(open_id), online=online)
+            self._world.put(person)
         return person
 
     def message(self, message_id: str) -> Message:
@@ -214,6 +249,8 @@ class Actors:
             Mention(f"@_user_{number}", self.person(open_id).open_id)
             for number, open_id in enumerate(speech.mentions, start=1)
         )
+        if speech.msg_type == "interactive" and not mentions:
+            return _card(speech.content, chat)
         if speech.content:
             return Outgoing(speech.content, mentions)
         if speech.msg_type in ("image", "file"):
@@ -223,6 +260,8 @@ class Actors:
         text = speech.text
         if not mentions and not speech.raw:
             text, mentions = with_mentions(text, self._world.member_names(chat))
+            if self._world.switches.tight_mentions:
+                text = re.sub(r"(@_user_\d+) ", r"\1", text)
         if speech.msg_type == "post":
             paragraphs = [[{"tag": "text", "text": line, "style": []}] for line in text.split("\n")]
             value: dict[str, Any] = {"title": "", "content": paragraphs}
@@ -242,14 +281,17 @@ class Actors:
         self._world.put(Resource(str(key), speech.mime, data, message.message_id, name))
 
     def _is_delivered(self, message: Message, chat: Chat) -> bool:
-        bot, switches = self._world.bot.open_id, self._world.switches
+        """As the scopes say (Feishu: im.message.receive_v1, “Notes”)."""
+        bot, may = self._world.bot.open_id, self._world.may
         if bot not in chat.members:
             return False
-        if self._world.people[message.sender].kind == BOT and not switches.bot_messages:
-            return False
-        if chat.mode != GROUP or switches.all_group_messages:
-            return True
-        return any(one.open_id == bot for one in message.mentions)
+        if chat.mode == P2P:
+            return may(scopes.PRIVATE_MESSAGES)
+        mentioned = any(one.open_id == bot for one in message.mentions)
+        if self._world.people[message.sender].kind == BOT:
+            every, mention = [scopes.MESSAGES_OF_BOTS], [scopes.MENTIONS_BY_BOTS]
+            return may([*every, *mention] if mentioned else every)
+        return may(scopes.MENTIONS if mentioned else scopes.GROUP_MESSAGES)
 
     def _deliver(self, envelope: Envelope, message: Message, times: int, fresh: bool) -> None:
         for number in range(times):
@@ -258,6 +300,18 @@ class Actors:
 
     def _add(self, message: Message, person: Person, emoji_type: str) -> Reaction:
         return add_reaction(self._world, message, person.open_id, emoji_type)
+
+
+def _card(content: str, chat: Chat) -> Outgoing:
+    try:
+        return card_of_others(content, chat.members.__contains__)
+    except CardInvalid:
+        raise Refusal("'content' must be the JSON of a card") from None
+
+
+def _merged(messages: Sequence[Message]) -> tuple[str, Outgoing]:
+    ids = tuple(one.message_id for one in messages)
+    return "merge_forward", Outgoing(MERGED_FORWARD, forwarded=ids)
 
 
 def with_mentions(text: str, members: list[Person]) -> tuple[str, tuple[Mention, ...]]:

@@ -12,29 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from sandbox.world.scopes import EXTRA, SCOPES
+
 LIFE_S = 600
 INTERVAL_S = 1
-
-SCOPES = frozenset(
-    {
-        "im:message",
-        "im:message:readonly",
-        "im:message:send_as_bot",
-        "im:message.p2p_msg:readonly",
-        "im:message.group_at_msg:readonly",
-        "im:message.group_at_msg.include_bot:readonly",
-        "im:message.group_msg",
-        "im:message.reactions:read",
-        "im:message.reactions:write_only",
-        "im:chat:readonly",
-        "im:chat.members:read",
-        "im:chat.members:bot_access",
-        "im:chat.access_event.bot_p2p_chat:read",
-        "im:resource",
-        "cardkit:card:write",
-        "contact:user.basic_profile:readonly",
-    }
-)
 
 
 class BadLink(Exception):
@@ -56,7 +37,7 @@ class Registration:
 class AppConsole:
     """Not thread-safe; the world's lock guards it. `connections` are long ones that are online."""
 
-    granted: set[str] = field(default_factory=lambda: set(SCOPES))
+    granted: set[str] = field(default_factory=lambda: SCOPES.keys() - EXTRA)
     events: set[str] = field(default_factory=set)
     callbacks: set[str] = field(default_factory=set)
     connections: int = 0
@@ -83,7 +64,7 @@ class AppConsole:
     def _grant(self, addons: dict[str, Any]) -> None:
         """The app has what its creation asked for, and nothing else."""
         wanted = set(addons.get("scopes", {}).get("tenant", []))
-        if unknown := wanted - SCOPES:
+        if unknown := wanted - SCOPES.keys():
             raise BadLink(f"there are no scopes {sorted(unknown)}")
         self.granted = wanted
         self.events = set(addons.get("events", {}).get("items", {}).get("tenant", []))

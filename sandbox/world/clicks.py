@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.cards.cardkit import CardKit
 from sandbox.cards.forms import tagged
 from sandbox.errors import ApiError
-from sandbox.push import NO_CONNECTION, NO_URL, Attempt, Pusher
 from sandbox.world import events
 from sandbox.world.actors import Actors, Refusal
+from sandbox.world.cardkit import CardKit
 from sandbox.world.content import Known, check_outgoing
 from sandbox.world.entities import Message
+from sandbox.world.push import NO_CONNECTION, NO_URL, Attempt, Pusher
 from sandbox.world.state import World
 from sandbox.world.wire import card_of, is_streaming
 
@@ -72,11 +72,13 @@ class Clicks:
         with self._world.lock:
             message = self._actors.message(message_id)
             person = self._actors.person(open_id)
-            if message.visible_to not in ("", open_id):
+            if message.visible_to not in ("", open_id) or message.unseen:
                 raise Refusal(f"{person.name} does not see that card")
             card = card_of(self._world, message)
             if card is None:
                 raise Refusal("that message is not a card")
+            if message.sender != self._world.bot.open_id:
+                raise Refusal("that card belongs to another app, which hears of the click")
             action = _action(list(buttons(card)), value, index)
             if fields := submitted(card, action.get("name")):
                 action["form_value"] = {**fields, **_known(form or {}, fields)}

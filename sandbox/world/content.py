@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from sandbox.cards.card_check import CardInvalid, at_ids, check_card, parse_card
 from sandbox.errors import ApiError, card_refused, invalid
 from sandbox.world.entities import Mention
+from sandbox.world.received import at_people
 
 MAX_TEXT_BYTES = 150 * 1024
 MAX_RICH_BYTES = 30 * 1024
@@ -25,11 +26,13 @@ _POST_TAGS = frozenset({"text", "a", "at", "img", "media", "emotion", "hr", "cod
 
 @dataclass(frozen=True)
 class Outgoing:
-    """Checked content: as it is stored, with its mentions, and the card entity it refers to."""
+    """Checked content: as it is stored, with its mentions, and what it refers to: a card entity, or
+    the ids of forwarded messages."""
 
     content: str
     mentions: tuple[Mention, ...] = ()
     card_id: str = ""
+    forwarded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,16 @@ def _interactive(content: str, known: Known) -> Outgoing:
         lambda: check_card(card, knows_person=known.person, knows_image=known.image),
     )
     return Outgoing(content)
+
+
+def card_of_others(content: str, is_member: Callable[[str], bool]) -> Outgoing:
+    """A card of any version that another app posts, with the members that its at-tags mention.
+
+    Raises CardInvalid when it is no JSON object.
+    """
+    people = [one for one in at_people(parse_card(content)) if is_member(one)]
+    mentions = tuple(Mention(f"@_user_{n}", one) for n, one in enumerate(people, start=1))
+    return Outgoing(content, mentions)
 
 
 def _card_id(reference: Any) -> str:

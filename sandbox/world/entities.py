@@ -18,7 +18,8 @@ def new_id(prefix: str, length: int = 32) -> str:
 
 @dataclass(frozen=True)
 class Person:
-    """A member of the tenant. `kind` is `user` or `bot`; the app's own bot is a person too."""
+    """Somebody. `kind` is `user` or `bot`; the app's own bot is a person too. `tenant_key` is ""
+    for members of the app's tenant. `online`: their client shows what is sent to them alone."""
 
     open_id: str
     name: str
@@ -26,17 +27,25 @@ class Person:
     en_name: str = ""
     union_id: str = field(default_factory=lambda: new_id("on_"))
     user_id: str = ""
+    tenant_key: str = ""
+    online: bool = True
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A conversation. `members` are open ids, bots included, in order of joining."""
+    """A conversation. `members` are open ids, bots included, in order of joining. `form`: chat or
+    thread; a group of the mode `topic`, or of the form `thread`, consists of topics."""
 
     chat_id: str
     name: str
     mode: str = GROUP
     members: tuple[str, ...] = ()
     dissolved: bool = False
+    form: str = "chat"
+
+    @property
+    def has_topics(self) -> bool:
+        return self.mode == TOPIC or self.form == "thread"
 
 
 @dataclass(frozen=True)
@@ -61,8 +70,10 @@ class Reaction:
 class Message:
     """A message. `content` is the JSON string as sent; times are ms since the epoch.
 
+    `forwarded`: ids of the messages that a merged forward holds.
     `position` counts messages, `version` counts changes of this one. `edits` counts PUTs.
-    `visible_to`: the one person who sees it; "": every member.
+    `visible_to`: the one person who sees it; "": every member. `unseen`: not even they, who were
+    offline when it came.
     """
 
     message_id: str
@@ -83,6 +94,8 @@ class Message:
     uuid: str = ""
     card_id: str = ""
     visible_to: str = ""
+    unseen: bool = False
+    forwarded: tuple[str, ...] = ()
     position: int = 0
     version: int = 1
 
@@ -136,7 +149,7 @@ def to_record(entity: Entity) -> dict[str, Any]:
 def from_record(kind: str, record: dict[str, Any]) -> Entity:
     """The inverse of `to_record`. Raises KeyError for an unknown kind, TypeError for a bad one."""
     values = dict(record)
-    for name in ("members", "uuids"):
+    for name in ("members", "uuids", "forwarded"):
         if name in values:
             values[name] = tuple(values[name])
     if "mentions" in values:

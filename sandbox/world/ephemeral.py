@@ -2,8 +2,9 @@
 
 Source: open.feishu.cn, im-v1/message-card, "Send message cards that are only visible to certain
 people" and "Delete …": ordinary groups only, cards only, 40 a second for each group, no thread, no
-uuid. The pages name one code (18051); 18053 is what apps report of topic groups and p2p chats. What
-Feishu says of somebody who is not in the group is not documented: here it is a bad parameter.
+uuid; a client that is offline when it is sent never shows it. The pages name one code (18051);
+18053 is what apps report of topic groups and p2p chats. What Feishu says of somebody who is not in
+the group is not documented: here it is a bad parameter.
 """
 
 import json
@@ -47,7 +48,14 @@ class Ephemeral:
         if limited and not self._limiter.allow("ephemeral", chat.chat_id, PER_GROUP):
             raise ApiError(230020)
         sender = world.bot.open_id
-        return compose(world, chat.chat_id, sender, ("interactive", outgoing), visible_to=open_id)
+        return compose(
+            world,
+            chat.chat_id,
+            sender,
+            ("interactive", outgoing),
+            visible_to=open_id,
+            unseen=not world.is_online(open_id),
+        )
 
     def delete(self, message_id: object) -> Message:
         """Takes such a card away; nothing is left of it."""

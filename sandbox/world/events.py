@@ -83,8 +83,8 @@ def bot_membership(world: World, chat: Chat, operator: Person, *, added: bool) -
     event = {
         "chat_id": chat.chat_id,
         "operator_id": user_ids(operator),
-        "external": False,
-        "operator_tenant_key": world.config.tenant_key,
+        "external": world.is_external(chat),
+        "operator_tenant_key": world.tenant_of(operator),
         "name": chat.name,
         "i18n_names": {"zh_cn": chat.name, "en_us": chat.name},
     }
@@ -106,14 +106,14 @@ def user_membership(world: World, chat: Chat, person: Person, what: str) -> Enve
     """im.chat.member.user.added_v1, deleted_v1 or withdrawn_v1, by `what`."""
     user = {
         "name": person.name,
-        "tenant_key": world.config.tenant_key,
+        "tenant_key": world.tenant_of(person),
         "user_id": user_ids(person),
     }
     event = {
         "chat_id": chat.chat_id,
         "operator_id": user_ids(person),
-        "external": False,
-        "operator_tenant_key": world.config.tenant_key,
+        "external": world.is_external(chat),
+        "operator_tenant_key": world.tenant_of(person),
         "users": [user],
         "name": chat.name,
     }
@@ -125,7 +125,7 @@ def renamed(world: World, before: Chat, after: Chat) -> Envelope:
     event = {
         "chat_id": after.chat_id,
         "operator_id": user_ids(world.people[after.members[0]]) if after.members else {},
-        "external": False,
+        "external": world.is_external(after),
         "operator_tenant_key": world.config.tenant_key,
         "after_change": {"name": after.name},
         "before_change": {"name": before.name},
@@ -136,7 +136,7 @@ def renamed(world: World, before: Chat, after: Chat) -> Envelope:
 def clicked(world: World, message: Message, person: Person, action: dict[str, Any]) -> Envelope:
     """card.action.trigger; `event.token` allows two later updates of the card."""
     event = {
-        "operator": {"tenant_key": world.config.tenant_key, **user_ids(person)},
+        "operator": {"tenant_key": world.tenant_of(person), **user_ids(person)},
         "token": new_id("c-", 40),
         "action": {"timezone": world.config.timezone, **action},
         "host": "im_message",

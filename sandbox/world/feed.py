@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.push import Delivery, delivery_view
 from sandbox.world.entities import Card, Chat, Entity, Message, Person
+from sandbox.world.push import Delivery, delivery_view
 from sandbox.world.state import World
 from sandbox.world.wire import chat_view, message_view, person_view
 

@@ -5,11 +5,11 @@ Feishu tells an app of a group that its bot is in, and of the bot's own coming a
 
 from dataclasses import replace
 
-from sandbox.push import Pusher
 from sandbox.world import events
 from sandbox.world.actors import Actors, Refusal
 from sandbox.world.entities import GROUP, TOPIC, Chat, new_id
 from sandbox.world.events import Envelope
+from sandbox.world.push import Pusher
 from sandbox.world.state import World
 
 
@@ -29,17 +29,18 @@ class Groups:
         *,
         with_bot: bool = True,
         topics: bool = False,
+        form: str = "chat",
         silently: bool = False,
     ) -> Chat:
-        """A new group, or topic group; the app hears that its bot was added, unless `silently`: the
-        event is lost."""
+        """A new group of a message form, or topic group; the app hears that its bot was added,
+        unless `silently`: the event is lost."""
         with self._world.lock:
             people = [self._actors.person(one) for one in members]
             ids = [one.open_id for one in people if one != self._world.bot]
             if with_bot:
                 ids.append(self._world.bot.open_id)
             mode = TOPIC if topics else GROUP
-            chat = Chat(new_id("oc_"), name, mode, tuple(dict.fromkeys(ids)))
+            chat = Chat(new_id("oc_"), name, mode, tuple(dict.fromkeys(ids)), form=form)
             self._world.put(chat)
             operator = people[0] if people else self._world.bot
             envelope = events.bot_membership(self._world, chat, operator, added=True)
@@ -104,7 +105,11 @@ class Groups:
         """The group is dissolved; nobody can write in it any more."""
         with self._world.lock:
             before = self._group(chat_id)
-            event = {"chat_id": before.chat_id, "name": before.name, "external": False}
+            event = {
+                "chat_id": before.chat_id,
+                "name": before.name,
+                "external": self._world.is_external(before),
+            }
             envelope = events.envelope(self._world, "im.chat.disbanded_v1", event)
         return self._changed(before, replace(before, dissolved=True), envelope)
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sandbox.cards.card_check import notified_by, parse_card
-from sandbox.cards.cardkit import sendable_card
-from sandbox.errors import ApiError, card_refused, invalid
+from sandbox.errors import ApiError, card_refused, invalid, scope_missing_for_group
+from sandbox.world.cardkit import sendable_card
 from sandbox.world.content import Known, Outgoing, check_outgoing
-from sandbox.world.entities import Chat, Message, Reaction, new_id
+from sandbox.world.entities import P2P, Chat, Message, Reaction, new_id
 from sandbox.world.limits import Limiter
+from sandbox.world.scopes import ALL_GROUP_MESSAGES
 from sandbox.world.state import World, new_message_id
 
 UPDATE_WINDOW_MS = 14 * 24 * 3600 * 1000
@@ -119,7 +120,7 @@ class Messenger:
     def history(self, query: dict[str, str]) -> tuple[list[Message], str]:
         """One page of a chat or thread and the token of the next (empty at the end).
 
-        A chat holds thread roots only, not the replies in threads (normal groups).
+        A chat holds the first messages of threads only, not the replies in them.
         """
         found = self._container(query.get("container_id_type"), query.get("container_id", ""))
         if query.get("container_id_type") == "chat":
@@ -155,6 +156,17 @@ class Messenger:
             raise ApiError(232009)
         if self._world.bot.open_id not in chat.members:
             raise ApiError(230002)
+        return chat
+
+    def readable_chat(self, chat_id: str, *, single: bool = False) -> Chat:
+        """The chat, if the app may read its messages; `single`: one message, not the history."""
+        chat, switches = self.open_chat(chat_id), self._world.switches
+        if chat.mode == P2P:
+            return chat
+        if not (single and switches.lenient_get) and not self._world.may([ALL_GROUP_MESSAGES]):
+            raise scope_missing_for_group(ALL_GROUP_MESSAGES)
+        if switches.secret_chats and not single:
+            raise ApiError(231203)
         return chat
 
     def known(self, message: Message) -> Known:
@@ -262,13 +274,13 @@ class Messenger:
             found = [world.messages[one] for one in world.by_thread.get(container_id, [])]
             if not found:
                 raise invalid("container_id is invalid")
-            self.open_chat(found[0].chat_id)
+            self.readable_chat(found[0].chat_id)
             return sorted(found, key=lambda one: one.position)
         if kind != "chat":
             raise invalid("container_id_type must be chat or thread")
-        self.open_chat(container_id)
+        self.readable_chat(container_id)
         found = [world.messages[one] for one in world.by_chat.get(container_id, [])]
-        return [one for one in found if not (one.visible_to or (one.thread_id and one.parent_id))]
+        return [one for one in found if not one.visible_to and _root_of_thread(world, one) is one]
 
 
 def compose(
@@ -281,14 +293,20 @@ def compose(
     in_thread: bool = False,
     uuid: str = "",
     visible_to: str = "",
+    unseen: bool = False,
 ) -> Message:
     """Store a message of `body` (msg_type, content), placed under `parent`.
 
-    In a thread root and parent are the thread's root; a quote keeps the root of its parent.
+    In a thread root and parent are the thread's root; a quote keeps the root of its parent. In a
+    topic group everything is in a thread, which its first message begins. A card for one person is
+    in none.
     """
     now = world.now_ms()
     root_id = parent_id = thread_id = ""
-    if parent is not None and (in_thread or parent.thread_id):
+    topics = world.chats[chat_id].has_topics
+    if parent is None and topics:
+        thread_id = new_id("omt_", 16)
+    elif parent is not None and (in_thread or topics or parent.thread_id):
         root = _root_of_thread(world, parent)
         if not root.thread_id:
             root = world.change(root, thread_id=new_id("omt_", 16))
@@ -311,6 +329,8 @@ def compose(
         uuid=uuid,
         card_id=body[1].card_id,
         visible_to=visible_to,
+        unseen=unseen,
+        forwarded=body[1].forwarded,
         position=len(world.messages) + 1,
     )
     world.put(message)

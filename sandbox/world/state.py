@@ -6,8 +6,8 @@ Every change goes through `World.put`, which the journal and the live feed liste
 
 import hashlib
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from sandbox.config import SandboxConfig
 from sandbox.world.app_console import AppConsole
@@ -23,30 +23,11 @@ from sandbox.world.entities import (
     Resource,
     new_id,
 )
+from sandbox.world.scopes import ALL_GROUP_MESSAGES, suffice
+from sandbox.world.switches import Switches
 
 Listener = Callable[[Entity], None]
-
-
-@dataclass
-class Switches:
-    """What an administrator of the tenant can turn on and off while it runs.
-
-    all_group_messages: scope im:message.group_msg (else only messages that @ the bot arrive).
-    bot_messages: messages of other bots are delivered (scopes `...include_bot...`).
-    contact_names: scope contact:user.basic_profile:readonly.
-    chat_info: scope im:chat:read.
-    chat_members: scope im:chat.members:read.
-    cardkit: scope cardkit:card:write.
-    rate_limits: refuse what is too fast.
-    """
-
-    all_group_messages: bool = True
-    bot_messages: bool = True
-    contact_names: bool = True
-    chat_info: bool = True
-    chat_members: bool = True
-    cardkit: bool = True
-    rate_limits: bool = True
+_ANOTHER_TENANT = "sandbox00tenant2"
 
 
 def stable_id(prefix: str, seed: str, length: int = 32) -> str:
@@ -61,10 +42,10 @@ class World:
         self.config = config
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
-        self.switches = Switches(
-            all_group_messages=config.all_group_messages, rate_limits=config.rate_limits
-        )
+        self.switches = Switches(rate_limits=config.rate_limits, minute_limits=config.rate_limits)
         self.console = AppConsole()
+        if not config.all_group_messages:
+            self.console.granted.discard(ALL_GROUP_MESSAGES)
         self.people: dict[str, Person] = {}
         self.chats: dict[str, Chat] = {}
         self.messages: dict[str, Message] = {}
@@ -75,6 +56,10 @@ class World:
         self._listeners: list[Listener] = []
         self.bot = Person(stable_id("ou_", config.app_id), config.bot_name, BOT)
         self._populate()
+
+    def may(self, any_of: Collection[str]) -> bool:
+        """Whether the app is granted one of the scopes."""
+        return suffice(self.console.granted, any_of)
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""
@@ -131,6 +116,21 @@ class World:
         chat = Chat(stable_id("oc_", f"p2p:{open_id}"), self.people[open_id].name, P2P, members)
         self.put(chat)
         return chat
+
+    def tenant_of(self, person: Person) -> str:
+        """The person's own tenant."""
+        if self.switches.external_bob and person.open_id == stable_id("ou_", "Bob"):
+            return _ANOTHER_TENANT
+        return person.tenant_key or self.config.tenant_key
+
+    def is_external(self, chat: Chat) -> bool:
+        """Whether somebody of another tenant is in the chat."""
+        home = self.config.tenant_key
+        return any(self.tenant_of(one) != home for one in self.member_names(chat))
+
+    def is_online(self, open_id: str) -> bool:
+        """Whether the person's client shows what is sent to them alone."""
+        return self.switches.viewers_online and self.people[open_id].online
 
     def member_names(self, chat: Chat) -> list[Person]:
         """The members of a chat, bots included."""

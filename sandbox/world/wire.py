@@ -5,19 +5,19 @@ Sources: open.feishu.cn, im-v1/message (reply, get, list) and im-v1/message/even
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from sandbox.cards.card_check import notified_by
-from sandbox.world.entities import BOT, GROUP, P2P, Card, Chat, Message, Person
+from sandbox.world import received
+from sandbox.world.entities import BOT, GROUP, P2P, Card, Chat, Mention, Message, Person
 from sandbox.world.state import World, stable_id
 
 RECALLED = "This message was recalled"
-_MENTION_KEY = re.compile(r"@_user_\d+")
 
 
 def rest_message(world: World, message: Message, *, original_card: bool = False) -> dict[str, Any]:
     """A message as the REST interface returns it; absent ids are absent keys."""
-    tenant = world.config.tenant_key
     shape: dict[str, Any] = {
         "message_id": message.message_id,
         **_thread_ids(message),
@@ -37,27 +37,41 @@ def rest_message(world: World, message: Message, *, original_card: bool = False)
                 "id": one.open_id,
                 "id_type": "open_id",
                 "name": _name(world, one.open_id),
-                "tenant_key": tenant,
+                "tenant_key": world.tenant_of(world.people[one.open_id]),
             }
             for one in message.mentions
         ]
     return shape
 
 
+def rest_messages(
+    world: World, message: Message, *, original_card: bool = False
+) -> list[dict[str, Any]]:
+    """The message, and what it forwards, flat; `upper_message_id` says which forward holds it."""
+    items = [rest_message(world, message, original_card=original_card)]
+    for message_id in message.forwarded:
+        inner = rest_messages(world, world.messages[message_id], original_card=original_card)
+        inner[0]["upper_message_id"] = message.message_id
+        items += inner
+    return items
+
+
 def event_message(world: World, message: Message) -> dict[str, Any]:
     """The `event` object of im.message.receive_v1."""
-    tenant = world.config.tenant_key
     sender = world.people[message.sender]
     chat = world.chats[message.chat_id]
+    ids = _thread_ids(message)
+    if chat.has_topics and not world.switches.topic_thread_ids:
+        ids.pop("thread_id", None)
     shape: dict[str, Any] = {
         "message_id": message.message_id,
-        **_thread_ids(message),
+        **ids,
         "create_time": str(message.create_ms),
         "update_time": str(message.update_ms),
         "chat_id": message.chat_id,
         "chat_type": P2P if chat.mode == P2P else GROUP,
         "message_type": message.msg_type,
-        "content": message.content,
+        "content": _event_content(world, message),
     }
     if message.mentions:
         shape["mentions"] = [
@@ -66,7 +80,7 @@ def event_message(world: World, message: Message) -> dict[str, Any]:
                 "id": user_ids(world.people[one.open_id]),
                 "mentioned_type": world.people[one.open_id].kind,
                 "name": _name(world, one.open_id),
-                "tenant_key": tenant,
+                "tenant_key": world.tenant_of(world.people[one.open_id]),
             }
             for one in message.mentions
         ]
@@ -74,7 +88,7 @@ def event_message(world: World, message: Message) -> dict[str, Any]:
         "sender": {
             "sender_id": user_ids(sender),
             "sender_type": sender.kind,
-            "tenant_key": tenant,
+            "tenant_key": world.tenant_of(sender),
         },
         "message": shape,
     }
@@ -130,6 +144,7 @@ def message_view(world: World, message: Message) -> dict[str, Any]:
         "updated": message.updated,
         "uuid": message.uuid,
         "visible_to": message.visible_to,
+        "unseen": message.unseen,
         "create_ms": message.create_ms,
         "update_ms": message.update_ms,
         "position": message.position,
@@ -157,7 +172,13 @@ def plain_text(world: World, message: Message) -> str:
     except (ValueError, KeyError, TypeError):
         return message.content
     names = {one.key: _name(world, one.open_id) for one in message.mentions}
-    return _MENTION_KEY.sub(lambda found: "@" + names.get(found[0], found[0][1:]), text)
+    return _keys(message.mentions).sub(lambda found: f"@{names.get(found[0], found[0][1:])}", text)
+
+
+def _keys(mentions: Sequence[Mention]) -> re.Pattern[str]:
+    """The message's keys, the longest first: text may follow one directly."""
+    keys = sorted((one.key for one in mentions), key=len, reverse=True)
+    return re.compile("|".join([*map(re.escape, keys), "@_all"]))
 
 
 def is_streaming(world: World, card: Card | None) -> bool:
@@ -169,7 +190,13 @@ def is_streaming(world: World, card: Card | None) -> bool:
 
 def person_view(person: Person) -> dict[str, Any]:
     """A person for the page."""
-    return {"open_id": person.open_id, "name": person.name, "kind": person.kind}
+    return {
+        "open_id": person.open_id,
+        "name": person.name,
+        "kind": person.kind,
+        "tenant_key": person.tenant_key,
+        "online": person.online,
+    }
 
 
 def chat_view(chat: Chat) -> dict[str, Any]:
@@ -193,7 +220,7 @@ def _thread_ids(message: Message) -> dict[str, str]:
 
 
 def _rest_sender(world: World, message: Message) -> dict[str, str]:
-    tenant = world.config.tenant_key
+    tenant = world.tenant_of(world.people[message.sender])
     if message.sender == world.bot.open_id:
         app_id = world.config.app_id
     elif world.people[message.sender].kind == BOT:
@@ -214,15 +241,39 @@ def _rest_content(world: World, message: Message, original_card: bool) -> str:
     card = card_of(world, message)
     if card is None:
         return message.content
-    return json.dumps(card if original_card else _degraded(card), ensure_ascii=False)
+    return json.dumps(_card_form(world, message, card, original_card), ensure_ascii=False)
 
 
-def _degraded(card: dict[str, Any]) -> dict[str, Any]:
-    """What history shows of a card: its title and texts, not its JSON."""
-    title = card.get("header", {}).get("title", {}).get("content", "")
-    elements = card.get("body", {}).get("elements", [])
-    texts = [one["content"] for one in elements if isinstance(one.get("content"), str)]
-    return {"title": title, "elements": [[{"tag": "text", "text": text}] for text in texts]}
+def _card_form(
+    world: World, message: Message, card: dict[str, Any], original_card: bool
+) -> dict[str, Any]:
+    """A card as its own app gets it back, or as any other app does."""
+    if not original_card:
+        return received.simplified(card, message.mentions)
+    own = message.sender == world.bot.open_id
+    if own and not world.switches.wrapped_cards:
+        return card
+    theirs = _foreign(card, message)
+    return received.wrapped(theirs) if received.is_version_2(card) else theirs
+
+
+def _event_content(world: World, message: Message) -> str:
+    card = card_of(world, message)
+    if card is None:
+        return message.content
+    version_2 = received.is_version_2(card)
+    return json.dumps(
+        received.wrapped(_foreign(card, message))
+        if version_2
+        else received.simplified(card, message.mentions),
+        ensure_ascii=False,
+    )
+
+
+def _foreign(card: dict[str, Any], message: Message) -> dict[str, Any]:
+    return received.foreign(
+        card, message.mentions, lambda open_id: stable_id("ou_", f"elsewhere:{open_id}")
+    )
 
 
 def _name(world: World, open_id: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 from psycopg import pq, sql
 
-from memory import migrations
+from memory import baseline, migrations
 from memory.backends.server_account import installed_program
 
 _LEDGER = f"{migrations.SCHEMA}.migrations"
@@ -104,7 +104,7 @@ def _require_same_version(url: str, file: Path) -> None:
         names = sql.SQL("select name from {}").format(sql.Identifier(schema, table))
         rows = connection.execute(names).fetchall()
     there = {str(row[0]) for row in rows}
-    if differing := sorted(n for n in kept ^ there if not n.startswith("functions ")):
+    if differing := sorted(baseline.since(kept ^ there)):
         raise DumpFailed(
             f"the backup was made by another version ({differing[0]}): restore it with that one "
             "into an empty database, then run scripts/migrate of this one."

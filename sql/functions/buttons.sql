@@ -2,9 +2,6 @@
 
 -- As record_reply, with the buttons of the last card: they are stored with the reply or not at all.
 -- p_buttons: JSON array of {id, group_id, chat_type, kind, label, payload, lives_s}.
-drop function if exists public.record_reply_with_buttons(text, text, text, text, text, text, text);
-drop function if exists
-  public.record_reply_with_buttons(text, text, text, text, text, text, text, text);
 create or replace function public.record_reply_with_buttons(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_cards text, p_tool_calls text, p_buttons text, p_shown text default null, p_given text default '[]'
@@ -16,6 +13,7 @@ declare
   v_kept jsonb;
 begin
   perform bot_private.require_size('p_buttons', p_buttons, 262144);
+  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
   select * into v_turn from public.agent_turns t
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
@@ -36,18 +34,20 @@ begin
          b.value ->> 'chat_type', b.value ->> 'kind', b.value ->> 'label', b.value -> 'payload',
          now() + make_interval(secs => (b.value ->> 'lives_s')::integer)
   from jsonb_array_elements(p_buttons::jsonb) with ordinality b;
+  perform bot_private.keep_told_terms(p_turn_id);
   return v_kept || jsonb_build_object('reply', bot_private.turn_reply(p_turn_id));
 end
 $$;
 
--- with its trigger, where an earlier release had been put back
-drop function if exists public.place_buttons() cascade;
-
--- What a press that counts is told of its button.
-create or replace function bot_private.accepted_press(p_button public.agent_buttons) returns jsonb
+-- What a press that counts is told of its button; p_with_turn: and of which turn it is.
+drop function if exists bot_private.accepted_press(public.agent_buttons);
+create or replace function bot_private.accepted_press(
+  p_button public.agent_buttons, p_with_turn boolean
+) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
-  select jsonb_build_object(
+  select case when p_with_turn then jsonb_build_object('turn_id', p_button.turn_id)
+    else '{}' end || jsonb_build_object(
     'verdict', 'accepted', 'kind', p_button.kind, 'label', p_button.label,
     'payload', p_button.payload, 'conversation_id', p_button.conversation_id,
     'chat_type', p_button.chat_type, 'user_id', p_button.user_id, 'actor_id', p_button.actor_id)
@@ -58,9 +58,11 @@ $$;
 -- press; of all others in the group the first won, but for buttons that can be pressed again. A card that is sent but not yet marked as sent has
 -- no message_id to compare. A button of the operator's own place is pressed wherever its card is shown;
 -- to others it is unknown. Who left a group shares nothing there. A turn is stopped by who asked or whom it is about, while it runs.
+-- p_with_turn: an accepted press also returns the button's `turn_id`.
+drop function if exists public.press_button(text, text, text, text, text, text, boolean);
 create or replace function public.press_button(
   p_button_id text, p_chat_id text, p_message_id text, p_operator_id text, p_tenant_key text,
-  p_event_id text, p_only_look boolean
+  p_event_id text, p_only_look boolean, p_with_turn boolean default false
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -79,7 +81,7 @@ begin
   if v_button.id is null or v_button.kind = 'share' and exists (
       select from public.chat_members m
       where m.chat_id = v_button.payload ->> 'chat_id' and m.open_id = p_operator_id
-        and m.tenant_key = p_tenant_key and m.left_at is not null) then
+        and m.left_at is not null) then
     return jsonb_build_object('verdict', 'unknown');
   elsif (v_button.kind = 'confirm' and v_button.actor_id <> p_operator_id)
      or (v_button.kind = 'stop' and p_operator_id not in (v_button.user_id, v_button.actor_id)) then
@@ -96,7 +98,7 @@ begin
   then
     return jsonb_build_object('verdict', 'expired');
   elsif (v_button.payload -> 'again') = 'true' then
-    return bot_private.accepted_press(v_button);
+    return bot_private.accepted_press(v_button, p_with_turn);
   elsif v_press.group_id is null and not p_only_look then
     insert into public.agent_presses
       (group_id, button_id, chat_id, tenant_key, operator_id, event_id)
@@ -110,6 +112,6 @@ begin
     return jsonb_build_object('verdict', 'used') || case when v_button.kind = 'stop'
       then jsonb_build_object('kind', 'stop', 'payload', v_button.payload) else '{}' end;
   end if;
-  return bot_private.accepted_press(v_button);
+  return bot_private.accepted_press(v_button, p_with_turn);
 end
 $$;

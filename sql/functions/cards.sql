@@ -1,8 +1,9 @@
--- Purpose: the card of an answer that is still being written, and its blocks of numbers.
+-- Purpose: the card of an answer that is still being written, and its blocks of numbers. A block is
+-- more than a card can take in its ten minutes: ten operations a second.
 
 create or replace function bot_private.card_block() returns integer
 language sql immutable security invoker set search_path = ''
-as $$ select 1000 $$;
+as $$ select 10000 $$;
 
 -- What a worker needs of a card: it may use the last block of numbers up to `sequence`.
 create or replace function bot_private.card_row(p_card public.agent_cards) returns jsonb
@@ -14,7 +15,6 @@ $$;
 
 -- Keeps the card of an open turn before it is sent, with the button p_stop_id that stops the turn. When
 -- the turn has a card already, that one counts.
-drop function if exists public.keep_card(text, text, text, text, text, text, boolean);
 create or replace function public.keep_card(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_card_id text, p_reply_to text, p_in_thread boolean, p_stop_id text default null
@@ -24,6 +24,9 @@ as $$
 declare
   v_card public.agent_cards;
 begin
+  perform bot_private.require_size('p_card_id', p_card_id, 1024);
+  perform bot_private.require_size('p_reply_to', p_reply_to, 1024);
+  perform bot_private.require_size('p_stop_id', p_stop_id, 1024);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   insert into public.agent_cards as c
     (turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id, card_id, reply_to, in_thread,
@@ -86,6 +89,7 @@ create or replace function public.note_card(
 language plpgsql security invoker set search_path = ''
 as $$
 begin
+  perform bot_private.require_size('p_message_id', p_message_id, 1024);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_cards
   set message_id = coalesce(p_message_id, message_id), streaming = p_streaming, updated_at = now()

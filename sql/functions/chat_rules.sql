@@ -1,15 +1,35 @@
 -- Purpose: the rules of a chat: read, changed by who may, and who that is.
 
--- {mode, language, instructions, proactive} as far as the chat has them.
+-- {mode, language, instructions, proactive, history} as far as the chat has them; told_since_ms: what was said
+-- before is not told here.
 create or replace function public.get_chat_rules(p_chat_id text, p_tenant_key text) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select coalesce((
     select jsonb_build_object(
       'mode', r.mode, 'language', r.language, 'instructions', r.instructions,
-      'proactive', r.proactive)
+      'proactive', r.proactive, 'history', r.history, 'told_since_ms',
+      (extract(epoch from nullif(bot_private.told_since(), '-infinity')) * 1000)::bigint)
     from public.chat_rules r
     where r.chat_id = p_chat_id and r.tenant_key = p_tenant_key), '{}')
+$$;
+
+-- From here on this transaction's functions see what they store, change or delete, and tell nothing of it
+-- (p_nothing false: they tell again).
+create or replace function bot_private.tell_nothing(p_nothing boolean default true) returns boolean
+language sql volatile security invoker
+return set_config(
+  'feishu_bot.tells', case when p_nothing then 'nothing' else '' end, true) is not null;
+
+-- Of facts (content and sources of a working memory) those that were told since p_since.
+create or replace function bot_private.facts_since(
+  p_content jsonb, p_sources jsonb, p_since timestamptz
+) returns jsonb
+language sql stable security invoker set search_path = ''
+as $$
+  select case when p_since = '-infinity' then p_content else coalesce((
+    select jsonb_object_agg(e.key, e.value) from jsonb_each(p_content) e
+    where (p_sources #>> array[e.key, 'at'])::timestamptz >= p_since), '{}') end
 $$;
 
 -- Changes one rule; an empty value gives it back to the environment. Returns the rules. Row-level
@@ -20,7 +40,9 @@ create or replace function public.set_chat_rule(
 language plpgsql volatile security invoker set search_path = ''
 as $$
 begin
-  if p_name not in ('mode', 'language', 'instructions', 'proactive') then
+  perform bot_private.require_size('p_name', p_name, 64);
+  perform bot_private.require_size('p_value', p_value, 65536);
+  if p_name not in ('mode', 'language', 'instructions', 'proactive', 'history') then
     raise exception 'there is no rule %', p_name using errcode = 'PT400';
   end if;
   if not exists (
@@ -37,6 +59,7 @@ begin
     language = case when p_name = 'language' then nullif(p_value, '') else r.language end,
     instructions = case when p_name = 'instructions' then p_value else r.instructions end,
     proactive = case when p_name = 'proactive' then p_value = 'on' else r.proactive end,
+    history = case when p_name = 'history' then nullif(p_value, '') else r.history end,
     updated_at = now()
   where r.chat_id = p_chat_id and r.tenant_key = p_tenant_key;
   return public.get_chat_rules(p_chat_id, p_tenant_key);

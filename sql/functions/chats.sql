@@ -48,7 +48,7 @@ as $$
 $$;
 
 -- Chats that the memory knows and this table does not, from before there was one, become known
--- without a type. A person's own place (0195_private.sql) is none of Feishu's. Returns how many.
+-- without a type. A person's own place (public.p2p_chats) is none of Feishu's. Returns how many.
 create or replace function public.find_chats() returns integer
 language sql volatile security invoker set search_path = ''
 as $$
@@ -75,7 +75,8 @@ $$;
 
 -- Takes chats that Feishu is to be asked about, so that no other worker does within ten minutes: those
 -- without a type, if p_infos, and the members of groups in use, if p_members. All workers together get
--- at most p_a_minute chats. Returns an array of {chat_id, chat_type, named, asked_ms}.
+-- at most p_a_minute chats. Returns an array of {chat_id, chat_type, named, asked_ms}; `named`: its name is
+-- known, and whether it consists of topics.
 create or replace function public.take_chats(
   p_a_minute integer, p_infos boolean, p_members boolean
 ) returns jsonb
@@ -102,10 +103,10 @@ begin
   taken as (
     update public.chats c set asked_at = now(), due_at = now() + interval '10 minutes'
     where c.chat_id in (select d.chat_id from due d)
-    returning c.chat_id, c.chat_type, c.name
+    returning c.chat_id, c.chat_type, c.name, c.topics
   ),
   one_each as (
-    select t.chat_id, max(t.chat_type) as chat_type, bool_or(t.name <> '') as named
+    select t.chat_id, max(t.chat_type) as chat_type, bool_or(t.name <> '') and bool_or(t.topics is not null) as named
     from taken t group by t.chat_id
   )
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -116,15 +117,17 @@ begin
 end
 $$;
 
--- What Feishu says of a chat: its type, unless null, and its name as of p_at_ms. Of two names the later
--- one counts.
+-- What Feishu says of a chat: its type and whether it consists of topics, unless null, and its name as of
+-- p_at_ms. Of two names the later one counts.
+drop function if exists public.describe_chat(text, text, text, bigint);
 create or replace function public.describe_chat(
-  p_chat_id text, p_chat_type text, p_name text, p_at_ms bigint
+  p_chat_id text, p_chat_type text, p_name text, p_at_ms bigint, p_topics boolean default null
 ) returns void
 language sql volatile security invoker set search_path = ''
 as $$
   update public.chats c
   set chat_type = coalesce(p_chat_type, c.chat_type),
+      topics = coalesce(p_topics, c.topics),
       name = case when later.than_known then p_name else c.name end,
       name_seen_at = case when later.than_known then public.time_of_news(p_at_ms)
                      else c.name_seen_at end,
@@ -133,6 +136,13 @@ as $$
           p_name <> '' and coalesce(k.name_seen_at < public.time_of_news(p_at_ms), true) as than_known
         from public.chats k where k.chat_id = p_chat_id order by k.tenant_key for update) later
   where c.tenant_key = later.tenant_key and c.chat_id = later.chat_id
+$$;
+
+-- Whether a group is known to consist of topics.
+create or replace function public.is_topic_group(p_chat_id text) returns boolean
+language sql stable security invoker set search_path = ''
+as $$
+  select exists (select from public.chats c where c.chat_id = p_chat_id and c.topics)
 $$;
 
 -- Feishu did not say what was asked of it about a chat: asked again after p_wait_s seconds or, when

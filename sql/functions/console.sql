@@ -56,15 +56,15 @@ language sql stable security invoker set search_path = feishu_bot
 as $$
   select coalesce(jsonb_agg(to_jsonb(w) order by w.running desc, w.id), '[]')
   from (
-    select j.id, j.task_name as what, j.status = 'doing' as running, j.attempts,
+    select j.id, j.task as what, j.status = 'running' as running, j.attempts,
            j.lock as conversation_id, j.scheduled_at,
            j.args #>> '{payload,event,message,message_id}' as message_id,
            coalesce(j.args #>> '{payload,event,sender,sender_id,open_id}',
                     j.args #>> '{payload,event,operator,open_id}', j.args ->> 'user_id') as person,
            coalesce(to_timestamp((j.args ->> 'received_ms')::bigint / 1000.0),
-                    (select min(e.at) from procrastinate_events e where e.job_id = j.id)) as since
-    from procrastinate_jobs j where j.status in ('todo', 'doing')
-    order by j.status = 'doing' desc, j.id
+                    j.queued_at) as since
+    from jobs j where j.status in ('waiting', 'running')
+    order by j.status = 'running' desc, j.id
     limit p_limit) w
 $$;
 
@@ -73,7 +73,7 @@ create or replace function feishu_bot.cancel_waiting(p_id bigint) returns boolea
 language plpgsql volatile security invoker set search_path = feishu_bot
 as $$
 begin
-  delete from procrastinate_jobs where id = p_id and status = 'todo';
+  delete from jobs where id = p_id and status = 'waiting';
   return found;
 end
 $$;

@@ -21,7 +21,8 @@ begin
       from public.agent_messages m
       where m.chat_id = p_chat_id and m.tenant_key = p_tenant_key and m.message_id is not null
         and m.created_at >= p_since and m.created_at < p_until
-        and m.status in ('received', 'sent') and not starts_with(m.turn_id, 'timer:')
+        and m.status in ('received', 'sent') and not exists (
+          select from public.agent_turns t where t.id = m.turn_id and t.origin in ('reminder', 'digest'))
         and (p_root_id is null or m.conversation_id = 'feishu:' || p_chat_id || ':' || p_root_id)
         and not exists (select from public.agent_messages q
                         where q.turn_id = m.turn_id and q.role = 'user'
@@ -60,7 +61,7 @@ begin
       and (m.role = 'adder' or m.seen_at > now() - interval '10 minutes')) then
     raise exception 'only who manages the chat may change its digest' using errcode = 'PT403';
   end if;
-  perform public.require_turn_stands(p_turn_id);
+  perform bot_private.require_turn_stands(p_turn_id);
   update public.agent_timers set state = 'cancelled', updated_at = now()
   where chat_id = p_chat_id and tenant_key = p_tenant_key and kind = 'digest' and state = 'active'
     and id <> p_timer_id;
@@ -105,9 +106,11 @@ as $$
 begin
   perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
   insert into public.agent_digest_sources (turn_id, chat_id, tenant_key, message_id, author_id)
-  select distinct on (s.message_id) p_turn_id, p_chat_id, p_tenant_key, s.message_id,
-         coalesce(s.author_id, '')
+  select distinct on (n.id) p_turn_id, p_chat_id, p_tenant_key, n.id, coalesce(s.author_id, '')
   from jsonb_to_recordset(p_sources::jsonb) as s (message_id text, author_id text)
+  cross join lateral (
+    select s.message_id
+    union select unnest(bot_private.noted_sources(jsonb_build_array(s.message_id), 1))) n (id)
   on conflict do nothing;
   return not exists (
     select from jsonb_to_recordset(p_sources::jsonb) as s (message_id text)
@@ -126,7 +129,6 @@ begin
     select distinct s.turn_id, s.chat_id from public.agent_digest_sources s
     where s.message_id = any (p_message_ids) or (p_person <> '' and s.author_id = p_person)
   loop
-    delete from public.agent_digest_sources where turn_id = v_turn.turn_id;
     perform public.drop_message(v_turn.turn_id, v_turn.chat_id);
   end loop;
 end

@@ -9,16 +9,15 @@ as $$
   select coalesce(jsonb_agg(to_jsonb(f) order by f.failed_at desc nulls last, f.id desc), '[]')
   from (
     select * from (
-      select 'J' as kind, j.id, j.task_name as what, j.args ->> 'failed_with' as reason, j.attempts,
+      select 'J' as kind, j.id, j.task as what, j.args ->> 'failed_with' as reason, j.attempts,
              j.lock as conversation_id,
              j.args #>> '{payload,event,message,message_id}' as message_id,
              coalesce(j.args #>> '{payload,event,sender,sender_id,open_id}',
                       j.args #>> '{payload,event,operator,open_id}', j.args ->> 'user_id') as person,
              to_timestamp((j.args ->> 'received_ms')::bigint / 1000.0) as asked_at,
-             (select max(e.at) from procrastinate_events e
-              where e.job_id = j.id and e.type = 'failed') as failed_at,
+             (j.events #>> '{-1,at}')::timestamptz as failed_at,
              coalesce((j.args ->> 'excused')::boolean, false) as excused
-      from procrastinate_jobs j where j.status = 'failed'
+      from jobs j where j.status = 'failed'
       union all
       select 'T', s.seq, 'turn', s.refused, s.attempts, s.conversation_id, s.turn_id, s.actor_id,
              s.asked_at, s.asked_at, false
@@ -36,8 +35,9 @@ $$;
 create or replace function feishu_bot.job_events(p_id bigint) returns jsonb
 language sql stable security invoker set search_path = feishu_bot
 as $$
-  select coalesce(jsonb_agg(jsonb_build_object('type', e.type, 'at', e.at) order by e.id), '[]')
-  from procrastinate_events e where e.job_id = p_id
+  select coalesce(
+    (select jsonb_build_array(jsonb_build_object('type', 'queued', 'at', j.queued_at)) || j.events
+     from jobs j where j.id = p_id), '[]')
 $$;
 
 -- Tries one of them again; false when it is not there. Who was told meanwhile that there is no answer
@@ -51,9 +51,10 @@ as $$
 begin
   case p_kind
     when 'J' then
-      update procrastinate_jobs
-      set status = 'todo', worker_id = null, attempts = 0, scheduled_at = null,
-          args = (args - '{failed_with,failed_once,excused}'::text[]
+      update jobs
+      set status = 'waiting', attempts = 0, scheduled_at = null,
+          events = with_event(events, 'retried'),
+          args = (args - '{failed_with,failed_once,given_up,excused}'::text[]
                        - case when p_not_sent then '{maybe_sent_ms}'::text[] else '{}' end)
                  || jsonb_build_object('retried_ms', (extract(epoch from now()) * 1000)::bigint)
                  || case when (args ->> 'excused')::boolean then
@@ -73,7 +74,7 @@ language plpgsql security invoker set search_path = feishu_bot
 as $$
 begin
   case p_kind
-    when 'J' then delete from procrastinate_jobs where id = p_id and status = 'failed';
+    when 'J' then delete from jobs where id = p_id and status = 'failed';
     when 'T' then delete from spool where seq = p_id and refused is not null;
     when 'W' then delete from late_writes where seq = p_id and refused is not null;
   end case;

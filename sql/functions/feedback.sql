@@ -13,13 +13,7 @@ as $$
   limit 1
 $$;
 
--- The id of the turn that answers the question of a turn again: a name of its own for each time.
-create or replace function bot_private.again_id(p_turn_id text) returns text
-language sql immutable security invoker set search_path = ''
-as $$
-  select coalesce(substring(p_turn_id from '^(.*)~again[0-9]+$'), p_turn_id) || '~again'
-         || coalesce(substring(p_turn_id from '~again([0-9]{1,6})$')::integer, 0) + 1
-$$;
+drop function if exists bot_private.again_id(text);
 
 -- A person says whether the answer on a card helped (p_helpful), or takes that back; with p_toggles
 -- saying the same again takes it back. Returns what counts now: true, false, or null; and whether there
@@ -53,7 +47,8 @@ $$;
 
 -- The press of a button below a card, by the token of whoever presses: `helpful` and `unhelpful` are
 -- kept, for everybody who reads the card; `again` is only looked at, for who asked or whom it is about:
--- the turn that it leads to is what is done once. Returns the verdict, and for `again` what is asked.
+-- the turn that it leads to is what is done once. Returns the verdict, and for `again` the turn of the card and
+-- what is asked.
 create or replace function public.press_handle(
   p_handle text, p_chat_id text, p_message_id text, p_operator_id text, p_tenant_key text
 ) returns jsonb
@@ -61,7 +56,6 @@ language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_turn public.agent_turns;
-  v_again text;
 begin
   perform bot_private.require_size('p_message_id', p_message_id, 1024);
   if coalesce(p_operator_id, '') = '' then
@@ -78,11 +72,10 @@ begin
   elsif p_operator_id not in (v_turn.user_id, v_turn.actor_id) then
     return '{"verdict": "not_yours"}';
   end if;
-  v_again := bot_private.again_id(v_turn.id);
   return jsonb_build_object(
-    'verdict', case when exists (select from public.agent_turns t where t.id = v_again)
-                    then 'used' else 'accepted' end,
-    'turn_id', v_again, 'conversation_id', v_turn.conversation_id, 'subject', v_turn.user_id,
+    'verdict', case when bot_private.led_to('again', v_turn.id, '') is null
+                    then 'accepted' else 'used' end,
+    'turn_id', v_turn.id, 'conversation_id', v_turn.conversation_id, 'subject', v_turn.user_id,
     'chat_type', (select c.chat_type from public.agent_chats c
                   where c.id = v_turn.conversation_id and c.user_id = v_turn.user_id
                     and c.tenant_key = v_turn.tenant_key),
@@ -160,10 +153,11 @@ begin
     'is_last', not exists (select from public.agent_messages m where m.turn_id = v_turn.id
                            and m.role = 'assistant' and m.file is null
                            and m.chunk > v_message.chunk),
-    'again', not exists (select from public.agent_turns t
-                         where t.id = bot_private.again_id(v_turn.id)),
-    'asked', (select b.label from public.agent_buttons b
-              where split_part(v_turn.id, '~', 1) = 'click:' || b.id and b.kind = 'follow_up'),
+    'again', bot_private.led_to('again', v_turn.id, '') is null,
+    'asked', (select b.label
+              from bot_private.first_asked(v_turn.id) f
+              join public.agent_buttons b on b.turn_id = f.parent_id and b.id = f.cause
+              where f.origin = 'button' and b.kind = 'follow_up'),
     'buttons', coalesce((
       select jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label, 'pressed', (
         -- one that can be pressed again stays as it is

@@ -90,19 +90,21 @@ declare
   v_counts jsonb;
   v_table text;
   v_count bigint;
+  v_turns constant text[] := array(
+    select t.id from public.agent_turns t
+    where (t.user_id = p_user_id or t.actor_id = p_user_id)
+      and (p_tenant_key is null or t.tenant_key = p_tenant_key));
 begin
   perform public.require_person(p_user_id);
   v_counts := public.count_person(p_user_id, p_tenant_key);
+  perform bot_private.pass_on_sources(v_turns);
   perform public.drop_digests_of('{}', p_user_id);
   perform bot_private.withdraw_kept(t.id) from public.agent_turns t
   where t.user_id = p_user_id and t.kept_cards <> '{}'
     and (p_tenant_key is null or t.tenant_key = p_tenant_key);
   delete from public.chat_transcript
   where author_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
-  v_count := public.forget_in_transcript(array(
-    select t.id from public.agent_turns t
-    where (t.user_id = p_user_id or t.actor_id = p_user_id)
-      and (p_tenant_key is null or t.tenant_key = p_tenant_key)));
+  v_count := public.forget_in_transcript(v_turns);
   v_counts := jsonb_set(v_counts, '{chat_transcript}',
                         to_jsonb((v_counts ->> 'chat_transcript')::bigint + v_count));
   perform public.forget_in_others(p_user_id, p_tenant_key);
@@ -215,17 +217,19 @@ declare
   v_counts jsonb := '{}';
   v_table text;
   v_count bigint;
+  v_turns constant text[] := array(
+    select t.id from public.agent_turns t
+    where t.conversation_id = p_conversation_id and (p_user_id is null or t.user_id = p_user_id));
 begin
   if coalesce(p_conversation_id, '') = '' then
     raise exception 'identity missing: conversation_id is required' using errcode = 'PT428';
   end if;
+  perform bot_private.pass_on_sources(v_turns);
   perform public.drop_digests_of(array(
     select m.message_id from public.agent_messages m
     where m.conversation_id = p_conversation_id and m.message_id is not null
       and (p_user_id is null or m.user_id = p_user_id)), '');
-  v_count := public.forget_in_transcript(array(
-    select t.id from public.agent_turns t
-    where t.conversation_id = p_conversation_id and (p_user_id is null or t.user_id = p_user_id)));
+  v_count := public.forget_in_transcript(v_turns);
   if p_user_id is null then
     v_count := v_count + public.forget_thread_transcript(p_conversation_id);
   end if;
@@ -325,13 +329,13 @@ begin
       ('agent_timers', format('updated_at < %L and state <> ''active''', v_before)),
       -- of a chat that the bot is no longer in, once nothing tells of it
       ('chat_members', format('exists (select from public.chats c
-        where c.chat_id = r.chat_id and c.tenant_key = r.tenant_key and c.gone_at < %L)', v_before)),
+        where c.chat_id = r.chat_id and c.gone_at < %L)', v_before)),
       ('chats', format('gone_at < %L and not exists (select from public.agent_chats a
           where a.chat_id = r.chat_id and a.tenant_key = r.tenant_key)
         and not exists (select from public.agent_notes n
           where n.chat_id = r.chat_id and n.tenant_key = r.tenant_key)
         and not exists (select from public.chat_members m
-          where m.chat_id = r.chat_id and m.tenant_key = r.tenant_key)', v_before))
+          where m.chat_id = r.chat_id)', v_before))
     ) as old (table_name, condition)
   loop
     execute format('delete from public.%I where ctid = any (array(

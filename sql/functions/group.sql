@@ -2,7 +2,6 @@
 
 -- The conversation as it stands, messages oldest first, with p_topics each with its topic if that is
 -- known; null when none is active.
-drop function if exists public.load_conversation(text);
 create or replace function public.load_conversation(
   p_chat_id text, p_topics boolean default false
 ) returns jsonb
@@ -30,7 +29,6 @@ $$;
 -- The same of a conversation that was just read, with all topics, for the two hundred messages of a busy
 -- chat: each is a list of message_id, root_id, author, author_id, content, timestamp, is_bot and ours;
 -- beside them stand `topics` (message_id -> topic) and the ids of those that were `answered`.
-drop function if exists bot_private.conversation_in_short(text, text);
 create or replace function bot_private.conversation_in_short(p_conversation public.chat_conversations)
 returns json
 language plpgsql stable security invoker set search_path = ''
@@ -71,7 +69,6 @@ as $$
 $$;
 
 -- Adds transcript rows (JSON array) that are not there yet, but for messages that were taken back.
-drop function if exists bot_private.add_to_transcript(text, text, text);
 create or replace function bot_private.add_to_transcript(
   p_chat_id text, p_tenant_key text, p_records jsonb
 ) returns boolean
@@ -114,19 +111,21 @@ $$;
 -- Starts a conversation with these messages in place of any other. What is kept already of one that
 -- the bot sent stays as it was sent: the platform lists a card in other words. What was heard since the
 -- bot was asked stays, too, if that was not before p_asked_since.
-drop function if exists public.begin_conversation(text, text, bigint, text);
 create or replace function public.begin_conversation(
   p_chat_id text, p_tenant_key text, p_now bigint, p_records text, p_asked_since bigint default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_size constant boolean := bot_private.require_size('p_records', p_records, 16777216);
+  v_size constant boolean := bot_private.require_size('p_records', p_records, 1048576);
+  v_place constant boolean := bot_private.require_place(p_chat_id);
   v_besides constant boolean := bot_private.besides_taking_back();
   v_records constant jsonb := p_records;
   v_asked constant bigint := (
     select c.asked_ms from public.chat_conversations c
     where c.chat_id = p_chat_id and c.tenant_key = p_tenant_key and c.asked_ms >= p_asked_since);
+  v_nothing constant boolean := bot_private.tell_nothing();
+  v_gone jsonb;
 begin
   insert into public.chat_conversations as c
     (chat_id, tenant_key, active, started_at, last_activity)
@@ -134,19 +133,25 @@ begin
   on conflict (tenant_key, chat_id) do update
     set active = true, started_at = p_now, last_activity = p_now, asked_ms = null,
         updated_at = now();
-  delete from public.chat_transcript t
-  where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key
-    and (v_asked is null or t."timestamp" < v_asked)
-    and not (t.ours and t.message_id = any (array(
-      select r.value ->> 'message_id' from jsonb_array_elements(v_records) r)));
+  with gone as (
+    delete from public.chat_transcript t
+    where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key
+      and (v_asked is null or t."timestamp" < v_asked)
+      and not (t.ours and t.message_id = any (array(
+        select r.value ->> 'message_id' from jsonb_array_elements(v_records) r)))
+    returning t.message_id, t.content, t."timestamp", t.is_bot)
+  select jsonb_agg(to_jsonb(g)) into v_gone from gone g where not g.is_bot;
+  if v_gone is not null then
+    perform bot_private.keep_talk_terms(v_gone);
+  end if;
   perform bot_private.add_to_transcript(p_chat_id, p_tenant_key, v_records);
+  perform bot_private.tell_nothing(false);
   return 'null'::jsonb;
 end
 $$;
 
 -- Records messages if the conversation is active since p_active_since; the newest p_keep stay (null: all
 -- do, until the next message is heard). Returns the conversation as it is then; null when none is active.
-drop function if exists bot_private.extend_conversation(text, text, text, bigint, bigint, integer);
 create or replace function bot_private.extend_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer
@@ -154,10 +159,11 @@ create or replace function bot_private.extend_conversation(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_size constant boolean := bot_private.require_size('p_records', p_records, 16777216);
+  v_size constant boolean := bot_private.require_size('p_records', p_records, 1048576);
   v_conversation public.chat_conversations;
   v_added boolean;
   v_last bigint[];  -- when the last that stays was said, and the first that goes
+  v_gone jsonb;
 begin
   update public.chat_conversations
   set last_activity = greatest(last_activity, p_at), updated_at = now()
@@ -174,8 +180,14 @@ begin
       where k.chat_id = p_chat_id and k.tenant_key = p_tenant_key
       order by k."timestamp" desc offset greatest(p_keep - 1, 0) limit 2);
     if v_last[2] is not null then
-      delete from public.chat_transcript t
-      where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < v_last[1];
+      with gone as (
+        delete from public.chat_transcript t
+        where t.chat_id = p_chat_id and t.tenant_key = p_tenant_key and t."timestamp" < v_last[1]
+        returning t.message_id, t.content, t."timestamp", t.is_bot)
+      select jsonb_agg(to_jsonb(g)) into v_gone from gone g where not g.is_bot;
+      if v_gone is not null then
+        perform bot_private.keep_talk_terms(v_gone);
+      end if;
     end if;
   end if;
   return v_conversation;
@@ -185,9 +197,6 @@ $$;
 -- The same, and the conversation as it then is, or null when none is active; with p_short as
 -- conversation_in_short gives it. When none is, but the bot was asked since, the messages are kept for
 -- the one that begins with its answer.
-drop function if exists public.append_to_conversation(text, text, text, bigint, bigint, integer);
-drop function if exists
-  public.append_to_conversation(text, text, text, bigint, bigint, integer, boolean);
 create or replace function public.append_to_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_at bigint, p_active_since bigint,
   p_keep integer, p_topics boolean default false, p_short boolean default false
@@ -195,6 +204,7 @@ create or replace function public.append_to_conversation(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
+  v_place constant boolean := bot_private.require_place(p_chat_id);
   v_besides constant boolean := bot_private.besides_taking_back();
   v_conversation constant public.chat_conversations := bot_private.extend_conversation(
     p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep);
@@ -232,9 +242,6 @@ $$;
 -- Goes on with the conversation that is active since p_active_since, or begins one with these
 -- messages; one that is newer is left as it is. Can be repeated, also much later. p_topics: those that
 -- were found meanwhile, as keep_topics takes them.
-drop function if exists bot_private.tell_conversation(text, text, text, bigint, bigint, integer);
-drop function if exists
-  bot_private.tell_conversation(text, text, text, bigint, bigint, integer, text);
 create or replace function bot_private.tell_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
   p_keep integer, p_topics text default null
@@ -262,7 +269,6 @@ end
 $$;
 
 -- The same, and the conversation as it then is.
-drop function if exists public.continue_conversation(text, text, text, bigint, bigint, integer);
 create or replace function public.continue_conversation(
   p_chat_id text, p_tenant_key text, p_records text, p_now bigint, p_active_since bigint,
   p_keep integer, p_topics text default null
@@ -270,6 +276,7 @@ create or replace function public.continue_conversation(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
+  v_place constant boolean := bot_private.require_place(p_chat_id);
   v_besides constant boolean := bot_private.besides_taking_back();
 begin
   perform bot_private.tell_conversation(
@@ -284,6 +291,7 @@ create or replace function public.remove_from_conversation(p_chat_id text, p_mes
 returns jsonb
 language sql volatile security invoker set search_path = ''
 as $$
+  select bot_private.tell_nothing();
   delete from public.chat_transcript where chat_id = p_chat_id and message_id = p_message_id;
   select 'null'::jsonb
 $$;
@@ -291,6 +299,7 @@ $$;
 create or replace function public.finish_conversation(p_chat_id text) returns jsonb
 language sql volatile security invoker set search_path = ''
 as $$
+  select bot_private.tell_nothing();
   update public.chat_conversations set active = false, asked_ms = null, updated_at = now()
   where chat_id = p_chat_id;
   delete from public.chat_transcript where chat_id = p_chat_id;
@@ -309,21 +318,27 @@ $$;
 
 -- One row per message that was decided on; a message decided again keeps its first row, which is
 -- what this returns, so that a turn taken up again is not dropped half way. p_topics: what the message
--- and those before it are about, as keep_topics takes it.
+-- and those before it are about, as keep_topics takes it. p_request_ms: when the message was written, if a
+-- person wrote it to a bot; p_shared: whether to this bot and another at once.
 drop function if exists public.log_decision(
-  text, text, text, text, boolean, text, text, text, bigint, text, integer);
-drop function if exists public.log_decision(
-  text, text, text, text, boolean, text, text, text, bigint, text, integer, text);
+  text, text, text, text, boolean, text, text, text, bigint, text, integer, text, text);
 create or replace function public.log_decision(
   p_chat_id text, p_tenant_key text, p_actor_id text, p_message_id text, p_respond boolean,
   p_reason text, p_tier text, p_cue text, p_since_bot_ms bigint, p_verdict text, p_judge_ms integer,
-  p_root_id text default null, p_topics text default null
+  p_root_id text default null, p_topics text default null, p_request_ms bigint default null,
+  p_shared boolean default false
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 as $$
 declare
-  v_size constant boolean := bot_private.require_size('a decision',
-    concat(p_reason, p_tier, p_cue, p_verdict, p_root_id), 16384);
+  v_sizes constant boolean := bot_private.require_size('p_message_id', p_message_id, 1024)
+    and bot_private.require_size('p_reason', p_reason, 4096)
+    and bot_private.require_size('p_tier', p_tier, 4096)
+    and bot_private.require_size('p_cue', p_cue, 4096)
+    and bot_private.require_size('p_verdict', p_verdict, 4096)
+    and bot_private.require_size('p_root_id', p_root_id, 1024)
+    and bot_private.require_size('p_topics', p_topics, 65536);
+  v_place constant boolean := bot_private.require_place(p_chat_id);
   v_besides constant boolean := p_cue is null or bot_private.besides_taking_back();
   v_cue text := p_cue;  -- a word of the message
   v_new boolean;
@@ -335,9 +350,10 @@ begin
   end if;
   insert into public.agent_decisions
     (chat_id, tenant_key, actor_id, message_id, respond, reason, tier, cue, since_bot_ms, verdict,
-     judge_ms, root_id)
+     judge_ms, root_id, request_ms, shared)
   values (p_chat_id, p_tenant_key, p_actor_id, p_message_id, p_respond, p_reason, p_tier, v_cue,
-          p_since_bot_ms, p_verdict, p_judge_ms, p_root_id)
+          p_since_bot_ms, p_verdict, p_judge_ms, p_root_id, p_request_ms,
+          coalesce(p_shared, false))
   on conflict do nothing;
   v_new := found;
   if p_topics is not null then
@@ -350,6 +366,58 @@ begin
     select jsonb_build_object('respond', d.respond, 'reason', d.reason)
     from public.agent_decisions d
     where d.message_id = p_message_id and d.tenant_key = p_tenant_key and d.chat_id = p_chat_id);
+end
+$$;
+
+-- Notes another bot's message to this one, and returns what bots are answered from: the messages of bots
+-- before it, of a day, that got an answer or wait for one, when a person wrote to a bot last, and how many
+-- messages to nobody were answered since, in the last minutes. Callers
+-- take turns, so that no two messages count on the same answer; the same message gets the same result
+-- again. p_at: when it was written, ms since epoch.
+create or replace function public.note_bot_message(
+  p_chat_id text, p_tenant_key text, p_message_id text, p_bot_id text, p_at bigint
+) returns jsonb
+language plpgsql security invoker set search_path = ''
+as $$
+declare
+  v_size constant boolean := bot_private.require_size(
+    'a message of a bot', concat(p_message_id, p_bot_id), 1024);
+  v_talk jsonb;
+  v_place integer;
+begin
+  insert into public.chat_conversations as c (chat_id, tenant_key)
+  values (p_chat_id, p_tenant_key)
+  on conflict (tenant_key, chat_id) do update set updated_at = now()
+  returning c.bot_talk into v_talk;
+  select coalesce(jsonb_agg(t.said order by t.n), '[]') into v_talk
+  from jsonb_array_elements(v_talk) with ordinality as t(said, n)
+  where (t.said ->> 'at')::bigint > p_at - 86400000
+    and not exists (
+      select from public.agent_decisions d
+      where d.tenant_key = p_tenant_key and d.chat_id = p_chat_id
+        and d.message_id = t.said ->> 'message_id' and not d.respond);
+  v_place := (select t.n from jsonb_array_elements(v_talk) with ordinality as t(said, n)
+              where t.said ->> 'message_id' = p_message_id);
+  if v_place is null then
+    v_place := jsonb_array_length(v_talk) + 1;
+    v_talk := v_talk || jsonb_build_object(
+      'message_id', p_message_id, 'bot_id', p_bot_id, 'at', p_at);
+  end if;
+  update public.chat_conversations set bot_talk = v_talk
+  where chat_id = p_chat_id and tenant_key = p_tenant_key;
+  return jsonb_build_object(
+    'answers', (select coalesce(jsonb_agg(t.said), '[]')
+                from jsonb_array_elements(v_talk) with ordinality as t(said, n) where t.n < v_place),
+    'request_ms', null, 'shared', false, 'unasked', 0) || coalesce((
+      select jsonb_build_object('request_ms', d.request_ms, 'shared', d.shared, 'unasked', (
+        select count(*) from public.agent_decisions u
+        where u.tenant_key = p_tenant_key and u.chat_id = p_chat_id and u.id > d.id and u.respond
+          and u.created_at > now() - interval '5 minutes'
+          and u.reason = any ('{recent_followup,llm_judge,mode_all}')))
+      from public.agent_decisions d
+      where d.tenant_key = p_tenant_key and d.chat_id = p_chat_id and d.request_ms <= p_at
+        and d.created_at > now() - interval '1 day'
+      order by d.request_ms desc limit 1), '{}');
 end
 $$;
 

@@ -2,8 +2,6 @@
 
 -- Messages by their ids, those after p_after, oldest first; the cards of one answer are one message. What tools did is told
 -- to the person they did it for, p_actor_id, and to nobody else.
-drop function if exists public.messages_told(bigint[], boolean);
-drop function if exists bot_private.messages_told(bigint[], text);
 create or replace function bot_private.messages_told(
   p_ids bigint[], p_actor_id text, p_after bigint default 0
 ) returns jsonb
@@ -36,7 +34,6 @@ return ('x' || left(md5(p_tenant_key || ' ' || p_conversation_id || ' ' || p_use
 -- person. So the thread is a range, which only its index has in this order; the limit is one that is
 -- known, for of one that is not it expects a tenth of a long thread, and sorts that; and the few
 -- questions about others are sorted by what no index has. So one plan is good for all, and planned once.
-drop function if exists bot_private.thread_messages(text, text, bigint, integer);
 create or replace function bot_private.newest_of_thread(
   p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_limit integer
 ) returns setof bigint
@@ -62,8 +59,47 @@ as $$
   order by id desc limit p_limit
 $$;
 
+-- The newest messages of a thread (p_thread, at most p_limit, newest first) with those of other
+-- conversations that belong there: in the main conversation of a p2p chat what earlier versions kept of
+-- quotations as conversations of their own; in a thread the exchange that its first message is of, which
+-- stands elsewhere where threads were off, in p2p, or where an earlier version took a quotation for a thread.
+create or replace function bot_private.read_along(
+  p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_limit integer,
+  p_thread bigint[]
+) returns bigint[]
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_chat constant text := split_part(p_conversation_id, ':', 2);
+  v_root constant text := split_part(p_conversation_id, ':', 3);
+  v_more bigint[];
+begin
+  if v_root = 'main' then
+    v_more := array(
+      select m.id from (
+        select c.id from public.agent_chats c
+        where c.chat_id = v_chat and c.from_quote and c.tenant_key = p_tenant_key
+          and c.user_id = p_user_id
+        order by c.updated_at desc limit 20) c,
+      lateral bot_private.newest_of_thread(p_tenant_key, c.id, p_user_id, p_until, p_limit) m (id));
+    return case when v_more = '{}' then p_thread else array(
+      select id from unnest(p_thread || v_more) t (id) order by id desc limit p_limit) end;
+  elsif cardinality(p_thread) >= p_limit then
+    return p_thread;
+  end if;
+  return p_thread || array(
+    select m.id from public.agent_messages m
+    where m.chunk = 0 and m.status <> 'failed' and p_user_id in (m.user_id, m.actor_id)
+      and m.turn_id = (
+        select f.turn_id from public.agent_messages f
+        where (f.turn_id = v_root and f.role = 'user' or f.message_id = v_root)
+          and f.tenant_key = p_tenant_key and f.chat_id = v_chat
+          and f.conversation_id <> p_conversation_id and f.id <= p_until
+        order by f.id limit 1));
+end
+$$;
+
 -- The p_place-th newest of them, null when there are fewer.
-drop function if exists bot_private.thread_message(text, text, bigint, integer);
 create or replace function bot_private.nth_of_thread(
   p_tenant_key text, p_conversation_id text, p_user_id text, p_until bigint, p_place integer
 ) returns bigint
@@ -73,10 +109,6 @@ as $$
     p_tenant_key, p_conversation_id, p_user_id, p_until, p_place) t (id)
   order by id desc offset p_place - 1 limit 1
 $$;
-
-drop function if exists public.conversation_history(text, text, bigint, integer);
-drop function if exists public.conversation_history(text, text, bigint, integer, boolean);
-drop function if exists bot_private.conversation_history(text, text, text, bigint, integer, bigint);
 
 -- What was said in other threads of this chat, before message p_before and since p_since, by the
 -- sender or the subject, or about them, and answered: at most p_limit messages, oldest first. A fresh
@@ -161,6 +193,7 @@ language plpgsql security invoker set search_path = ''
 as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.tell_nothing();
   update public.agent_chats c
   set history_from = coalesce(bot_private.nth_of_thread(
     c.tenant_key, p_conversation_id, p_user_id, 9223372036854775807, 1), 0)

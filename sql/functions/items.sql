@@ -25,7 +25,8 @@ begin
              null as shared_chat_id, w.sources #>> array[e.key, 'turn'] as turn_id,
              coalesce((w.sources #>> array[e.key, 'at'])::timestamptz, w.updated_at) as at,
              w.id as memory_id
-      from public.agent_working_memory w, jsonb_each(w.content) e
+      from public.agent_working_memory w,
+        jsonb_each(bot_private.facts_since(w.content, w.sources, bot_private.told_since())) e
       where w.tenant_key = p_tenant_key and p_actor_id in (w.user_id, w.actor_id)
       union all
       select 'note', n.id, n.title, to_jsonb(n.body), 'user', n.user_id, n.user_id, n.chat_id,
@@ -67,6 +68,7 @@ begin
   if p_user_id <> p_actor_id then
     raise exception 'only the person can have it deleted' using errcode = 'PT403';
   end if;
+  perform bot_private.tell_nothing();
   return (
     select coalesce(jsonb_agg(w.id::text order by w.id), '[]')
     from public.agent_working_memory w
@@ -108,33 +110,30 @@ begin
   where working_memory_id = p_id and was = '{}' and became = '{}';
   perform public.forget_sources(
     v_turns || (v_memory.sources #>> array[p_key, 'turn']),
-    public.texts_in(v_value) || coalesce(v_texts, '{}'),
-    array[v_memory.user_id, v_memory.actor_id], p_tenant_key, p_by_turn);
+    public.texts_in(v_value) || coalesce(v_texts, '{}'), p_tenant_key, p_by_turn);
   return jsonb_build_object('kind', 'fact', 'key', p_key, 'value', v_value);
 end
 $$;
 
--- The turns that something was made from lose their words, and so does what repeats p_texts later.
+-- The turns that something was made from lose their words, and so does what was made from them, or was given
+-- them and tells p_texts.
+drop function if exists public.forget_sources(text[], text[], text[], text, text);
 create or replace function public.forget_sources(
-  p_turns text[], p_texts text[], p_people text[], p_tenant_key text, p_by_turn text
+  p_turns text[], p_texts text[], p_tenant_key text, p_by_turn text
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $$
 declare
-  v_turn text;
-  v_first bigint;
-  v_chat text;
-begin
-  select min(m.id), min(m.chat_id) into v_first, v_chat
-  from public.agent_messages m where m.turn_id = any (p_turns);
-  for v_turn in
-    select distinct t.id from public.agent_turns t
+  v_turns constant text[] := array(
+    select t.id from public.agent_turns t
     where t.id = any (p_turns) and t.tenant_key = p_tenant_key and t.id is distinct from p_by_turn
-  loop
-    p_texts := p_texts || public.drop_turn(v_turn, false);
-  end loop;
-  perform public.drop_drawn_on(p_turns);
-  perform public.drop_repetitions(p_texts, p_people, p_tenant_key, coalesce(v_first, 0), v_chat);
+    order by t.id);
+begin
+  perform pg_advisory_xact_lock(bot_private.sources_lock());
+  perform public.take_back_sources(v_turns, p_texts || array(
+    select m.content from public.agent_messages m
+    where m.turn_id = any (v_turns) and m.role = 'user'), null, p_by_turn);
+  perform public.drop_turn(t, false) from unnest(v_turns) t;
   update public.agent_turns set forgets = true where id = p_by_turn;
 end
 $$;
@@ -185,8 +184,7 @@ begin
   where m.conversation_id = v_summary.conversation_id and m.tenant_key = p_tenant_key
     and p_person in (m.user_id, m.actor_id)
     and m.id > c.history_from and m.id <= v_summary.until_message_id;
-  perform public.forget_sources(
-    v_turns, array[v_summary.content], array[p_person], p_tenant_key, p_by_turn);
+  perform public.forget_sources(v_turns, array[v_summary.content], p_tenant_key, p_by_turn);
   return jsonb_build_object('kind', 'summary', 'key', '', 'value', v_summary.content);
 end
 $$;
@@ -221,7 +219,7 @@ begin
   end if;
   perform public.forget_sources(
     v_turns || v_note.turn_id, array[v_note.title, v_note.body] || coalesce(v_texts, '{}'),
-    array[p_person], p_tenant_key, p_by_turn);
+    p_tenant_key, p_by_turn);
   return jsonb_build_object('kind', 'note', 'key', v_note.title, 'value', v_note.body);
 end
 $$;
@@ -242,7 +240,7 @@ declare
   v_content jsonb;
   v_text constant text := p_value::jsonb #>> '{}';
 begin
-  perform public.require_turn_stands(p_turn_id);
+  perform bot_private.require_turn_stands(p_turn_id);
   if p_kind = 'fact' then
     select * into v_memory from public.agent_working_memory w
     where w.id = p_id::bigint and w.tenant_key = p_tenant_key and w.actor_id = p_person for update;
@@ -256,7 +254,7 @@ begin
     end if;
     update public.agent_working_memory w
     set content = v_content, updated_at = now(),
-        sources = public.next_sources(w.sources, w.content, v_content, p_turn_id)
+        sources = bot_private.next_sources(w.sources, w.content, v_content, p_turn_id)
     where w.id = v_memory.id;
     return jsonb_build_object('kind', 'fact', 'key', p_key, 'value', v_memory.content -> p_key);
   elsif p_kind = 'summary' then
@@ -285,7 +283,7 @@ begin
   update public.agent_notes n set body = bot_private.note_body(p_value::jsonb #>> '{}'), updated_at = now()
   where n.id = p_id and n.tenant_key = p_tenant_key and n.user_id = p_person
   returning * into v_new;
-  perform public.keep_note_change(v_old, v_new, p_turn_id);
+  perform bot_private.keep_note_change(v_old, v_new, p_turn_id);
   return jsonb_build_object('kind', 'note', 'key', v_old.title, 'value', v_old.body);
 end
 $$;

@@ -5,8 +5,6 @@
 --
 -- Errors: PT410 no such note, PT422 a value that cannot be stored.
 
-drop function if exists public.require_own_notes(text, text, text);
-
 -- A title without line breaks, 1 to 200 characters.
 create or replace function bot_private.note_title(p_title text) returns text
 language plpgsql immutable security invoker set search_path = ''
@@ -90,7 +88,6 @@ $$;
 
 -- Enters notes into the registry that the sender has of the conversation. Being listed is no use of a
 -- note. p_notes: the notes in order.
-drop function if exists public.touch_notes(text, text, text, text[], text);
 create or replace function bot_private.touch_notes(
   p_conversation_id text, p_actor_id text, p_tenant_key text, p_notes public.agent_notes[],
   p_action text
@@ -115,7 +112,6 @@ $$;
 
 -- Creates a note, for message p_turn_id. The same p_note_id again returns the note as it is: a repeated
 -- turn makes no copy.
-drop function if exists public.create_note(text, text, text, text, text, text, text, text, text);
 create or replace function public.create_note(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_note_id text, p_title text, p_body text, p_tags text, p_turn_id text default null
@@ -126,13 +122,13 @@ declare
   v_note public.agent_notes;
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  perform public.require_turn_stands(p_turn_id);
+  perform bot_private.require_turn_stands(p_turn_id);
   insert into public.agent_notes
     (id, user_id, tenant_key, chat_id, conversation_id, title, body, tags, turn_id, sources)
   values (p_note_id, p_actor_id, p_tenant_key, p_chat_id, p_conversation_id,
           bot_private.note_title(p_title), bot_private.note_body(p_body),
           bot_private.require_tag_count(bot_private.note_tags(p_tags)), p_turn_id,
-          public.next_sources('{}', '{}', '{"title": "", "body": "", "tags": []}', p_turn_id))
+          bot_private.next_sources('{}', '{}', '{"title": "", "body": "", "tags": []}', p_turn_id))
   on conflict (id, tenant_key, user_id) do nothing;
   select * into v_note from public.agent_notes n
   where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key;
@@ -174,11 +170,12 @@ create or replace function public.list_notes(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_tags text[] := bot_private.note_tags(p_tags);
   v_listed jsonb;
   v_notes public.agent_notes[];
 begin
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   select coalesce(jsonb_agg(bot_private.note_json(l.note) order by (l.note).created_at, (l.note).id), '[]'),
          array_agg(l.note order by (l.note).created_at, (l.note).id)
   into v_listed, v_notes
@@ -215,7 +212,6 @@ $$;
 -- Of the notes that may be read here, the sender's and others', those that contain any of p_terms (JSON
 -- array of lower-case strings), best first. With p_embedding, the query's by p_model, and no title or
 -- tag that fits, then the three that are most alike by the messages they were made from (by_meaning).
-drop function if exists public.search_notes(text, text, text, text, text, text, integer);
 create or replace function public.search_notes(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_terms text, p_limit integer, p_model text default null, p_embedding text default null
@@ -293,7 +289,6 @@ $$;
 
 -- Changes what is given (null: unchanged), for message p_turn_id, and says what has changed. Tags compare
 -- without case.
-drop function if exists public.update_note(text, text, text, text, text, text, text, text, text, text);
 create or replace function public.update_note(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
   p_note_id text, p_title text, p_body text, p_add_tags text, p_remove_tags text,
@@ -302,6 +297,8 @@ create or replace function public.update_note(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_old public.agent_notes;
   v_new public.agent_notes;
   v_add text[] := bot_private.note_tags(p_add_tags);
@@ -309,8 +306,7 @@ declare
   v_kept text[];
   v_added text[];
 begin
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  perform public.require_turn_stands(p_turn_id);
+  perform bot_private.require_turn_stands(p_turn_id);
   select * into v_old from public.agent_notes n
   where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
   for update;
@@ -332,7 +328,7 @@ begin
     updated_at = now()
   where n.id = v_old.id and n.user_id = v_old.user_id and n.tenant_key = v_old.tenant_key
   returning * into v_new;
-  perform public.keep_note_change(v_old, v_new, p_turn_id);
+  perform bot_private.keep_note_change(v_old, v_new, p_turn_id);
 
   perform bot_private.touch_notes(p_conversation_id, p_actor_id, p_tenant_key, array[v_new], 'updated');
   return jsonb_build_object(
@@ -347,14 +343,14 @@ end
 $$;
 
 -- Remembers what message p_turn_id changed in a note, so that it can be taken back.
-create or replace function public.keep_note_change(
+create or replace function bot_private.keep_note_change(
   p_old public.agent_notes, p_new public.agent_notes, p_turn_id text
 ) returns void
 language plpgsql volatile security invoker set search_path = ''
 as $$
 declare
-  v_old constant jsonb := public.note_fields(p_old);
-  v_new constant jsonb := public.note_fields(p_new);
+  v_old constant jsonb := bot_private.note_fields(p_old);
+  v_new constant jsonb := bot_private.note_fields(p_new);
   v_was jsonb;
 begin
   if p_turn_id is null or v_old = v_new then
@@ -373,7 +369,7 @@ begin
                        = (p_old.id, p_old.tenant_key, p_old.user_id)
                  order by k.id desc offset 20 limit 1);
   update public.agent_notes n
-  set sources = public.next_sources(p_old.sources, v_old, v_new, p_turn_id)
+  set sources = bot_private.next_sources(p_old.sources, v_old, v_new, p_turn_id)
   where n.id = p_old.id and n.tenant_key = p_old.tenant_key and n.user_id = p_old.user_id;
 end
 $$;
@@ -522,6 +518,9 @@ create or replace function public.note_registry(
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 as $$
+declare
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
 begin
   if not exists (
     select from public.agent_note_uses u

@@ -1,6 +1,6 @@
 -- Purpose: private knowledge in public places: whether there is any, and the offer to show it.
 --
--- These run under the token of a person's own place (0195_private.sql), after the group was answered.
+-- These run under the token of a person's own place (public.p2p_chats), after the group was answered.
 
 -- Whether a text has so much of what is asked that it may help: half of the terms, and two of them where
 -- there are as many; of a short text (a title) half of its own. So many terms are asked for, so many of
@@ -13,7 +13,6 @@ as $$
 $$;
 
 -- The same for a text. Of another name: a function is named without its arguments.
-drop function if exists bot_private.may_help(text[], tsvector);
 create or replace function bot_private.text_may_help(p_asked text[], p_text text) returns boolean
 language sql immutable parallel safe security invoker set search_path = ''
 as $$
@@ -50,17 +49,20 @@ create or replace function bot_private.reads_elsewhere(
 ) returns boolean
 language plpgsql stable security invoker set search_path = ''
 as $$
+declare
+  v_own constant text := public.own_tenant();
 begin
   if p_user_id <> p_actor_id then
     return null;
   end if;
   return exists (
       select from public.chat_members m
-      where m.open_id = p_actor_id and m.tenant_key = p_tenant_key and m.chat_id <> p_chat_id
+      where m.open_id = p_actor_id and m.tenant_key = v_own and m.chat_id <> p_chat_id
         and m.left_at is null and m.seen_at > now() - public.membership_lasts())
     or exists (
       select from public.p2p_chats p
-      where p.open_id = p_actor_id and p.tenant_key = p_tenant_key and p.chat_id <> p_actor_id);
+      where p.open_id = p_actor_id and p.tenant_key = p_tenant_key and p.chat_id <> p_actor_id
+        and coalesce(p.person_tenant, v_own) = v_own);
 end
 $$;
 
@@ -80,12 +82,13 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_asked constant text[] := bot_private.asked_terms(p_query);
   v_chats constant text[] := array(
     select c from jsonb_object_keys(public.readable_chats()) c
     where c not in (p_but_chat_id, p_actor_id));
 begin
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   return cardinality(v_asked) > 0 and cardinality(v_chats) > 0 and (
     exists (
       select from public.agent_messages m
@@ -107,33 +110,36 @@ $$;
 
 -- Stores the button that offers a private answer to the question p_turn_id, once: as a turn of its own in
 -- the person's place, so that it goes with that. Returns whether this was the first time. p_button: JSON
--- as of record_reply_with_buttons.
+-- as of record_reply_with_buttons. p_offer_id: the id of the offer's turn.
+drop function if exists public.offer_private(text, text, text, text, text, text);
 create or replace function public.offer_private(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
-  p_turn_id text, p_button text
+  p_turn_id text, p_button text, p_offer_id text
 ) returns boolean
 language plpgsql security invoker set search_path = ''
 as $$
 declare
+  v_size constant boolean := bot_private.require_size('p_button', p_button, 16384);
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   b constant jsonb := p_button;
 begin
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   insert into public.agent_chats (id, user_id, tenant_key, chat_id, chat_type, root_id)
   values (p_conversation_id, p_actor_id, p_tenant_key, p_actor_id, 'p2p',
           split_part(p_conversation_id, ':', 3))
   on conflict (tenant_key, id, user_id) do nothing;
   insert into public.agent_turns  -- which answers nothing
-    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state)
-  values ('offer:' || p_turn_id, p_conversation_id, p_actor_id, p_actor_id, p_tenant_key, p_actor_id,
-          'cancelled')
-  on conflict (id) do nothing;
+    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state, origin, parent_id)
+  values (p_offer_id, p_conversation_id, p_actor_id, p_actor_id, p_tenant_key, p_actor_id,
+          'cancelled', 'offer', p_turn_id)
+  on conflict do nothing;
   if not found then
     return false;
   end if;
   insert into public.agent_buttons
     (id, group_id, turn_id, chunk, ordinal, conversation_id, user_id, actor_id, tenant_key, chat_id,
      chat_type, kind, label, payload, expires_at)
-  values (b ->> 'id', b ->> 'group_id', 'offer:' || p_turn_id, 0, 1, p_conversation_id, p_actor_id,
+  values (b ->> 'id', b ->> 'group_id', p_offer_id, 0, 1, p_conversation_id, p_actor_id,
           p_actor_id, p_tenant_key, p_actor_id, b ->> 'chat_type', 'show', b ->> 'label',
           b -> 'payload', now() + make_interval(secs => (b ->> 'lives_s')::integer));
   return true;
@@ -151,12 +157,12 @@ as $$
 begin
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   update public.agent_turns t set kept_cards = array[p_message_id]
-  where t.id = 'offer:' || p_turn_id and t.conversation_id = p_conversation_id
+  where t.parent_id = p_turn_id and t.origin = 'offer' and t.conversation_id = p_conversation_id
     and t.user_id = p_user_id;
   if found then
     return true;
   end if;
-  perform public.withdraw_later(array[p_message_id], p_actor_id, p_tenant_key);
+  perform bot_private.withdraw_own(array[p_message_id], p_actor_id, p_tenant_key);
   return false;
 end
 $$;
@@ -224,8 +230,10 @@ create or replace function public.keep_p2p_chat() returns trigger
 language plpgsql security invoker set search_path = ''
 as $$
 begin
-  insert into public.p2p_chats (tenant_key, open_id, chat_id)
-  values (new.tenant_key, new.user_id, new.chat_id)
+  insert into public.p2p_chats (tenant_key, open_id, chat_id, person_tenant)
+  values (new.tenant_key, new.user_id, new.chat_id,
+          case when public.claim('actor') is not null
+          then coalesce(nullif(public.claim('actor_tenant'), ''), new.tenant_key) end)
   on conflict do nothing;
   return null;
 end
@@ -236,13 +244,30 @@ create or replace trigger agent_chats_keep_p2p_update after update of chat_type 
   for each row when (new.chat_type = 'p2p' and old.chat_type is distinct from new.chat_type)
   execute function public.keep_p2p_chat();
 
--- What was shown privately goes with the question it was asked with, and so does the card that offered it.
+-- What came of the offer to a question goes with it wherever it stands, and so do the cards; what was
+-- shared in the group is the group's. What came of the question itself (`/memory`) keeps its words.
 create or replace function public.drop_private_answers() returns trigger
 language plpgsql security invoker set search_path = ''
 as $$
+declare
+  v_turns constant text[] := array(
+    with recursive shown as (
+      select t.id from public.agent_turns t where t.parent_id = old.turn_id and t.origin = 'offer'
+      union
+      select t.id from shown s join public.agent_turns t on t.parent_id = s.id
+      where t.chat_id <> old.chat_id and t.user_id = old.actor_id and t.tenant_key = old.tenant_key
+    ) select id from shown);
 begin
-  perform bot_private.withdraw_kept('offer:' || old.turn_id);
-  delete from public.agent_chats
+  perform bot_private.withdraw_kept(t) from unnest(v_turns) t;
+  perform bot_private.withdraw_own(array_agg(m.message_id), m.chat_id, m.tenant_key)
+  from public.agent_messages m
+  where m.turn_id = any (v_turns || array(
+      select t.id from public.agent_turns t
+      where t.parent_id = old.turn_id and t.origin = 'private_answer'))
+    and m.role = 'assistant' and m.message_id is not null
+  group by m.chat_id, m.tenant_key;
+  delete from public.agent_turns where id = any (v_turns);
+  delete from public.agent_chats  -- answers of earlier versions, too, whose offer nobody knows
   where id = 'feishu:' || old.actor_id || ':' || old.turn_id
     and chat_id = old.actor_id and user_id = old.actor_id and tenant_key = old.tenant_key;
   return null;

@@ -121,7 +121,8 @@ begin
                  bot_private.recall_tokens(left(m.content, 4000))), 'A', v_asked), '{a}')) as hits) h
       where cardinality(v_asked) > 0 and m.id = any (bot_private.turns_saying(v_asked))
         and m.chat_id = p_chat_id and m.tenant_key = p_tenant_key and m.role = 'user'
-        and m.status = 'received' and not starts_with(m.turn_id, 'timer:')
+        and m.status = 'received' and not exists (
+          select from public.agent_turns t where t.id = m.turn_id and t.origin in ('reminder', 'digest'))
         and h.hits >= least(2, cardinality(v_asked)) and 2 * h.hits >= cardinality(v_asked)
       order by m.id desc limit least(p_limit, 50)) f);
 end

@@ -1,18 +1,24 @@
--- Purpose: what is done with the queue and the inbox in front of it. Its jobs are Procrastinate's.
+-- Purpose: what is done with the queue and the inbox in front of it.
 
 -- Accepts an event once: the idempotency key and the job in one transaction.
 -- Returns the job's id, or null when the event was accepted before.
--- The job is handed to a worker that has room for it, `doing` from the beginning and with all it
+-- The job is handed to a worker that has room for it, `running` from the beginning and with all it
 -- holds, if nothing of its lock waits or runs. Otherwise it waits and the workers are told so: no
 -- worker has a session or a free place, or the job is longer than a notification may be (8000 bytes).
-create or replace function feishu_bot.enqueue_event(
-  p_key text, p_queue text, p_task text, p_lock text, p_args jsonb
+-- p_lock_in_topic: the lock if the chat is known as a topic group.
+create or replace function feishu_bot.enqueue(
+  p_key text, p_task text, p_lock text, p_args jsonb, p_lock_in_topic text default null
 ) returns bigint
 language plpgsql volatile security invoker set search_path = feishu_bot
 set plan_cache_mode = force_generic_plan
+-- a plan from when the queue was empty would read all of a full one
+set enable_seqscan = off
 as $$
 declare
-  v_told text := jsonb_build_object('task', p_task, 'lock', p_lock, 'args', p_args)::text;
+  v_lock constant text := case
+    when p_lock_in_topic is not null and public.is_topic_group(split_part(p_lock, ':', 2))
+    then p_lock_in_topic else p_lock end;
+  v_told text := jsonb_build_object('task', p_task, 'lock', v_lock, 'args', p_args)::text;
   v_room record;
   v_follows boolean;
   v_job bigint;
@@ -22,16 +28,16 @@ begin
     return null;
   end if;
   -- Held until this ends: whoever ends that job sees this one, and takes it (`end_and_take`).
-  perform from procrastinate_jobs o where o.lock = p_lock and o.status = 'doing' for share;
+  perform from jobs o where o.lock = v_lock and o.status = 'running' for share;
   v_follows := found;
   if not v_follows and octet_length(v_told) < 7900 and not exists (
-    select from procrastinate_jobs o where o.lock = p_lock and o.status = 'todo')
+    select from jobs o where o.lock = v_lock and o.status = 'waiting')
   then
     v_room := worker_with_room();
     if v_room.worker_id is not null then
-      insert into procrastinate_jobs (queue_name, task_name, lock, args, status, worker_id)
-      values (p_queue, p_task, p_lock, p_args, 'doing', v_room.worker_id)
-      on conflict (lock) where status = 'doing' do nothing  -- one of its lock has just begun
+      insert into jobs (task, lock, args, status, worker_id)
+      values (p_task, v_lock, p_args, 'running', v_room.worker_id)
+      on conflict (lock) where status = 'running' do nothing  -- one of its lock has just begun
       returning id into v_job;
     end if;
     if v_job is not null then
@@ -40,28 +46,44 @@ begin
     end if;
   end if;
   if not v_follows then
-    perform tell_workers(p_queue);
+    perform tell_workers();
   end if;
-  return (procrastinate_defer_jobs_v1(array[
-    row(p_queue, p_task, 0, p_lock, null, p_args, null)::procrastinate_job_to_defer_v1
-  ]))[1];
+  insert into jobs (task, lock, args, priority)
+  values (p_task, v_lock, p_args, fair_priority(v_lock, p_args))
+  returning id into v_job;
+  return v_job;
 end
 $$;
 
--- There is a job to take. (Procrastinate's own notification also tells of those that cannot be taken
--- yet; it is heard by workers of the version before this one.)
-create or replace function feishu_bot.tell_workers(p_queue text) returns void
+-- The open_id of who wrote the message that a job carries.
+create or replace function feishu_bot.sender_of(p_args jsonb) returns text
+language sql immutable security invoker set search_path = ''
+as $$ select p_args #>> '{payload,event,sender,sender_id,open_id}' $$;
+
+-- Below 0 for a message whose author has three waiting in the conversation already: what others write
+-- there goes first. One person's messages stay in order.
+create or replace function feishu_bot.fair_priority(p_lock text, p_args jsonb) returns integer
+language sql stable security invoker set search_path = feishu_bot
+as $$
+  select case when count(*) >= 3 or bool_or(j.priority < 0) then -1 else 0 end
+  from jobs j
+  where j.lock = p_lock and j.status = 'waiting' and sender_of(j.args) = sender_of(p_args)
+$$;
+
+-- There is a job to take.
+drop function if exists feishu_bot.tell_workers(text);
+create or replace function feishu_bot.tell_workers() returns void
 language plpgsql volatile security invoker set search_path = ''
-as $$ begin perform pg_notify('feishu_bot_jobs_' || p_queue, ''); end $$;
+as $$ begin perform pg_notify('feishu_bot_jobs', ''); end $$;
 
 -- Forgets idempotency keys older than p_hours (Feishu's last retry comes after 7.1 hours), and workers
 -- that have gone without leaving a job.
 create or replace function feishu_bot.prune_inbox(p_hours integer) returns bigint
 language sql volatile security invoker set search_path = ''
 as $$
-  delete from feishu_bot.procrastinate_workers w
+  delete from feishu_bot.workers w
   where w.last_heartbeat < now() - interval '1 hour'
-    and not exists (select from feishu_bot.procrastinate_jobs j where j.worker_id = w.id);
+    and not exists (select from feishu_bot.jobs j where j.worker_id = w.id);
   delete from feishu_bot.stops where asked_at < now() - interval '1 day';
   with gone as (
     delete from feishu_bot.inbox
@@ -70,28 +92,12 @@ as $$
   select count(*) from gone
 $$;
 
--- A job that has begun stands no longer for those to come. It could not be tried again otherwise
--- while another one waits with the same queueing lock: the queue's index allows one (Procrastinate
--- 3.10, schema.sql), and the job would stay in the hands of a worker that has given it up.
-create or replace function feishu_bot.free_queueing_lock() returns trigger
-language plpgsql security invoker set search_path = ''
-as $$
-begin
-  new.queueing_lock := null;
-  return new;
-end
-$$;
-create or replace trigger free_queueing_lock_of_running
-  before update of status on feishu_bot.procrastinate_jobs
-  for each row when (new.status = 'doing' and old.status = 'todo' and old.queueing_lock is not null)
-  execute function feishu_bot.free_queueing_lock();
-
 -- Those of p_keys (ids of messages and buttons) of which no job tells.
 create or replace function feishu_bot.without_jobs(p_keys text[]) returns text[]
 language sql stable security invoker set search_path = ''
 as $$
   select coalesce(array_agg(k), '{}') from unnest(p_keys) k
-  where not exists (select from feishu_bot.procrastinate_jobs j where strpos(j.args::text, k) > 0)
+  where not exists (select from feishu_bot.jobs j where strpos(j.args::text, k) > 0)
 $$;
 
 -- Whether a job carries an event of this person (they wrote it, or clicked), or is about them.
@@ -126,14 +132,14 @@ begin
     raise exception 'nothing to forget was named' using errcode = 'PT428';
   end if;
   v_ids := array(
-    select j.id from procrastinate_jobs j
+    select j.id from jobs j
     where (p_open_id is null or is_job_of_person(j.args, p_open_id))
       and (p_conversation_id is null or p_conversation_id in (j.lock, j.args ->> 'conversation_id'))
       and (p_message_id is null
            or p_message_id = j.args #>> '{payload,event,message,message_id}'));
-  delete from procrastinate_jobs where id = any (v_ids) and status <> 'doing';
+  delete from jobs where id = any (v_ids) and status <> 'running';
   get diagnostics v_jobs = row_count;
-  select count(*) into v_running from procrastinate_jobs where id = any (v_ids);
+  select count(*) into v_running from jobs where id = any (v_ids);
   delete from spool
   where (p_open_id is null or p_open_id in (user_id, actor_id))
     and (p_conversation_id is null or conversation_id = p_conversation_id)
@@ -163,8 +169,8 @@ create or replace function feishu_bot.forget_old(p_days integer) returns bigint
 language sql volatile security invoker set search_path = feishu_bot
 as $$
   with jobs as (
-    delete from procrastinate_jobs j
-    where j.status <> 'doing' and (j.args ->> 'received_ms')::bigint
+    delete from jobs j
+    where j.status <> 'running' and (j.args ->> 'received_ms')::bigint
           < extract(epoch from now() - make_interval(days => greatest(p_days, 1))) * 1000
     returning 1
   ), turns as (
@@ -184,8 +190,8 @@ create or replace function feishu_bot.export_from_queue(p_open_id text)
 returns table (table_name text, content jsonb)
 language sql stable security invoker set search_path = feishu_bot
 as $$
-  select 'procrastinate_jobs', to_jsonb(j)
-  from procrastinate_jobs j where is_job_of_person(j.args, p_open_id)
+  select 'jobs', to_jsonb(j)
+  from jobs j where is_job_of_person(j.args, p_open_id)
   union all
   select 'spool', to_jsonb(s) from spool s where p_open_id in (s.user_id, s.actor_id)
   union all
@@ -198,16 +204,14 @@ create or replace function feishu_bot.queue_depth() returns jsonb
 language sql stable security invoker set search_path = feishu_bot
 as $$
   select jsonb_build_object(
-    'waiting', count(*) filter (where j.status = 'todo'),
-    'running', count(*) filter (where j.status = 'doing'),
+    'waiting', count(*) filter (where j.status = 'waiting'),
+    'running', count(*) filter (where j.status = 'running'),
     'failed', count(*) filter (where j.status = 'failed'),
-    'oldest_waiting_s', extract(epoch from now() - min(e.at) filter (where j.status = 'todo')))
+    'oldest_waiting_s', extract(epoch from now() - min(j.queued_at) filter (where j.status = 'waiting')))
     || (select jsonb_build_object('spooled', s.state -> 'waiting', 'refused', s.state -> 'refused',
                                   'oldest_spooled_s', s.state -> 'oldest_s')
         from (select spool_state(0) as state) s)
-  from procrastinate_jobs j
-  left join lateral (select min(e.at) as at from procrastinate_events e
-                     where e.job_id = j.id and e.type in ('deferred', 'deferred_for_retry')) e on true
+  from jobs j
 $$;
 
 -- Tables of this schema without row-level security.

@@ -9,7 +9,7 @@ language sql stable security invoker set search_path = ''
 as $$
   select jsonb_build_object(
     'chat_id', m.chat_id, 'root_id', c.root_id, 'chat_type', coalesce(c.chat_type, 'group'),
-    'content', m.content)
+    'content', m.content, 'turn_id', m.turn_id)
   from public.agent_messages m
   join public.agent_chats c on c.id = m.conversation_id and c.user_id = m.user_id
     and c.tenant_key = m.tenant_key
@@ -22,5 +22,5 @@ as $$
       select from public.agent_messages l
       where l.conversation_id = m.conversation_id and l.tenant_key = m.tenant_key
         and l.role = 'user' and l.actor_id = p_operator_id and l.id > m.id
-        and l.turn_id <> 'reaction:' || p_message_id)
+        and l.turn_id is distinct from bot_private.led_to('reaction', m.turn_id, ''))
 $$;

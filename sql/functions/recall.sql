@@ -22,7 +22,6 @@
 -- Reads the first 30,000 characters; a token has at most 40. Takes time that grows with the text and
 -- not with its square: a run of characters is cut once, not read again from its start for every pair.
 -- A loop, not a query: a query takes longer to set up than a question to cut.
-drop function if exists public.recall_stem(text);
 create or replace function bot_private.recall_tokens(p_text text) returns text[]
 language plpgsql immutable parallel safe security invoker set search_path = ''
 as $$
@@ -105,7 +104,6 @@ $$;
 
 -- Keeps the words of a turn's question and answer; of one without words, or without an author, nothing.
 -- p_changed: something of the turn is other than it was, so what was kept of it may stand in the way.
-drop function if exists bot_private.keep_terms(text);
 create or replace function bot_private.keep_terms(p_turn_id text, p_changed boolean default true)
 returns boolean
 language plpgsql security definer set search_path = ''
@@ -167,7 +165,7 @@ language sql stable security invoker
 begin atomic
   select bot_private.recall_number(coalesce(public.claim('tenant_key'), ''), c.chat_id), c.since
   from (
-    select public.claim('chat_id') as chat_id, timestamptz '-infinity' as since
+    select public.claim('chat_id') as chat_id, bot_private.told_since() as since
     union all
     select e.key, e.value::timestamptz from jsonb_each_text(public.readable_chats()) e
     where p_scope = 'everywhere' and e.key <> public.claim('chat_id')) c
@@ -176,7 +174,6 @@ end;
 
 -- Whether there may be a turn to find. Where the newest few are all of a place and stand in the
 -- prompt anyway, as in a young chat, there is none.
-drop function if exists bot_private.recall_has_turns(text, text, bigint, bigint);
 create or replace function bot_private.recall_has_turns(
   p_conversation_id text, p_scope text, p_before bigint
 ) returns boolean
@@ -203,12 +200,6 @@ $$;
 -- unless all of the question's are so.
 -- Rare words are looked up, of common ones the turns that come first and the newest count. Turns said in
 -- [p_since, p_until) come first. Chats of p_but are left out.
-drop function if exists bot_private.recall_likely(
-  text, text, text[], bigint, bigint, timestamptz, timestamptz);
-drop function if exists bot_private.recall_likely(
-  text, text, text[], bigint, bigint, timestamptz, timestamptz, text[], integer);
-drop function if exists bot_private.recall_likely(
-  text, text, text[], bigint, bigint, timestamptz, timestamptz, integer, text[]);
 create or replace function bot_private.recall_likely(
   p_conversation_id text, p_scope text, p_terms text[], p_from bigint, p_before bigint,
   p_since timestamptz, p_until timestamptz, p_enough integer, p_but text[] default '{}',
@@ -256,6 +247,7 @@ begin
       select w.first_id, w.place, w.asked_at, w.length, w.words || '{}' as words
       from bot_private.turn_words w
       where p_scope = 'thread' and w.thread = v_thread and w.place = any (v_places)
+        and w.asked_at >= v_since[1]
         and w.first_id < p_before and w.first_id > p_from
         and (not v_by_person or exists (
           select from public.agent_messages m
@@ -672,8 +664,6 @@ $$;
 -- (1: turns of that time come first; 0: times are ignored).
 -- With p_embedding, the question's by p_model, p_weight (0 to 1) is the share of the score that
 -- likeness has, the words have the rest.
-drop function if exists public.recall(
-  text, text, text, text, text, text, text, integer, text, double precision, bigint);
 create or replace function public.recall(
   p_conversation_id text, p_user_id text, p_actor_id text, p_chat_id text, p_tenant_key text,
   p_query text, p_scope text, p_k integer,

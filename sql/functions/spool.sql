@@ -8,17 +8,24 @@ language plpgsql volatile security invoker set search_path = ''
 as $$
 declare
   v_turn jsonb;
+  v_known text;
 begin
-  if exists (select from feishu_bot.late_writes
-             where function = 'recall_message' and message_ids = array[p_turn ->> 'turn_id']) then
+  if jsonb_typeof(p_turn -> 'origin') = 'object' then  -- an earlier version may have kept it under another id
+    select s.turn_id into v_known from feishu_bot.spool s where s.origin = p_turn -> 'origin';
+    p_turn := p_turn || jsonb_build_object('turn_id', coalesce(v_known, p_turn ->> 'turn_id'));
+  end if;
+  if exists (
+      select from feishu_bot.late_writes
+      where function = 'recall_message'
+        and message_ids[1] in (p_turn ->> 'turn_id', bot_private.goes_with(p_turn -> 'origin'))) then
     return to_jsonb(jsonb_populate_record(null::feishu_bot.spool, p_turn))
            || '{"state": "cancelled", "content": "", "cards": [], "tool_calls": [], "version": 0}';
   end if;
   insert into feishu_bot.spool as s
     (turn_id, conversation_id, chat_id, root_id, user_id, actor_id, actor_name, tenant_key, content,
-     state, attempts, cards, tool_calls, answered_at)
+     origin, state, attempts, cards, tool_calls, given, answered_at)
   select t.turn_id, t.conversation_id, t.chat_id, t.root_id, t.user_id, t.actor_id, t.actor_name,
-         t.tenant_key, t.content, t.state, t.attempts, t.cards, t.tool_calls,
+         t.tenant_key, t.content, t.origin, t.state, t.attempts, t.cards, t.tool_calls, coalesce(t.given, '[]'),
          case when t.state <> 'open' then now() end
   from jsonb_populate_record(null::feishu_bot.spool, p_turn) t
   on conflict (turn_id) do update
@@ -35,9 +42,10 @@ begin
 end
 $$;
 
--- Stores the reply of a turn that has none; returns the turn, null when it is not here.
+-- Stores the reply of a turn that has none, and what it was given; returns the turn, null when it is not here.
+drop function if exists feishu_bot.spool_record_reply(text, jsonb, jsonb);
 create or replace function feishu_bot.spool_record_reply(
-  p_turn_id text, p_cards jsonb, p_tool_calls jsonb
+  p_turn_id text, p_cards jsonb, p_tool_calls jsonb, p_given jsonb default '[]'
 ) returns jsonb
 language sql volatile security invoker set search_path = ''
 as $$
@@ -46,6 +54,7 @@ as $$
       state = case when s.state = 'open' then 'pending' else s.state end,
       cards = case when s.state = 'open' then p_cards else s.cards end,
       tool_calls = case when s.state = 'open' then p_tool_calls else s.tool_calls end,
+      given = case when s.state = 'open' then p_given else s.given end,
       answered_at = coalesce(s.answered_at, now())
   where s.turn_id = p_turn_id
   returning to_jsonb(s)
@@ -217,12 +226,14 @@ as $$
          jsonb_build_object('p_message_id', p_message_id, 'p_chat_id', p_chat_id, 'p_cards', coalesce((
            select jsonb_agg(c.value -> 'message_id')
            from feishu_bot.spool s, jsonb_array_elements(s.cards) c
-           where s.turn_id = p_message_id and c.value ->> 'message_id' <> ''), '[]')::text),
+           where p_message_id in (s.turn_id, bot_private.goes_with(s.origin))
+             and c.value ->> 'message_id' <> ''), '[]')::text),
          array[p_message_id]
   where not exists (
     select from feishu_bot.late_writes
     where function = 'recall_message' and message_ids = array[p_message_id]);
-  delete from feishu_bot.spool where turn_id = p_message_id;
+  delete from feishu_bot.spool
+  where turn_id = p_message_id or bot_private.goes_with(origin) = p_message_id;
   delete from feishu_bot.late_writes
   where p_message_id = any (message_ids) and function <> 'recall_message';
 $$;

@@ -28,7 +28,6 @@ as $$
 $$;
 
 -- The turns of the chat (p_in_thread: of this thread) that are being answered to the person, or about them.
-drop function if exists public.running_turns(text, text, text, text, text);
 create or replace function public.running_turns(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_turn_id text,
   p_in_thread boolean default false

@@ -93,12 +93,14 @@ declare
   v_rows bigint[];
   v_found bigint;
   v_version integer;
+  v_since constant timestamptz := bot_private.told_since();
+  v_first timestamptz;
 begin
   perform bot_private.require_size('p_content', p_content, 262144);
   perform bot_private.require_size('p_verbatim', p_verbatim, 262144);
   perform bot_private.require_size('p_rows', p_rows, 65536);
-  v_rows := array(select jsonb_array_elements_text(p_rows::jsonb)::bigint);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_rows := array(select jsonb_array_elements_text(p_rows::jsonb)::bigint);
   perform from public.agent_messages m
   where m.id = any (v_rows) and m.conversation_id = p_conversation_id
     and p_user_id in (m.user_id, m.actor_id)
@@ -108,14 +110,20 @@ begin
     return jsonb_build_object('version', null);
   end if;
 
+  select min(m.created_at) into v_first from public.agent_messages m where m.id = any (v_rows);
+  perform bot_private.tell_nothing();
   if p_summary_id is null then
-    insert into public.agent_summaries (conversation_id, user_id, tenant_key, chat_id, content,
-                                        verbatim, until_message_id, messages)
+    insert into public.agent_summaries as s (conversation_id, user_id, tenant_key, chat_id, content,
+                                             verbatim, until_message_id, messages, first_said_at)
     select c.id, c.user_id, c.tenant_key, c.chat_id, p_content, p_verbatim::jsonb,
-           (select max(r) from unnest(v_rows) r), p_messages
+           (select max(r) from unnest(v_rows) r), p_messages, v_first
     from public.agent_chats c
     where c.id = p_conversation_id and c.user_id = p_user_id
-    on conflict (tenant_key, conversation_id, user_id) do nothing
+    on conflict (tenant_key, conversation_id, user_id) do update
+      set version = s.version + 1, content = excluded.content, verbatim = excluded.verbatim,
+          until_message_id = excluded.until_message_id, messages = excluded.messages,
+          first_said_at = excluded.first_said_at, updated_at = now()
+      where s.first_said_at < v_since  -- one that is not told here stands in the way of another
     returning version into v_version;
   else
     update public.agent_summaries s

@@ -35,7 +35,7 @@ begin
   perform bot_private.require_size('p_timer', p_timer, 32768);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_wanted := p_timer;
-  perform public.require_turn_stands(p_turn_id);
+  perform bot_private.require_turn_stands(p_turn_id);
   select * into v_timer from public.agent_timers t
   where t.id = p_timer_id and t.actor_id = p_actor_id and t.chat_id = p_chat_id;
   if v_timer.id is not null then
@@ -88,10 +88,11 @@ end
 $$;
 
 -- Changes a timer of the sender's that is still to come. p_timer as of `set_timer`, without language.
--- Returns the timer; null: there is none of theirs.
+-- p_turn_id is the message that asks for it. Returns the timer; null: there is none of theirs.
+drop function if exists public.change_timer(text, text, text, text, text, text, text);
 create or replace function public.change_timer(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,
-  p_timer_id text, p_timer text
+  p_timer_id text, p_timer text, p_turn_id text default null
 ) returns jsonb
 language plpgsql volatile security invoker set search_path = ''
 as $$
@@ -102,8 +103,13 @@ begin
   perform bot_private.require_size('p_timer', p_timer, 32768);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_wanted := p_timer;
+  perform bot_private.require_turn_stands(p_turn_id);
   update public.agent_timers t
-  set content = v_wanted ->> 'content', for_all = (v_wanted ->> 'for_all')::boolean,
+  set content = v_wanted ->> 'content',
+      changed_by = case
+        when p_turn_id is null or t.content = v_wanted ->> 'content' then t.changed_by
+        else (array_remove(t.changed_by, p_turn_id))[:19] || p_turn_id end,
+      for_all = (v_wanted ->> 'for_all')::boolean,
       for_people = array(select jsonb_array_elements_text(v_wanted -> 'for_people')),
       local_at = v_wanted ->> 'local_at', zone = v_wanted ->> 'zone', repeats = v_wanted ->> 'repeats',
       due_at = to_timestamp((v_wanted ->> 'due_ms')::bigint / 1000.0), updated_at = now()
@@ -205,13 +211,14 @@ begin
 end
 $$;
 
--- A timer whose time p_due_ms has come, with the database's clock as now_ms; null when it has been
--- changed, cancelled or done since.
+-- A timer whose time p_due_ms has come, with the database's clock as now_ms and the message that asked for it;
+-- null when it has been changed, cancelled or done since.
 create or replace function public.due_timer(p_timer_id text, p_due_ms bigint) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select bot_private.timer_json(t) || jsonb_build_object(
-    'now_ms', (extract(epoch from now()) * 1000)::bigint)
+    'now_ms', (extract(epoch from now()) * 1000)::bigint,
+    'asked_in', bot_private.asked_in(t.turn_id))
   from public.agent_timers t
   where t.id = p_timer_id and t.state = 'active' and t.due_at <= now()
     and (extract(epoch from t.due_at) * 1000)::bigint = p_due_ms
@@ -240,27 +247,31 @@ begin
 end
 $$;
 
--- What was made from a message that goes: its timers, and every card they sent. Returns their texts.
-create or replace function public.take_back_timers(p_turn_id text) returns text[]
+-- What was made from a message that goes: its timers, and every card they sent. p_told: only those that say this.
+drop function if exists public.take_back_timers(text);
+create or replace function public.take_back_timers(p_turn_id text, p_told text[] default null)
+returns void
 language plpgsql volatile security invoker set search_path = ''
 as $$
 declare
   v_timer public.agent_timers;
-  v_turn text;
-  v_texts text[] := '{}';
 begin
-  for v_timer in select * from public.agent_timers t where t.turn_id = p_turn_id for update loop
-    v_texts := v_texts || v_timer.content;
-    for v_turn in
-      select t.id from public.agent_turns t
-      where t.conversation_id = v_timer.conversation_id and t.user_id = v_timer.user_id
-        and starts_with(t.id, 'timer:' || v_timer.id || ':')
-    loop
-      v_texts := v_texts || public.drop_message(v_turn, v_timer.chat_id);
-    end loop;
+  for v_timer in
+    select * from public.agent_timers t
+    where (t.turn_id = p_turn_id or t.changed_by @> array[p_turn_id])
+      and (p_told is null or t.content = any (p_told)) for update
+  loop
+    -- others may have been told what these cards said: they still know where it came from
+    insert into public.agent_digest_sources (turn_id, chat_id, tenant_key, message_id)
+    select t.id, t.chat_id, t.tenant_key, 'answer:' || v_timer.turn_id
+    from public.agent_turns t
+    where t.parent_id = v_timer.id and t.origin in ('reminder', 'digest') and v_timer.turn_id is not null
+    on conflict do nothing;
+    perform public.drop_message(t.id, v_timer.chat_id)
+    from public.agent_turns t
+    where t.parent_id = v_timer.id and t.origin in ('reminder', 'digest');
     delete from public.agent_timers t where t.id = v_timer.id;
   end loop;
-  return v_texts;
 end
 $$;
 

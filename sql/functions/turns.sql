@@ -29,6 +29,7 @@ create or replace function bot_private.require_identity(
 language sql stable security invoker
 return case
   when p_user_id <> '' and p_actor_id <> '' and p_conversation_id <> ''
+       and octet_length(p_user_id) + octet_length(p_actor_id) + octet_length(p_conversation_id) < 4096
        and (current_user <> 'authenticated'
             or nullif(current_setting('request.jwt.claims', true), '')::jsonb @> jsonb_build_object(
               'sub', p_user_id, 'actor', p_actor_id,
@@ -52,6 +53,35 @@ language sql immutable security invoker
 return case when octet_length(p_text) > p_most
   then bot_private.refuse_size(p_name, octet_length(p_text), p_most) else true end;
 
+-- Every card that is stored has the words of the whole turn indexed again.
+create or replace function bot_private.require_card_count(p_cards jsonb) returns void
+language plpgsql immutable security invoker set search_path = ''
+as $$
+begin
+  if jsonb_array_length(p_cards) > 50 then
+    raise exception 'a reply has % cards, the limit is 50', jsonb_array_length(p_cards)
+      using errcode = 'PT400';
+  end if;
+end
+$$;
+
+create or replace function bot_private.refuse_place() returns boolean
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  raise exception 'the token is of another chat, or of none' using errcode = 'PT403';
+end
+$$;
+
+-- For functions of a chat that name no person: under a token the chat is the token's.
+create or replace function bot_private.require_place(p_chat_id text) returns boolean
+language sql stable security invoker
+return case
+  when current_user <> 'authenticated'
+       or nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'chat_id' = p_chat_id
+  then true
+  else bot_private.refuse_place() end;
+
 -- The answer of a turn as stored, one element per card or file, each with the buttons it shows.
 create or replace function bot_private.turn_reply(p_turn_id text) returns jsonb
 language sql stable security invoker set search_path = ''
@@ -70,39 +100,52 @@ as $$
   where m.turn_id = p_turn_id and m.role = 'assistant'
 $$;
 
+-- p_origin: JSON {origin, parent_id, cause} as in agent_turns; null: it answers the message of that id. A turn of
+-- that origin keeps the id under which it was begun, which is returned.
 drop function if exists public.open_turn(
-  text, text, text, text, text, text, text, text, text, integer);
+  text, text, text, text, text, text, text, text, text, integer, integer);
 create or replace function public.open_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
-  p_content text, p_history_limit integer, p_fold_after integer default 0
+  p_content text, p_history_limit integer, p_fold_after integer default 0,
+  p_origin text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
 declare
+  v_sizes constant boolean := bot_private.require_size('p_content', p_content, 1048576)
+    and bot_private.require_size('p_origin', p_origin, 4096);
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_besides constant boolean := bot_private.besides_taking_back();
+  v_origin constant jsonb := p_origin;
   v_turn public.agent_turns;
   v_from bigint;
   v_question bigint;
   v_history jsonb;
   v_thread bigint[];
+  v_earlier bigint[];
   v_summary public.agent_summaries;
   v_overdue bigint;
-  v_first_read jsonb;
-  v_size constant boolean := bot_private.require_size('p_content', p_content, 1048576);
-  v_identity constant boolean :=
-    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  v_besides constant boolean := bot_private.besides_taking_back();
+  v_first jsonb;
 begin
-  if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
+  if v_origin is not null then  -- an earlier version may have begun it under another id
+    p_turn_id := bot_private.known_turn(v_origin, p_turn_id);
+  end if;
+  if exists (
+      select from public.recalled_messages r
+      where r.message_id in (p_turn_id, bot_private.goes_with(v_origin))) then
     return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
   end if;
 
   v_from := bot_private.thread_entered(
     p_conversation_id, p_chat_id, p_root_id, p_user_id, p_tenant_key, p_content);
   insert into public.agent_turns
-    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, again_of)
+    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, origin, parent_id, cause, again_of)
   values (p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id,
-          substring(p_turn_id from '^(.*)~again[0-9]+$'))
+          coalesce(v_origin ->> 'origin', 'message'), v_origin ->> 'parent_id',
+          coalesce(v_origin ->> 'cause', ''),
+          case when v_origin ->> 'origin' = 'again' then v_origin ->> 'parent_id' end)
   on conflict do nothing;
   if found then
     insert into public.agent_messages (conversation_id, user_id, turn_id, tenant_key, chat_id, role,
@@ -126,7 +169,7 @@ begin
   end if;
 
   if v_turn.state <> 'open' then
-    return jsonb_build_object('state', v_turn.state, 'attempts', v_turn.attempts,
+    return jsonb_build_object('turn_id', p_turn_id, 'state', v_turn.state, 'attempts', v_turn.attempts,
                               'reply', bot_private.turn_reply(p_turn_id), 'shown', v_turn.shown);
   end if;
   if p_turn_id = p_root_id and v_turn.attempts = 1 then  -- nothing was said in the thread it begins
@@ -139,7 +182,9 @@ begin
       select t.id from bot_private.newest_of_thread(
         p_tenant_key, p_conversation_id, p_user_id, v_question,
         p_history_limit + greatest(p_fold_after, 0)) t (id));
-    v_history := bot_private.messages_told(v_thread[:p_history_limit], p_actor_id, v_from);
+    v_earlier := bot_private.read_along(p_tenant_key, p_conversation_id, p_user_id, v_question,
+      p_history_limit, v_thread[:p_history_limit]);
+    v_history := bot_private.messages_told(v_earlier, p_actor_id, v_from);
   end if;
   if p_fold_after > 0 and cardinality(v_thread) > p_history_limit then
     select * into v_summary from public.agent_summaries s
@@ -148,16 +193,15 @@ begin
     -- the message that far back, however long the thread is
     v_overdue := v_thread[p_history_limit + p_fold_after];
   end if;
-  if p_turn_id like '%~again%' then
-    v_first_read := (
-      select to_jsonb(f.read_messages)
-      from public.agent_turns t join public.agent_turns f on f.id = t.again_of
-      where t.id = p_turn_id);
+  if v_origin ->> 'origin' = 'again' then
+    v_first := (
+      select jsonb_build_object('asked_in', bot_private.asked_in(f.id), 'first_read', array(
+        select r from unnest(f.read_messages) r where not starts_with(r, 'answer:')))
+      from bot_private.turn_chain(p_turn_id) f where f.origin <> 'again' limit 1);
   end if;
   return jsonb_build_object(
-    'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
+    'turn_id', p_turn_id, 'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
     'history', v_history, 'done', to_jsonb(v_turn.done),
-    'first_read', v_first_read,
     'working_memory',
       bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key),
     'registry', public.note_registry(
@@ -165,7 +209,8 @@ begin
     'summary', case when v_summary.id is not null then jsonb_build_object(
       'content', v_summary.content, 'version', v_summary.version,
       'messages', v_summary.messages) end,
-    'fold_due', coalesce(v_overdue > greatest(v_from, v_summary.until_message_id), false));
+    'fold_due', coalesce(v_overdue > greatest(v_from, v_summary.until_message_id), false))
+    || coalesce(v_first, '{}');
 end
 $$;
 
@@ -207,28 +252,24 @@ $$;
 -- "recalled"; null: nothing is recalled. p_elsewhere: whether it is asked, as "elsewhere", what reads_elsewhere
 -- says of the sender. p_short: {"turn": all but the conversation, "conversation": in short}.
 drop function if exists public.begin_turn(
-  text, text, text, text, text, text, text, text, text, integer, integer, text, text);
-drop function if exists public.begin_turn(
-  text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer);
-drop function if exists public.begin_turn(
-  text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer, text);
-drop function if exists public.begin_turn(
   text, text, text, text, text, text, text, text, text, integer, integer, text, text, integer, text,
-  boolean);
+  boolean, boolean);
 create or replace function public.begin_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_history_limit integer, p_fold_after integer, p_heard text, p_decision text,
   p_recent_s integer default 0, p_recall text default null, p_elsewhere boolean default false,
-  p_short boolean default false
+  p_short boolean default false, p_origin text default null
 ) returns json
 language plpgsql security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_sizes constant boolean := bot_private.require_size('p_heard', p_heard, 16777216)
+  v_sizes constant boolean := bot_private.require_size('p_heard', p_heard, 1048576)
     and bot_private.require_size('p_decision', p_decision, 16384)
     and bot_private.require_size('p_recall', p_recall, 1048576);
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_besides constant boolean := bot_private.besides_taking_back();
   -- nothing is promised to anybody yet; what is committed before anything is sent takes this along
   v_promises constant text := set_config('synchronous_commit', 'off', true);
@@ -254,14 +295,15 @@ begin
       (v_decision ->> 'p_respond')::boolean, v_decision ->> 'p_reason', v_decision ->> 'p_tier',
       v_decision ->> 'p_cue', (v_decision ->> 'p_since_bot_ms')::bigint,
       v_decision ->> 'p_verdict', (v_decision ->> 'p_judge_ms')::integer,
-      v_decision ->> 'p_root_id');
+      v_decision ->> 'p_root_id', null, (v_decision ->> 'p_request_ms')::bigint,
+      (v_decision ->> 'p_shared')::boolean);
     if not (v_decision -> 'respond')::boolean then
       return jsonb_build_object('state', 'cancelled', 'attempts', 0, 'reply', '[]'::jsonb);
     end if;
   end if;
   v_opened := public.open_turn(
     p_turn_id, p_conversation_id, p_chat_id, p_root_id, p_user_id, p_actor_id, p_actor_name,
-    p_tenant_key, p_content, p_history_limit, p_fold_after);
+    p_tenant_key, p_content, p_history_limit, p_fold_after, p_origin);
   v_more := jsonb_build_object('rules', public.get_chat_rules(p_chat_id, p_tenant_key));
   if v_opened ->> 'state' = 'open' then
     if p_recent_s > 0 then
@@ -292,8 +334,6 @@ $$;
 -- p_cards: JSON array of card texts, after them of files: {content, file}; none: nothing is said here.
 -- p_tool_calls: JSON array. p_shown: agent_turns.shown. p_given: JSON array, agent_turns.given; if one of those
 -- was taken back meanwhile nothing is stored, and the turn stays open: the answer is to be made without it.
-drop function if exists public.record_reply(text, text, text, text, text, text);
-drop function if exists public.record_reply(text, text, text, text, text, text, text);
 create or replace function public.record_reply(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_cards text, p_tool_calls text, p_shown text default null, p_given text default '[]'
@@ -302,7 +342,6 @@ language plpgsql security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_turn public.agent_turns;
   v_sizes constant boolean := bot_private.require_size('p_cards', p_cards, 4194304)
     and bot_private.require_size('p_tool_calls', p_tool_calls, 4194304)
     and bot_private.require_size('p_shown', p_shown, 16384)
@@ -310,11 +349,13 @@ declare
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_besides constant boolean := bot_private.besides_taking_back();
+  v_turn public.agent_turns;
   v_cards constant jsonb := p_cards;
   v_given text[] := '{}';
+  v_reply jsonb;
 begin
   if p_given <> '[]' then
-    v_given := array(select jsonb_array_elements_text(p_given::jsonb) limit 200);
+    v_given := bot_private.noted_sources(p_given::jsonb, 200);
   end if;
   -- what was answered in another place is over here, and keeps no words; and the wait is not for ever:
   -- a prompt that is given the same again is not what it is for
@@ -324,11 +365,15 @@ begin
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
     and t.state = 'open' and (t.attempts > 3 or not exists (
       select from public.recalled_messages r
-      where r.message_id = any (v_given) and r.created_at > t.updated_at - interval '1 minute'))
+      where r.message_id = any (v_given || array(select 'answer:' || g from unnest(v_given) g))
+        and not (t.forgets and starts_with(r.message_id, 'answer:'))  -- it took them back itself
+        and r.created_at > t.updated_at - case
+          when starts_with(r.message_id, 'answer:') then interval '0' else interval '1 minute' end))
   returning t.* into v_turn;
   if found then
-    return jsonb_build_object(
-      'state', v_turn.state, 'reply', bot_private.keep_cards(v_turn, v_cards, p_tool_calls));
+    v_reply := bot_private.keep_cards(v_turn, v_cards, p_tool_calls);
+    perform bot_private.keep_told_terms(p_turn_id);
+    return jsonb_build_object('state', v_turn.state, 'reply', v_reply);
   end if;
   select * into v_turn from public.agent_turns t
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id;
@@ -350,6 +395,7 @@ declare
   v_content text;
   v_reply jsonb := '[]';
 begin
+  perform bot_private.require_card_count(p_cards);
   for v_chunk in 0 .. jsonb_array_length(p_cards) - 1 loop
     v_card := p_cards -> v_chunk;
     v_content := coalesce(v_card ->> 'content', v_card #>> '{}');
@@ -389,7 +435,8 @@ end
 $$;
 
 -- For the service: replies that have been pending for p_older_s seconds or longer, at most p_limit,
--- with what is needed to send them. A card that is still written on is not among them.
+-- with what is needed to send them; a job for such a turn would hold its `job_key`. A card that is still
+-- written on is not among them.
 create or replace function public.pending_replies(p_older_s integer, p_limit integer) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
@@ -398,18 +445,19 @@ as $$
     select t.id as turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id,
            c.root_id, (extract(epoch from t.updated_at) * 1000)::bigint as stored_ms,
            q.content as question, (extract(epoch from t.created_at) * 1000)::bigint as asked_ms,
-           coalesce(b.message_id, regexp_replace(split_part(t.id, '~', 1), '^reaction:', ''))
-             as reply_to,
+           coalesce(a.message_id, '') as reply_to,
+           coalesce(case when t.origin in ('again', 'reaction') then bot_private.last_card(t.parent_id)
+                         when t.origin in ('button', 'private_answer') then nullif(t.cause, '') end,
+                    a.message_id, t.parent_id) as job_key,
            bot_private.turn_reply(t.id) as reply
     from public.agent_turns t
     join public.agent_chats c on c.id = t.conversation_id and c.user_id = t.user_id
       and c.tenant_key = t.tenant_key
     left join public.agent_messages q on q.turn_id = t.id and q.role = 'user' and q.chunk = 0
-    left join public.agent_buttons b
-      on t.id like 'click:%' and b.id = substr(split_part(t.id, '~', 1), 7)
+    cross join lateral (select bot_private.answered_message(t.id) as message_id) a
     where t.state = 'pending' and t.updated_at < now() - make_interval(secs => p_older_s)
       and not exists (select from public.agent_cards k where k.turn_id = t.id and k.streaming)
-      and not starts_with(t.id, 'timer:')  -- its timer is due until it is sent
+      and t.origin not in ('reminder', 'digest')  -- its timer is due until it is sent
     order by t.updated_at
     limit p_limit) p
 $$;
@@ -435,7 +483,6 @@ $$;
 -- The same; the state of the turn is returned. Its row comes first, as for who takes a message back:
 -- that is waited for. p_plain: this is the whole answer, without buttons, and was never streamed, so
 -- nothing else of it is looked for.
-drop function if exists bot_private.card_sent(text, text, text, integer, text, text);
 create or replace function bot_private.card_sent(
   p_turn_id text, p_conversation_id text, p_user_id text,
   p_chunk integer, p_content text, p_message_id text, p_plain boolean default false
@@ -443,6 +490,7 @@ create or replace function bot_private.card_sent(
 language plpgsql security invoker set search_path = ''
 as $$
 declare
+  v_nothing constant boolean := bot_private.tell_nothing();  -- whoever joined since it was asked
   v_state text := 'sent';
 begin
   if not p_plain then
@@ -457,7 +505,7 @@ begin
   update public.agent_turns t set updated_at = now(), error = null, state = v_state
   where t.id = p_turn_id and t.user_id = p_user_id and t.state <> 'cancelled'
   returning t.state into v_state;
-  if not found and public.card_is_too_late(p_turn_id, p_message_id) then
+  if not found and bot_private.card_is_too_late(p_turn_id, p_message_id) then
     return 'cancelled';
   end if;
   update public.agent_messages
@@ -482,7 +530,7 @@ $$;
 
 -- Whether the turn was cancelled before its card was delivered, which is then to be withdrawn. Waits for
 -- a taking back that is under way; of what is shown privately that leaves no turn.
-create or replace function public.card_is_too_late(p_turn_id text, p_message_id text) returns boolean
+create or replace function bot_private.card_is_too_late(p_turn_id text, p_message_id text) returns boolean
 language plpgsql volatile security invoker set search_path = ''
 as $$
 declare
@@ -498,7 +546,7 @@ begin
   if v_chat_id is null then
     return false;
   end if;
-  perform public.withdraw_later(
+  perform bot_private.withdraw_own(
     array[p_message_id], v_chat_id, coalesce(v_turn.tenant_key, public.claim('tenant_key'), ''));
   return true;
 end
@@ -506,8 +554,6 @@ $$;
 
 -- mark_sent, and the chat's conversation is told of the answer: p_told, JSON with the arguments of
 -- tell_conversation; null: it is not. p_plain: as for card_sent.
-drop function if exists public.mark_sent_and_tell(
-  text, text, text, text, integer, text, text, text, text, text);
 create or replace function public.mark_sent_and_tell(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_chunk integer, p_content text, p_message_id text,
@@ -518,7 +564,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_sizes constant boolean := bot_private.require_size('p_content', p_content, 1048576)
-    and bot_private.require_size('p_told', p_told, 16777216);
+    and bot_private.require_size('p_told', p_told, 1048576);
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_told constant jsonb := p_told;
@@ -542,6 +588,7 @@ as $$
 begin
   perform bot_private.require_size('p_error', p_error, 16384);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  perform bot_private.tell_nothing();
   update public.agent_messages set status = 'failed', error = p_error, updated_at = now()
   where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
     and role = 'assistant' and status = 'pending';
@@ -556,27 +603,48 @@ $$;
 -- Writes a whole turn as it went while the memory was away, with the times it
 -- went at. Can be repeated, also with an older state of the turn. A reply that the memory has itself
 -- stays, unless other cards were delivered: what people saw is what is remembered.
--- p_cards: JSON array of {chunk, content, status, message_id}.
+-- p_cards: JSON array of {chunk, content, status, message_id}. p_given: as of record_reply; read:<message_id> is
+-- what came with another message, which the answer was made from. If any of it was taken back meanwhile the answer
+-- is not kept, and its cards will be withdrawn: the words are gone, so nothing could be compared.
+drop function if exists public.restore_turn(text, text, text, text, text, text, text, text, text, text,
+  text, text, timestamptz, timestamptz);
+drop function if exists public.restore_turn(text, text, text, text, text, text, text, text, text, text,
+  text, text, timestamptz, timestamptz, text);
 create or replace function public.restore_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_cards text, p_tool_calls text, p_error text,
-  p_asked_at timestamptz, p_answered_at timestamptz
+  p_asked_at timestamptz, p_answered_at timestamptz, p_given text default '[]',
+  p_origin text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
 declare
+  v_origin jsonb;
   v_cards jsonb;
   v_turn public.agent_turns;
   v_pending boolean;
+  v_read jsonb;
 begin
   perform bot_private.require_size('p_content', p_content, 1048576);
+  perform bot_private.require_size('p_given', p_given, 65536);
+  perform bot_private.require_size('p_origin', p_origin, 4096);
   perform bot_private.require_size('p_cards', p_cards, 4194304);
   perform bot_private.require_size('p_tool_calls', p_tool_calls, 4194304);
-  perform bot_private.besides_taking_back();
-  v_cards := p_cards;
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  if exists (select from public.recalled_messages r where r.message_id = p_turn_id) then
+  perform bot_private.besides_taking_back();
+  perform bot_private.tell_nothing();
+  v_cards := p_cards;
+  v_origin := p_origin;
+  if v_origin is not null then
+    p_turn_id := bot_private.known_turn(v_origin, p_turn_id);
+  end if;
+  perform bot_private.require_card_count(v_cards);
+  if exists (select from public.recalled_messages r
+             where r.message_id in (p_turn_id, bot_private.goes_with(v_origin))) then
+    perform bot_private.withdraw_own(array(
+      select c ->> 'message_id' from jsonb_array_elements(v_cards) c
+      where c ->> 'message_id' <> ''), p_chat_id, p_tenant_key);
     return jsonb_build_object('state', 'cancelled');
   end if;
 
@@ -587,13 +655,43 @@ begin
   on conflict (tenant_key, id, user_id) do update set updated_at = greatest(c.updated_at, p_asked_at);
 
   insert into public.agent_turns as t
-    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, created_at)
-  values (p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id, p_asked_at)
+    (id, conversation_id, user_id, actor_id, tenant_key, chat_id, created_at, origin, parent_id, cause,
+     again_of)
+  values (p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_tenant_key, p_chat_id, p_asked_at,
+          coalesce(v_origin ->> 'origin', 'message'), v_origin ->> 'parent_id',
+          coalesce(v_origin ->> 'cause', ''), (
+            select f.id from public.agent_turns f
+            where v_origin ->> 'origin' = 'again' and f.id = v_origin ->> 'parent_id'
+              and f.conversation_id = p_conversation_id and f.user_id = p_user_id))
   on conflict (id) do update set updated_at = now()
     where t.user_id = p_user_id and t.conversation_id = p_conversation_id
   returning * into v_turn;
   if v_turn.id is null then
     raise exception 'turn % belongs to another conversation', p_turn_id using errcode = 'PT403';
+  end if;
+  if p_given <> '[]' then
+    select coalesce(jsonb_agg(substr(g, 6)), '[]') into v_read
+    from jsonb_array_elements_text(p_given::jsonb) g where starts_with(g, 'read:');
+    perform bot_private.keep_source_terms(p_turn_id, v_read, '{}');
+    v_read := v_read - p_turn_id;
+    update public.agent_turns t
+    set given = bot_private.noted_sources(p_given::jsonb, 200),
+        read_messages = case when t.read_messages = '{}' then (array(
+          select jsonb_array_elements_text(v_read)
+          union select unnest(bot_private.noted_sources(v_read, 50))))[:50] else t.read_messages end
+    where t.id = p_turn_id;
+    if exists (
+      select from public.agent_turns t join public.recalled_messages r
+        on v_read ? r.message_id
+        or r.message_id = any (t.given || array(select 'answer:' || g from unnest(t.given) g))
+        and r.created_at > p_asked_at
+      where t.id = p_turn_id) then
+      perform bot_private.withdraw_own(array(
+        select c ->> 'message_id' from jsonb_array_elements(v_cards) c
+        where c ->> 'message_id' <> ''), p_chat_id, p_tenant_key);
+      v_cards := '[]';
+      p_error := 'taken back';
+    end if;
   end if;
 
   insert into public.agent_messages
@@ -638,6 +736,8 @@ begin
   where m.turn_id = p_turn_id and m.role = 'assistant' and m.status = 'sent'
     and b.turn_id = m.turn_id and b.chunk = m.chunk;
 
+  perform bot_private.keep_told_terms(p_turn_id);
+
   select exists (select from public.agent_messages where turn_id = p_turn_id
                  and role = 'assistant' and status = 'pending') into v_pending;
   update public.agent_turns
@@ -679,10 +779,13 @@ create or replace trigger agent_messages_keep_words before update of content on 
   execute function public.keep_words();
 
 -- The turn p_turn_id, not answered yet, is to be given what came with these messages (JSON array of
--- message_ids, at most 50), which are not the question itself. False: one of them was taken back, and
--- nothing of them may be told.
+-- message_ids, at most 50), which are not the question itself. p_texts: what was read of them and of what the
+-- question brought, {message_id: text}, "" of a picture; it is not kept, but what tells it is. False: one of them was taken
+-- back, and nothing of them may be told.
+drop function if exists public.note_read_messages(text, text, text, text, text);
 create or replace function public.note_read_messages(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_turn_id text, p_messages text
+  p_conversation_id text, p_user_id text, p_actor_id text, p_turn_id text, p_messages text,
+  p_texts text default '{}'
 ) returns boolean
 language plpgsql security invoker set search_path = ''
 as $$
@@ -690,12 +793,19 @@ declare
   v_messages text[];
 begin
   perform bot_private.require_size('p_messages', p_messages, 16384);
+  perform bot_private.require_size('p_texts', p_texts, 131072);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_messages := array(select jsonb_array_elements_text(p_messages::jsonb) limit 50);
+  v_messages := (v_messages || array(
+    select n from unnest(bot_private.noted_sources(p_messages::jsonb, 50)) n
+    where n <> all (v_messages)))[:50];
   perform pg_advisory_xact_lock_shared(bot_private.sources_lock());
   update public.agent_turns t set read_messages = v_messages
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
     and t.state = 'open';
+  if found then
+    perform bot_private.keep_source_terms(p_turn_id, p_messages::jsonb, p_texts::jsonb);
+  end if;
   return not exists (
     select from public.recalled_messages r where r.message_id = any (v_messages));
 end

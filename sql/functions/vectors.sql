@@ -27,9 +27,25 @@ declare
     and ((select public.claim('sharing')) is distinct from 'person'
          or (select public.claim('actor')) in (user_id, actor_id))
   $rule$;
+  of_a_tenant constant text := $rule$
+    create policy agent_embeddings_of_a_tenant on public.agent_embeddings as restrictive
+    for all to authenticated using (tenant_key = (select public.claim('tenant_key'))
+      and tenant_key = coalesce((select public.claim('tenant_key')), ''))
+  $rule$;
+  told constant text := $rule$
+    create policy agent_embeddings_told on public.agent_embeddings as restrictive
+    for select to authenticated
+    using ((said_at >= (select bot_private.told_since())) is not false)
+  $rule$;
   v_schema text;
 begin
   if to_regclass('public.agent_embeddings') is not null then
+    if not exists (select from pg_catalog.pg_policy where polname = 'agent_embeddings_told') then
+      execute told;
+    end if;
+    if not exists (select from pg_catalog.pg_policy where polname = 'agent_embeddings_of_a_tenant') then
+      execute of_a_tenant;
+    end if;
     return '';
   end if;
   if not exists (select from pg_catalog.pg_available_extensions where name = 'vector') then
@@ -88,6 +104,8 @@ begin
            for update to authenticated using (' || place || ')';
   execute 'create policy agent_embeddings_delete on public.agent_embeddings
            for delete to authenticated using (' || place || ')';
+  execute of_a_tenant;
+  execute told;
   revoke all on public.agent_embeddings from anon, authenticated;
   grant select, insert, delete on public.agent_embeddings to authenticated;
   grant update (model, embedding) on public.agent_embeddings to authenticated;
@@ -157,7 +175,7 @@ as $$
 declare
   v_count bigint;
 begin
-  perform bot_private.require_size('p_embeddings', p_embeddings, 16777216);
+  perform bot_private.require_size('p_embeddings', p_embeddings, 4194304);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   insert into public.agent_embeddings
     (id, turn_id, conversation_id, user_id, actor_id, tenant_key, chat_id, said_at, model,

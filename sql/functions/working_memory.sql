@@ -4,6 +4,7 @@
 -- lasting facts, in a group those told there; in p2p also those of the groups they are in, what was
 -- told in p2p before what was told in a group, later before earlier. `said`: what others had kept in
 -- this thread about the subject, and the subject about others, each by its author: their statements.
+-- `turns`: the messages that they come from.
 create or replace function public.get_working_memory(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
 ) returns jsonb
@@ -23,23 +24,28 @@ create or replace function bot_private.facts_told(
 ) returns jsonb
 language plpgsql stable security invoker set search_path = ''
 as $$
+declare
+  v_since constant timestamptz := bot_private.told_since();
 begin
   return (
     select jsonb_build_object(
-      'chat', coalesce(jsonb_agg(h.content) filter (
+      'chat', coalesce(jsonb_agg(h.told) filter (
         where h.scope = 'chat' and h.user_id = p_user_id and h.actor_id = p_user_id) -> 0, '{}'),
-      'user', coalesce(bot_private.merged_facts(array_agg(h.content order by
+      'user', coalesce(bot_private.merged_facts(array_agg(h.told order by
           h.chat_id = split_part(p_conversation_id, ':', 2), h.updated_at, h.id)
         filter (where h.scope = 'user')), '{}'),
       'said', coalesce(jsonb_agg(jsonb_build_object(
-          'actor_id', h.actor_id, 'user_id', h.user_id, 'content', h.content) order by h.id)
-        filter (where h.scope = 'chat' and h.actor_id <> h.user_id and h.content <> '{}'), '[]'))
+          'actor_id', h.actor_id, 'user_id', h.user_id, 'content', h.told) order by h.id)
+        filter (where h.scope = 'chat' and h.actor_id <> h.user_id and h.told <> '{}'), '[]'),
+      'turns', jsonb_agg(jsonb_path_query_array(h.sources, '$.*.turn')) filter (where h.sources <> '{}'))
     from (
-      select w.* from public.agent_working_memory w
+      select w.*, bot_private.facts_since(w.content, w.sources, v_since) as told
+      from public.agent_working_memory w
       where w.tenant_key = p_tenant_key and w.user_id = p_user_id
         and (w.scope = 'user' or w.conversation_id = p_conversation_id)
       union all
-      select w.* from public.agent_working_memory w
+      select w.*, bot_private.facts_since(w.content, w.sources, v_since)
+      from public.agent_working_memory w
       where w.tenant_key = p_tenant_key and w.conversation_id = p_conversation_id
         and w.actor_id = p_user_id and w.actor_id <> w.user_id
     ) h);
@@ -116,7 +122,6 @@ $$;
 -- Merges p_patch (a JSON object) into what the sender keeps in one scope at this place, and returns the
 -- whole of it. p_turn_id is the message it comes from (null: an operator). At most 16 KB. In p2p, a key that is removed from a person's lasting facts is removed
 -- from those they told in groups, too.
-drop function if exists public.merge_working_memory(text, text, text, text, text, text, text);
 create or replace function public.merge_working_memory(
   p_conversation_id text, p_chat_id text, p_user_id text, p_actor_id text, p_tenant_key text,
   p_scope text, p_patch text, p_turn_id text default null
@@ -127,6 +132,7 @@ declare
   v_patch jsonb;
   v_content jsonb;
   v_place text := p_chat_id;
+  v_sources jsonb;
 begin
   if octet_length(p_patch) > 32768 then
     raise exception 'a working memory patch of % bytes, the limit is 32768', octet_length(p_patch)
@@ -165,19 +171,20 @@ begin
     raise exception 'only the person can change what is kept about them everywhere'
       using errcode = 'PT403';
   end if;
-  perform public.require_turn_stands(p_turn_id);
+  perform bot_private.require_turn_stands(p_turn_id);
+  perform bot_private.tell_nothing();
 
   v_content := bot_private.merge_patch('{}', v_patch);
   insert into public.agent_working_memory as w
     (conversation_id, user_id, actor_id, tenant_key, chat_id, scope, content, sources)
   values (case when p_scope = 'chat' then p_conversation_id else '' end, p_user_id, p_actor_id,
           p_tenant_key, v_place, p_scope, v_content,
-          public.next_sources('{}', '{}', v_content, p_turn_id))
+          bot_private.next_sources('{}', '{}', v_content, p_turn_id))
   on conflict (tenant_key, user_id, actor_id, scope, chat_id, conversation_id) do update
     set content = bot_private.merge_patch(w.content, v_patch), updated_at = now(),
-        sources = public.next_sources(
+        sources = bot_private.next_sources(
           w.sources, w.content, bot_private.merge_patch(w.content, v_patch), p_turn_id)
-  returning content into v_content;
+  returning content, sources into v_content, v_sources;
 
   if octet_length(v_content::text) > 16384 then
     raise exception 'working memory would hold % bytes, the limit is 16384: remove keys first',
@@ -190,10 +197,13 @@ begin
           where jsonb_typeof(e.value) = 'null') removed
     where w.tenant_key = p_tenant_key and w.user_id = p_user_id and w.actor_id = p_actor_id
       and w.scope = 'user' and w.chat_id <> v_place and w.content ?| removed.keys;
+  end if;
+  perform bot_private.tell_nothing(false);
+  if p_scope = 'user' then
     return public.get_working_memory(p_conversation_id, p_user_id, p_actor_id, p_tenant_key)
            -> 'user';
   end if;
-  return v_content;
+  return bot_private.facts_since(v_content, v_sources, bot_private.told_since());
 end
 $$;
 
@@ -210,6 +220,7 @@ begin
     raise exception 'only the person can clear what is kept about them everywhere'
       using errcode = 'PT403';
   end if;
+  perform bot_private.tell_nothing();
   update public.agent_working_memory set content = '{}', sources = '{}', updated_at = now()
   where user_id = p_user_id and tenant_key = p_tenant_key and scope = p_scope
     and (p_user_id = p_actor_id or actor_id = p_actor_id)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,8 +15,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from bot.feishu.cards import reply_uuid
-from tests.support import postgres
-from tests.support.processes import (
+from lab.doubles.processes import (
     Bot,
     Model,
     Platform,
@@ -24,6 +25,9 @@ from tests.support.processes import (
     running_model,
     running_platform,
 )
+from memory.origins import Kind, Origin
+from sandbox.model.model_script import split_knowledge
+from tests.support import postgres
 
 
 @dataclass
@@ -94,6 +98,13 @@ class World:
         for connection in self.connections.values():
             connection.close()
 
+    def turn_of(self, button_id: str) -> str:
+        """The id of the turn that a button leads to."""
+        query = "select turn_id, kind from agent_buttons where id = %s"
+        (button,) = self.rows(query, button_id)
+        kind: Kind = "private_answer" if button["kind"] == "show" else "button"
+        return Origin(kind, button["turn_id"], button_id).turn_id
+
     def stored(self, question: str) -> list[dict[str, Any]]:
         """The assistant rows of a question."""
         return self.rows(
@@ -123,8 +134,41 @@ def markdown(message: dict[str, Any]) -> str:
 
 
 def prompt_of(request: dict[str, Any]) -> list[tuple[str, str]]:
-    """(role, text) of a recorded model request; a message that only calls tools has no text."""
-    return [(m["role"], m["content"] or "") for m in request["body"]["messages"]]
+    """(role, text) of a recorded model request; a message that only calls tools has no text.
+
+    What is known for a question is the system's, wherever it stands.
+    """
+    pieces = [piece for one in request["body"]["messages"] for piece in split_knowledge(one)]
+    return [(m["role"], m["content"] or "") for m in pieces]
+
+
+@contextlib.contextmanager
+def running_world(
+    folder: Path,
+    database_url: str,
+    bot_options: Mapping[str, str],
+    platform_options: Sequence[str] = (),
+) -> Iterator[World]:
+    """A bot with a platform and a model of its own."""
+    port = free_port()
+    hook = f"http://127.0.0.1:{port}/webhook/event"
+    with (
+        running_model(folder) as model,
+        running_platform(folder, hook, "--retry-scale", "0.02", *platform_options) as platform,
+    ):
+        environment = {
+            "DATABASE_URL": database_url,
+            "FEISHU_DOMAIN": platform.url,
+            "OPENAI_API_KEY": "test-key",
+            "OPENAI_BASE_URL": model.base_url,
+            "STREAM_REPLIES": "false",
+            "REQUESTS_PER_MINUTE": "0",  # tests ask without a pause
+            **bot_options,
+        }
+        with running_bot(folder, port, environment) as bot:
+            world = World(bot, platform, model, database_url)
+            yield world
+            world.close()
 
 
 @pytest.fixture(scope="module")
@@ -149,25 +193,11 @@ def processes(
 ) -> Iterator[World]:
     """The processes, started once for a module."""
     folder = tmp_path_factory.mktemp("bot")
-    port = free_port()
-    hook = f"http://127.0.0.1:{port}/webhook/event"
     with (
         postgres_server.fresh_database(template=migrated_template) as database_url,
-        running_model(folder) as model,
-        running_platform(folder, hook, "--retry-scale", "0.02", *platform_options) as platform,
+        running_world(folder, database_url, bot_options, platform_options) as world,
     ):
-        environment = {
-            "DATABASE_URL": database_url,
-            "FEISHU_DOMAIN": platform.url,
-            "OPENAI_API_KEY": "test-key",
-            "OPENAI_BASE_URL": model.base_url,
-            "STREAM_REPLIES": "false",
-            **bot_options,
-        }
-        with running_bot(folder, port, environment) as bot:
-            world = World(bot, platform, model, database_url)
-            yield world
-            world.close()
+        yield world
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.answer.pressed import turn_id
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
-from tests.support.processes import eventually
 
 
 def button_on(world: World, question: str, text: str, *, kind: str = "follow_up") -> str:
@@ -58,15 +57,15 @@ def test_a_follow_up_is_asked_by_whoever_clicks_in_their_own_thread(world: World
     world.model.forget()
 
     assert "On it" in toast(click(world, "Bob", first, {"b": button}))
-    (row,) = world.settled(turn_id(button))
+    (row,) = world.settled(world.turn_of(button))
 
     (request,) = world.model.requests()
     spoken = [text for role, text in prompt_of(request) if role == "user"]
     assert spoken == ["Bob: my word is walnut", "Bob: which word did I tell you?"]
-    (turn,) = world.rows("select * from agent_turns where id = %s", turn_id(button))
+    (turn,) = world.rows("select * from agent_turns where id = %s", world.turn_of(button))
     assert turn["user_id"] == turn["actor_id"] == world.people["Bob"]
     assert turn["conversation_id"] == f"feishu:{world.group}:{first}"
-    (sent,) = world.answers(turn_id(button))
+    (sent,) = world.answers(world.turn_of(button))
     assert row["content"] == markdown(sent)
     assert row["content"].startswith(f"<at id={world.people['Bob']}></at> ")
     assert sent["root_id"] == first
@@ -96,7 +95,7 @@ def test_what_the_model_suggests_stands_on_buttons_and_never_in_the_text(world: 
     assert row["content"] == text
 
     assert "On it" in toast(click(world, "Bob", question, None, index=1))
-    asked = turn_id(values(card)[1]["b"])
+    asked = world.turn_of(values(card)[1]["b"])
     (answer,) = world.settled(asked)
     assert SUGGESTED[1] in answer["content"], "what stood on the button was not asked"
     assert answer["user_id"] == world.people["Bob"]
@@ -114,7 +113,7 @@ def _told(words: str) -> dict[str, str]:
 GULLIBLE: list[dict[str, Any]] = [
     {"when": _told("^Not done yet"), "after_tool": True, "reply": {"text": "Shall I?"}},
     {
-        "when": _told(r"oldest first:\n1\. \"[^\"]+\" \(ID: (?P<note>note_\w+)\)"),
+        "when": _told(r"oldest first:\n\s*1\. \"[^\"]+\" \(ID: (?P<note>note_\w+)\)"),
         "after_tool": True,
         "reply": _calling("delete_note", {"note_id": "{{note}}"}),
     },
@@ -140,7 +139,7 @@ def test_a_planted_suggestion_that_is_clicked_deletes_nothing_unconfirmed(world:
 
     assert "On it" in toast(click(world, "Alice", planted, None, index=0))
     (offered,) = values(world.answers(planted)[0])
-    asked = turn_id(offered["b"])
+    asked = world.turn_of(offered["b"])
     (asking,) = world.settled(asked)
     assert notes_of(world, "Alice") == ["Pasta"]
     assert "`delete_note`" in asking["content"]
@@ -152,10 +151,11 @@ def test_a_planted_suggestion_that_is_clicked_deletes_nothing_unconfirmed(world:
         presses = hands.map(lambda _: toast(click(world, "Alice", asked, None, index=0)), range(2))
     assert sorted("On it" in shown for shown in presses) == [False, True]
     confirm, _ = values(world.answers(asked)[0])
-    (done,) = world.settled(turn_id(confirm["b"]))
+    turn = world.turn_of(confirm["b"])
+    (done,) = world.settled(turn)
     assert 'I deleted the note "Pasta".' in done["content"]
     assert notes_of(world, "Alice") == []
-    assert len(world.answers(turn_id(confirm["b"]))) == 1
+    assert len(world.answers(turn)) == 1
 
 
 def notes_of(world: World, who: str) -> list[str]:
@@ -171,7 +171,7 @@ def test_an_answer_to_a_click_keeps_to_its_thread(world: World) -> None:
     button = button_on(world, first, "go on with the topic")
     world.model.forget()
     click(world, "Alice", first, {"b": button})
-    world.settled(turn_id(button))
+    world.settled(world.turn_of(button))
 
     (request,) = world.model.requests()
     assert "plum" not in json.dumps(request["body"])
@@ -185,7 +185,7 @@ def test_buttons_of_a_real_card_are_pressed_by_their_place(world: World) -> None
 
     shown = click(world, "Bob", question, None, index=0)
     assert "On it" in toast(shown)
-    (row,) = world.settled(turn_id(values(card)[0]["b"]))
+    (row,) = world.settled(world.turn_of(values(card)[0]["b"]))
     assert row["user_id"] == world.people["Bob"]
     assert "sent it to you in our private chat" in row["content"]
 
@@ -211,11 +211,11 @@ def test_clicking_twice_asks_once(world: World) -> None:
 
     assert sum("On it" in shown for shown in toasts) == 1, toasts
     assert sum("already been used" in shown for shown in toasts) == 3, toasts
-    world.settled(turn_id(button))
+    world.settled(world.turn_of(button))
     later, _ = world.ask("Alice", "a later question")
     world.settled(later)
     assert len(world.model.requests()) == 2
-    assert len(world.answers(turn_id(button))) == 1
+    assert len(world.answers(world.turn_of(button))) == 1
 
 
 def test_a_click_survives_a_worker_that_is_killed(world: World) -> None:
@@ -225,8 +225,8 @@ def test_a_click_survives_a_worker_that_is_killed(world: World) -> None:
     assert "On it" in toast(click(world, "Bob", question, {"b": button}))
     world.bot.start_worker()
 
-    world.settled(turn_id(button))
-    assert len(world.answers(turn_id(button))) == 1
+    world.settled(world.turn_of(button))
+    assert len(world.answers(world.turn_of(button))) == 1
 
 
 @pytest.mark.parametrize(
@@ -301,12 +301,12 @@ def test_a_confirmation_is_for_the_person_who_asked(world: World) -> None:
 
 def at_rest(world: World) -> dict[str, int]:
     """`state_of`, when nothing is left to do of what was before."""
-    unfinished = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
+    unfinished = "select 1 from feishu_bot.jobs where status in ('running', 'waiting')"
     eventually(lambda: not world.rows(unfinished), what="the jobs before are done")
     return state_of(world)
 
 
 def state_of(world: World) -> dict[str, int]:
     """Rows of turns, messages, presses and jobs."""
-    tables = ("agent_turns", "agent_messages", "agent_presses", "feishu_bot.procrastinate_jobs")
+    tables = ("agent_turns", "agent_messages", "agent_presses", "feishu_bot.jobs")
     return {table: world.rows(f"select count(*) as n from {table}")[0]["n"] for table in tables}

@@ -44,7 +44,7 @@ CASES: dict[str, tuple[str, str]] = {
     "image": ("![a chart](https://x.example/c.png)", "{at}\n\n[a chart](https://x.example/c.png)"),
     "links": (
         "[docs](https://x.example/a?b=1), [mail](mailto:a@x.example), [no](javascript:x)",
-        "{at} [docs](https://x.example/a?b=1), [mail](mailto:a@x.example), no (javascript:x)",
+        "{at} [docs](https://x.example/a?b=1), mail (mailto:a@x.example), no (javascript:x)",
     ),
     "card tags": (
         "<font color='red'>red</font> <at id=all></at> <button>b</button>",

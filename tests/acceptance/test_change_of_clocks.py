@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from psycopg import OperationalError
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import is_from_bot, markdown
 from tests.acceptance.test_one_command import OneCommand, lives, one_command
-from tests.support.processes import eventually
 from tests.support.zones import NAME, write_zone
 
 pytestmark = pytest.mark.slow
@@ -138,9 +138,9 @@ class Evening:
         """The cards of what is timed that are in one of these states."""
         named = ", ".join(f"'{one}'" for one in statuses)
         return self.rows(
-            "select content from agent_messages where role = 'assistant'"
-            f" and starts_with(turn_id, 'timer:') and chat_id = '{self.timed}'"
-            f" and status in ({named})"
+            "select m.content from agent_messages m join agent_turns t on t.id = m.turn_id"
+            " where m.role = 'assistant' and t.origin in ('reminder', 'digest')"
+            f" and t.chat_id = '{self.timed}' and m.status in ({named})"
         )
 
     def shown(self, sign: str, words: str, chat: str) -> list[str]:

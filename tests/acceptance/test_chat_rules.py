@@ -9,9 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_commands import card_of, click, decision_on
-from tests.support.processes import eventually
+from tests.acceptance.test_membership import members, people, rejoin
 
 
 @pytest.fixture
@@ -25,9 +26,9 @@ def group(world: World) -> World:
 
 @pytest.fixture
 def unreadable(world: World) -> Iterator[None]:
-    world.platform.post("/switches", chat_info=False)
+    world.platform.post("/switches", **{"im:chat:readonly": False})
     yield
-    world.platform.post("/switches", chat_info=True)
+    world.platform.post("/switches", **{"im:chat:readonly": True})
 
 
 def decided(world: World, message: str) -> dict[str, Any]:
@@ -64,7 +65,7 @@ def submitted(world: World, who: str, message: dict[str, Any], **chosen: str) ->
 def pressed(world: World) -> list[str]:
     """The turns of presses that are answered, oldest first."""
     turns = world.rows(
-        "select id from agent_turns where id like 'click:%%' and chat_id = %s and state = 'sent'"
+        "select id from agent_turns where origin = 'button' and chat_id = %s and state = 'sent'"
         " order by created_at",
         world.group,
     )
@@ -79,6 +80,7 @@ def test_the_settings_are_shown_with_a_form(group: World) -> None:
         "mode": "default",
         "language": "default",
         "proactive": "off",
+        "history": "shown",
         "digest": "off",
     }
     question, chinese = group.ask("陈晨", "/设置")
@@ -135,6 +137,7 @@ def test_a_submitted_form_changes_what_was_chosen_with_the_rights_of_who_submits
         "mode": "all",
         "language": "en",
         "proactive": "off",
+        "history": "shown",
         "digest": "as it is",
     }
     rules = "select mode, language from chat_rules where chat_id = %s"
@@ -208,9 +211,8 @@ def test_language_and_instructions_of_the_chat_reach_the_model(group: World) -> 
     assert "at most 500" in set_rule(group, "Alice", "/instructions " + "x" * 501)
 
 
-def test_where_the_managers_cannot_be_read_nothing_is_changed(
-    world: World, unreadable: None
-) -> None:
+@pytest.mark.usefixtures("unreadable")
+def test_where_the_managers_cannot_be_read_nothing_is_changed(world: World) -> None:
     state = world.platform.state()
     kitchen = next(c for c in state["chats"] if c["chat_id"] == world.kitchen)
     names = {open_id: name for name, open_id in world.people.items()}
@@ -219,3 +221,21 @@ def test_where_the_managers_cannot_be_read_nothing_is_changed(
     world.settled(question)
     assert "im:chat:readonly" in card
     assert world.rows("select * from chat_rules where chat_id = %s", world.kitchen) == []
+
+
+@pytest.mark.parametrize("history", ["shown", "hidden"])
+def test_a_thread_under_what_newcomers_do_not_see_is_begun_without_it(
+    group: World, history: str
+) -> None:
+    eventually(lambda: members(group) == people(group), what="the members")
+    question, _ = group.ask("Alice", "/settings")
+    if history == "hidden":
+        submitted(group, "Alice", card_of(group, question), history=history)
+    root = group.say("Alice", "the quince launch is on 3 March")
+    rejoin(group, "Bob")
+    group.model.forget()
+
+    group.settled(group.ask("Alice", "when is it?", root_id=root)[0])
+
+    told = json.dumps(group.model.requests()[-1]["body"])
+    assert ("3 March" in told) is (history == "shown")

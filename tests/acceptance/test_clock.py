@@ -20,7 +20,8 @@ def bot_options() -> dict[str, str]:
 
 def system(world: World) -> str:
     """What the model was told in the last request."""
-    return prompt_of(world.model.requests()[-1])[0][1]
+    told = prompt_of(world.model.requests()[-1])
+    return "\n\n".join(text for role, text in told if role == "system")
 
 
 def test_now_and_the_time_tool_are_in_the_zone(world: World) -> None:
@@ -39,7 +40,7 @@ def test_now_and_the_time_tool_are_in_the_zone(world: World) -> None:
 @pytest.mark.parametrize("question", ["昨天我们聊了什么？", "what did we talk about yesterday?"])
 def test_yesterday_is_the_day_before_in_the_zone(world: World, question: str) -> None:
     midnight = datetime.now(EARLIEST).replace(hour=0, minute=0, second=0, microsecond=0)
-    told = {"apricot": midnight - timedelta(minutes=30), "walnut": midnight - timedelta(hours=25)}
+    told = {"apricot": midnight - timedelta(hours=2), "walnut": midnight - timedelta(hours=25)}
     for word, at in told.items():
         message, _ = world.ask("Alice", f"{word} harvest")
         world.settled(message)
@@ -51,7 +52,7 @@ def test_yesterday_is_the_day_before_in_the_zone(world: World, question: str) ->
     world.ask("Alice", question)
 
     lines = [line for line in system(world).splitlines() if " harvest" in line]
-    yesterday = f"[{midnight - timedelta(days=1):%Y-%m-%d} 23:30]"
+    yesterday = f"[{midnight - timedelta(days=1):%Y-%m-%d} 22:00]"
     assert f"{yesterday} Alice: apricot harvest" in lines
-    assert f"{yesterday} (you): @Alice echo: Alice: apricot harvest" in lines
+    assert f"{yesterday} [you]: @Alice echo: Alice: apricot harvest" in lines
     assert not any(raw in line for line in lines for raw in ("oc_", "om_", "feishu:", "<at"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
-from tests.support.processes import eventually
 
 
 def card_of(world: World, question: str) -> dict[str, Any]:

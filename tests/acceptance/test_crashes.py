@@ -7,12 +7,12 @@ import signal
 import psycopg
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
-from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 
-UNFINISHED = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
+UNFINISHED = "select 1 from feishu_bot.jobs where status in ('running', 'waiting')"
 
 
 def kill_and_replace(world: World) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_proactive import heard
 from tests.acceptance.test_reminders import BERLIN, make_due, over, timers
-from tests.support.processes import eventually
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +95,11 @@ def test_on_schedule_it_comes_once_over_a_kill_and_not_on_empty_days(group: Worl
     path = "/open-apis/im/v1/messages"
     group.platform.post("/faults", path_prefix=path, method="POST", delay_s=1.5, times=1)
     make_due(group, timer["id"], timedelta(seconds=1))
-    card = "select 1 from agent_messages where starts_with(turn_id, %s) and role = 'assistant'"
-    eventually(lambda: group.rows(card, f"timer:{timer['id']}:"), what="the digest is stored")
+    card = (
+        "select 1 from agent_messages m join agent_turns t on t.id = m.turn_id"
+        " where t.parent_id = %s and m.role = 'assistant'"
+    )
+    eventually(lambda: group.rows(card, timer["id"]), what="the digest is stored")
     group.bot.workers[-1].kill()
     group.bot.start_worker()
     following = over(group, timer["id"])["due_at"].astimezone(BERLIN)

@@ -8,14 +8,15 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import Any, LiteralString
 
+import psutil
 import psycopg
 import pytest
 import requests
 
+from lab.doubles.processes import APP, eventually
 from memory.backends.embedded import Server
 from tests.acceptance.test_one_command import OneCommand, one_command
 from tests.support.deliveries import Delivery, message_event
-from tests.support.processes import APP, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -144,8 +145,17 @@ def odd_events() -> list[dict[str, Any]]:
 
 def untried(bot: OneCommand) -> int:
     """Events that no worker has been through yet."""
-    jobs = "select count(*) from feishu_bot.procrastinate_jobs"
-    return int(bot.rows(f"{jobs} where attempts = 0 and status in ('todo', 'doing')")[0][0])
+    jobs = "select count(*) from feishu_bot.jobs"
+    return int(bot.rows(f"{jobs} where attempts = 0 and status in ('waiting', 'running')")[0][0])
+
+
+def test_no_process_has_a_secret_among_its_arguments(bot: OneCommand) -> None:
+    first = psutil.Process(bot.process.popen.pid)
+    arguments = [" ".join(one.cmdline()) for one in (first, *first.children(recursive=True))]
+
+    assert sum("bot.worker" in one for one in arguments) > 0
+    secrets_of_ours = [KEY, *(APP[name] for name in APP if name != "FEISHU_APP_ID")]
+    assert not [one for one in arguments if any(secret in one for secret in secrets_of_ours)]
 
 
 def test_odd_events_and_strangers_leave_no_words_in_a_log(bot: OneCommand) -> None:

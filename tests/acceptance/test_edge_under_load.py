@@ -13,9 +13,9 @@ from contextlib import closing
 import pytest
 import requests
 
+from lab.doubles.processes import APP, Bot, eventually, free_port, running_bot
 from tests.support import postgres
 from tests.support.deliveries import Delivery, message_event
-from tests.support.processes import APP, Bot, eventually, free_port, running_bot
 from tests.support.slow_senders import MANNERS, slow_senders
 
 pytestmark = pytest.mark.slow

@@ -7,12 +7,13 @@ import json
 
 import pytest
 
+from lab.doubles.processes import eventually
+from memory.origins import Origin
 from tests.acceptance.conftest import World
 from tests.acceptance.test_incoming import asked
 from tests.acceptance.test_own_memory import private_chat
 from tests.acceptance.test_proactive import taken_back
 from tests.support import hostile_files as made
-from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +111,7 @@ def test_a_file_that_cannot_be_read_costs_a_sentence(
 
 
 def test_bombs_do_not_stop_the_worker(world: World) -> None:
-    bombs = [made.laughing_docx(), made.deep_docx(20_000), made.zip_bomb(megabytes=400)]
+    bombs = [made.laughing_docx(), made.deep_docx(20_000), made.zip_bomb()]
     for number, data in enumerate(bombs):
         file = send(world, "Bob", f"{number}.docx", data)
         _, card = world.ask("Alice", "what is it?", reply_to=file, quote=True)
@@ -143,10 +144,22 @@ def test_asked_again_the_question_is_read_with_its_file_again(world: World, how:
     (card,) = world.answers(question, chat=chat)
     pressed = {"as": world.people["Alice"], "message_id": card["message_id"]}
     world.platform.post("/click", **pressed, value={"h": "again"})
-    world.settled(f"{question}~again1")
+    world.settled(Origin("again", question).turn_id)
 
     assert "\n> The day rate is 912 euros." in asked(world)
-    rows = world.rows(
-        "select read_messages from agent_turns where id like %s order by id", f"{question}%"
-    )
+    both = "select read_messages from agent_turns where id = any (%s)"
+    rows = world.rows(both, [question, Origin("again", question).turn_id])
     assert rows[0] == rows[1], "it goes with the same messages"
+
+
+def test_a_colleagues_file_is_read_at_once_beside_eight_bombs(world: World) -> None:
+    bomb, about_bombs = made.pdf_of_operators(), []
+    for number in range(8):
+        file = send(world, "Bob", f"{number}.pdf", bomb)
+        ask = f"@{world.bot_name} what is it?"
+        about_bombs.append(world.say("Bob", ask, reply_to=file, quote=True))
+    file = send(world, "Alice", "plan.docx", made.docx("Ship 7391 apples"))
+    world.ask("Alice", "how many?", reply_to=file, quote=True)
+
+    assert "> Ship 7391 apples" in json.dumps(world.model.requests())
+    assert sum(bool(world.answers(question)) for question in about_bombs) < len(about_bombs) / 2

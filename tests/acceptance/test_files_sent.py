@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import requests
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
-from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 

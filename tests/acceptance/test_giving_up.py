@@ -8,8 +8,9 @@ import psycopg
 import pytest
 
 from bot.queue.operations import QueueOperations, Reference
+from lab.doubles.processes import eventually
+from memory.origins import Origin
 from tests.acceptance.conftest import World, markdown
-from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +40,7 @@ def test_who_asked_is_told_with_a_reference_and_the_next_question_is_answered(
     assert sorry in card
     [job] = eventually(
         lambda: faulty.rows(
-            "select id, args::text from feishu_bot.procrastinate_jobs"
+            "select id, args::text from feishu_bot.jobs"
             " where status = 'failed' and args::text like %s",
             f"%{question}%",
         ),
@@ -62,7 +63,7 @@ def test_an_operator_tries_again_and_the_question_is_answered_beside_the_excuse(
             database.execute("drop function public.fault() cascade")
     [job] = eventually(
         lambda: world.rows(
-            "select id from feishu_bot.procrastinate_jobs where status = 'failed'"
+            "select id from feishu_bot.jobs where status = 'failed'"
             " and args ->> 'excused' = 'true' and args::text like %s",
             f"%{question}%",
         ),
@@ -78,7 +79,7 @@ def test_an_operator_tries_again_and_the_question_is_answered_beside_the_excuse(
     assert "poison, or not?" in markdown(answer)
     assert sorry != markdown(answer)
     eventually(lambda: not queue.failed(Reference("J", job["id"])), what="the job is over")
-    [row] = world.settled(f"{question}~1")
+    [row] = world.settled(Origin("retry", question, "1").turn_id)
     assert row["content"] == markdown(answer)
     assert row["message_id"] == answer["message_id"]
 
@@ -94,8 +95,7 @@ def test_what_was_not_meant_for_the_bot_gets_no_card(faulty: World) -> None:
             said = faulty.say("Alice", "nobody is asked here")
             eventually(
                 lambda: faulty.rows(
-                    "select 1 from feishu_bot.procrastinate_jobs"
-                    " where status = 'failed' and args::text like %s",
+                    "select 1 from feishu_bot.jobs where status = 'failed' and args::text like %s",
                     f"%{said}%",
                 ),
                 what="the job is kept as failed",
@@ -119,8 +119,7 @@ def test_a_reply_that_is_stored_is_what_is_sent_in_the_end(world: World) -> None
             question, card = world.ask("Alice", "hello there")
             eventually(
                 lambda: world.rows(
-                    "select 1 from feishu_bot.procrastinate_jobs where status = 'failed'"
-                    " and args::text like %s",
+                    "select 1 from feishu_bot.jobs where status = 'failed' and args::text like %s",
                     f"%{question}%",
                 ),
                 what="the job is kept as failed",

@@ -6,8 +6,8 @@ import json
 import re
 import threading
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, prompt_of
-from tests.support.processes import eventually
 
 
 def decision(world: World, message_id: str) -> dict[str, object]:
@@ -189,26 +189,8 @@ def test_a_person_who_left_is_named_plainly_and_that_is_what_is_stored(world: Wo
     assert sent["message_id"] == row["message_id"]
 
 
-def test_two_bots_stop_talking_at_the_limit(world: World) -> None:
-    other = world.platform.post("/people", name="Helper", kind="bot")["open_id"]
-    world.platform.post("/join", chat_id=world.group, open_id=other)
-    world.ask("Alice", "start")
-    answered = 0
-    for number in range(12):
-        question = world.platform.say(other, world.group, f"@{world.bot_name} again {number}")
-        if not decision(world, question)["respond"]:
-            break
-        world.settled(question)
-        answered += 1
-
-    assert decision(world, question)["reason"] == "bot_loop_limit"
-    assert 3 <= answered <= 10
-    human = world.say("Alice", f"@{world.bot_name} and me?")
-    assert decision(world, human)["respond"] is True
-
-
 def test_when_only_mentions_arrive_everything_else_still_works(world: World) -> None:
-    world.platform.post("/switches", all_group_messages=False)
+    world.platform.post("/switches", **{"im:message.group_msg": False})
     try:
         first, _ = world.ask("Alice", "remember the green folder")
         unheard = world.say("Bob", "what about the folder?")
@@ -218,7 +200,7 @@ def test_when_only_mentions_arrive_everything_else_still_works(world: World) -> 
         assert "remember the green folder" in json.dumps(request["body"])
         assert not world.rows("select 1 from agent_decisions where message_id = %s", unheard)
     finally:
-        world.platform.post("/switches", all_group_messages=True)
+        world.platform.post("/switches", **{"im:message.group_msg": True})
 
 
 def test_a_model_cannot_notify_everybody_or_inject_a_tag(world: World) -> None:

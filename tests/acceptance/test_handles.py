@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from lab.doubles.processes import ROOT, eventually
+from memory.origins import Origin
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_buttons import buttons, click, toast
-from tests.support.processes import ROOT, eventually
 
 HELPFUL, UNHELPFUL, AGAIN = {"h": "helpful"}, {"h": "unhelpful"}, {"h": "again"}
 
@@ -143,6 +144,10 @@ def test_feedback_goes_with_the_question_that_is_taken_back(world: World) -> Non
     world.platform.forget_faults()
 
 
+def again(turn_id: str) -> str:
+    return Origin("again", turn_id).turn_id
+
+
 def test_again_is_a_turn_of_its_own_linked_to_the_first(world: World) -> None:
     steps = [{"text": "The first answer."}, {"text": "Another answer."}, {"text": "A third one."}]
     world.model.control("script", {"steps": steps})
@@ -150,11 +155,12 @@ def test_again_is_a_turn_of_its_own_linked_to_the_first(world: World) -> None:
     world.settled(question)
     assert "Only who asked" in toast(click(world, "Bob", question, AGAIN))
     assert "On it" in toast(click(world, "Alice", question, AGAIN))
-    (row,) = world.settled(f"{question}~again1")
+    second = again(question)
+    (row,) = world.settled(second)
 
     assert row["content"].endswith("Another answer.")
-    (turn,) = world.rows("select * from agent_turns where id = %s", f"{question}~again1")
-    assert turn["again_of"] == question
+    (turn,) = world.rows("select * from agent_turns where id = %s", second)
+    assert (turn["origin"], turn["parent_id"]) == ("again", question)
     (asked,) = world.rows(
         "select content from agent_messages where turn_id = %s and role = 'user'", turn["id"]
     )
@@ -171,12 +177,13 @@ def test_again_is_a_turn_of_its_own_linked_to_the_first(world: World) -> None:
     eventually(inert, what="the first card has no Again any more")
     body = {"as": world.people["Alice"], "message_id": card["message_id"], "value": AGAIN}
     assert "On it" in world.platform.post("/click", **body)["toast"]["content"]
-    (third,) = world.settled(f"{question}~again2")
+    (third,) = world.settled(again(second))
     assert third["content"].endswith("A third one.")
 
     world.platform.post("/recall", message_id=question, **{"as": world.people["Alice"]})
-    gone = "select 1 from agent_messages where turn_id like %s"
-    eventually(lambda: not world.rows(gone, f"{question}%"), what="all answers are gone")
+    gone = "select 1 from agent_messages where turn_id = any (%s)"
+    turns = [question, second, again(second)]
+    eventually(lambda: not world.rows(gone, turns), what="all answers are gone")
 
 
 def test_again_pressed_many_times_answers_once(world: World) -> None:
@@ -187,7 +194,7 @@ def test_again_pressed_many_times_answers_once(world: World) -> None:
         told = list(hands.map(lambda _: toast(click(world, "Alice", question, AGAIN)), range(4)))
     assert sum("On it" in one for one in told) == 1, told
     world.bot.start_worker()
-    world.settled(f"{question}~again1")
+    world.settled(again(question))
     later, _ = world.ask("Alice", "a later question")
     world.settled(later)
     assert len(world.under(question)) == 2
@@ -199,7 +206,7 @@ def test_again_asks_before_a_tool_changes_anything_once_more(world: World) -> No
     question, _ = world.ask("Alice", "keep a note Pasta")
     world.settled(question)
     toast(click(world, "Alice", question, AGAIN))
-    (row,) = world.settled(f"{question}~again1")
+    (row,) = world.settled(again(question))
     notes = world.rows("select 1 from agent_notes where chat_id = %s", world.group)
     assert len(notes) == 1, "the note was made twice without asking"
     assert "`create_note`" in row["content"]
@@ -214,7 +221,7 @@ def test_a_pressed_follow_up_is_marked_and_its_answer_shows_it(world: World) -> 
     (card,) = world.answers(question)
     value = buttons(card)[0]["behaviors"][0]["value"]
     assert "On it" in toast(click(world, "Bob", question, None, index=0))
-    (row,) = world.settled(f"click:{value['b']}")
+    (row,) = world.settled(Origin("button", question, value["b"]).turn_id)
 
     def labels() -> list[tuple[str, bool]]:
         shown = next(m for m in world.under(question) if m["message_id"] == card["message_id"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.support.processes import ROOT, free_port, start, stop, wait_for_http
+from lab.doubles.processes import ROOT, free_port, start, stop, wait_for_http
 from tests.unit.test_deploying import commands, copied
 
 pytestmark = pytest.mark.slow

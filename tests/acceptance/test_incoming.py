@@ -8,7 +8,7 @@ import json
 import pytest
 
 from sandbox.world.actors import PIXEL
-from tests.acceptance.conftest import World
+from tests.acceptance.conftest import World, prompt_of
 
 pytestmark = pytest.mark.slow
 
@@ -20,8 +20,8 @@ def bot_options() -> dict[str, str]:
 
 
 def asked(world: World) -> str:
-    """The last message of the last request, as text."""
-    content = world.model.requests()[-1]["body"]["messages"][-1]["content"]
+    """The last message of the last request, as text, without what is known for it."""
+    _, content = prompt_of(world.model.requests()[-1])[-1]
     return content if isinstance(content, str) else content[0]["text"]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from bot.answer.pressed import turn_id
+from lab.doubles.processes import eventually
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.kept.notes import NoteStore
 from memory.rpc import Rpc
@@ -27,7 +27,6 @@ from memory.store import MemoryStore
 from tests.acceptance.conftest import World, is_from_bot
 from tests.acceptance.test_buttons import button_on
 from tests.support.injections import CALL, EVERYTHING, SAY, Attack, attacks
-from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -369,7 +368,7 @@ def test_nobody_confirms_for_somebody_else_and_a_press_counts_once(stage: Stage)
     assert_harmless(stage)
 
     assert "On it" in press(stage, BYSTANDER, question, index=1)
-    stage.world.settled(turn_id(button_ids(stage, question)[1]))
+    stage.world.settled(stage.world.turn_of(button_ids(stage, question)[1]))
     assert "already been used" in press(stage, BYSTANDER, question, index=0)
     assert_harmless(stage)
 
@@ -390,9 +389,9 @@ def test_a_command_on_a_button_works_on_the_memory_of_whoever_presses(stage: Sta
     forget = button_on(stage.world, stage.questions[-1], "/forget all")
 
     assert "On it" in press(stage, VICTIM, stage.questions[-1], value={"b": forget})
-    stage.world.settled(turn_id(forget))
+    stage.world.settled(stage.world.turn_of(forget))
     stage.asked.add(stage.world.people[VICTIM])
-    assert "Only who asked" in press(stage, ATTACKER, turn_id(forget), index=0)
+    assert "Only who asked" in press(stage, ATTACKER, stage.world.turn_of(forget), index=0)
 
     assert kept_of_alice(stage.world) == before
     assert_harmless(stage)
@@ -413,7 +412,7 @@ def test_who_asked_does_confirm(stage: Stage) -> None:
     assert not stage.board.exists()
 
     assert "On it" in press(stage, ATTACKER, question, index=0)
-    stage.world.settled(turn_id(button_ids(stage, question)[0]))
+    stage.world.settled(stage.world.turn_of(button_ids(stage, question)[0]))
     try:
         assert stage.board.read_text(encoding="utf-8") == "pwned\n"
     finally:

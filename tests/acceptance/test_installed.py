@@ -1,25 +1,29 @@
-"""The wheel, installed on its own and started in a folder that holds something else."""
+"""The wheel in an environment of its own, without what tests and linters need."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import sysconfig
 import venv
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.conftest import markdown
-from tests.support.processes import (
+from lab.doubles.processes import (
     ROOT,
     Platform,
+    clean_environment,
     eventually,
     free_port,
     start,
     stop,
     wait_for_http,
 )
+from tests.acceptance.conftest import markdown
+from tests.unit.test_pinned import pinned
 
 pytestmark = pytest.mark.slow
 
@@ -36,9 +40,28 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [sys.executable, "-m", "pip", "--python", str(commands / "python"), "install", "--quiet"]
     subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], cwd=folder, check=True)
     packages = next((folder / "venv" / "lib").glob("python3*/site-packages"))
-    # What it needs is installed beside the tests; those who run this may have no network.
-    (packages / "needed.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    for name in pinned("requirements.txt"):
+        _install(name, packages)
     return commands
+
+
+def _install(distribution: str, packages: Path) -> None:
+    """By links to what is installed beside the tests: those who run this may have no network."""
+    try:
+        files = metadata.files(distribution) or ()
+    except metadata.PackageNotFoundError:  # of another system or version of Python
+        return
+    for part in {file.parts[0] for file in files} - {"..", "__pycache__"}:
+        if not (packages / part).exists():
+            (packages / part).symlink_to(Path(sysconfig.get_path("purelib"), part))
+
+
+def run(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(installed / "feishu-memory-bot"), *arguments],
+        cwd=folder, env=clean_environment(), capture_output=True, text=True, timeout=180,
+        check=False,
+    )  # fmt: skip
 
 
 def test_without_arguments_the_sandbox_starts_and_answers(installed: Path, tmp_path: Path) -> None:
@@ -72,7 +95,19 @@ def test_without_arguments_the_sandbox_starts_and_answers(installed: Path, tmp_p
     assert sorted(elsewhere.rglob("*")) == before
 
 
-def test_it_tells_what_it_is(installed: Path, tmp_path: Path) -> None:
-    command = [str(installed / "feishu-memory-bot"), "--help"]
-    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "feishu-memory-bot" in told.stdout
+def test_every_command_says_how_it_is_used(installed: Path, tmp_path: Path) -> None:
+    listed = run(installed, tmp_path, "--help").stdout
+    commands = re.findall(r"^  ([a-z-]+)  ", listed.split("Commands:")[1], re.MULTILINE)
+
+    assert {"start", "sandbox", "doctor", "setup", "migrate", "decisions", "monitor"} <= {*commands}
+    for command in commands:
+        helped = run(installed, tmp_path, command, "--help")
+        assert (helped.returncode, helped.stdout[:6]) == (0, "usage:"), f"{command}: {helped}"
+
+
+def test_what_measures_and_tests_the_bot_is_not_there(installed: Path, tmp_path: Path) -> None:
+    assert run(installed, tmp_path, "bench", "--faults").returncode == 2
+    for package in ("lab", "tests", "pytest", "hypothesis", "ruff"):
+        look = [str(installed / "python"), "-c", f"import {package}"]
+        looked = subprocess.run(look, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert "ModuleNotFoundError" in looked.stderr, package

@@ -17,9 +17,8 @@ from typing import Any
 
 import pytest
 
-from bot.answer.pressed import turn_id
+from lab.doubles.processes import Process, eventually, free_port, start, stop
 from tests.acceptance.conftest import World, markdown
-from tests.support.processes import Process, eventually, free_port, start, stop
 
 DATA = Path(__file__).parents[1] / "data"
 SERVER = str(DATA / "mcp" / "desk_server.py")
@@ -139,7 +138,7 @@ def test_a_server_that_is_down_is_reported_and_skipped(ready: World) -> None:
     offered = [tool["function"]["name"] for tool in ready.model.requests()[-1]["body"]["tools"]]
     assert logged(ready, "mcp.server_down", "gone") >= 1
     assert not [name for name in offered if name.startswith("gone__")]
-    assert {"desk__add", "desk__publish", "web__add", "create_note"} <= set(offered)
+    assert {"desk__add", "desk__publish", "web__add", "update_working_memory"} <= set(offered)
 
 
 def test_a_stdio_server_that_dies_in_a_call_is_said_so_and_comes_back(ready: World) -> None:
@@ -236,7 +235,7 @@ def press(world: World, who: str, question: str, place: int) -> str:
 def answer_to_press(world: World, question: str, place: int) -> dict[str, Any]:
     """The stored answer to a press, whose text is that of its card."""
     card = world.answers(question)[0]
-    turn = turn_id(buttons(card)[place]["behaviors"][0]["value"]["b"])
+    turn = world.turn_of(buttons(card)[place]["behaviors"][0]["value"]["b"])
     [row] = world.settled(turn)
     [shown] = world.answers(turn)
     assert row["content"] == markdown(shown)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import requests
 
+from lab.doubles.processes import eventually, free_port
 from tests.acceptance.conftest import World
-from tests.support.processes import eventually, free_port
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,12 @@ def people(world: World) -> set[str]:
     return set(world.people) - {world.bot_name}
 
 
+def rejoin(world: World, who: str) -> None:
+    for step, inside in (("/leave", False), ("/join", True)):
+        world.platform.post(step, chat_id=world.group, open_id=world.people[who])
+        eventually(lambda now=inside: (who in members(world)) is now, what=step)
+
+
 def test_a_new_group_is_known_with_its_members_without_a_message(world: World) -> None:
     eventually(lambda: members(world) == people(world), what="the members")
 
@@ -52,7 +58,7 @@ def test_a_new_group_is_known_with_its_members_without_a_message(world: World) -
 def test_who_joins_and_leaves_is_known_by_the_events_alone(world: World) -> None:
     eventually(lambda: members(world) == people(world), what="the members")
     path = f"/open-apis/im/v1/chats/{world.group}/members"
-    asked = len(world.platform.get("/requests", path_prefix=path)["items"])
+    asked = len(world.platform.calls(path))
     bob = world.people["Bob"]
 
     world.platform.post("/leave", chat_id=world.group, open_id=bob)
@@ -67,7 +73,7 @@ def test_who_joins_and_leaves_is_known_by_the_events_alone(world: World) -> None
         world.group,
     )
     assert row["known"]
-    assert len(world.platform.get("/requests", path_prefix=path)["items"]) == asked
+    assert len(world.platform.calls(path)) == asked
 
 
 def test_a_group_without_the_bot_has_no_members(world: World) -> None:

@@ -16,14 +16,14 @@ import pytest
 import requests
 
 from bot.agents.prompt import MEMORY_AWAY
-from bot.answer.pressed import turn_id
 from bot.commands.texts import MEMORY_AWAY as NOTHING_CHANGED
+from lab.doubles import lite
+from lab.doubles.processes import eventually, free_port
 from scripts.operating.log_window import percentile
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_buttons import button_on, click, toast
-from tests.support import lite, postgres
+from tests.support import postgres
 from tests.support.outage import Question, Talk, Thread, assert_stored_in_order
-from tests.support.processes import eventually, free_port
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ ANSWERS = [
      "reply": {"text": "I cannot look that up now: {{last_user}}"}},
     {"reply": {"text": "As you told me: {{last_user}}"}},
 ]  # fmt: skip
-UNFINISHED = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
+UNFINISHED = "select 1 from feishu_bot.jobs where status in ('running', 'waiting')"
 READY = {"ready": True, "degraded": []}
 
 
@@ -325,12 +325,12 @@ def test_a_worker_killed_meanwhile_loses_nothing_and_clicks_wait_without_holding
     meanwhile = talk.ask(clicked, "a question beside it")
     talk.answered([second, meanwhile], within_s=8)
     talk.answered([interrupted], within_s=40)
-    assert clicked.world.answers(turn_id(button)) == []
+    assert clicked.world.answers(clicked.world.turn_of(button)) == []
 
     talk.server.start()
     talk.drained()
-    (row,) = clicked.world.settled(turn_id(button))
-    (answer,) = clicked.world.answers(turn_id(button))
+    (row,) = clicked.world.settled(clicked.world.turn_of(button))
+    (answer,) = clicked.world.answers(clicked.world.turn_of(button))
     assert row["content"] == markdown(answer)
     eventually(lambda: not talk.queue_rows(UNFINISHED), what="all jobs are done")
     for thread in (quick, thinking):

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import requests
 
+from lab.doubles.faulty_api import Fault, FaultyApi, faulty_api
+from lab.doubles.lite import SupabaseLite
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World
-from tests.support.faulty_api import Fault, FaultyApi, faulty_api
-from tests.support.lite import SupabaseLite
 from tests.support.outage import Talk
-from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from typing import Any
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown, prompt_of
-from tests.support.processes import eventually
 
 
 def test_the_stored_row_is_byte_for_byte_the_card_that_was_sent(world: World) -> None:
@@ -32,6 +34,26 @@ def test_a_follow_up_sees_the_first_question_and_answer_in_order(world: World) -
     assert "remember that our launch is on 3 March" in spoken[0][1]
     assert spoken[1][1] == answer.replace(f"<at id={world.people['Alice']}></at>", "@Alice")
     assert spoken[2][1].endswith("when is our launch?")
+
+
+def test_a_second_prompt_is_for_the_most_part_the_beginning_of_the_first(world: World) -> None:
+    """Providers charge less for a beginning that they have seen; tools come first, then rules."""
+    first, _ = world.ask("Alice", "remember that our launch is on 3 March")
+    world.ask("Alice", "when is our launch?", root_id=first)
+    world.ask("Bob", "why is the sky blue?")
+
+    one, *others = (sent_text(request) for request in world.model.requests())
+    assert len(others) == 2
+    for other in others:
+        pairs = zip(one, other, strict=False)
+        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+        assert shared >= 0.8 * len(other)
+
+
+def sent_text(request: dict[str, Any]) -> str:
+    body = request["body"]
+    assert next(iter(body)) == "tools", "what never changes stands first in the request"
+    return json.dumps([body["tools"], body["messages"]], ensure_ascii=False)
 
 
 def test_people_in_one_thread_and_threads_of_one_person_stay_apart(world: World) -> None:

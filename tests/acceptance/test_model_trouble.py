@@ -7,8 +7,8 @@ from email.utils import formatdate
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World
-from tests.support.processes import eventually
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +134,27 @@ def test_a_provider_that_hangs_for_many_holds_up_nobody_else(world: World) -> No
     for group, question in asked:
         assert "Sorry, I cannot get an answer" in group.answer(question)
     assert time.monotonic() - started < 40
+
+
+def test_a_slow_answer_arrives_whole_where_no_card_grows(world: World) -> None:
+    """It is not ended by the limit for its first word."""
+    plan = "The plan has eight steps, and the last is to rest."
+    tell(world, text=plan, chunk_delay_s=1.5)
+    started = time.monotonic()
+    _, card = world.ask("Alice", "what is the plan?")
+
+    assert card.endswith(plan)
+    assert time.monotonic() - started > 5
+
+
+def test_what_came_before_the_connection_broke_is_sent_where_no_card_grows(world: World) -> None:
+    tell(world, text="The plan has eight steps. " * 10, fault="cut", chunk_delay_s=0.02)
+    question, card = world.ask("Alice", "what is the plan?")
+
+    assert "The plan has eight steps." in card
+    assert "the connection to the model broke off" in str(world.answers(question))
+    (row,) = world.settled(question)
+    assert "connection" not in row["content"]
 
 
 def choices(*choices: object) -> dict[str, object]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World
-from tests.support.processes import eventually
 
 
 def names(world: World) -> dict[str, str]:
@@ -19,12 +19,12 @@ def test_names_outlive_the_process_that_asked_for_them(world: World) -> None:
     assert world.bot_id not in names(world)
 
     world.bot.workers[-1].terminate()
-    world.platform.post("/switches", contact_names=False)
+    world.platform.post("/switches", **{"contact:user.basic_profile:readonly": False})
     try:
         world.bot.start_worker()
         question, _ = world.ask("Alice", "hello")
     finally:
-        world.platform.post("/switches", contact_names=True)
+        world.platform.post("/switches", **{"contact:user.basic_profile:readonly": True})
 
     (row,) = world.rows(
         "select actor_name from agent_messages where turn_id = %s and role = 'user'", question

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_private_answers import (
     answered,
@@ -16,7 +17,6 @@ from tests.acceptance.test_private_answers import (
     tell,
 )
 from tests.acceptance.test_taking_back import where
-from tests.support.processes import eventually
 
 
 @pytest.fixture(scope="module")

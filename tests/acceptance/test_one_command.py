@@ -20,9 +20,7 @@ import psycopg
 import pytest
 import requests
 
-from memory.backends.embedded import Server
-from tests.acceptance.conftest import markdown
-from tests.support.processes import (
+from lab.doubles.processes import (
     APP,
     ROOT,
     Model,
@@ -36,6 +34,8 @@ from tests.support.processes import (
     stop,
     wait_for_http,
 )
+from memory.backends.embedded import Server
+from tests.acceptance.conftest import markdown
 
 pytestmark = pytest.mark.slow
 
@@ -157,6 +157,7 @@ def one_command(folder: Path, **environment: str) -> Iterator[OneCommand]:
             "OPENAI_API_KEY": "test-key",
             "OPENAI_BASE_URL": model.base_url,
             "STREAM_REPLIES": "false",
+            "REQUESTS_PER_MINUTE": "0",  # tests ask without a pause
             **environment,
         }
         process = start("bot", COMMAND, folder, given)
@@ -277,8 +278,8 @@ def test_sigterm_in_the_middle_of_a_crowd_loses_and_doubles_nothing(bot: OneComm
     bot.start_again()
     bot.until_answered(*questions)
     open_jobs = (
-        "select count(*) from feishu_bot.procrastinate_jobs"
-        " where task_name = 'feishu.event' and status in ('todo', 'doing')"
+        "select count(*) from feishu_bot.jobs"
+        " where task = 'feishu.event' and status in ('waiting', 'running')"
     )
     eventually(lambda: bot.rows(open_jobs) == [(0,)], what="the queue is empty")
     assert [len(bot.answers(question)) for question in questions] == [1] * len(questions)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown, prompt_of
 from tests.acceptance.test_commands import buttons, click
 from tests.acceptance.test_taking_back import where
-from tests.support.processes import eventually
+from tests.acceptance.test_welcome import newcomer
 
 
 @pytest.fixture
@@ -63,25 +64,25 @@ def press(world: World, who: str, chat: str, card: dict[str, Any], label: str) -
 def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     world: World, word: str
 ) -> None:
-    chat = private_chat(world, "Alice")
-    told = keep(world, "Alice", {"city": word}, chat=chat)
-    asked = world.say("Alice", "/memory", chat=chat)
+    _, chat = newcomer(world, "Nora")
+    told = keep(world, "Nora", {"city": word}, chat=chat)
+    asked = world.say("Nora", "/memory", chat=chat)
     world.answer(asked, chat=chat)
     listed = world.answers(asked, chat=chat)[-1]
     assert f"**1.** city: {word}" in markdown(listed)
     assert "only you can see it" in markdown(listed)
     assert f"client/chat/open?openChatId={chat}" in markdown(listed)
 
-    wanted = press(world, "Alice", chat, listed, "Correct 1")
+    wanted = press(world, "Nora", chat, listed, "Correct 1")
     assert "What should “city” be?" in markdown(wanted)
-    corrected = after(world, chat, lambda: world.say("Alice", f"{word}2", chat=chat))
+    corrected = after(world, chat, lambda: world.say("Nora", f"{word}2", chat=chat))
     assert f"Corrected: city: {word} → {word}2" in markdown(corrected)
     [kept] = world.rows("select content from agent_working_memory where content ? 'city'")
     assert kept["content"]["city"] == f"{word}2"
 
-    sure = press(world, "Alice", chat, listed, "Delete 1")
+    sure = press(world, "Nora", chat, listed, "Delete 1")
     assert "Delete “city” for good?" in markdown(sure)
-    receipt = press(world, "Alice", chat, sure, "Delete")
+    receipt = press(world, "Nora", chat, sure, "Delete")
     assert f"Deleted for good: city: {word}2" in markdown(receipt)
     assert "I keep no facts or notes about you." in markdown(receipt)
     eventually(lambda: not where(world, word), what="it is gone everywhere")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.support.processes import (
+from lab.doubles.processes import (
     Process,
     free_port,
     running_platform,

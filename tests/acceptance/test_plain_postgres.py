@@ -8,9 +8,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from lab.doubles.processes import free_port, running_bot, running_model, running_platform
 from tests.acceptance.conftest import World, prompt_of
 from tests.support.postgres import start_server, statements_for_a_superuser
-from tests.support.processes import free_port, running_bot, running_model, running_platform
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def test_an_owner_without_any_privilege_is_enough_once_the_roles_are_there(tmp_p
         running_model(tmp_path) as model,
         running_platform(tmp_path, hook, "--retry-scale", "0.02") as platform,
     ):
-        assert len(statements_for_a_superuser(server, url)) == 2
+        assert len(statements_for_a_superuser(server, url)) == 1
         environment = {
             "DATABASE_URL": url,
             "FEISHU_DOMAIN": platform.url,

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.answer.pressed import turn_id
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
-from tests.support.processes import eventually
 
 TOLD = "The wifi password of the Berlin office is hunter2"
 ASKED = "What is the wifi password of the Berlin office?"
@@ -65,8 +64,8 @@ def looked_up(world: World, question: str) -> None:
 
     def over() -> bool:
         jobs = world.rows(
-            "select from feishu_bot.procrastinate_jobs"
-            " where status in ('todo', 'doing') and args ->> 'turn_id' = %s",
+            "select from feishu_bot.jobs"
+            " where status in ('waiting', 'running') and args ->> 'turn_id' = %s",
             question,
         )
         return not jobs
@@ -117,7 +116,7 @@ def button_of(card: dict[str, Any]) -> dict[str, Any]:
 
 def answered(world: World, card: dict[str, Any]) -> str:
     """Waits for what the button of a card leads to; returns the id of that turn."""
-    asked = turn_id(button_of(card)["behaviors"][0]["value"]["b"])
+    asked = world.turn_of(button_of(card)["behaviors"][0]["value"]["b"])
     world.settled(asked)
     return asked
 
@@ -165,6 +164,8 @@ def test_offered_shown_and_shared(world: World) -> None:
     person = world.people["Alice"]
     assert (stored["chat_id"], stored["user_id"]) == (person, person)
     assert stored["conversation_id"] == f"feishu:{person}:{question}"
+    given = "select given && drawn_on as noted from agent_turns where id = %s"
+    assert world.rows(given, shown) == [{"noted": True}], "taking back finds what it was given"
     assert button_of(card)["text"]["content"] == "Share here"
     again, _ = world.ask("Alice", "And what did I ask?", root_id=question)
     assert "hunter2" not in json.dumps(world.model.requests()[-1]["body"]), "it is not the group's"
@@ -254,6 +255,29 @@ def test_where_feishu_shows_nothing_beside_it_goes_the_way_of_p2p(world: World) 
     assert sent["chat_id"] == topics.group
 
 
+def test_for_a_question_in_a_thread_the_offer_comes_in_p2p_and_is_shared_in_the_thread(
+    world: World,
+) -> None:
+    alone = tell(world, "Alice")
+    root = world.say("Bob", "Who knows about Berlin?")
+    before = len(world.platform.messages(alone))
+    question, _ = world.ask("Alice", ASKED, reply_to=root)
+    looked_up(world, question)
+
+    assert shown_to(world, "Alice") == [], "nothing stands in the group, away from the thread"
+    (offer,) = world.platform.messages(alone)[before:]
+    assert f"You asked “{ASKED}” in a group's thread" in markdown(offer)
+    press(world, "Alice", offer)
+    shown = answered(world, offer)
+    card = world.platform.messages(alone)[-1]
+    assert markdown(card) == world.stored(shown)[0]["content"]
+    press(world, "Alice", card)
+    (sent,) = world.answers(answered(world, card))
+    assert (sent["chat_id"], sent["root_id"], sent["visible_to"]) == (world.group, root, "")
+    take_back(world, "Alice", question)
+    eventually(lambda: world.platform.messages(alone)[before]["deleted"], what="the offer is gone")
+
+
 def test_a_question_that_was_taken_back_is_not_answered_privately(world: World) -> None:
     card = world.platform.messages(tell(world, "Alice"))[-1]["message_id"]
     question, _ = world.ask("Alice", ASKED)
@@ -287,7 +311,7 @@ def test_a_question_that_is_taken_back_while_it_is_offered_leaves_no_offer(world
     tell(world, "Alice")
     world.platform.post("/faults", path_prefix="/open-apis/ephemeral", method="POST", delay_s=3)
     question = world.say("Alice", f"@{world.bot_name} {ASKED}")
-    offering = "select 1 from agent_turns where id = 'offer:' || %s"
+    offering = "select 1 from agent_turns where origin = 'offer' and parent_id = %s"
     eventually(lambda: world.rows(offering, question), what="an offer")
     take_back(world, "Alice", question)
     looked_up(world, question)
@@ -327,20 +351,42 @@ def test_what_was_told_alone_is_taken_back_and_with_it_what_was_made_of_it(world
     assert [one for one in world.answers(question) if not one["deleted"]], "this drew on nothing"
 
 
+def test_an_answer_that_was_given_what_goes_meanwhile_is_made_again(world: World) -> None:
+    alone = tell(world, "Alice")
+    source = world.platform.messages(alone)[-2]["message_id"]
+    offer = offered(world, "Alice", world.ask("Alice", ASKED)[0])
+    world.model.forget()
+    world.model.control("mode", {"mode": "echo", "delay_s": 3.0})
+    press(world, "Alice", offer)
+    eventually(lambda: world.model.requests(), what="the model is asked")
+    world.rows("select note_gone(array[%s], %s)::text", source, alone)
+    world.model.control("mode", {"mode": "echo", "delay_s": 0.0})
+
+    shown = answered(world, offer)
+    assert len(world.model.requests()) == 2
+    assert [one["status"] for one in world.stored(shown)] == ["sent"]
+
+
+def ephemeral_calls(world: World) -> list[dict[str, Any]]:
+    """The calls that show a card to one person, as far as they have reached the platform."""
+    calls = world.platform.get("/requests", path_prefix="/open-apis/ephemeral/v1/send")["items"]
+    return list(calls)
+
+
 @pytest.mark.parametrize("moment", ["before the look-up", "while it is offered"])
 def test_a_worker_that_is_killed_offers_once(world: World, moment: str) -> None:
     tell(world, "Alice")
     before = moment == "before the look-up"
     path = "/open-apis/im/v1/messages" if before else "/open-apis/ephemeral"
     world.platform.post("/faults", path_prefix=path, method="POST", delay_s=3)
+    earlier = len(ephemeral_calls(world))
     question = world.say("Alice", f"@{world.bot_name} {ASKED}")
     if before:
         being_sent = "select 1 from agent_messages where turn_id = %s and role = 'assistant'"
         eventually(lambda: world.rows(being_sent, question), what="a stored reply")
     else:
-        world.settled(question)
-        offering = "select 1 from agent_turns where id = 'offer:' || %s"
-        eventually(lambda: world.rows(offering, question), what="an offer")
+        # The row alone is not enough: an offer that may have been sent is not sent again.
+        eventually(lambda: len(ephemeral_calls(world)) > earlier, what="an offer on its way")
     world.bot.workers[-1].kill()
     world.bot.start_worker()
     looked_up(world, question)

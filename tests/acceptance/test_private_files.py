@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.support.processes import ROOT, clean_environment, free_port, start, stop, wait_for_http
+from lab.doubles.processes import ROOT, clean_environment, free_port, start, stop, wait_for_http
 
 pytestmark = pytest.mark.slow
 

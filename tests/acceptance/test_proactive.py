@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import buttons, click, decision_on
 from tests.acceptance.test_reminders import make_due, timers
-from tests.support.processes import eventually
 
 UNASKED = "I was not asked"
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World
 from tests.acceptance.test_proactive import come, noted, unasked
 from tests.acceptance.test_proactive import group as group  # the fixture
-from tests.support.processes import eventually
 
 
 @pytest.fixture(scope="module")

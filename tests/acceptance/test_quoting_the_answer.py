@@ -59,3 +59,4 @@ def test_nobody_elses_exchange_is_told_without_a_transcript(world: World, words:
     assert text.count(words.fact) == 1
     for line in (words.other, words.other_noted, words.on):
         assert line not in text, line
+    assert world.rows("select 1 from chat_transcript") == [], "none is kept"

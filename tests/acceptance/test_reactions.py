@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
-from tests.support.processes import eventually
 
-UNFINISHED = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
+UNFINISHED = "select 1 from feishu_bot.jobs where status in ('running', 'waiting')"
 
 
 @pytest.fixture
@@ -39,9 +39,10 @@ def turns(world: World, card: str) -> list[dict[str, object]]:
     world.platform.get("/deliveries", wait_s=20)
     eventually(lambda: not world.rows(UNFINISHED), what="the jobs are done")
     return world.rows(
-        "select m.content, m.actor_id from agent_messages m where m.turn_id = %s"
-        " and m.role = 'user'",
-        f"reaction:{card}",
+        "select m.content, m.actor_id from agent_messages m join agent_turns t on t.id = m.turn_id"
+        " join agent_messages c on c.turn_id = t.parent_id and c.message_id = %s"
+        " where t.origin = 'reaction' and m.role = 'user'",
+        card,
     )
 
 

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import buttons, card_of, click
-from tests.support.processes import eventually
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -39,9 +39,9 @@ def make_due(world: World, id: str, ago: timedelta = timedelta()) -> None:
 def cards_of(world: World, id: str) -> list[dict[str, Any]]:
     """The stored cards of a timer's times."""
     return world.rows(
-        "select * from agent_messages where starts_with(turn_id, %s) and role = 'assistant'"
-        " order by id",
-        f"timer:{id}:",
+        "select m.* from agent_messages m join agent_turns t on t.id = m.turn_id"
+        " where t.parent_id = %s and m.role = 'assistant' order by m.id",
+        id,
     )
 
 
@@ -94,10 +94,10 @@ def test_killed_while_it_is_being_marked_it_is_shown_once(world: World, locked: 
     world.platform.post("/faults", path_prefix=path, method="POST", delay_s=1.5, times=1)
     make_due(world, timer["id"])
     eventually(lambda: cards_of(world, timer["id"]), what="the card is stored")
-    key = "turn_id like %s" if locked == "agent_messages" else "id = %s"
-    value = f"timer:{timer['id']}:%" if locked == "agent_messages" else timer["id"]
+    of_turn = "turn_id in (select id from agent_turns where parent_id = %s)"
+    key = of_turn if locked == "agent_messages" else "id = %s"
     with psycopg.connect(world.database_url) as blocker:
-        blocker.execute(f"select 1 from {locked} where {key} for update".encode(), [value])
+        blocker.execute(f"select 1 from {locked} where {key} for update".encode(), [timer["id"]])
         eventually(lambda: shown(world, "metronome"), what="the card is sent")
         world.bot.workers[-1].kill()
     world.bot.start_worker()

@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from lab.doubles.processes import ROOT, clean_environment, eventually
 from tests.acceptance.conftest import World, prompt_of
-from tests.support.processes import ROOT, clean_environment, eventually
 
 pytestmark = pytest.mark.slow
 

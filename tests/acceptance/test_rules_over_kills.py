@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from lab.doubles.processes import eventually
+from memory.origins import Origin
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_chat_rules import group, selects, set_rule
 from tests.acceptance.test_commands import card_of, click
 from tests.acceptance.test_reactions import react
-from tests.support.processes import eventually
 
 __all__ = ["group"]  # the fixture
 
 pytestmark = pytest.mark.slow
 
-UNFINISHED = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
+UNFINISHED = "select 1 from feishu_bot.jobs where status in ('running', 'waiting')"
 RULES = "select mode, language from chat_rules where chat_id = %s"
 
 
@@ -37,12 +37,14 @@ def killed_while_it_sends(group: World, act: Callable[[], object], arrives: bool
     fault = {"delay_s": 2} if arrives else {"delay_s": 2, "status": 503}
     path = "/open-apis/im/v1/messages"
     group.platform.post("/faults", path_prefix=path, method="POST", **fault)
+    before = len(group.platform.calls(path, "POST"))
     act()
-    begun = "select 1 from agent_messages where role = 'assistant' and status = 'pending'"
-    eventually(lambda: group.rows(begun), what="an answer is about to be sent")
-    time.sleep(0.3)  # the request is on its way; nothing tells of it before it has arrived
+    eventually(
+        lambda: len(group.platform.calls(path, "POST")) > before, what="an answer is being sent"
+    )
     group.bot.workers[-1].kill()
     group.bot.start_worker()
+    begun = "select 1 from agent_messages where role = 'assistant' and status = 'pending'"
     eventually(lambda: not group.rows(begun), what="it is sent")
     eventually(lambda: not group.rows(UNFINISHED), what="the jobs are done")
 
@@ -86,4 +88,4 @@ def test_a_reaction_is_answered_once(group: World, arrives: bool) -> None:
 
     assert len(group.under(question)) == 2
     yes = "select content from agent_messages where turn_id = %s and role = 'user'"
-    assert group.rows(yes, f"reaction:{card}") == [{"content": "Yes"}]
+    assert group.rows(yes, Origin("reaction", question).turn_id) == [{"content": "Yes"}]

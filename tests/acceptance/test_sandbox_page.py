@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from lab.doubles.processes import stop
 from tests.support.one_command import Sandbox
 from tests.support.pages import browser, is_wider_than_its_window, looked
-from tests.support.processes import stop
 
 pytestmark = pytest.mark.slow
 
@@ -43,17 +44,22 @@ def launched() -> Iterator[Any]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def english(launched: Any) -> Any:
+    return launched.new_context(locale="en-GB", viewport={"width": 1280, "height": 720})
+
+
 @pytest.fixture
-def page(launched: Any, sandbox: Sandbox) -> Iterator[Any]:
+def page(english: Any, sandbox: Sandbox) -> Iterator[Any]:
     """A page of its own, in English, in the group, as Alice."""
-    context = launched.new_context(locale="en-GB", viewport={"width": 1280, "height": 720})
-    opened = context.new_page()
+    opened = english.new_page()
     faults: list[str] = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.goto(f"{sandbox.url}/")
     opened.wait_for_selector(".message")
     yield opened
-    context.close()
+    opened.evaluate("localStorage.clear()")
+    opened.close()
     assert faults == []
 
 
@@ -97,12 +103,18 @@ def test_axe_finds_nothing(launched: Any, sandbox: Sandbox, language: str) -> No
         page.keyboard.type("/")
         page.wait_for_selector("#completion li")
         is_sound(page, f"commands-{language}-{width}")
+        page.keyboard.press("Escape")
+        page.click("#show-platform")
+        page.wait_for_selector("#platform[open] input")
+        is_sound(page, f"switches-{language}-{width}")
+        page.keyboard.press("Escape")
     context.close()
 
 
 def is_sound(page: Any, view: str) -> None:
-    """In both looks; a picture of each where somebody wants to see them."""
-    for look in ("light", "dark"):
+    """In both looks; a picture of each where somebody wants to see them. Colours are the same in
+    every language."""
+    for look in ("light", "dark") if SHOTS or "en-GB" in view else ("light",):
         page.emulate_media(color_scheme=look)
         assert looked(page, look) == [], (view, look)
         assert not is_wider_than_its_window(page), (view, look)
@@ -346,3 +358,35 @@ def test_days_stand_between_messages_and_reasons_are_in_words(page: Any) -> None
     for code in ("explicit_trigger", "no_trigger", "answered:", "silent:"):
         assert code not in page.inner_text("#memory")
     assert page.locator("#links a").first.get_attribute("href") == "/console"
+
+
+ALERT = {
+    "header": {"title": {"tag": "plain_text", "content": "[P1] Disk full"}, "template": "red"},
+    "elements": [
+        {
+            "tag": "div",
+            "text": {"tag": "lark_md", "content": "see [wiki](https://wiki.example)"},
+            "fields": [{"text": {"tag": "lark_md", "content": "[mail](mailto:a@b.example)"}}],
+        },
+        {"tag": "action", "actions": [
+            {"tag": "button", "text": {"tag": "plain_text", "content": "Acknowledge"}},
+            {"tag": "button", "text": {"tag": "plain_text", "content": "Mute"}},
+        ]},
+        {"tag": "note", "elements": [{"tag": "plain_text", "content": "by Pager"}]},
+    ],
+}  # fmt: skip
+
+
+def test_the_json_of_a_card_is_posted_as_the_card_that_another_app_would_send(page: Any) -> None:
+    page.fill("#text", json.dumps(ALERT))
+    page.press("#text", "Enter")
+    page.wait_for_selector(".card-header >> text=[P1] Disk full")
+    card = page.locator(".message", has_text="[P1] Disk full").last
+    assert card.locator("a").evaluate_all("all => all.map(one => one.href)") == [
+        "https://wiki.example/"
+    ]
+    assert "mail" in card.inner_text()
+    assert card.locator(".note").inner_text() == "by Pager"
+    assert card.locator(".actions button").all_inner_texts() == ["Acknowledge", "Mute"]
+    if SHOTS:
+        card.screenshot(path=f"{SHOTS}/card_of_version_1.png")

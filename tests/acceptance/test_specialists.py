@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bot.agents.specialists import FOLDER
+from lab.doubles.processes import APP, ROOT
 from tests.acceptance.conftest import World, prompt_of
-from tests.support.processes import APP, ROOT
 
 DATA = Path(__file__).parents[1] / "data"
 POET = DATA / "specialists" / "poet.md"
@@ -75,7 +75,7 @@ def test_a_specialist_has_only_the_tools_it_lists(poem: tuple[World, str, str]) 
     world, question, _ = poem
     manager, poet, refused, *_ = world.model.requests()
     assert set(tools_of(poet)) == {"current_time", "search_notes"}
-    assert {"ask_specialist", "create_note", "current_time"} <= set(tools_of(manager))
+    assert {"ask_specialist", "forget_fact"} <= set(tools_of(manager))
     assert refused["body"]["messages"][-1]["role"] == "tool", "it tried another one"
     assert world.rows("select 1 from agent_notes where chat_id = %s", world.group) == []
     [row] = world.stored(question)

@@ -14,9 +14,7 @@ import psycopg
 import pytest
 import requests
 
-from memory import migrations
-from tests.support.feishu_api import feishu_api
-from tests.support.processes import (
+from lab.doubles.processes import (
     APP,
     ROOT,
     Bot,
@@ -28,6 +26,8 @@ from tests.support.processes import (
     stop,
     wait_for_http,
 )
+from memory import migrations
+from tests.support.feishu_api import feishu_api
 
 GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "gunicorn.conf.py", "app:create_app()"]
 WORKER = [sys.executable, "-m", "bot.worker"]
@@ -95,6 +95,15 @@ def test_what_is_missing_or_malformed_is_named_in_one_sentence(
     tmp_path: Path, command: list[str], environment: dict[str, str], sentence: str
 ) -> None:
     _must_end_with(sentence, run(command, tmp_path, environment))
+
+
+@pytest.mark.parametrize("folder", ["/proc/nothing", "/proc", "README.md/x"])
+@pytest.mark.parametrize("command", [GUNICORN, WORKER], ids=["gunicorn", "worker"])
+def test_a_data_dir_that_cannot_be_made_is_one_sentence_with_a_real_app_too(
+    tmp_path: Path, command: list[str], folder: str
+) -> None:
+    ended = run(command, tmp_path, {**APP, "DATA_DIR": folder})
+    _must_end_with(f"DATA_DIR is {folder!r}: nothing can be written there", ended)
 
 
 SCRIPTS = [["migrate"], ["check_memory"], ["monitor", "--db", "--once"], ["memory", "link-users"],

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import requests
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
-from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 
 WORDS = "The launch is on 3 March & <at id=all></at> everything else <b>waits</b> until then. " * 4
 AT_ONCE_S = 0.25
-UNFINISHED = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
+UNFINISHED = "select 1 from feishu_bot.jobs where status in ('running', 'waiting')"
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def bot_options() -> dict[str, str]:
 @pytest.fixture
 def live(world: World) -> World:
     """The running bot, with nothing yet in the platform's record of calls."""
-    world.platform.post("/switches", cardkit=True)
+    world.platform.post("/switches", **{"cardkit:card:write": True})
     requests.delete(f"{world.platform.url}/sandbox/api/requests", timeout=10)
     return world
 
@@ -40,7 +40,7 @@ def answer_with(world: World, **reply: Any) -> None:
 
 def operations(world: World) -> list[dict[str, Any]]:
     """Every call on cards, in order."""
-    return list(world.platform.get("/requests", path_prefix="/open-apis/cardkit/")["items"])
+    return world.platform.calls("/open-apis/cardkit/")
 
 
 def frames(world: World) -> list[str]:
@@ -224,14 +224,14 @@ def test_a_card_that_cardkit_gives_up_is_replaced_by_an_ordinary_one(live: World
 def test_without_the_scope_replies_are_ordinary_cards_and_cardkit_is_left_alone(
     live: World,
 ) -> None:
-    live.platform.post("/switches", cardkit=False)
+    live.platform.post("/switches", **{"cardkit:card:write": False})
     answer_with(live, chunk_delay_s=0.05)
     first, _ = live.ask("Alice", "tell me")
     sent = assert_one_finished_card(live, first)
     assert not sent["card_id"]
     assert len(operations(live)) == 1
 
-    live.platform.post("/switches", cardkit=True)
+    live.platform.post("/switches", **{"cardkit:card:write": True})
     second, _ = live.ask("Alice", "tell me again")
     assert_one_finished_card(live, second)
     assert len(operations(live)) == 1, "CardKit was asked again within ten minutes"

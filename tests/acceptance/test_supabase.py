@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lab.doubles.lite import SupabaseLite
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_private_answers import (
     ASKED,
@@ -13,8 +15,6 @@ from tests.acceptance.test_private_answers import (
     shown_to,
     tell,
 )
-from tests.support.lite import SupabaseLite
-from tests.support.processes import eventually
 
 
 @pytest.fixture(scope="module")

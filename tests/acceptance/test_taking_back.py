@@ -9,9 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from lab.doubles.processes import eventually
+from lab.doubles.sentinel import tables_with
 from tests.acceptance.conftest import World, is_from_bot, markdown
-from tests.support.processes import eventually
-from tests.support.sentinel import tables_with
 
 MESSAGES = "/open-apis/im/v1/messages/"
 
@@ -222,7 +222,7 @@ def test_an_answer_that_is_being_made_is_made_again_without_what_is_taken_back(
     rules = [notes, slow, {"reply": {"text": "Nobody said it."}}]
     world.model.control("script", {"rules": rules})
     world.model.control("mode", {"mode": "rules"})
-    question = world.say("Alice", f"@{world.bot_name} which code did Bob name?")
+    question = world.say("Alice", f"@{world.bot_name} note which code Bob named")
     kept = "select 1 from agent_notes where body = %s"
     eventually(lambda: world.rows(kept, word), what="a note of it")
     eventually(lambda: len(world.model.requests()) > 1, what="the model is asked again")

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World
-from tests.support.processes import eventually
 
 # Who says it, on what: offsite, database, laptops.
 TALK = (

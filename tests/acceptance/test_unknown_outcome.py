@@ -9,17 +9,17 @@ import psycopg
 import pytest
 
 from bot.queue.operations import QueueOperations, Reference
+from lab.doubles.processes import eventually, stop
 from tests.acceptance.conftest import World, markdown
-from tests.support.processes import eventually, stop
 
 pytestmark = pytest.mark.slow
 
 _LIST = "/open-apis/im/v1/messages"
 _AGE = """
-    update feishu_bot.procrastinate_jobs set scheduled_at = null,
+    update feishu_bot.jobs set scheduled_at = null,
       args = args || jsonb_build_object(
         'maybe_sent_ms', (args ->> 'maybe_sent_ms')::bigint - 3060000)
-    where args::text like %s and status = 'todo' and args ? 'maybe_sent_ms'
+    where args::text like %s and status = 'waiting' and args ? 'maybe_sent_ms'
 """
 
 
@@ -74,13 +74,12 @@ def test_a_card_that_is_not_in_the_chat_is_sent(quiet: World) -> None:
 
 
 def test_where_the_chat_cannot_be_read_an_operator_looks_and_nothing_is_sent(quiet: World) -> None:
-    question = asked(quiet, "who can tell?", sent=True)
-    quiet.platform.forget_faults()
     quiet.platform.post("/faults", path_prefix=_LIST, method="GET", times=0, code=99991672)
+    question = asked(quiet, "who can tell?", sent=True)
 
     [job] = eventually(
         lambda: quiet.rows(
-            "select id, args ->> 'failed_with' as why from feishu_bot.procrastinate_jobs"
+            "select id, args ->> 'failed_with' as why from feishu_bot.jobs"
             " where status = 'failed' and args::text like %s",
             f"%{question}%",
         ),
@@ -111,7 +110,7 @@ def test_a_late_answer_says_to_which_question_and_is_stored_as_sent(
     stop(quiet.bot.workers[-1])
     question = quiet.say("Alice", f"@{quiet.bot_name} {text}")
     older = """
-        update feishu_bot.procrastinate_jobs set args = jsonb_set(
+        update feishu_bot.jobs set args = jsonb_set(
           args, '{payload,event,message,create_time}',
           to_jsonb(((args #>> '{payload,event,message,create_time}')::bigint - 660000)::text))
         where args::text like %s

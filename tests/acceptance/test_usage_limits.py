@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World
-from tests.support.processes import eventually
 
 pytestmark = pytest.mark.slow
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
-from tests.support.processes import eventually
 
 ADDED = "im.chat.member.bot.added_v1"
 OPENED = "im.chat.access_event.bot_p2p_chat_entered_v1"
-UNFINISHED = "select 1 from feishu_bot.procrastinate_jobs where status in ('doing', 'todo')"
+UNFINISHED = "select 1 from feishu_bot.jobs where status in ('running', 'waiting')"
 ACCEPTED = "select 1 from feishu_bot.inbox"
 SEND = "/open-apis/im/v1/messages?receive_id_type"
 
@@ -118,11 +117,13 @@ def test_who_has_talked_with_it_before_is_not_welcomed(world: World) -> None:
 @pytest.mark.parametrize("arrives", [True, False], ids=["it arrives", "it does not"])
 def test_killed_while_it_speaks_it_has_said_it_once(world: World, arrives: bool) -> None:
     fault = {"delay_s": 2} if arrives else {"delay_s": 2, "status": 503}
-    world.platform.post("/faults", path_prefix="/open-apis/im/v1/messages", method="POST", **fault)
+    path = "/open-apis/im/v1/messages"
+    world.platform.post("/faults", path_prefix=path, method="POST", **fault)
+    before = len(world.platform.calls(path, "POST"))
     group = world.in_a_new_group(told=True)
-    asked = "select 1 from chats where chat_id = %s and welcome_for_ms is not null"
-    eventually(lambda: world.rows(asked, group.group), what="the welcome has begun")
-    time.sleep(0.3)  # the request is on its way; nothing tells of it before it has arrived
+    eventually(
+        lambda: len(world.platform.calls(path, "POST")) > before, what="the welcome is being sent"
+    )
     world.bot.workers[-1].kill()
     world.bot.start_worker()
 

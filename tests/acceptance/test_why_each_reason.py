@@ -14,12 +14,12 @@ from bot.commands.why_texts import JUDGED, SILENT, WHY
 from bot.group.cues import Cue
 from bot.group.decisions import Reason
 from bot.languages import Sentence
+from lab.doubles.processes import APP, eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_chat_rules import decided, set_rule
 from tests.acceptance.test_proactive import come, noted
 from tests.acceptance.test_why import FOR_THE_JUDGE, group, why
 from tests.support.deliveries import Delivery, message_event
-from tests.support.processes import APP, eventually
 
 __all__ = ["group"]  # the fixture
 
@@ -28,9 +28,11 @@ NOT_FOR_IT = "the press kit is finished on my side"
 
 @pytest.fixture(scope="module")
 def bot_options(request: pytest.FixtureRequest) -> dict[str, str]:
-    """`param`: whether there is a judge. What it finds stands in the place of two reasons."""
+    """`param`: a reason that comes about with settings of its own. What a judge finds stands in the
+    place of two reasons."""
     return {
-        "USE_LLM_JUDGE": str(request.param).lower(),
+        "USE_LLM_JUDGE": str(request.param is Reason.LLM_JUDGE).lower(),
+        "REQUESTS_PER_MINUTE": "16" if request.param is Reason.RATE_LIMITED else "0",
         "STREAM_REPLIES": "true",
         "PROACTIVE_HOURS": "0-24",
         "FOLLOWUP_WINDOW_SECONDS": "30",
@@ -85,15 +87,22 @@ def bot_without_mention(group: World) -> str:
     return str(group.platform.say(robot(group), group.group, "build 17 is green"))
 
 
-def bot_loop(group: World) -> str:
-    other = robot(group)
-    answered(group, "Alice", "start")
-    for number in range(12):
-        question = str(group.platform.say(other, group.group, f"@{group.bot_name} again {number}"))
-        if not decided(group, question)["respond"]:
-            break
-        group.settled(question)
-    return question
+def bot_message(earlier: int) -> Callable[[World], str]:
+    """The message of another bot after so many that were answered."""
+
+    def said(group: World) -> str:
+        other = robot(group)
+        text = f"@{group.bot_name} when do we launch?"
+        for _ in range(earlier):
+            group.settled(str(group.platform.say(other, group.group, text)))
+        return str(group.platform.say(other, group.group, text))
+
+    return said
+
+
+def among_bots(group: World) -> str:
+    group.settled(bot_message(0)(group))
+    return group.say("Bob", "and where exactly?")
 
 
 def other_topic(group: World) -> str:
@@ -147,7 +156,7 @@ def proactive(group: World) -> str:
 
 
 def stop(group: World) -> str:
-    group.platform.post("/switches", cardkit=True)
+    group.platform.post("/switches", **{"cardkit:card:write": True})
     written = {"text": "The launch is on 3 March and all else waits. " * 12, "chunk_delay_s": 0.15}
     group.model.control("script", {"steps": [written] * 3})
     question = group.say("Bob", f"@{group.bot_name} when is the launch?")
@@ -161,6 +170,12 @@ def stop(group: World) -> str:
     return said
 
 
+def too_many(group: World) -> str:
+    """One more than a quarter of a minute's requests."""
+    said = [group.say("Bob", f"@{group.bot_name} question {n}") for n in range(5)]
+    return said[-1]
+
+
 def to_alice(group: World) -> str:
     return group.say("Bob", "@Alice are you in today?")
 
@@ -168,7 +183,10 @@ def to_alice(group: World) -> str:
 COMES_ABOUT: Mapping[Reason, tuple[Callable[[World], str], Sentence]] = {
     Reason.OWN_MESSAGE: (own_message, WHY[Reason.OWN_MESSAGE]),
     Reason.BOT_WITHOUT_MENTION: (bot_without_mention, WHY[Reason.BOT_WITHOUT_MENTION]),
-    Reason.BOT_LOOP_LIMIT: (bot_loop, WHY[Reason.BOT_LOOP_LIMIT]),
+    Reason.BOT_ASKED: (bot_message(0), WHY[Reason.BOT_ASKED]),
+    Reason.BOT_LAST_ANSWER: (bot_message(1), WHY[Reason.BOT_LAST_ANSWER]),
+    Reason.BOT_LOOP_LIMIT: (bot_message(2), WHY[Reason.BOT_LOOP_LIMIT]),
+    Reason.AMONG_BOTS: (among_bots, WHY[Reason.AMONG_BOTS]),
     Reason.EXPLICIT_TRIGGER: (
         lambda group: answered(group, "Bob", "when do we launch?"),
         WHY[Reason.EXPLICIT_TRIGGER],
@@ -184,7 +202,9 @@ COMES_ABOUT: Mapping[Reason, tuple[Callable[[World], str], Sentence]] = {
     Reason.MODE_THREADS: (of_mode("threads"), WHY[Reason.MODE_THREADS]),
     Reason.PROACTIVE: (proactive, WHY[Reason.PROACTIVE]),
     Reason.STOP: (stop, WHY[Reason.STOP]),
+    Reason.RATE_LIMITED: (too_many, WHY[Reason.RATE_LIMITED]),
 }
+OF_THEIR_OWN = (Reason.LLM_JUDGE, Reason.RATE_LIMITED)
 
 
 def beginning(text: str) -> str:
@@ -192,7 +212,7 @@ def beginning(text: str) -> str:
     return text.partition("{")[0]
 
 
-CASES = [(one is Reason.LLM_JUDGE, one) for one in Reason]
+CASES = [(one if one in OF_THEIR_OWN else None, one) for one in Reason]
 
 
 @pytest.mark.parametrize(

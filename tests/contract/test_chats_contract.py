@@ -14,12 +14,12 @@ import pytest
 from memory.identity import FeishuPerson
 from memory.kept.chats import ChatStore, Membership, MetChat, TakenChat
 from memory.rpc import Rpc
-from tests.support.backends import Backend
+from tests.support.backends import Backend, SupabaseBackend
 
 pytestmark = pytest.mark.anyio
 
 TENANT = "tenant"
-ALICE, BOB, CAROL = (FeishuPerson(TENANT, f"ou_{name}") for name in ("alice", "bob", "carol"))
+ALICE, BOB = (FeishuPerson(TENANT, f"ou_{name}") for name in ("alice", "bob"))
 MINUTE, HOUR = 60_000, 3_600_000
 PLENTY = 1_000_000
 
@@ -214,12 +214,14 @@ class TestEvents:
         assert members(db, chat) == {"ou_alice": None}
 
     async def test_in_every_order_and_however_often_the_latest_wins(
-        self, chats: ChatStore, db: psycopg.Connection, now: int
+        self, backend: Backend, chats: ChatStore, db: psycopg.Connection, now: int
     ) -> None:
+        # What comes of an order is decided in SQL: over HTTP a few of them are enough.
+        every = 20 if isinstance(backend, SupabaseBackend) else 1
         news = [("add", now), ("remove", now + 1), ("add", now + 2), ("remove", now + 3)]
         for last in (3, 4):
             told = [*news[:last], news[0], news[1]]  # two are delivered twice
-            for order in set(itertools.permutations(told)):
+            for order in sorted(set(itertools.permutations(told)))[::every]:
                 chat = f"oc_{uuid4().hex}"
                 for what, at_ms in order:
                     await getattr(chats, what)(TENANT, chat, [ALICE], at_ms=at_ms)
@@ -289,9 +291,23 @@ class TestTheBot:
         await chats.save_members(chat, [ALICE], asked_ms=now + 3)
 
         assert due.chat_type == "group"
-        assert due.named
         assert members(db, chat)["ou_alice"] is not None
         assert chat_row(db, chat, "gone_at, name") == (None, "Team")
+
+    async def test_is_asked_for_its_form_until_that_is_known(
+        self, chats: ChatStore, chat: str, now: int
+    ) -> None:
+        await chats.enter(TENANT, chat, name="Team", at_ms=now)
+        [named_only] = await taken(chats, chat)
+        assert not await chats.is_topic_group(chat)
+
+        await chats.describe(chat, chat_type="group", name="", at_ms=now, topics=True)
+        await chats.describe(chat, chat_type=None, name="Team", at_ms=now)
+        await chats.enter(TENANT, chat, name="Team", at_ms=now + 1)
+        [described] = await taken(chats, chat)
+
+        assert (named_only.named, described.named) == (False, True)
+        assert await chats.is_topic_group(chat)
 
     async def test_removal_that_is_older_than_its_adding_is_over(
         self, chats: ChatStore, chat: str, db: psycopg.Connection, now: int

@@ -5,6 +5,7 @@ Two managers over two stores are two workers; the clock is the test's.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from bot.conversation import ConversationManager
-from bot.group.decisions import Decision, IncomingMessage, Reason
+from bot.group.decisions import Decision, IncomingMessage, Reason, decide_start
 from bot.group.store import ChatConversations, heard_args, told_args
 from bot.group.transcript import MessageRecord
 from memory.errors import AccessDenied
@@ -157,7 +158,8 @@ async def test_a_token_of_another_chat_sees_and_changes_nothing(
     )
 
     assert await stranger.get(group.chat()) is None
-    assert await stranger.record_message(group.chat(), said(group, "theirs", START)) is None
+    with pytest.raises(AccessDenied):
+        await stranger.record_message(group.chat(), said(group, "theirs", START))
     await stranger.end(group.chat())
     with pytest.raises(AccessDenied):
         await stranger.start(group.chat())
@@ -181,6 +183,106 @@ async def test_the_first_decision_on_a_message_holds(rpc: Rpc, group: Group) -> 
     assert await store.log_decision(message, first) == first
     held = await store.log_decision(message, again)
     assert (held.respond, held.reason) == (True, Reason.RECENT_FOLLOWUP)
+
+
+def from_bot(group: Group, name: str, at: int, **more: object) -> IncomingMessage:
+    return IncomingMessage(
+        group.message(name), "Robo", group.person("robo"), name, at, is_bot=True,
+        mentions_bot=True, **more,
+    )  # fmt: skip
+
+
+async def decided(store: ChatConversations, message: IncomingMessage) -> Reason:
+    budget = await store.bot_budget(message)
+    decision = await store.log_decision(message, decide_start(message, "ou_us", budget))
+    return decision.reason
+
+
+async def test_bots_are_answered_from_a_budget_that_all_workers_share(
+    rpc: Rpc, group: Group
+) -> None:
+    one, two = (ChatConversations(rpc, group.turn("robo")) for _ in range(2))
+    messages = [from_bot(group, f"m{n}", START + n) for n in range(4)]
+    reasons = [await decided(store, message)
+               for store, message in zip((one, two, one, two), messages, strict=True)]  # fmt: skip
+    spent = [Reason.BOT_LOOP_LIMIT] * 2
+    assert reasons == [Reason.BOT_ASKED, Reason.BOT_LAST_ANSWER, *spent]
+
+
+async def test_messages_of_bots_at_the_same_moment_do_not_get_the_same_answer(
+    rpc: Rpc, group: Group
+) -> None:
+    store = ChatConversations(rpc, group.turn("robo"))
+    messages = [from_bot(group, f"m{n}", START) for n in range(6)]
+    reasons = await asyncio.gather(*(decided(store, message) for message in messages))
+    assert sum(reason is not Reason.BOT_LOOP_LIMIT for reason in reasons) == 2
+
+
+async def test_a_message_of_a_bot_that_is_tried_again_spends_nothing(
+    rpc: Rpc, group: Group
+) -> None:
+    store = ChatConversations(rpc, group.turn("robo"))
+    first, second = from_bot(group, "first", START), from_bot(group, "second", START + 1)
+    for _ in range(3):  # begun, and ended before anything was decided
+        assert (await store.bot_budget(first)).answers == ()
+    assert [await decided(store, first) for _ in range(3)] == [Reason.BOT_ASKED] * 3
+    assert await decided(store, second) is Reason.BOT_LAST_ANSWER
+    assert await decided(store, first) is Reason.BOT_ASKED
+
+
+async def test_only_a_person_who_writes_to_a_bot_renews_the_budget(rpc: Rpc, group: Group) -> None:
+    robo, alice = (ChatConversations(rpc, group.turn(who)) for who in ("robo", "alice"))
+    said = {"author": "Alice", "author_id": group.person("alice"), "text": "hm", "timestamp": START}
+    talk = IncomingMessage(group.message("talk"), **said)
+    to_robo = IncomingMessage(group.message("asks"), **said, mentions_others=True,
+                              mentions_bots=True)  # fmt: skip
+    for number in range(2):
+        await decided(robo, from_bot(group, f"m{number}", START - 9))
+    await alice.log_decision(talk, decide_start(talk, "ou_us"))
+    assert await decided(robo, from_bot(group, "m3", START + 1)) is Reason.BOT_LOOP_LIMIT
+    await alice.log_decision(to_robo, decide_start(to_robo, "ou_us"))
+    renewed = [await decided(robo, from_bot(group, f"m{n}", START + n)) for n in (4, 5, 6)]
+    assert renewed == [Reason.BOT_ASKED, Reason.BOT_LAST_ANSWER, Reason.BOT_LOOP_LIMIT]
+
+
+async def test_a_follow_up_that_was_answered_takes_an_answer_from_bots(
+    rpc: Rpc, group: Group
+) -> None:
+    robo, alice = (ChatConversations(rpc, group.turn(who)) for who in ("robo", "alice"))
+    asks, goes_on = (IncomingMessage(group.message(name), "Alice", group.person("alice"), name, at,
+                                     mentions_bot=name == "asks")
+                     for name, at in (("asks", START), ("goes on", START + 1)))  # fmt: skip
+    await alice.log_decision(asks, decide_start(asks, "ou_us"))
+    await alice.log_decision(goes_on, Decision(True, Reason.RECENT_FOLLOWUP, "heuristic"))
+    assert await decided(robo, from_bot(group, "one", START + 2)) is Reason.BOT_LAST_ANSWER
+
+
+async def test_a_person_who_asks_two_bots_at_once_leaves_one_answer(rpc: Rpc, group: Group) -> None:
+    robo, alice = (ChatConversations(rpc, group.turn(who)) for who in ("robo", "alice"))
+    both = IncomingMessage(group.message("both"), "Alice", group.person("alice"), "hm", START,
+                           mentions_bot=True, mentions_bots=True)  # fmt: skip
+    await alice.log_decision(both, decide_start(both, "ou_us"))
+    assert await decided(robo, from_bot(group, "one", START + 1)) is Reason.BOT_LAST_ANSWER
+    assert await decided(robo, from_bot(group, "two", START + 2)) is Reason.BOT_LOOP_LIMIT
+
+
+async def test_a_chat_keeps_a_day_of_answers_to_bots_and_no_refusals(
+    rpc: Rpc, group: Group
+) -> None:
+    store = ChatConversations(rpc, group.turn("robo"))
+    for number in range(20):
+        await decided(store, from_bot(group, f"m{number}", START))
+    budget = await store.bot_budget(from_bot(group, "later", START + 1))
+    assert budget.answers == ((group.person("robo"), START),) * 2
+    day_ms = 86_400_000
+    assert (await store.bot_budget(from_bot(group, "next", START + 2 + day_ms))).answers == ()
+
+
+async def test_a_token_of_another_chat_sees_no_answers_to_bots_here(rpc: Rpc, group: Group) -> None:
+    here = ChatConversations(rpc, group.turn("robo"))
+    await decided(here, from_bot(group, "here", START))
+    there = ChatConversations(rpc, group.turn("robo", chat="there"))
+    assert (await there.bot_budget(from_bot(group, "there", START + 1))).answers == ()
 
 
 async def test_the_bots_own_record_of_a_card_stays_when_the_platform_lists_it_in_other_words(

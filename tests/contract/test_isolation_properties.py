@@ -3,7 +3,8 @@
 Whatever is stored carries a tag that says whose it is and where. Every call of the memory's stores
 is made with the token of some turn, at random over a direct connection and Supabase's API; whatever
 it gives back may hold only tags that this token may see. What may be seen is stated here a second
-time, in Python. `ISOLATION_SEED=n` repeats a run.
+time, in Python. `ISOLATION_STEPS=n` makes so many calls (default: 600); `ISOLATION_SEED=n` repeats
+a run.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ NOW = datetime.now(UTC)
 
 pytestmark = pytest.mark.anyio
 
-STEPS, AT_ONCE = 1200, 12
+STEPS, AT_ONCE = int(os.environ.get("ISOLATION_STEPS") or 600), 12
 PEOPLE, CHATS, THREADS, TENANTS = 4, 4, 2, ("tenant0", "tenant1")
 
 # Everything is alike: only the scope can keep it apart.

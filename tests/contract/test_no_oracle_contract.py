@@ -7,13 +7,13 @@ import jwt
 import psycopg
 import pytest
 
+from lab.doubles.lite import SupabaseLite
 from memory.errors import StoreError
 from memory.kept.notes import NoteStore
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.backends import Backend, SupabaseBackend
 from tests.support.exchanges import exchange
-from tests.support.lite import SupabaseLite
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio

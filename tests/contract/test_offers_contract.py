@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,8 +14,9 @@ from memory.kept.buttons import ButtonStore, Click, NewButton, Press
 from memory.kept.chats import ChatStore
 from memory.kept.items import ItemStore
 from memory.kept.operations import Operations
-from memory.kept.private import PrivateStore
+from memory.kept.private import PrivateStore, offer_of
 from memory.kept.withdrawals import Withdrawals
+from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
@@ -62,10 +63,18 @@ class Scene:
 
     async def press(self, number: int, context: AgentMemoryContext, *, sent: bool = True) -> str:
         """What comes of a button; returns the id of the card."""
-        turn_id = f"click:{self.id(number)}"
-        await self.memory.open_turn(context, turn_id=turn_id, content="What is it?")
+        origin = self.origin(number)
+        turn_id = origin.turn_id
+        await self.memory.open_turn(context, turn_id=turn_id, content="What is it?", origin=origin)
         await self.answer(context, turn_id, "It is hunter2.", sent=sent)
         return f"{turn_id}_card0"
+
+    def origin(self, number: int) -> Origin:
+        """Of what comes of a button: the first stands below the offer, the second below what that
+        shows."""
+        offer = offer_of(self.question).turn_id
+        shown = Origin("private_answer", offer, self.id(0))
+        return Origin("button", shown.turn_id, self.id(1)) if number else shown
 
     async def keep(self) -> bool:
         return await self.private.keep_offer(self.place, self.question, self.card)
@@ -130,6 +139,24 @@ async def test_an_offer_goes_when_its_question_is_forgotten(scene: Scene, what: 
     assert (await scene.due())[scene.card] == alice
 
 
+@pytest.mark.parametrize("where", ["its own place", "p2p"])
+async def test_a_private_answer_goes_when_its_question_is_forgotten(
+    scene: Scene, where: str
+) -> None:
+    place = scene.place
+    if where == "p2p":
+        place = replace(place, conversation_id=f"feishu:{place.chat_id}:main", root_id="main")
+        await scene.memory.open_turn(place, turn_id=scene.group.message("own"), content="Hello")
+    shown = await scene.press(0, place)
+    alice, there = scene.there.actor_id, scene.there.conversation_id
+    await Operations(scene.rpc).forget_conversation(there, alice, keep_notes=True)
+
+    assert (await scene.due())[shown] == alice
+    assert await scene.memory.said(place, scene.origin(0).turn_id) is None
+    kept = await scene.memory.said(place, scene.group.message("own"))
+    assert (kept is not None) == (where == "p2p"), "only what came of the question goes"
+
+
 async def test_an_offer_goes_when_a_fact_of_its_question_is_deleted(scene: Scene) -> None:
     assert await scene.keep()
     patch = {"office": "Berlin"}
@@ -163,7 +190,7 @@ async def test_a_private_answer_that_was_on_its_way_when_its_question_went_goes_
     await scene.take_back()
     assert card not in await scene.due()
 
-    await deliver(scene.memory, scene.place, f"click:{scene.id(0)}", ["It is hunter2."])
+    await deliver(scene.memory, scene.place, scene.origin(0).turn_id, ["It is hunter2."])
     assert (await scene.due())[card] == scene.place.actor_id
 
 
@@ -171,7 +198,7 @@ async def test_who_left_the_group_shares_nothing_there(scene: Scene) -> None:
     await scene.press(0, scene.place)
     alice, buttons = scene.there.actor_id, ButtonStore(scene.rpc)
     chats, member = ChatStore(scene.rpc), FeishuPerson("tenant", alice)
-    card = f"click:{scene.id(0)}_card0"
+    card = f"{scene.origin(0).turn_id}_card0"
     share = Click(scene.id(1), scene.group.chat("p2palice"), card, alice, "tenant", "e")
     now = int(datetime.now(UTC).timestamp() * 1000)
     assert (await buttons.look(share)).verdict == "accepted", "nobody knows who is there"

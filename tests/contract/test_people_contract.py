@@ -13,13 +13,13 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from lab.doubles.lite import SupabaseLite
 from memory.identity import FeishuPerson
 from memory.kept.operations import Operations
 from memory.kept.people import KnownName, PeopleStore, Sighting, StoredPerson
 from memory.rpc import Rpc
 from tests.support.actors import Actor, succeeds
 from tests.support.backends import Backend
-from tests.support.lite import SupabaseLite
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio

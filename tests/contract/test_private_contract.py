@@ -14,7 +14,7 @@ from memory.identity import FeishuPerson
 from memory.kept.buttons import ButtonStore, Click, NewButton, Press
 from memory.kept.chats import ChatStore
 from memory.kept.notes import NoteStore
-from memory.kept.private import PrivateStore
+from memory.kept.private import PrivateStore, offer_of
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
@@ -154,7 +154,7 @@ async def test_a_turn_is_offered_once(people: People) -> None:
     assert not await people.private.offer(people.place(), turn, offered())
     assert await people.private.offer(people.place(), people.group.message("another"), offered())
     orphans = await people.rpc.call("list_orphans", {"p_limit": 1000}, None)
-    assert f"offer:{turn}" not in {row["id"] for row in orphans}
+    assert offer_of(turn).turn_id not in {row["id"] for row in orphans}
     again = await people.memory.open_turn(people.group.turn(), turn_id=turn, content=ASKED)
     assert [card.buttons for card in again.reply] == [()], "the group's card shows no offer"
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import psycopg
 import pytest
 
+from lab.doubles.sentinel import tables_with
 from memory.errors import NoteNotFound, TakenBack
 from memory.kept.buttons import NewButton
 from memory.kept.items import ItemStore
@@ -17,12 +19,12 @@ from memory.kept.notes import NoteStore
 from memory.kept.read_messages import note_read_messages
 from memory.kept.timers import Plan, TimerStore
 from memory.kept.withdrawals import Withdrawals
+from memory.origins import MESSAGE, Kind, Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.backends import Backend
 from tests.support.people import Group
-from tests.support.sentinel import tables_with
 
 pytestmark = pytest.mark.anyio
 
@@ -40,16 +42,31 @@ class Scene:
         self.notes = NoteStore(self.rpc)
         self.items = ItemStore(self.rpc)
 
-    async def turn(self, context: AgentMemoryContext, turn_id: str, said: str, answer: str) -> None:
+    async def turn(
+        self,
+        context: AgentMemoryContext,
+        turn_id: str,
+        said: str,
+        answer: str,
+        given: Sequence[str] = (),
+        origin: Origin = MESSAGE,
+    ) -> None:
         """A whole turn; the card's message_id is `{turn_id}_card`."""
-        await self.memory.open_turn(context, turn_id=turn_id, content=said)
-        await self.answer(context, turn_id, answer)
+        await self.memory.open_turn(context, turn_id=turn_id, content=said, origin=origin)
+        await self.answer(context, turn_id, answer, given)
 
-    async def answer(self, context: AgentMemoryContext, turn_id: str, answer: str) -> None:
+    async def answer(
+        self, context: AgentMemoryContext, turn_id: str, answer: str, given: Sequence[str] = ()
+    ) -> None:
         call = {"name": "echo", "arguments": {}, "result": answer, "ok": True, "ms": 0}
         button = NewButton(answer[:40], "follow_up", {"text": answer}, "group", 60)
         await self.memory.record_reply(
-            context, turn_id=turn_id, cards=[answer], tool_calls=[call], buttons=[button]
+            context,
+            turn_id=turn_id,
+            cards=[answer],
+            tool_calls=[call],
+            buttons=[button],
+            given=given,
         )
         card = f"{turn_id}_card"
         await self.memory.mark_sent(
@@ -149,8 +166,9 @@ async def test_a_later_value_stays_when_the_one_before_it_is_taken_back(
 async def test_later_answers_that_repeat_it_go_too(scene: Scene, group: Group) -> None:
     alice, turn_id, later = group.turn(), group.message("said"), group.message("later")
     await scene.turn(alice, turn_id, f"{scene.word}", "Fine")
-    await scene.turn(alice, later, "what was it?", f"You told me: {scene.word}.")
-    await scene.turn(alice, group.message("other"), "and else?", "Nothing else")
+    await scene.turn(alice, later, "what was it?", f"You told me: {scene.word}.", [turn_id])
+    given = [turn_id, f"{later}_card"]
+    await scene.turn(alice, group.message("other"), "and else?", "Nothing else", given)
 
     await scene.memory.take_back(turn_id, alice.chat_id)
 
@@ -174,11 +192,15 @@ async def test_what_was_asked_by_its_buttons_goes_and_so_does_what_tools_told(
     [button] = scene.database.execute(
         "select id from agent_buttons where turn_id = %s", [turn_id]
     ).fetchall()
-    await scene.turn(bob, f"click:{button[0]}", f"More about {scene.word}?", "A lot")
+    pressed = Origin("button", turn_id, button[0])
+    question = f"More about {scene.word}?"
+    await scene.turn(bob, pressed.turn_id, question, "A lot", origin=pressed)
     later = group.message("later")
     await scene.memory.open_turn(alice, turn_id=later, content="and my facts?")
     call = {"name": "read_working_memory", "arguments": {}, "result": scene.word, "ok": True}
-    await scene.memory.record_reply(alice, turn_id=later, cards=["None."], tool_calls=[call])
+    await scene.memory.record_reply(
+        alice, turn_id=later, cards=["None."], tool_calls=[call], given=[turn_id]
+    )
     await scene.memory.mark_sent(
         alice, turn_id=later, chunk=0, content="None.", message_id=f"{later}_card"
     )
@@ -186,10 +208,68 @@ async def test_what_was_asked_by_its_buttons_goes_and_so_does_what_tools_told(
     await scene.memory.take_back(turn_id, alice.chat_id)
 
     assert scene.found() == set()
-    assert f"click:{button[0]}_card" in scene.to_withdraw()
+    assert f"{pressed.turn_id}_card" in scene.to_withdraw()
     opened = await scene.memory.open_turn(alice, turn_id=group.message("next"), content="so?")
     assert [m.content for m in opened.history] == ["and my facts?", "None.", "so?"]
     assert opened.history[1].tool_calls[0]["result"] == "What this told was taken back."
+
+
+@pytest.mark.parametrize("kind", ["again", "retry", "private_answer"])
+async def test_a_question_takes_along_whatever_answers_it_once_more(
+    scene: Scene, group: Group, kind: Kind
+) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    await scene.turn(alice, turn_id, scene.word, "Noted")
+    second = Origin(kind, turn_id)
+    third = Origin("again", second.turn_id)
+    for origin in (second, third):
+        await scene.turn(alice, origin.turn_id, scene.word, scene.word, origin=origin)
+
+    await scene.memory.take_back(turn_id, alice.chat_id)
+
+    assert scene.found() == set()
+    cards = {f"{one}_card" for one in (turn_id, second.turn_id, third.turn_id)}
+    assert cards <= scene.to_withdraw()
+
+
+async def test_what_comes_of_a_turn_that_was_taken_back_meanwhile_is_not_begun(
+    scene: Scene, group: Group
+) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    await scene.turn(alice, turn_id, scene.word, "Noted")
+    await scene.memory.take_back(turn_id, alice.chat_id)
+    again = Origin("again", turn_id)
+
+    opened = await scene.memory.open_turn(
+        alice, turn_id=again.turn_id, content=scene.word, origin=again
+    )
+    assert opened.state == "cancelled"
+    assert scene.found() == set()
+
+
+async def test_the_card_of_a_turn_that_is_written_after_it_was_taken_back_is_withdrawn(
+    scene: Scene, group: Group
+) -> None:
+    """It was answered while the memory was away, which heard of the taking back before."""
+    alice, turn_id = group.turn(), group.message("said")
+    card = {"chunk": 0, "content": scene.word, "status": "sent", "message_id": f"{turn_id}_card"}
+    pending = {"chunk": 1, "content": scene.word, "status": "pending", "message_id": None}
+    await scene.memory.take_back(turn_id, alice.chat_id)
+
+    restored = await scene.rpc.call(
+        "restore_turn",
+        {
+            "p_turn_id": turn_id, **alice.identity(), "p_chat_id": alice.chat_id,
+            "p_root_id": alice.root_id, "p_actor_name": "Alice", "p_tenant_key": alice.tenant_key,
+            "p_content": scene.word, "p_cards": json.dumps([card, pending]), "p_tool_calls": "[]",
+            "p_error": None, "p_asked_at": "2026-03-01T00:00:00Z", "p_answered_at": None,
+        },
+        alice,
+    )  # fmt: skip
+
+    assert restored == {"state": "cancelled"}
+    assert scene.found() == set()
+    assert f"{turn_id}_card" in scene.to_withdraw()
 
 
 async def test_a_running_turn_stores_nothing_any_more(scene: Scene, group: Group) -> None:
@@ -226,7 +306,7 @@ async def test_a_card_of_ours_that_somebody_withdraws_is_not_kept(
     assert [m.content for m in opened.history] == ["Hello", "so?"]
 
 
-async def test_answers_to_others_that_repeat_it_go_where_they_could_know_it_from(
+async def test_answers_to_others_that_tell_it_go_if_they_were_given_it(
     scene: Scene, group: Group
 ) -> None:
     alice, bob = group.turn("alice", thread="one"), group.turn("bob", thread="two")
@@ -238,8 +318,10 @@ async def test_answers_to_others_that_repeat_it_go_where_they_could_know_it_from
     said = f"The launch code is {scene.word}"
     await scene.turn(alice, group.message("said"), f"@Bob {said}. Thanks!", "Noted.")
     for name, context in (("bob", bob), ("alone", group.p2p("bob")), ("cid", elsewhere)):
-        await scene.turn(context, group.message(name), "What is the code?", f"> {said}")
-    await scene.turn(bob, group.message("other"), "Thanks!", "Thanks! You are welcome.")
+        given = [group.message("said")] if name != "cid" else []
+        await scene.turn(context, group.message(name), "What is the code?", f"> {said}", given)
+    given = [group.message("said"), group.message("bob")]
+    await scene.turn(bob, group.message("other"), "Thanks!", "Thanks! You are welcome.", given)
 
     await scene.memory.take_back(group.message("said"), alice.chat_id)
 
@@ -256,7 +338,7 @@ async def test_a_card_on_its_way_is_looked_for(scene: Scene, group: Group) -> No
     await scene.memory.take_back(turn_id, alice.chat_id)
 
     taken = [one for _ in range(50) for one in await Withdrawals(scene.rpc).take()]
-    [due] = [one for one in taken if one.question == turn_id]
+    due = next(one for one in taken if one.question == turn_id)
     assert due.chat_id == alice.chat_id
     assert due.since_ms > 0
     old = scene.database.execute("select take_withdrawals(20)").fetchone()
@@ -272,7 +354,7 @@ async def test_a_withdrawal_is_taken_once_and_comes_again_later(scene: Scene, gr
     card, withdrawals = f"{turn_id}_card", Withdrawals(scene.rpc)
 
     taken = [one for _ in range(50) for one in await withdrawals.take()]
-    [due] = [one for one in taken if one.id == card]
+    due = next(one for one in taken if one.id == card)  # a slow machine takes it again
     again = "update agent_withdrawals set due_at = now() - interval '1 s' where message_id = %s"
     scene.database.execute(again, [card])
     assert card in {one.id for one in await withdrawals.take()}
@@ -416,7 +498,10 @@ async def test_an_answer_that_tells_a_message_of_its_prompt_in_other_words_goes_
     assert [card.content for card in bob.reply] == ([] if goes else [told])
 
 
-async def test_talk_that_nobody_addressed_to_the_bot_counts_too(scene: Scene, group: Group) -> None:
+@pytest.mark.parametrize("conversation", ["goes on", "is over"])
+async def test_talk_that_nobody_addressed_to_the_bot_counts_too(
+    scene: Scene, group: Group, conversation: str
+) -> None:
     said, question, bob = group.message("talk"), group.message("asked"), group.turn("bob")
     started = "insert into chat_conversations (tenant_key, chat_id) values (%s, %s)"
     scene.database.execute(started, ["tenant", group.chat()])
@@ -429,11 +514,13 @@ async def test_talk_that_nobody_addressed_to_the_bot_counts_too(scene: Scene, gr
     await scene.memory.open_turn(bob, turn_id=question, content="Who do we buy from?")
     await scene.memory.record_reply(bob, turn_id=question, cards=["From Acme."], given=[said])
     await scene.memory.mark_sent(
-        bob, turn_id=question, chunk=0, content="From Acme.", message_id="card_of_talk"
+        bob, turn_id=question, chunk=0, content="From Acme.", message_id=f"{question}_card"
     )
+    if conversation == "is over":  # the next one takes its place
+        scene.database.execute("select begin_conversation(%s, 'tenant', 1, '[]')", [group.chat()])
     await scene.memory.take_back(said, group.chat())
 
-    assert "card_of_talk" in scene.to_withdraw()
+    assert f"{question}_card" in scene.to_withdraw()
 
 
 async def test_an_answer_is_made_again_when_its_prompt_held_what_was_taken_back_meanwhile(
@@ -453,6 +540,32 @@ async def test_an_answer_is_made_again_when_its_prompt_held_what_was_taken_back_
     assert (state, [card.content for card in stored]) == ("pending", ["I do not know."])
 
 
+@pytest.mark.parametrize("where", ["in the question itself", "in a quoted message"])
+async def test_what_only_a_picture_told_goes_at_second_hand(
+    scene: Scene, group: Group, where: str
+) -> None:
+    """Of a picture nobody has the words: they are those that its answers had from nothing else."""
+    question = group.message("asked")
+    picture = question if where == "in the question itself" else group.message("picture")
+    alice, bob = group.turn("alice", thread="a"), group.turn("bob", thread="b")
+    await scene.memory.open_turn(alice, turn_id=question, content="Which plant is this?")
+    quoted = [picture] if picture != question else []
+    assert await note_read_messages(scene.rpc, alice, question, quoted, {picture: ""})
+    await scene.answer(alice, question, "It is a calathea.")
+    told = group.message("told"), group.message("other")
+    for message, answer in zip(told, ("A calathea.", "I am not sure."), strict=True):
+        await scene.memory.open_turn(bob, turn_id=message, content="And what was it?")
+        await scene.memory.record_reply(bob, turn_id=message, cards=[answer], given=[question])
+        await scene.memory.mark_sent(
+            bob, turn_id=message, chunk=0, content=answer, message_id=f"{message}_card"
+        )
+
+    await scene.memory.take_back(picture, group.chat())
+
+    assert {f"{question}_card", f"{told[0]}_card"} <= scene.to_withdraw()
+    assert f"{told[1]}_card" not in scene.to_withdraw()
+
+
 async def test_an_answer_to_a_quoted_answer_goes_with_that(scene: Scene, group: Group) -> None:
     source, question, third = (group.message(one) for one in ("source", "asked", "third"))
     await scene.turn(group.turn("alice", thread="a"), source, "How do we get in?", "By the window.")
@@ -469,13 +582,15 @@ async def test_an_answer_to_a_quoted_answer_goes_with_that(scene: Scene, group: 
     assert (again.reply, again.state) == ((), "sent"), "the question is Bob's"
 
 
-async def test_a_card_that_repeats_it_and_is_not_sent_yet_is_not_sent(
+async def test_a_card_that_tells_it_and_is_not_sent_yet_is_not_sent(
     scene: Scene, group: Group
 ) -> None:
     source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
     await scene.turn(group.turn("alice", thread="a"), source, f"Use the key {scene.word}", "Ok.")
     await scene.memory.open_turn(bob, turn_id=question, content="What do we use?")
-    await scene.memory.record_reply(bob, turn_id=question, cards=[f"Use the key {scene.word}"])
+    await scene.memory.record_reply(
+        bob, turn_id=question, cards=[f"Use the key {scene.word}"], given=[source]
+    )
 
     await scene.memory.take_back(source, group.chat())
 
@@ -502,6 +617,7 @@ async def test_a_file_that_is_made_of_it_goes_too(scene: Scene, group: Group) ->
         cards=["Here it is."],
         files=[{"content": "[file: it.csv]", "file": file}],
         tool_calls=[call],
+        given=[source],
     )
     for chunk, content in enumerate(("Here it is.", "[file: it.csv]")):
         await scene.memory.mark_sent(
@@ -514,7 +630,7 @@ async def test_a_file_that_is_made_of_it_goes_too(scene: Scene, group: Group) ->
     assert scene.found() == set()
 
 
-@pytest.mark.parametrize("how", ["shown", "own", "second hand"])
+@pytest.mark.parametrize("how", ["first hand", "own", "second hand", "never given"])
 async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
     scene: Scene, group: Group, how: str
 ) -> None:
@@ -524,7 +640,9 @@ async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
     await scene.turn(group.turn("alice", thread="a"), source, said, "I see.")
     asks = f"Keep that the lamps' vendor is {scene.word}" if own else "Keep what Alice said"
     await scene.memory.open_turn(bob, turn_id=question, content=asks)
-    told = f"lamps: {scene.word}" if how != "second hand" else f"Alice: {said}"
+    told = f"lamps: {scene.word}"
+    between, carol = group.message("between"), group.turn("carol", thread="c")
+    await scene.turn(carol, between, "Who sells them?", f"{scene.word} does.", [source])
     await scene.memory.merge_working_memory(
         bob, scope="user", patch={"vendor": told}, turn_id=question
     )
@@ -532,7 +650,7 @@ async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
     at = datetime(2030, 1, 1, 10, tzinfo=UTC)
     plan = Plan(told, at, "UTC", due_ms=int(at.timestamp() * 1000), for_all=True)
     await TimerStore(scene.rpc).set(bob, question, plan)
-    given = [] if how == "second hand" else [source]  # then another answer told it
+    given = {"second hand": [f"{between}_card"], "never given": []}.get(how, [source])
     await scene.memory.record_reply(bob, turn_id=question, cards=["Kept."], given=given)
     await scene.memory.mark_sent(
         bob, turn_id=question, chunk=0, content="Kept.", message_id=f"{question}_card"
@@ -542,7 +660,7 @@ async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
 
     await scene.memory.take_back(source, group.chat())
 
-    assert scene.found() & kept == (kept if own else set())
+    assert scene.found() & kept == (kept if how in ("own", "never given") else set())
     assert f"{question}_card" not in scene.to_withdraw(), "it tells nothing"
 
 
@@ -562,3 +680,21 @@ async def test_what_is_answered_anew_has_kept_nothing(scene: Scene, group: Group
 
     assert scene.found() == set()
     assert (await scene.memory.working_memory(bob)).user == {"vendor": "Acme"}
+
+
+async def test_a_reminder_goes_with_the_message_that_changed_its_text(
+    scene: Scene, group: Group
+) -> None:
+    alice, first, second = group.turn(), group.message("first"), group.message("second")
+    at = datetime(2030, 1, 1, 10, tzinfo=UTC)
+    plan = Plan("Water the plants", at, "UTC", due_ms=int(at.timestamp() * 1000), for_all=True)
+    timers = TimerStore(scene.rpc)
+    await scene.memory.open_turn(alice, turn_id=first, content="Remind us of the plants")
+    timer = await timers.set(alice, first, plan)
+    await scene.memory.open_turn(alice, turn_id=second, content=f"Say {scene.word} instead")
+    await timers.change(alice, timer.id, replace(plan, content=scene.word), second)
+    assert "agent_timers" in scene.found()
+
+    await scene.memory.take_back(second, alice.chat_id)
+
+    assert scene.found() == set()

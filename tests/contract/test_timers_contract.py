@@ -16,6 +16,7 @@ from memory.kept.chats import ChatStore
 from memory.kept.digests import DigestStore
 from memory.kept.operations import Operations
 from memory.kept.timers import MOST_OF_A_PERSON, Plan, Timer, TimerStore, TooMany
+from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -130,14 +131,15 @@ async def test_a_due_timer_is_taken_by_one_and_goes_on_once(
 async def test_it_is_gone_with_its_message(rpc: Rpc, timers: TimerStore, group: Group) -> None:
     alice, turn_id, memory = group.turn(), group.message("asked"), MemoryStore(rpc)
     timer = await set_one(rpc, alice, turn_id)
-    await memory.open_turn(alice, turn_id=timer.fired_turn, content="due")
-    await memory.record_reply(alice, turn_id=timer.fired_turn, cards=["stand up"])
+    fired = Origin("reminder", timer.id, str(timer.plan.due_ms))
+    await memory.open_turn(alice, turn_id=fired.turn_id, content="due", origin=fired)
+    await memory.record_reply(alice, turn_id=fired.turn_id, cards=["stand up"])
     await memory.mark_sent(
-        alice, turn_id=timer.fired_turn, chunk=0, content="stand up", message_id="om_fired"
+        alice, turn_id=fired.turn_id, chunk=0, content="stand up", message_id="om_fired"
     )
     await memory.take_back(turn_id, alice.chat_id)
     assert await timers.list(alice) == ()
-    again = await memory.open_turn(alice, turn_id=timer.fired_turn, content="due")
+    again = await memory.open_turn(alice, turn_id=fired.turn_id, content="due")
     assert again.state == "cancelled"
     with pytest.raises(TakenBack):
         await timers.set(alice, turn_id, SOON)

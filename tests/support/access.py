@@ -81,6 +81,11 @@ def speaks_for_self(a: Actor) -> bool:
     return a.claim("sub") is not None and a.claim("sub") == a.claim("actor")
 
 
+def is_home(a: Actor) -> bool:
+    """Whether the sender is of the tenant of all rows here, that of the bot."""
+    return (a.claim("actor_tenant") or a.claim("tenant_key")) == TENANT
+
+
 def reached(a: Actor, r: Row) -> bool:
     """Here, or in p2p by whoever is in the row's group and was when it was said."""
     if here(a, r):
@@ -88,7 +93,8 @@ def reached(a: Actor, r: Row) -> bool:
     if a.claim("chat_type") != "p2p" or not speaks_for_self(a) or r.chat != HERE:
         return False
     since = MEMBERS.get(a.claim("actor") or "", SAID_AT.max.replace(tzinfo=UTC))
-    return a.claim("tenant_key") == TENANT and (since is None or since <= SAID_AT)
+    at_home = a.claim("tenant_key") == TENANT and is_home(a)
+    return at_home and (since is None or since <= SAID_AT)
 
 
 def involved(a: Actor, r: Row) -> bool:

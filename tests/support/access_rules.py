@@ -29,6 +29,7 @@ from tests.support.access import (
     either,
     here,
     involved,
+    is_home,
     nobody,
     of_either,
     of_turn,
@@ -128,13 +129,17 @@ def _member_themselves(a: Actor, r: Row) -> bool:
     return speaks_for_self(a) and authored(a, r)
 
 
+def _member_of_their_own_tenant(a: Actor, r: Row) -> bool:
+    return speaks_for_self(a) and a.claim("actor") == r.author is not None and is_home(a)
+
+
 def _bob_added_the_bot(a: Actor, r: Row) -> bool:
     return a.claim("actor") == BOB and r.chat == HERE
 
 
 def _in_the_group(a: Actor, r: Row) -> bool:
     """Whoever is in a group now reads its name in p2p, whenever they joined."""
-    alone = _alone(a, r) and speaks_for_self(a) and a.claim("tenant_key") == TENANT
+    alone = _alone(a, r) and speaks_for_self(a) and a.claim("tenant_key") == TENANT and is_home(a)
     return alone and r.chat == HERE and a.claim("actor") in MEMBERS
 
 
@@ -296,6 +301,7 @@ TABLES: Mapping[str, Table] = {
         key="content",
         may_change=(
             "updated_at", "version", "content", "verbatim", "until_message_id", "messages",
+            "first_said_at",
         ),
     ),
     "agent_cards": Table(
@@ -343,7 +349,8 @@ TABLES: Mapping[str, Table] = {
         named=lambda r: r.chat,
         key="chat_id",
         rows=(OWN, PRIVATELY),
-        may_change=("updated_at", "active", "quiet", "started_at", "last_activity", "asked_ms"),
+        may_change=("updated_at", "active", "quiet", "started_at", "last_activity", "asked_ms",
+                    "bot_talk"),
     ),
     "chat_transcript": Table(
         lambda r, k: {
@@ -393,7 +400,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "agent_withdrawals": Table(
         lambda r, k: {"message_id": k, **_in_chat(r)},
-        Rules(here, here, nobody, nobody),
+        Rules(here, **_READ_ONLY),
         tried="created_at",
         key="message_id",
     ),
@@ -423,7 +430,7 @@ TABLES: Mapping[str, Table] = {
             "left_at": NOW if r.author == ONCE_MEMBERS[0] else None,
             "seen_at": SAID_AT if r.author == ONCE_MEMBERS[1] else NOW,
         },
-        Rules(_member_themselves, **_READ_ONLY),
+        Rules(_member_of_their_own_tenant, **_READ_ONLY),
         tried="seen_at",
         changed=TAKEN,
         key="open_id",
@@ -436,7 +443,7 @@ TABLES: Mapping[str, Table] = {
         named=lambda r: r.chat,
         key="chat_id",
         rows=(OWN, PRIVATELY),
-        may_change=("updated_at", "mode", "language", "instructions", "proactive"),
+        may_change=("updated_at", "mode", "language", "instructions", "proactive", "history"),
     ),
     "chat_managers": Table(
         lambda r, k: {**_in_chat(r), "open_id": r.author, "role": "adder"},
@@ -461,7 +468,7 @@ TABLES: Mapping[str, Table] = {
         key="id",
         may_change=(
             "updated_at", "content", "for_all", "for_people", "local_at", "zone", "repeats",
-            "due_at",
+            "due_at", "changed_by",
         ),
     ),
     "agent_digest_sources": Table(
@@ -498,6 +505,7 @@ VIEWS: Mapping[str, tuple[str, str]] = {"agent_turn_texts": ("agent_messages", "
 # What says who, where and of what a row is. Nobody with a token changes it.
 IDENTITY = frozenset(
     "id tenant_key chat_id conversation_id user_id actor_id actor_name owner_id turn_id open_id "
+    "origin parent_id cause "
     "root_id note_id group_id button_id operator_id author author_id auth_user_id role chunk "
     "created_at said_at at".split()
 )

@@ -88,6 +88,11 @@ ACTORS: dict[str, Actor] = {
     "joined later, in p2p": _private(FAY),
     "another tenant's subject here": _turn(ALICE, tenant_key=OTHER_TENANT),
     "another tenant's subject in p2p": _private(ALICE, tenant_key=OTHER_TENANT),
+    "a guest of the member's open_id, in p2p": _turn(
+        CARL, chat="oc_p2p_guest", kind="p2p", actor_tenant=OTHER_TENANT
+    ),
+    "a guest of the subject's open_id, here": _turn(ALICE, actor_tenant=OTHER_TENANT),
+    "a guest's token that says the tenant of the bot": _private(CARL, actor_tenant=TENANT),
     "no tenant": _turn(ALICE, tenant_key=""),
     "service": Actor("service_role"),
     "console": Actor("bot_console"),

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from lab.doubles.lite import SupabaseLite
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
 from memory.rpc import Rpc
 from memory.store import MemoryStore
-from tests.support.lite import SupabaseLite
 from tests.support.postgres import database_name
 from tests.support.relay import Connect, Streams
 

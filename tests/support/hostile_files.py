@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping
 
 from docx import Document
@@ -81,14 +82,14 @@ def pdf_of_loops() -> bytes:
     )
 
 
-def zip_bomb(name: str = "word/document.xml", megabytes: int = 2000) -> bytes:
+def zip_bomb(name: str = "word/document.xml", megabytes: int = 400) -> bytes:
     """Small, and so many megabytes once unpacked."""
     return _zip({"[Content_Types].xml": _TYPES, "_rels/.rels": _RELS}, {name: megabytes})
 
 
 def lying_zip_bomb() -> bytes:
     """A bomb that says in its list that it is small."""
-    data = bytearray(zip_bomb(megabytes=400))
+    data = bytearray(zip_bomb())
     size = (400 << 20).to_bytes(4, "little")
     return bytes(data.replace(size, (1000).to_bytes(4, "little")))
 
@@ -158,3 +159,45 @@ def _zip(parts: Mapping[str, str], bombs: Mapping[str, int]) -> bytes:
                 for _ in range(megabytes):
                     part.write(b" " * (1 << 20))
     return out.getvalue()
+
+
+def pdf_of_operators(operators: int = 1_000_000) -> bytes:
+    """One page of so many text operators, packed small."""
+    drawn = zlib.compress(b"BT /F1 12 Tf " + b"(a) Tj " * operators + b"ET", 9)
+    return _written(
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+            b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(drawn), drawn),
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] /Contents 3 0 R /Resources "
+            b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        ]
+    )
+
+
+def slow_pdf(operators: int = 60_000, pages: int = 400) -> bytes:
+    """Pages that all draw the same many operators: little memory, and minutes of work."""
+    drawn = zlib.compress(b"BT /F1 12 Tf " + b"() Tj " * operators + b"ET", 9)
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] /Contents 3 0 R /Resources "
+        b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>"
+    )
+    kids = b" ".join(b"%d 0 R" % (number + 4) for number in range(pages))
+    return _written(
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, pages),
+            b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(drawn), drawn),
+            *[page] * pages,
+        ]
+    )
+
+
+def spanning_docx(columns: int = 20_000_000) -> bytes:
+    """One cell of a table that says it spans so many columns."""
+    xml = (
+        f"<w:document {_WORD}><w:body><w:tbl><w:tr><w:tc><w:tcPr>"
+        f'<w:gridSpan w:val="{columns}"/></w:tcPr><w:p/></w:tc></w:tr></w:tbl></w:body>'
+        "</w:document>"
+    )
+    return _zip({"[Content_Types].xml": _TYPES, "_rels/.rels": _RELS, "word/document.xml": xml}, {})

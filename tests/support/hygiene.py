@@ -18,7 +18,19 @@ RUN_AS_OWNER: dict[str, str] = {
         ("recall_has_turns", "recall_newest", "recall_span", "recall_best", "turns_beside"),
         "no token reads turn_words: they give ids, and the messages are read under the policies",
     ),
+    "withdraw_own": "no token adds withdrawals: it decides which cards are the turn's own",
+    "is_card_of_others": "whose card it is cannot be seen from another chat: it gives yes or no",
+    "told_since": "no token reads who else is in a group: it gives a time",
+    "pass_on_sources": "only the service forgets, and nobody writes the hashes",
     "keep_terms": "no token writes turn_words: it derives them from the messages of a turn",
+    **dict.fromkeys(
+        ("keyed_hashes", "read_terms", "first_read", "sources_read", "forget_source_terms"),
+        "nobody reads the key and the hashes: only the service looks whether one tells a text",
+    ),
+    **dict.fromkeys(
+        ("keep_source_terms", "keep_told_terms", "keep_talk_terms"),
+        "no token writes the hashes: their callers look whose turn and whose chat it is",
+    ),
 }
 
 _TABLE = "format('%I.%I', c.relnamespace::regnamespace, c.relname)"

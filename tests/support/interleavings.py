@@ -3,6 +3,10 @@
 One interleaving is a history of up to `STEPS` steps that ends in a read: somebody asks, in a group
 or alone with the bot, and everything that the database would give to that turn is collected. Each
 thing said carries a tag; who may be shown it is stated here a second time, in Python.
+
+The tenant of a row is that of the bot that heard it: eve's is another one. In some histories bob is
+a guest, of a third company but with the same bot; in others cid is one whose open_id is ann's. In
+some the group g tells nothing from before its newest member joined.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ import psycopg
 STEPS = 12
 PEOPLE, GROUPS = ("ann", "bob", "cid", "eve"), ("g", "h")
 TENANT_OF = {"ann": "t0", "bob": "t0", "cid": "t0", "eve": "t1"}
+GUESTS = ("", "bob", "cid")  # of which kind a history is; cid's open_id is ann's then
+GUESTS_TENANT = "t2"
 
 _TAG = re.compile(r"⟦(\w+):(\d+)⟧")
 _AS = "set local role authenticated; select set_config('request.jwt.claims', %s, true); "
@@ -109,10 +115,39 @@ class World:
     history: list[str] = field(default_factory=list)
     clock: int = 0
 
+    def __post_init__(self) -> None:
+        if self.hides:
+            group = self.chat(Place("g", is_group=True))
+            self.database.execute(
+                "insert into chats (chat_id, members_read_at) values (%s, now())", [group]
+            )
+            self.database.execute(
+                "insert into chat_rules (chat_id, tenant_key, history)"
+                " select %s, t, 'hidden' from unnest(%s::text[]) t",
+                [group, sorted(set(TENANT_OF.values()))],
+            )
+
     # Names
 
     def id(self, kind: str, name: str) -> str:
         return f"{kind}_{name}_{self.mark}"
+
+    def person(self, name: str) -> str:
+        """An open_id."""
+        return self.id("ou", "ann" if name == self.guest == "cid" else name)
+
+    @property
+    def guest(self) -> str:
+        """Who of the people is of another company than the bot, "" for nobody."""
+        return GUESTS[int(self.mark, 16) % len(GUESTS)]
+
+    @property
+    def hides(self) -> bool:
+        """Whether the group g is told nothing from before its newest member joined."""
+        return int(self.mark, 16) // len(GUESTS) % 4 == 0
+
+    def own_tenant(self, name: str) -> str:
+        return GUESTS_TENANT if name == self.guest else TENANT_OF[name]
 
     def chat(self, place: Place) -> str:
         return self.id("oc", place.name if place.is_group else f"p2p{place.name}")
@@ -126,21 +161,22 @@ class World:
     def identity(self, asked: Asked) -> dict[str, str]:
         return {
             "p_conversation_id": self.conversation(asked),
-            "p_user_id": self.id("ou", asked.subject),
-            "p_actor_id": self.id("ou", asked.actor),
+            "p_user_id": self.person(asked.subject),
+            "p_actor_id": self.person(asked.actor),
         }
 
     def claims(self, asked: Asked) -> str:
         claims = {
-            "sub": self.id("ou", asked.subject),
-            "actor": self.id("ou", asked.actor),
+            "sub": self.person(asked.subject),
+            "actor": self.person(asked.actor),
             "chat_id": self.chat(asked.place),
             "chat_type": "group" if asked.place.is_group else "p2p",
             "tenant_key": TENANT_OF[asked.actor],
             "role": "authenticated",
         }
         narrowed = {"sharing": "person"} if asked.sharing == "person" else {}
-        return json.dumps(claims | narrowed)
+        own = {"actor_tenant": GUESTS_TENANT} if asked.actor == self.guest else {}
+        return json.dumps(claims | narrowed | own)
 
     def new(self, asked: Asked, message_id: str) -> str:
         """A tag for what is said in a turn."""
@@ -258,7 +294,7 @@ class World:
         done = self.call(asked, "share_note", {**self._noting(asked), "p_note_id": note,
                                                "p_share": True})  # fmt: skip
         if done is not None:
-            assert asked.actor == made.actor, "somebody else shared a note"
+            assert self.person(asked.actor) == self.person(made.actor), "somebody else's note"
             self.shared[number] = self.chat(asked.place)
 
     def _noting(self, asked: Asked) -> dict[str, str]:
@@ -272,7 +308,7 @@ class World:
             return
         message = self.id("om", f"t{self.clock}")
         record = {"message_id": message, "root_id": None, "author": asked.actor,
-                  "author_id": self.id("ou", asked.actor), "content": self.new(asked, message),
+                  "author_id": self.person(asked.actor), "content": self.new(asked, message),
                   "timestamp": self.clock, "is_bot": False, "ours": False}  # fmt: skip
         self.call(asked, "continue_conversation", {
             "p_chat_id": self.chat(asked.place), "p_tenant_key": TENANT_OF[asked.actor],
@@ -325,7 +361,7 @@ class World:
             f" values (%s, %s, %s, {values}) on conflict (tenant_key, chat_id, open_id) do update"
             f" set joined_at = excluded.joined_at, seen_at = excluded.seen_at,"
             f" left_at = excluded.left_at".encode(),
-            [TENANT_OF[who], chat, self.id("ou", who)],
+            [self.own_tenant(who), chat, self.person(who)],
         )
 
     def take_back(self) -> None:
@@ -390,7 +426,11 @@ class World:
         said = self.said[number]
         if said.gone or TENANT_OF[said.author] != TENANT_OF[asked.actor]:
             return False
-        narrow = asked.sharing == "chat" or asked.actor in (said.author, said.subject)
+        if self.hides and asked.place.name == "g" and said.at < self.newest_of("g"):
+            return False
+        # within one group nothing tells two people of one open_id apart
+        own = {self.person(said.author), self.person(said.subject)}
+        narrow = asked.sharing == "chat" or self.person(asked.actor) in own
         if self.shared.get(number) == self.chat(asked.place):
             return True
         if said.place == asked.place:
@@ -401,6 +441,9 @@ class World:
         joined = members.get(asked.actor)
         is_member = asked.actor in members and (joined is None or said.at >= joined)
         return is_member and narrow
+
+    def newest_of(self, group: str) -> int:
+        return max((at or 0 for at in self.members.get(group, {}).values()), default=0)
 
     def live(self) -> None:
         """A history of steps, then a read."""

@@ -7,9 +7,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.agents.model import OnText, Request, Response, ToolCall
-
-Calls = list[tuple[str, Mapping[str, Any]]]
+from bot.agents.model import Message, OnText, Request, Response, ToolCall
+from bot.agents.prompt import without_knowledge
 
 
 def calling(*calls: tuple[str, Mapping[str, Any]], id: str = "call") -> Response:
@@ -69,7 +68,9 @@ class Acting:
 
 
 def instructions(request: Request) -> str:
-    return str(request.messages[0]["content"])
+    """What the model is told besides the conversation: rules, and what is known for the answer."""
+    known = [_split(one)[0] for one in request.messages[1:]]
+    return "\n\n".join([str(request.messages[0]["content"]), *filter(None, known)])
 
 
 def results(request: Request) -> list[str]:
@@ -78,7 +79,12 @@ def results(request: Request) -> list[str]:
 
 def said(request: Request) -> list[str]:
     """What stands in the request after the instructions, message by message."""
-    return [one["content"] for one in request.messages[1:]]
+    return [_split(one)[1] for one in request.messages[1:]]
+
+
+def _split(message: Message) -> tuple[str, Any]:
+    content = message["content"]
+    return without_knowledge(content) if isinstance(content, str) else ("", content)
 
 
 def everything(request: Request) -> str:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import psycopg
 
-from memory.backends import embedded
-from tests.support.processes import (
+from lab.doubles.processes import (
     ROOT,
     Platform,
     clean_environment,
@@ -18,6 +17,7 @@ from tests.support.processes import (
     start,
     wait_for_http,
 )
+from memory.backends import embedded
 
 
 class Sandbox:

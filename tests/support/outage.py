@@ -11,9 +11,10 @@ import psycopg
 from psycopg.rows import dict_row
 
 from bot.feishu.cards import reply_uuid
+from lab.doubles.lite import Outage
+from lab.doubles.processes import eventually
+from sandbox.model.model_script import split_knowledge
 from tests.acceptance.conftest import World, markdown
-from tests.support.lite import Outage
-from tests.support.processes import eventually
 
 _WAITING = """
     select (select count(*) from feishu_bot.spool)
@@ -142,7 +143,7 @@ class Talk:
         """What the model was sent first for each question, by its text; a summary comes later."""
         found: dict[str, str] = {}
         for request in self.world.model.requests():
-            last = str(request["body"]["messages"][-1]["content"])
+            last = str(split_knowledge(request["body"]["messages"][-1])[-1]["content"])
             for question in self.asked:
                 if question.text in last:
                     found.setdefault(question.text, str(request["body"]))

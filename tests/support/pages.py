@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.processes import ROOT
+from lab.doubles.processes import ROOT
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"

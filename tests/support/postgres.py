@@ -22,10 +22,6 @@ from memory.backends import embedded
 # A test database is thrown away, so nothing needs to survive a power cut.
 _FAST = ("fsync = off", "full_page_writes = off", "synchronous_commit = off")
 
-# A copy of a database is six hundred files, which cost a tenth of the time here.
-_IN_MEMORY = Path("/dev/shm")
-_ROOM_BYTES = 4 << 30
-
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -84,7 +80,7 @@ class Server:
 
 def start_server() -> Server:
     """Starts an embedded server in a folder of its own; it goes when the process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="bot-tests-", dir=_folder_for_databases()))
+    folder = Path(tempfile.mkdtemp(prefix="bot-tests-"))
     # Handlers run last in, first out: the server stops before its folder goes.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     server = Server(embedded.start(folder))
@@ -92,13 +88,6 @@ def start_server() -> Server:
         server.execute(f"alter system set {setting}")
     server.execute("select pg_reload_conf()")
     return server
-
-
-def _folder_for_databases() -> Path | None:
-    """In memory where there is room for that; None: wherever temporary files go."""
-    if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free > _ROOM_BYTES:
-        return _IN_MEMORY
-    return None
 
 
 def statements_for_a_superuser(server: Server, url: str) -> list[str]:

@@ -21,7 +21,7 @@ from memory.backends.postgres import connection_pool
 Handle = Callable[[Lease], Awaitable[None]]
 
 
-async def _unanswered(job: Job, reason: str) -> bool:
+async def _unanswered(lease: Lease, reason: str) -> bool:
     """Nobody is told."""
     return False
 
@@ -53,7 +53,7 @@ async def working(
     *,
     concurrency: int = 8,
     grace_s: float = 0.2,
-    give_up: Callable[[Job, str], Awaitable[bool]] = _unanswered,
+    give_up: Callable[[Lease, str], Awaitable[bool]] = _unanswered,
     took_over: Callable[[int], None] = lambda _: None,
     within_s: float = 60,
     stop: asyncio.Event | None = None,
@@ -79,14 +79,14 @@ async def working(
 
 def first_look(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Is set when a worker that starts from now on has looked for what waits."""
-    looked, claim = asyncio.Event(), JobTable.claim
+    looked, take = asyncio.Event(), JobTable.take
 
-    async def claimed(table: JobTable, worker: int, most: int) -> list[Job]:
-        jobs = await claim(table, worker, most)
+    async def taken(table: JobTable, worker: int, most: int) -> list[Job]:
+        jobs = await take(table, worker, most)
         looked.set()
         return jobs
 
-    monkeypatch.setattr(JobTable, "claim", claimed)
+    monkeypatch.setattr(JobTable, "take", taken)
     return looked
 
 
@@ -110,7 +110,7 @@ def text_of(lease: Lease) -> str:
 
 async def rows(url: str, columns: str = "status") -> list[Any]:
     """The jobs, in the order of their ids."""
-    query = f"select {columns} from feishu_bot.procrastinate_jobs order by id"
+    query = f"select {columns} from feishu_bot.jobs order by id"
     return await asyncio.to_thread(fetch, url, query)
 
 

@@ -19,7 +19,8 @@ LAST = b"0\r\n\r\n"
 class Wire:
     """One answer. `pieces` are sent one after the other as chunks of the body.
 
-    `cut` closes the connection before the end; `hangs` sends nothing more and waits.
+    `cut` closes the connection before the end; `hangs` sends nothing more and waits. `pause_s`
+    passes after each piece.
     """
 
     pieces: Sequence[bytes] = ()
@@ -28,6 +29,7 @@ class Wire:
     headers: Mapping[str, str] = field(default_factory=dict)
     cut: bool = False
     hangs: bool = False
+    pause_s: float = 0.0
 
 
 def events(*sent: Any, end: str = "\n\n", done: bool = True) -> bytes:
@@ -86,7 +88,7 @@ class RawEndpoint:
         for piece in wire.pieces:
             writer.write(chunk(piece))
             await writer.drain()
-            await asyncio.sleep(0)
+            await asyncio.sleep(wire.pause_s)
         if wire.hangs:
             await reader.read()
         if wire.cut or wire.hangs:

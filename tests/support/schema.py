@@ -56,6 +56,11 @@ _QUERIES: dict[str, str] = {
         select c.oid::regclass::text, {_grants("c.relacl", _KIND_OF_ACL, "c.relowner")}
         from pg_class c where c.relnamespace in {_OURS} and c.relkind in ('r', 'p', 'v', 'm', 'S')
     """,
+    "grants on column": f"""
+        select c.oid::regclass || '.' || a.attname, {_grants("a.attacl", "'c'", "c.relowner")}
+        from pg_class c join pg_attribute a on a.attrelid = c.oid
+        where c.relnamespace in {_OURS} and c.relkind in ('r', 'p', 'v') and a.attacl is not null
+    """,
     "policy": f"""
         select p.polrelid::regclass || '.' || p.polname,
                concat_ws(' | ', p.polcmd, p.polpermissive, p.polroles::regrole[],

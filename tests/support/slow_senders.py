@@ -41,7 +41,6 @@ class SlowSenders:
         self._port = port
         self._open: dict[socket.socket, Manner] = {}
         self._stop = threading.Event()
-        self.closed_by_server = 0
 
     def connect(self, manner: Manner) -> None:
         with contextlib.suppress(OSError):
@@ -58,7 +57,6 @@ class SlowSenders:
         while not self._stop.wait(_PAUSE_S):
             for one, manner in list(self._open.items()):
                 if _is_closed(one, manner):
-                    self.closed_by_server += 1
                     del self._open[one]
                     one.close()
                     self.connect(manner)

@@ -11,7 +11,7 @@ _FUNCTION = re.compile(r"^create (?:or replace )?function ([\w.]+)\(", re.MULTIL
 _TRIGGER = re.compile(r"^create (?:or replace )?trigger (\w+)", re.MULTILINE)
 _LIST = re.compile(r"^  (\w+) constant text\[\] := '\{(.*?)\}';", re.MULTILINE | re.DOTALL)
 
-_SCHEMAS = {"of_functions": "bot_private"}
+_SCHEMAS = dict.fromkeys(("of_functions", "of_origins", "of_taking_back"), "bot_private")
 
 # They stand in numbered files, because policies depend on them.
 OF_POLICIES = frozenset(
@@ -20,6 +20,9 @@ OF_POLICIES = frozenset(
         "public.token_auth_user",
         "public.membership_lasts",
         "public.readable_chats",
+        "public.own_tenant",
+        "bot_private.told_since",
+        "bot_private.turns_under_way",
     }
 )
 

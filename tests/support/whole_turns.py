@@ -39,11 +39,11 @@ from memory.backends.postgres import connection_pool
 from memory.scope import own_context
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
-from sandbox.push import Attempt
 from sandbox.server import SandboxServer
 from sandbox.world.actors import Speech
 from sandbox.world.clicks import buttons
 from sandbox.world.entities import Message
+from sandbox.world.push import Attempt
 from sandbox.world.wire import card_of
 from tests.support.models import calling
 
@@ -165,7 +165,7 @@ async def stage(database_url: str, **settings: object) -> AsyncIterator[Stage]:
         services = replace(
             services,
             manager=Manager(model, stores=of_real),
-            defer_tending=table.defer_tending,
+            queue_tending=table.queue_tending,
             run_on_queue=table.run,
         )
         database = stack.enter_context(psycopg.connect(database_url, autocommit=True))
@@ -434,7 +434,7 @@ class Played:
 
     def _jobs(self) -> list[tuple[str, dict[str, Any]]]:
         return self.stage.database.execute(
-            "delete from feishu_bot.procrastinate_jobs returning task_name, args"
+            "delete from feishu_bot.jobs returning task, args"
         ).fetchall()
 
     async def _handle(self, event: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ DOCUMENTS = sorted(
 )
 TWINS = {
     "README.md": "README.zh.md",
+    "SECURITY.md": "SECURITY.zh.md",
     **{f"docs/{file.name}": f"docs/zh/{file.name}" for file in (ROOT / "docs" / "zh").glob("*.md")},
 }
 MOST_LINES_OF_A_SCREEN = 55
@@ -100,9 +101,9 @@ def test_the_readme_is_one_screen_and_begins_with_two_commands() -> None:
 def test_guides_of_set_up_and_operation_are_there_in_chinese() -> None:
     needed = {
         "setup-feishu.md", "feishu-app.md", "setup-supabase.md", "settings.md", "operating.md",
-        "deploying.md", "on-time.md",
+        "deploying.md", "on-time.md", "first-day.md",
     }  # fmt: skip
-    assert {Path(path).name for path in TWINS} == {"README.md", *needed}
+    assert {Path(path).name for path in TWINS} == {"README.md", "SECURITY.md", *needed}
 
 
 @pytest.mark.parametrize("english", TWINS)

@@ -29,6 +29,7 @@ Call = Callable[[str, "ToolDeps", dict[str, Any]], Awaitable[Any]]
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64  # OpenAI, function names
+_LONGEST_REASON = 2000
 _CLOSE_S = 5.0
 _CONNECTION_CLOSED = -32000  # MCP, JSON-RPC error codes
 
@@ -39,12 +40,14 @@ class ServerDown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """Seconds. `watch_s` is how often the tools of a connection are listed again."""
+    """Seconds. `watch_s` is how often the tools of a connection are listed again, `relist_s` how
+    long after a server said that they changed: it may say so without end."""
 
     connect_s: float = 15.0
     list_s: float = 3.0
     call_s: float = 25.0
     watch_s: float = 300.0
+    relist_s: float = 1.0
     first_retry_s: float = 1.0
     longest_retry_s: float = 120.0
 
@@ -114,7 +117,8 @@ class Connection:
         code = getattr(exc, "code", _CONNECTION_CLOSED)
         if code != _CONNECTION_CLOSED:
             self._doubted.set()
-            return ToolFailed(f"The server {self._server.name} refused the call: {exc}")
+            reason = str(exc)[:_LONGEST_REASON]
+            return ToolFailed(f"The server {self._server.name} refused the call: {reason}")
         log.warning("mcp.connection_lost", server=self._server.name, error=type(exc).__name__)
         self._down()
         self._ended.set()
@@ -167,12 +171,14 @@ class Connection:
 
     async def _still_there(self) -> bool:
         """Waits until the tools are to be listed again; False when the connection has ended."""
-        self._doubted.clear()
         waiting = [asyncio.create_task(one.wait()) for one in (self._ended, self._doubted)]
         try:
             await asyncio.wait(
                 waiting, timeout=self._limits.watch_s, return_when=asyncio.FIRST_COMPLETED
             )
+            if self._doubted.is_set():
+                await asyncio.wait(waiting[:1], timeout=self._limits.relist_s)
+                self._doubted.clear()
         finally:
             for one in waiting:
                 one.cancel()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 from asyncio import Event
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, Self
 
-import httpx2
+import structlog
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
@@ -17,11 +18,16 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Tool as Listed
 from mcp_types import ToolListChangedNotification
 
+from bot.agents.mcp import relay
+from bot.agents.mcp.bounded_http import bounded_client
 from bot.agents.mcp.config import McpServer
 
+log = structlog.get_logger()
+
 _SSE = re.compile(r"/sse(?:[/?&]|$)")
-_HTTP = httpx2.Timeout(30.0, read=300.0)  # a server may hold the stream of its answers open
 _MOST_PAGES = 50
+_MOST_TOOLS = 100  # models take 128 in all
+_LONGEST_TOOL = 16 * 1024  # bytes of its description and schema: they are in every prompt
 
 
 @contextlib.asynccontextmanager
@@ -41,15 +47,29 @@ async def opened(
 
 
 async def listed(client: Client) -> list[Listed]:
-    """The server's tools, without those that are for its own pages (MCP Apps, `visibility`)."""
+    """The server's tools, without those that are for its own pages (MCP Apps, `visibility`).
+
+    Of many only the first, and none that is too large for a prompt.
+    """
     found: list[Listed] = []
+    left_out = 0
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
-        found += [tool for tool in page.tools if _for_models(tool)]
-        if (cursor := page.next_cursor) is None:
+        fitting = [tool for tool in page.tools if _for_models(tool) and _fits(tool)]
+        found += fitting
+        left_out += len(page.tools) - len(fitting)
+        if (cursor := page.next_cursor) is None or len(found) > _MOST_TOOLS:
             break
-    return found
+    left_out += len(found) - len(found[:_MOST_TOOLS])
+    if left_out:
+        log.warning("mcp.tools_left_out", tools=left_out, offered=len(found[:_MOST_TOOLS]))
+    return found[:_MOST_TOOLS]
+
+
+def _fits(tool: Listed) -> bool:
+    """A schema as Python writes it: no recursion into what a server nests."""
+    return len(tool.description or "") + len(repr(tool.input_schema)) <= _LONGEST_TOOL
 
 
 @contextlib.asynccontextmanager
@@ -63,16 +83,17 @@ async def _streams(server: McpServer, stack: contextlib.AsyncExitStack) -> Any:
     if not server.url:
         return stdio_client(
             StdioServerParameters(
-                command=server.command,
-                args=list(server.args),
+                command=sys.executable,
+                # by its path: in a folder of the server our packages are not found
+                args=["-I", relay.__file__, server.command, *server.args],
                 env=dict(server.env) or None,
                 cwd=server.cwd,
                 encoding_error_handler="replace",
             )
         )
     if _SSE.search(server.url):
-        return sse_client(server.url, headers=headers)
-    http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=_HTTP))
+        return sse_client(server.url, headers=headers, httpx_client_factory=bounded_client)
+    http = await stack.enter_async_context(bounded_client(headers))
     return streamable_http_client(server.url, http_client=http)
 
 
@@ -96,7 +117,9 @@ class _Watched:
         return self
 
     async def __anext__(self) -> Any:
-        return await self._stream.__anext__()
+        message = await self._stream.__anext__()
+        _drop_output_schemas(message)
+        return message
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
@@ -111,6 +134,15 @@ class _Watched:
         self._ended.set()
         stopped: bool | None = await self._stream.__aexit__(kind, exc, traceback)
         return stopped
+
+
+def _drop_output_schemas(message: Any) -> None:
+    """The client would check results against them, and a pattern of a server may take for ever."""
+    result = getattr(getattr(message, "message", None), "result", None)
+    tools = result.get("tools") if isinstance(result, dict) else None
+    for tool in tools if isinstance(tools, list) else []:
+        if isinstance(tool, dict):
+            tool.pop("outputSchema", None)
 
 
 def _for_models(tool: Listed) -> bool:

@@ -15,6 +15,8 @@ from bot.agents.tools.tool import ToolFailed
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
+_LONGEST = 24_000  # characters
+
 
 def value_of(result: CallToolResult) -> Any:
     """The value. Raises `ToolFailed` with the server's words when it is an error."""
@@ -22,9 +24,22 @@ def value_of(result: CallToolResult) -> Any:
     told = structured is not None and (result.is_error or _only_text(blocks))
     value = _unwrapped(structured) if told else _joined([_of_block(one) for one in blocks])
     if result.is_error:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = str(_bounded(value if isinstance(value, str) else _as_text(value)))
         raise ToolFailed(text if value else "The tool failed and does not say why.")
-    return value
+    return _bounded(value)
+
+
+def _bounded(value: Any) -> Any:
+    """The value, or the beginning of its text where it is too long for a prompt."""
+    text = value if isinstance(value, str) else _as_text(value)
+    return value if len(text) <= _LONGEST else f"{text[:_LONGEST]} … (cut: {len(text)} characters)"
+
+
+def _as_text(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError as exc:
+        raise ToolFailed("The result is nested too deeply to be read.") from exc
 
 
 def _only_text(blocks: Sequence[Any]) -> bool:
@@ -60,5 +75,5 @@ def _text(text: str) -> Any:
         return text
     try:
         return loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -120,6 +120,13 @@ def key_of(about: str, instructions: str) -> str:
     return best
 
 
+def is_named(about: str, instructions: str) -> bool:
+    """Whether the fact that `key_of` finds has every word of `about`."""
+    name = key_of(about, instructions)
+    said = f"{name.replace('_', ' ')} {' '.join(_texts(held(instructions).get(name)))}"
+    return bool(name) and _words(about) <= _words(said)
+
+
 def held(instructions: str) -> dict[str, Any]:
     """The working memory in the instructions, what is of the thread last."""
     found: dict[str, Any] = {}
@@ -190,7 +197,7 @@ def told_before(question: str, recalled: str, bot: str = "") -> list[str]:
     """What people told that shares a word with `question`, of the lines that recall gives: no
     questions and nothing that the bot said; at most `_TOLD`."""
     lines = [match for match in map(_RECALLED.match, recalled.splitlines()) if match]
-    told = [one for one in lines if one["who"] != "(you)"]
+    told = [one for one in lines if one["who"] != "[you]"]
     asked = _words(question)
     fitting = [
         _cited(one, bot)

@@ -16,10 +16,11 @@ from bot.agents.offline.commands import Command, command
 from bot.agents.offline.guide import HELP
 from bot.agents.offline.notes import Call, Returned
 from bot.agents.outcomes import not_done, told
-from bot.agents.prompt import MEMORY_AWAY
+from bot.agents.prompt import MEMORY_AWAY, without_knowledge
 from bot.agents.quotation import without_material
 from bot.agents.tools.tool import ERROR
 from bot.languages import Language
+from memory.foreign_text import as_written
 from memory.text import has_han
 
 _AWAY_EN = (
@@ -41,7 +42,8 @@ _WORD = re.compile(r"\S+\s*|\s+")
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A prompt as the rules read it; `returned` are this turn's tool results, in order.
+    """A prompt as the rules read it; `returned` are this turn's tool results, in order, and
+    `instructions` hold what is known for the answer too.
 
     `author` is the name in front of the question, where people are told apart; `own_name` the
     bot's.
@@ -103,11 +105,14 @@ def situation_of(request: Request) -> Situation:
     bot: list[str] = []
     called: dict[str, str] = {}
     returned: list[Returned] = []
+    rules, known = _text(request.messages[0]), ""
     for message in request.messages[1:]:
         text = _text(message)
         match message["role"]:
             case "user":
-                people.append(text)
+                knowledge, text = without_knowledge(text)
+                known = knowledge or known
+                people.append(as_written(text))
                 bot += [one.text for one in returned]
                 returned.clear()
             case "assistant":
@@ -116,15 +121,14 @@ def situation_of(request: Request) -> Situation:
                 called |= {call["id"]: call["function"]["name"] for call in calls}
             case "tool":
                 tool = called.get(message["tool_call_id"], "")
-                returned.append(Returned(tool, text, not text.startswith(ERROR)))
-    instructions = _text(request.messages[0])
-    own_name = facts.bot_name(instructions)
+                returned.append(Returned(tool, as_written(text), not text.startswith(ERROR)))
+    own_name = facts.bot_name(rules)
     return Situation(
         question=facts.spoken(without_material(people[-1]), own_name) if people else "",
         author=facts.author(people[-1]) if people else "",
         people_said=tuple(people[:-1]),
         bot_said=tuple(bot),
-        instructions=instructions,
+        instructions=f"{rules}\n\n{known}",
         own_name=own_name,
         tools=frozenset(request.tools),
         returned=tuple(returned),

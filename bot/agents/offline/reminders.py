@@ -32,6 +32,7 @@ _CALL = re.compile(  # only with a time: 叫我小李 gives a name
     r"|(?:叫|喊|通知|呼|叫醒|喊醒)(?:一下|一声)?(?P<zh>我们|我|大家|所有人)(?:一下|一声)?",
     re.IGNORECASE,
 )
+_LONGEST_WISH = 1000  # characters; bounds the work of the patterns on hostile input
 _LIST = re.compile(
     r"\b(?:list|show|what|which)\b.{0,30}\breminders\b|(?:列出|看看|查看|显示|有哪些|有什么).{0,6}提醒"
     r"|提醒.{0,4}(?:列表|有哪些)",
@@ -117,7 +118,9 @@ class Wish:
 
 
 def wish(question: str) -> Wish | None:
-    """The wish in `question`, if it is about reminders."""
+    """The wish in `question`, if it is about reminders; none in a long text."""
+    if len(question) > _LONGEST_WISH:
+        return None
     question = question.replace(_HERE, " ")
     if found := _CHANGE.search(question):
         return Wish("change", found["to"] or found["zto"], about=_bare(found["en"] or found["zh"]))

@@ -14,10 +14,11 @@ def conversation_tools() -> list[Tool]:
 
 
 async def suggest_follow_ups(deps: ToolDeps, questions: list[str]) -> str:
-    """Offer up to three questions the person may ask next; they become buttons under the answer.
+    """Show up to three likely next questions as buttons, when they help; never list them in the
+    answer.
 
     Args:
-        questions: Short questions in the person's language and voice.
+        questions: Short, in the person's language and voice.
     """
     deps.follow_ups[:] = questions_of(questions)
     if not deps.follow_ups:
@@ -32,10 +33,10 @@ async def suggest_follow_ups(deps: ToolDeps, questions: list[str]) -> str:
 
 
 async def current_time(deps: ToolDeps, timezone: str | None = None) -> str:
-    """The current date, weekday and time.
+    """The date and time now.
 
     Args:
-        timezone: An IANA name such as Asia/Shanghai; without it the bot's own time zone.
+        timezone: An IANA name such as Asia/Shanghai; left out, the bot's own.
     """
     now = deps.prompt.now
     if timezone:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bot.agents.limits import Spent
 from bot.agents.progress import OnProgress
-from bot.agents.prompt import PendingAction, Prompt
+from bot.agents.prompt import Ended, PendingAction, Prompt
 from bot.agents.tools.tool import NO_TOOLS, Toolbox
 from memory.kept.notes import NoteStore
 from memory.kept.timers import TimerStore
@@ -36,7 +36,9 @@ class ToolDeps:
     the agents run. `prompt` is what a specialist is told besides its own instructions; it shares
     `spent` and `on_progress`. `outside` are the tools of MCP servers as the turn found them.
     `note_done` keeps, beside the turn, the name of a tool that has changed something.
-    `words_of_model` and `reads_only` are those of the `Prompt`.
+    `own_words`, `words_of_model` and `reads_only` are those of the `Prompt`; `confirmed`: the
+    person pressed the button for exactly this call. `ended` says why the answer that a specialist
+    gives to the person is not complete.
     """
 
     context: AgentMemoryContext
@@ -48,7 +50,9 @@ class ToolDeps:
     timers: TimerStore | None = None
     outside: Toolbox = NO_TOOLS
     note_done: Callable[[str], Awaitable[None]] | None = None
+    own_words: str | None = None
     words_of_model: bool = False
+    confirmed: bool = False
     reads_only: bool = False
     spent: Spent = field(default_factory=Spent)
     on_progress: OnProgress | None = None
@@ -57,3 +61,4 @@ class ToolDeps:
     pending: list[PendingAction] = field(default_factory=list)
     consulted: list[str] = field(default_factory=list)
     files: list[dict[str, str]] = field(default_factory=list)
+    ended: Ended = ""

@@ -14,14 +14,12 @@ def file_tools() -> list[Tool]:
 
 
 async def send_file(deps: ToolDeps, name: str, kind: Kind, content: str) -> str:
-    """Send a file after your answer, when somebody asks for one or a table or text is too long for
-    a chat.
+    """Send a file after your answer, when asked for one or when text is too long for a chat.
 
     Args:
-        name: Its name, such as "report.csv".
-        kind: "table" (CSV), "document" (Word, made of Markdown), "text" (txt or md), or "qr_code"
-            (a picture).
-        content: All of it: CSV or a Markdown table, Markdown, plain text, or what the code holds.
+        name: Such as "report.csv".
+        kind: "table" is CSV, "document" Word, "text" txt or md, "qr_code" a picture.
+        content: All of it: CSV or a Markdown table, Markdown, text, or what the code holds.
     """
     if deps.reads_only:
         raise ToolFailed("No file can be sent with this answer. Give its content as text.")

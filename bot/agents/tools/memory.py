@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any, Literal
 
+from bot.agents.drawn_on import note_sources
 from bot.agents.tools.confirming import FORGOTTEN
 from bot.agents.tools.deps import RecallScope, ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool
@@ -28,14 +29,13 @@ def memory_tools(*, with_recall: bool) -> list[Tool]:
 
 
 async def read_working_memory(deps: ToolDeps) -> str:
-    """Read the facts kept for this thread and of the person, as they are now, and what they were
-    before they changed."""
+    """Read all facts kept for this thread and of the person, and what they were before they
+    changed."""
     held = await deps.store.working_memory(deps.context)
+    former = await deps.store.items.former(deps.context)
+    note_sources([*held.turns, *(one.turn_id for one in former)])
     said = [f"{one.actor_id} about {one.user_id}: {_json(one.content)}" for one in held.said]
-    before = [
-        f"before, until {one.until}: {_json({one.key: one.value})}"
-        for one in await deps.store.items.former(deps.context)
-    ]
+    before = [f"before, until {one.until}: {_json({one.key: one.value})}" for one in former]
     facts = (f"thread: {_json(held.chat)}", f"person: {_json(held.user)}")
     return "\n".join([*facts, *said, *before])
 
@@ -43,11 +43,12 @@ async def read_working_memory(deps: ToolDeps) -> str:
 async def update_working_memory(
     deps: ToolDeps, scope: Literal["thread", "person"], patch: dict[str, Any]
 ) -> str:
-    """Keep facts worth remembering. Give only what changed; everything else stays.
+    """Keep facts that you are asked to remember. When one has changed (“no, it is now …”), set the
+    same key anew.
 
     Args:
-        scope: "thread" for this conversation; "person" for lasting facts about the person.
-        patch: JSON merge patch (RFC 7396): keys to set; null deletes a key for good.
+        scope: "thread", or "person" for lasting facts about who asks.
+        patch: Only the keys to set; null deletes a key for good.
     """
     if not patch:
         raise ToolFailed("The patch is empty: give the keys to set, or null for keys to remove.")
@@ -65,11 +66,11 @@ async def update_working_memory(
 
 
 async def forget_fact(deps: ToolDeps, key: str) -> str:
-    """Delete one fact about the person who asks for good, wherever it is kept: when they say
-    “forget that I …”. The message it came from and answers that repeat it go too.
+    """Delete one fact about the person who asks for good, with the messages that hold it (“forget
+    that I …”, 忘掉……). Say what was deleted.
 
     Args:
-        key: The key under which the working memory holds the fact.
+        key: Its key in the working memory.
     """
     gone = [one for scope in _SCOPES.values() for one in await _forget(deps, key, scope)]
     if not gone:
@@ -95,12 +96,11 @@ async def _forget(deps: ToolDeps, key: str, scope: Scope) -> list[Changed]:
 
 
 async def recall(deps: ToolDeps, query: str, scope: RecallScope | None = None, k: int = 5) -> str:
-    """Search what was said to you earlier when the conversation above does not hold it.
+    """Search what was said to you earlier when the conversation does not hold it.
 
     Args:
         query: What to look for, with dates as the person said them.
-        scope: "thread", this "chat", or "everywhere" that can be read here. Left out: the chat,
-            where only the person reads along everywhere.
+        scope: Left out, what usually may be read here.
         k: How many passages, 1 to 10.
     """
     if deps.recall is None:

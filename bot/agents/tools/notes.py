@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from bot.agents.drawn_on import note_sources
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.errors import NoteNotFound
-from memory.kept.notes import Note, NoteChange, note_id
+from memory.kept.notes import Note, NoteChange, note_id, note_source
 
 _LISTED = 50
 _FOUND = 10
@@ -39,9 +40,9 @@ async def create_note(
     """Create a note for the person who asks.
 
     Args:
-        title: Short title, 1 to 200 characters.
-        body: The text of the note, at most 20000 characters.
-        tags: Up to 20 tags of at most 40 characters.
+        title: At most 200 characters.
+        body: Its text, at most 20000 characters.
+        tags: Up to 20, each at most 40 characters.
     """
     context, turn_id = deps.context, deps.prompt.turn_id
     # The same note of the same message is made once, however often the turn is repeated.
@@ -60,9 +61,10 @@ async def get_note(deps: ToolDeps, note_id: str) -> str:
     """Read one note with its whole text.
 
     Args:
-        note_id: The note's ID, for example from the note registry or an earlier tool result.
+        note_id: From the note registry or an earlier result.
     """
     note = await deps.notes.get(deps.context, note_id)
+    _given(note)
     body = f"Text:\n{note.body}" if note.body else "It has no text."
     changed = datetime.fromisoformat(note.updated_at).astimezone(deps.prompt.now.tzinfo)
     return f"Note {_described(note)}; last changed {changed:%Y-%m-%d}. {body}"
@@ -72,9 +74,10 @@ async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> str:
     """List the notes of the person who asks and those shared with this chat, oldest first.
 
     Args:
-        tags: Only notes that have all of these tags.
+        tags: Only notes with all of these.
     """
     notes = await deps.notes.list(deps.context, tags=tags or [], limit=_LISTED)
+    _given(*notes)
     if not notes:
         return "There are no notes with these tags." if tags else "There are no notes yet."
     return listed(notes, deps.context.actor_id)
@@ -86,13 +89,14 @@ def listed(notes: Sequence[Note], user_id: str) -> str:
 
 
 async def search_notes(deps: ToolDeps, query: str) -> str:
-    """Find notes of anybody here by words in their title, tags or text, best match first.
+    """Find notes of anybody here by words, best match first.
 
     Args:
-        query: A few words to look for.
+        query: A few words of title, tags or text.
     """
     likeness = await deps.liken(query) if deps.liken else None
     notes = await deps.notes.search(deps.context, query, limit=_FOUND, likeness=likeness)
+    _given(*notes)
     if not notes:
         return f"No note matches {query!r}. Try other words, or list_notes."
     return f"{_count(notes)} found, best first:\n" + _lines(notes, deps.context.actor_id)
@@ -106,12 +110,12 @@ async def update_note(
     add_tags: list[str] | None = None,
     remove_tags: list[str] | None = None,
 ) -> str:
-    """Change a note. Only what is given changes; all other tags and fields stay.
+    """Change a note. What is not given stays.
 
     Args:
-        note_id: The note's ID.
-        title: The new title.
-        body: The new text; it replaces the old one.
+        note_id: Its ID.
+        title: New title.
+        body: New text, in place of the old one.
         add_tags: Tags to add.
         remove_tags: Tags to remove.
     """
@@ -126,6 +130,7 @@ async def update_note(
         remove_tags=remove_tags or [],
         turn_id=deps.prompt.turn_id,
     )
+    _given(change.note)
     changes = _changes(change)
     if not changes:
         return f"Note {_described(change.note)}; it is as asked already, nothing changed."
@@ -136,11 +141,10 @@ async def update_note(
 
 
 async def delete_note(deps: ToolDeps, note_id: str) -> str:
-    """Delete a note for good, with the message it came from. Only when the person asked for
-    exactly this.
+    """Delete a note for good, with the message it came from; only when asked for exactly this.
 
     Args:
-        note_id: The note's ID.
+        note_id: Its ID.
     """
     gone = await deps.store.items.forget(deps.context, "note", note_id, turn_id=deps.prompt.turn_id)
     if gone is None:
@@ -149,11 +153,11 @@ async def delete_note(deps: ToolDeps, note_id: str) -> str:
 
 
 async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> str:
-    """Let everyone in this chat read a note, once the person confirms it; or end that at once.
+    """Let everyone in this chat read a note, once its owner confirms it.
 
     Args:
-        note_id: The note's ID.
-        shared: True shares it with this chat; False ends that.
+        note_id: Its ID.
+        shared: False ends that, at once.
     """
     context = deps.context
     if not shared:
@@ -164,6 +168,10 @@ async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> str:
         raise ToolFailed("Only its owner can share this note. Nothing was changed. Say so.")
     # Others' words in the prompt may have asked for it: only the owner's own press opens a note.
     return wait_for_confirmation(SHARE_NOTE, {"note_id": note.id, "title": note.title}, deps)
+
+
+def _given(*notes: Note) -> None:
+    note_sources(note_source(note.id) for note in notes)
 
 
 def _changes(change: NoteChange) -> list[str]:

@@ -75,7 +75,7 @@ def addressees(
 ) -> tuple[tuple[str, ...], bool]:
     """The open_ids of those meant, and whether the whole chat is. Nobody named: the asker. Raises
     `ToolFailed` for who cannot be told."""
-    names = [name.strip().lstrip("@").strip() for name in wanted or ()]
+    names = [_bare(name) for name in wanted or ()]
     names = [name for name in names if name] or ["me"]
     if in_p2p:
         names = ["me" if name.casefold() in _ALL else name for name in names]
@@ -90,6 +90,18 @@ def addressees(
     if len(found) > MOST_PEOPLE:
         raise ToolFailed(f"At most {MOST_PEOPLE} people can be named; use “us” for the chat.")
     return tuple(found), False
+
+
+def means_asker(name: str) -> bool:
+    return _bare(name).casefold() in _ME
+
+
+def means_everybody(name: str) -> bool:
+    return _bare(name).casefold() in _ALL
+
+
+def _bare(name: str) -> str:
+    return name.strip().lstrip("@").strip()
 
 
 def _person(name: str, people: Roster, asker: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.own_words import GUARDED, asked_for
 from bot.agents.tools.tool import Tool, ToolFailed
 from memory.errors import (
     AccessDenied,
@@ -54,11 +56,11 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any
 
 
 async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
-    """What the call gives. Where a model wrote the question nothing is changed before the person
-    who pressed its button has confirmed exactly that; what is only looked up changes nothing."""
+    """What the call gives. What the asker's own words did not ask for is not changed before they
+    have confirmed exactly that; what is only looked up changes nothing."""
     if tool.reads:
         return await tool.call(deps, arguments)
-    if not (deps.words_of_model or deps.reads_only):
+    if not deps.reads_only and (deps.confirmed or _is_asked_for(tool.name, arguments, deps)):
         result = await tool.call(deps, arguments)
         await _note_done(tool.name, deps)
         return result
@@ -67,8 +69,24 @@ async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
             "Nothing can be changed in this answer, and nothing was: it only shows what is known. "
             "Do not try again."
         )
+    return await hold_up(tool, arguments, deps)
+
+
+async def hold_up(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> str:
+    """Leaves the call to a button of the person who asked; what a model is told of that. Raises
+    `ToolFailed` for what a card cannot show, and `StoreError`."""
     given = as_stored({key: value for key, value in arguments.items() if value is not None})
     return wait_for_confirmation(tool.name, given, deps, await _about(tool, given, deps))
+
+
+def _is_asked_for(tool: str, arguments: Mapping[str, Any], deps: ToolDeps) -> bool:
+    if deps.words_of_model:
+        return False
+    if tool not in GUARDED or deps.own_words is None:
+        return True
+    if arguments.get("scope") == "person" and not deps.context.speaks_for_self:
+        return True  # the tool itself refuses
+    return asked_for(tool, arguments, deps.own_words, deps.prompt.people.names())
 
 
 async def _note_done(tool: str, deps: ToolDeps) -> None:

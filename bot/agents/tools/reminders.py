@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from bot.agents.drawn_on import note_sources
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.planning import addressees, content_of, moment, skipped_remark
 from bot.agents.tools.tool import Tool, ToolFailed, tool
@@ -46,15 +47,14 @@ async def set_reminder(
     repeats: Repeats = "once",
     for_whom: list[str] | None = None,
 ) -> str:
-    """Remind of something at a time: the bot posts a card in this conversation then.
+    """Post a reminder in this conversation at a time (提醒我……). Ask back when day or time is
+    missing or cannot be.
 
     Args:
         text: What to remind of, in the person's language, without when and whom.
-        at: The local date and time, counted from "Now", such as 2026-11-23T15:00; of what repeats,
-            the first one.
+        at: Local time, counted from "Now", such as 2026-11-23T15:00; of what repeats, the first.
         repeats: How often.
-        for_whom: "me" for who asks (so it is when left out), "us" for the whole chat, or the names
-            of people.
+        for_whom: "me" (also when left out), "us" for the whole chat, or names.
     """
     now, context = deps.prompt.now, deps.context
     local, due_ms, repeats = moment(at, repeats, now)
@@ -81,8 +81,9 @@ async def set_reminder(
 
 
 async def list_reminders(deps: ToolDeps) -> str:
-    """List the reminders of this chat that are still to come, the next one first."""
+    """List the reminders of this chat that are to come."""
     timers = await _timers(deps).list(deps.context)
+    note_sources(timer.turn_id for timer in timers)
     lines = [f"{number}. {_described(one, deps)}" for number, one in enumerate(timers, 1)]
     return "\n".join((f"{len(lines)} to come:", *lines)) if lines else _NONE
 
@@ -95,12 +96,12 @@ async def change_reminder(
     repeats: Repeats | None = None,
     for_whom: list[str] | None = None,
 ) -> str:
-    """Change a reminder that the person who asks has set. Only what is given changes.
+    """Change a reminder of the person who asks. What is not given stays.
 
     Args:
         reminder_id: Its ID (tm_…), from list_reminders or an earlier result.
-        text: What to remind of.
-        at: The new local date and time, such as 2026-11-23T15:00.
+        text: As in set_reminder.
+        at: The new local time.
         repeats: How often.
         for_whom: "me", "us", or names.
     """
@@ -127,7 +128,7 @@ async def change_reminder(
             in_p2p=deps.context.chat_type == "p2p",
         )
         plan = replace(plan, for_people=people, for_all=for_all)
-    changed = await _timers(deps).change(deps.context, timer.id, plan)
+    changed = await _timers(deps).change(deps.context, timer.id, plan, deps.prompt.turn_id)
     if changed is None:
         raise ToolFailed(_no_such(reminder_id))
     return f"Successfully changed reminder {_described(changed, deps)}{skipped_remark(local, now)}"
@@ -137,7 +138,7 @@ async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> str:
     """Cancel a reminder: who set it can, and whom it is for.
 
     Args:
-        reminder_id: Its ID (tm_…), from list_reminders or an earlier result.
+        reminder_id: Its ID (tm_…).
     """
     try:
         timer = await _timers(deps).cancel(deps.context, reminder_id)
@@ -154,6 +155,7 @@ async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> str:
 async def _found(deps: ToolDeps, reminder_id: str) -> Timer:
     for timer in await _timers(deps).list(deps.context):
         if timer.id == reminder_id:
+            note_sources([timer.turn_id])
             return timer
     raise ToolFailed(_no_such(reminder_id))
 

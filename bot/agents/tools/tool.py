@@ -80,6 +80,7 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools = {tool.name: tool for tool in tools}
+        self._parts: dict[tuple[str, ...], Toolbox] = {}
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -92,6 +93,12 @@ class Toolbox:
 
     def __len__(self) -> int:
         return len(self._tools)
+
+    def part(self, names: tuple[str, ...]) -> Toolbox:
+        """Only these tools, in this order; the same box for the same names."""
+        if names not in self._parts:
+            self._parts[names] = Toolbox(self._tools[name] for name in names)
+        return self._parts[names]
 
     @cached_property
     def json(self) -> bytes:
@@ -176,14 +183,13 @@ def _fitting(kind: Any) -> dict[str, Any]:
         return {"enum": list(of), "type": "string"}
     if made is list:
         return {"items": _fitting(*of), "type": "array"}
-    return {"additionalProperties": True, "type": "object"} if made is dict else _SIMPLE[kind]
+    return {"type": "object"} if made is dict else _SIMPLE[kind]
 
 
 def _schema(arguments: Mapping[str, _Argument]) -> dict[str, Any]:
-    """Without titles, which repeat names and cost tokens in every request."""
+    """Without titles and what `_checked` sees to anyway: they cost tokens in every request."""
     required = [name for name, one in arguments.items() if one.required]
     return {
-        "additionalProperties": False,
         "properties": {name: one.described() for name, one in arguments.items()},
         **({"required": required} if required else {}),
         "type": "object",

@@ -17,7 +17,6 @@ from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.model import Request
 from bot.agents.prompt import PendingAction
 from bot.agents.shown_notes import named_notes
-from bot.answer.pressed import turn_id
 from bot.clicks import handle_click
 from bot.edge.presses import Presses, PressUnavailable
 from bot.feishu.client import FeishuClient
@@ -30,6 +29,7 @@ from memory.errors import IdentityMissing, StoreError, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, NewButton, Press, new_id
 from memory.kept.notes import NoteStore
 from memory.models import CardButton
+from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -85,6 +85,11 @@ async def show(rpc: Rpc, context: AgentMemoryContext, *buttons: NewButton) -> st
             context, turn_id=question, chunk=chunk, content="A", message_id=f"{question}_{chunk}"
         )
     return f"{question}_1"
+
+
+def led_to(card: str, button: NewButton) -> str:
+    """The id of the turn that a button of the card leads to."""
+    return Origin("button", card.removesuffix("_1"), button.id).turn_id
 
 
 def click(
@@ -144,6 +149,7 @@ async def test_anyone_in_the_chat_presses_a_follow_up_and_the_first_wins(
         chat_type="group",
         user_id=group.person("alice"),
         actor_id=group.person("alice"),
+        turn_id=card.removesuffix("_1"),
     )
     assert pressed.root_id == group.message("thread")
     assert late == Press("used")
@@ -546,7 +552,7 @@ async def test_a_follow_up_is_answered_under_the_card_by_the_model(
     assert asked["text"]["content"].startswith("↪ ")
     assert "from the model" in answer["content"]
     rows = await worker.store.list_messages(bob.conversation_id, bob.user_id)
-    assert (rows[0]["turn_id"], rows[0]["content"]) == (turn_id(button.id), "what next?")
+    assert (rows[0]["turn_id"], rows[0]["content"]) == (led_to(card, button), "what next?")
 
 
 # What a model wrote on a button has not the authority of the person who presses it.
@@ -575,7 +581,7 @@ async def asked_by_a_model(direct: Rpc, group: Group) -> Asked:
     stores = Stores(worker.store, notes)
     worker = replace(worker, manager=Manager(Acting(obeying), stores=stores))
     await handle_click(worker, pressed(button, card, bob), 0)
-    return Asked(worker, sent, turn_id(button.id))
+    return Asked(worker, sent, led_to(card, button))
 
 
 @dataclass

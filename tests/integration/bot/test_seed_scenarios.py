@@ -16,6 +16,7 @@ import pytest
 from bot.agents.manager import Answer, Manager, Prompt, Stores
 from bot.agents.model import Model, Request
 from bot.agents.offline.model import OfflineModel
+from bot.agents.prompt import without_knowledge
 from bot.agents.shown_notes import with_shown
 from bot.agents.tool_context import enrich, exchanges, registry_table
 from memory.backends.postgres import PostgresRpc, connection_pool
@@ -41,7 +42,7 @@ def _read_and_act(request: Request) -> Any:
     last = request.messages[-1]
     if last["role"] == "tool":
         return f"Done. {last['content']}"
-    call = _call_for(last["content"], everything(request))
+    call = _call_for(without_knowledge(last["content"])[1], everything(request))
     return [call] if call else "All right."
 
 

@@ -16,6 +16,7 @@ from bot.group.store import ChatConversations
 from bot.queue.inbox import Inbox
 from bot.queue.operations import Forgotten, QueueOperations
 from bot.upkeep.folding import fold
+from lab.doubles.sentinel import tables_with
 from memory.away.spool import Spool, SpooledTurn
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import TurnUnknown
@@ -26,7 +27,6 @@ from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.people import Group
-from tests.support.sentinel import tables_with
 
 pytestmark = pytest.mark.anyio
 
@@ -56,6 +56,7 @@ OTHER_IDS = {
     "group_id",  # of buttons
     "message_id",
     "note_id",
+    "parent_id",
     "root_id",
     "shared_chat_id",
     "turn_id",
@@ -157,7 +158,7 @@ async def test_a_forgotten_person_is_in_no_table(
         "agent_working_memory",
         "agent_working_memory_history",
         "chat_transcript",
-        "procrastinate_jobs",
+        "jobs",
         "spool",
     }
 
@@ -379,7 +380,7 @@ async def test_a_running_job_is_left_to_its_worker_and_counted(
 ) -> None:
     _enqueue(database_url, group.turn("alice"), group.message("one"))
     connection.execute("set search_path = feishu_bot")
-    connection.execute("update procrastinate_jobs set status = 'doing'")
+    connection.execute("update jobs set status = 'running', worker_id = 1")
 
     found = QueueOperations(database_url).forget(open_id=group.person("alice"))
 
@@ -393,7 +394,7 @@ async def test_the_words_of_others_stay_in_the_queue(
 
     QueueOperations(database_url).forget(open_id=group.person("alice"))
 
-    assert tables_with(connection, WORD) == {"procrastinate_jobs"}
+    assert tables_with(connection, WORD) == {"jobs"}
 
 
 async def test_no_table_and_no_column_of_a_person_is_left_out(

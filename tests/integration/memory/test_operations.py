@@ -13,6 +13,7 @@ from bot.doctor.isolation import probe_isolation
 from bot.group.store import ChatConversations
 from bot.queue.inbox import Inbox
 from bot.queue.operations import QueueDepth, QueueOperations
+from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, BadArgument, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore
@@ -24,7 +25,6 @@ from scripts.operating import stored_rows
 from tests.support.backends import PostgresBackend, SupabaseBackend
 from tests.support.exchanges import exchange
 from tests.support.people import Group
-from tests.support.sentinel import tables_with
 
 pytestmark = pytest.mark.anyio
 
@@ -328,10 +328,7 @@ async def test_the_depth_of_the_queue(database_url: str, connection: psycopg.Con
         inbox.enqueue(f"message:om_{number}", {}, lock=f"lock {number}", received_ms=0)
     inbox.close()
     connection.execute("set search_path = feishu_bot")
-    connection.execute(
-        "update procrastinate_jobs set status = 'failed'"
-        " where id = (select min(id) from procrastinate_jobs)"
-    )
+    connection.execute("update jobs set status = 'failed' where id = (select min(id) from jobs)")
 
     depth = queue.depth()
 

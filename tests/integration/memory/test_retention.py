@@ -6,13 +6,13 @@ import psycopg
 import pytest
 
 from bot.queue.inbox import Inbox
+from lab.doubles.sentinel import tables_with
 from memory.away.spool import Spool, SpooledTurn
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.kept.operations import Operations
 from memory.store import MemoryStore
 from tests.support.people import Group
 from tests.support.queue import job_table
-from tests.support.sentinel import tables_with
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ async def test_what_waited_too_long_is_deleted_and_a_job_in_hand_is_not(
     inbox.close()
     connection.execute("set search_path = feishu_bot, public")
     connection.execute(
-        "update feishu_bot.procrastinate_jobs set status = 'doing'"
+        "update feishu_bot.jobs set status = 'running', worker_id = 1"
         " where args #>> '{payload,text}' = %s",
         [f"{WORD}0"],
     )
@@ -59,7 +59,7 @@ async def test_what_waited_too_long_is_deleted_and_a_job_in_hand_is_not(
         assert await table.forget_old(days=30) == 3
 
     left = connection.execute(
-        "select args #>> '{payload,text}' from feishu_bot.procrastinate_jobs order by 1"
+        "select args #>> '{payload,text}' from feishu_bot.jobs order by 1"
     ).fetchall()
     assert left == [(f"{WORD}0",), (f"{WORD}2",)]
     assert connection.execute("select turn_id from feishu_bot.spool").fetchall() == [

@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping
 import psycopg
 import pytest
 
+from lab.doubles.processes import eventually
+from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc
 from memory.errors import TakenBack
 from memory.kept.private import PrivateStore
+from memory.origins import Origin
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
 from tests.support.people import Group
-from tests.support.processes import eventually
-from tests.support.sentinel import tables_with
 
 pytestmark = pytest.mark.anyio
 
@@ -148,8 +149,9 @@ async def test_what_is_being_taken_back_is_not_written_down(
 
 async def _noted(rpc: PostgresRpc, answer: AgentMemoryContext, source: str) -> str:
     """Opens a private turn of `answer` and notes what it draws on; returns its id."""
-    turn_id = f"private:{source}"
-    await MemoryStore(rpc).open_turn(answer, turn_id=turn_id, content="What was it?")
+    origin = Origin("private_answer", f"{source}_asked")
+    turn_id = origin.turn_id
+    await MemoryStore(rpc).open_turn(answer, turn_id=turn_id, content="What was it?", origin=origin)
     await PrivateStore(rpc).draw_on(answer, turn_id, [source], with_notes=False)
     return turn_id
 

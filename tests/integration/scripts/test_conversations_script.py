@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.support.processes import ROOT
+from lab.doubles.processes import ROOT
 
 CHAT = "oc_figures"
 # Sender, seconds since the first, answered, why, about whom.

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,18 +28,37 @@ from bot.feishu import manifest
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox
 from bot.settings import NAMES, Settings
+from lab.doubles.faulty_api import Fault, FaultyApi, faulty_api
+from lab.doubles.processes import ROOT, eventually, free_port
 from memory.text import has_han
 from tests.support.deliveries import Delivery, message_event
-from tests.support.faulty_api import Fault, FaultyApi, faulty_api
-from tests.support.feishu_api import FeishuApi, feishu_api
-from tests.support.processes import ROOT, eventually, free_port
+from tests.support.feishu_api import Answer, Asked, FeishuApi, feishu_api
 from tests.support.tenant import APP_ID, APP_SECRET, ENCRYPT_KEY, TOKEN, Tenant, running_tenant
 from tests.support.tenant import serving as serving_app
 
 OURS = tuple(name.upper() for name in NAMES)
 CHAT = "/v1/chat/completions"
 ANSWER = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
+STREAMED = b'data: {"choices": [{"delta": {"content": "ok"}}]}\n\ndata: [DONE]\n\n'
+OLLAMA = {"error": {"message": "registry.ollama.ai/library/gemma3:270m does not support tools"}}
 INFO = {"app_name": "Memo", "open_id": "ou_bot"}
+
+
+class ModelApi(FeishuApi):
+    """An endpoint of models. `refuses`: a field of requests, and the answer to those that have it;
+    with `whole` it never streams."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refuses, self.refusal, self.whole = "", Answer(), False
+
+    def answer_to(self, asked: Asked) -> Answer:
+        found = super().answer_to(asked)
+        wanted = asked.json if isinstance(asked.json, dict) else {}
+        if self.refuses in wanted:
+            return self.refusal
+        streams = wanted.get("stream") and found.status == 200 and not self.whole
+        return replace(found, body=STREAMED) if streams else found
 
 
 @dataclass
@@ -47,7 +66,7 @@ class Setup:
     """Everything in order; a case then spoils one thing."""
 
     tenant: Tenant
-    model: FeishuApi
+    model: ModelApi
     edge: str
     database_url: str
     folder: Path
@@ -108,7 +127,8 @@ class Setup:
 def setup(database_url: str, tmp_path: Path) -> Iterator[Setup]:
     with contextlib.ExitStack() as stack:
         tenant = stack.enter_context(running_tenant())
-        model = stack.enter_context(feishu_api())
+        model = ModelApi()
+        stack.enter_context(feishu_api(model))
         model.answers("POST", CHAT, ANSWER)
         edge = stack.enter_context(_serving_edge(database_url))
         yield Setup(tenant, model, edge, database_url, tmp_path, stack)
@@ -215,7 +235,7 @@ def database_away(setup: Setup) -> None:
 
 
 def not_migrated(setup: Setup) -> None:
-    setup.sql("delete from feishu_bot.migrations where name = '0140_notes_shown.sql'")
+    setup.sql("delete from feishu_bot.migrations where name = '0460_topic_groups.sql'")
 
 
 def open_to_everybody(setup: Setup) -> None:
@@ -260,6 +280,20 @@ def model_address_without_v1(setup: Setup) -> None:
 
 def model_away(setup: Setup) -> None:
     setup.environment["OPENAI_BASE_URL"] = f"http://127.0.0.1:{free_port()}/v1"
+
+
+def model_without_tools(setup: Setup) -> None:
+    setup.model.refuses = "tools"
+    setup.model.refusal = Answer(json.dumps(OLLAMA).encode(), 400)
+
+
+def model_that_refuses_tools_without_a_reason(setup: Setup) -> None:
+    setup.model.refuses = "tools"
+    setup.model.refusal = Answer(b"Bad Request", 400)
+
+
+def model_without_streaming(setup: Setup) -> None:
+    setup.model.whole = True
 
 
 def wrong_embedding_key(setup: Setup) -> None:
@@ -308,7 +342,7 @@ WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
     (shared_connection, "connections", "warn", "each event goes to one of them",
      "只会发到其中一个"),
     (database_away, "database", "fail", "the database refuses the connection", "数据库拒绝连接"),
-    (not_migrated, "migrations", "fail", "The database lacks 0140_notes_shown.sql", "数据库缺少"),
+    (not_migrated, "migrations", "fail", "The database lacks 0460_topic_groups.sql", "数据库缺少"),
     (open_to_everybody, "isolation", "fail", "Broken: ", "失效："),
     (keys_exchanged, "supabase keys", "fail", "SUPABASE_SECRET_KEY holds a publishable key",
      "SUPABASE_SECRET_KEY 里是 publishable 密钥"),
@@ -326,6 +360,12 @@ WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
     (model_address_without_v1, "model", "fail", "What answers is no model endpoint",
      "应答的不是模型接口"),
     (model_away, "model", "warn", "The model's endpoint is silent", "模型接口没有响应"),
+    (model_without_tools, "tools", "warn", "test-model takes no tools (400)",
+     "test-model 不支持工具调用（400）"),
+    (model_that_refuses_tools_without_a_reason, "tools", "warn", "takes no tools",
+     "不支持工具调用"),
+    (model_without_streaming, "streaming", "warn", "test-model does not stream",
+     "不支持流式输出"),
     (wrong_embedding_key, "embeddings", "fail", "OPENAI_API_KEY is a wrong key (401)",
      "OPENAI_API_KEY 密钥错误"),
     (secret_missing, "settings", "fail", "FEISHU_APP_SECRET is not set",
@@ -367,7 +407,8 @@ def test_with_everything_in_order_nothing_is_found(
     assert findings(checks) == [], findings(checks)
     assert {check.name for check in checks} >= {
         "settings", "credentials", "bot", "scopes", "connections", "clock", "webhook", "database",
-        "migrations", "isolation", "messages", "clicks", "events", "model", "embeddings", "disk",
+        "migrations", "isolation", "messages", "clicks", "events", "model", "tools", "streaming",
+        "embeddings", "disk",
         "time zone",
     }  # fmt: skip
     assert {check.state for check in checks} == {"ok"}
@@ -391,12 +432,54 @@ def test_the_link_asks_for_every_missing_scope_at_once(
 def test_an_optional_scope_that_was_declined_is_no_finding(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setup.tenant.console(granted=manifest.scope_names(optional=False))
+    bots = "im:message.group_at_msg.include_bot:readonly"
+    setup.tenant.console(granted=[one for one in manifest.scope_names() if one != bots])
     checks = setup.examined(monkeypatch)
 
     assert findings(checks) == []
     [line] = [check for check in checks if check.name == "scopes"]
-    assert "im:message.group_msg" in line.sentence.en
+    assert bots in line.sentence.en
+
+
+def test_without_the_scope_for_group_messages_it_says_what_is_missing_and_what_it_would_bring(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup.tenant.console(granted=manifest.scope_names(optional=False))
+    [line] = findings(setup.examined(monkeypatch))
+
+    assert (line.name, line.state) == ("scope", "warn")
+    assert line.sentence.en.startswith("im:message.group_msg is not granted: in groups the bot")
+    assert "with it, it also reads quoted messages" in line.sentence.en
+    assert "开通后" in line.sentence.zh
+    assert "q=im:message.group_msg&" in line.link
+
+
+def test_a_scope_that_includes_the_asked_one_is_enough(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    included = {"im:message:send_as_bot", "im:message:readonly", "im:chat:readonly",
+                "im:chat.members:read", "im:chat.members:bot_access",
+                "im:message.reactions:write_only"}  # fmt: skip
+    granted = {"im:message", "im:chat", *manifest.scope_names()} - included
+    setup.tenant.console(granted=sorted(granted))
+    checks = setup.examined(monkeypatch)
+
+    assert findings(checks) == []
+    [line] = [check for check in checks if check.name == "scopes"]
+    assert line.sentence.en.startswith("15 of 15 granted; included in broader ones: im:message:")
+
+
+@pytest.mark.parametrize("guide", ["docs/setup-feishu.md", "docs/zh/setup-feishu.md"])
+def test_an_app_made_by_the_guide_misses_nothing(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, guide: str
+) -> None:
+    text = (ROOT / guide).read_text(encoding="utf-8")
+    pasted = json.loads(text.partition("```json\n")[2].partition("```")[0])
+    setup.tenant.console(granted=pasted["scopes"]["tenant"])
+    checks = setup.examined(monkeypatch)
+
+    assert findings(checks) == []
+    assert "15 of 15 granted." in [str(one.sentence.en) for one in checks if one.name == "scopes"]
 
 
 def test_a_model_that_calls_the_limit_otherwise_works(
@@ -409,7 +492,7 @@ def test_a_model_that_calls_the_limit_otherwise_works(
     checks = setup.examined(monkeypatch)
 
     assert findings(checks) == []
-    assert "max_completion_tokens" in setup.model.asked[-1].json
+    assert "max_completion_tokens" in setup.model.asked[1].json
 
 
 def test_what_the_edge_takes_and_refuses_is_what_the_doctor_knows(

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.support.processes import ROOT
+from lab.doubles.processes import ROOT
 
 _OURS = ("FEISHU_", "SUPABASE_", "OPENAI_", "DATABASE_URL", "PORT", "DATA_DIR")
 _SECRET = "the launch code is 0000"
@@ -56,12 +56,12 @@ class Queue:
     def fail_a_job(self, *, excused: bool = False) -> int:
         args = {"payload": _PAYLOAD, "received_ms": 1_800_000_000_000}
         job: int = self.value(
-            "select feishu_bot.enqueue_event('k' || gen_random_uuid(), 'feishu', 'feishu.event',"
+            "select feishu_bot.enqueue('k' || gen_random_uuid(), 'feishu.event',"
             " 'feishu:oc_1:om_1', %s::jsonb)",
             json.dumps(args),
         )
         worker = self.value("select feishu_bot.begin_work(null, false)")
-        self.value("select feishu_bot.claim_jobs(%s, 'feishu', 10)", worker)
+        self.value("select feishu_bot.take_jobs(%s, 10)", worker)
         assert self.value(
             "select feishu_bot.fail_job(%s, %s, 'KeyError', %s)",
             job,
@@ -109,7 +109,7 @@ def test_everything_given_up_is_listed_without_what_people_wrote(queue: Queue) -
     assert found[f"T{turn}"]["message_id"] == "om_2"
     assert "KeyError" in queue.run("list").stdout
     shown = queue.json("show", f"J{job}")
-    assert [event["type"] for event in shown["events"]] == ["deferred", "started", "failed"]
+    assert [event["type"] for event in shown["events"]] == ["queued", "failed"]
     assert "KeyError" in queue.run("show", f"j{job}").stdout
 
 
@@ -120,9 +120,9 @@ def test_a_job_tried_again_has_a_day_of_patience_anew(queue: Queue, excused: boo
     assert queue.json("retry", f"J{job}") == {"retried": [f"J{job}"]}
 
     status, args = queue.database.execute(
-        "select status::text, args from feishu_bot.procrastinate_jobs where id = %s", [job]
+        "select status, args from feishu_bot.jobs where id = %s", [job]
     ).fetchone()  # type: ignore[misc]
-    assert status == "todo"
+    assert status == "waiting"
     assert args["payload"] == _PAYLOAD
     assert abs(args["retried_ms"] - time.time() * 1000) < 60_000
     assert args.get("anew") == (1 if excused else None)
@@ -134,13 +134,13 @@ def test_a_job_tried_again_has_a_day_of_patience_anew(queue: Queue, excused: boo
 
 def test_a_card_that_may_be_there_stays_in_doubt_until_somebody_has_looked(queue: Queue) -> None:
     unseen, looked = queue.fail_a_job(), queue.fail_a_job()
-    doubt = "update feishu_bot.procrastinate_jobs set args = args || '{\"maybe_sent_ms\": 7}'"
+    doubt = "update feishu_bot.jobs set args = args || '{\"maybe_sent_ms\": 7}'"
     queue.database.execute(doubt.encode())
 
     queue.run("retry", f"J{unseen}")
     queue.run("retry", f"J{looked}", "--not-sent")
 
-    in_doubt = "select args ? 'maybe_sent_ms' from feishu_bot.procrastinate_jobs where id = %s"
+    in_doubt = "select args ? 'maybe_sent_ms' from feishu_bot.jobs where id = %s"
     assert queue.value(in_doubt, unseen)
     assert not queue.value(in_doubt, looked)
 
@@ -172,7 +172,8 @@ def test_what_was_given_up_long_ago_is_deleted_whatever_it_was(queue: Queue) -> 
     assert queue.value("select feishu_bot.forget_failed(30)") == 0
 
     queue.database.execute(
-        "update feishu_bot.procrastinate_events set at = at - interval '31 days'"
+        "update feishu_bot.jobs set events ="
+        " jsonb_set(events, '{-1,at}', to_jsonb(now() - interval '31 days'))"
     )
     for table in ("spool", "late_writes"):
         queue.database.execute(

@@ -27,10 +27,10 @@ from rich.cells import cell_len
 
 from bot.feishu import manifest
 from bot.settings import NAMES
+from lab.doubles.processes import ROOT, eventually
 from tests.support.deliveries import message_event
 from tests.support.feishu_api import FeishuApi, feishu_api
 from tests.support.gateway import Gateway, running_gateway
-from tests.support.processes import ROOT, eventually
 from tests.support.tenant import APP_ID, APP_SECRET, Tenant, running_tenant
 
 OURS = tuple(name.upper() for name in NAMES)

@@ -66,6 +66,21 @@ BREAKS = {
           from chat_members m where m.open_id = claim('actor') and m.left_at is null
             and m.seen_at > now() - membership_lasts() $$;
         alter policy chat_members_select on chat_members using (true)""",
+    "whose member": """
+        create or replace function readable_chats() returns jsonb
+        language sql stable set search_path = public as $$
+          select coalesce(jsonb_object_agg(m.chat_id, coalesce(m.joined_at, '-infinity')), '{}')
+          from chat_members m where claim('chat_type') = 'p2p' and m.open_id = claim('actor')
+            and m.left_at is null and m.seen_at > now() - membership_lasts() $$;
+        alter policy chat_members_select on chat_members using (open_id = claim('actor'))""",
+    "whose p2p": """
+        create or replace function readable_chats() returns jsonb
+        language sql stable set search_path = public as $$
+          select coalesce(jsonb_object_agg(p.chat_id, '-infinity'), '{}')
+          from p2p_chats p where claim('chat_type') = 'p2p' and p.open_id = claim('actor') $$""",
+    "newest member": """
+        create or replace function bot_private.told_since() returns timestamptz
+        language sql stable as $$ select timestamptz '-infinity' $$""",
     "sharing": """
         alter policy agent_messages_select on agent_messages using (
           tenant_key = coalesce((select claim('tenant_key')), '')
@@ -81,6 +96,10 @@ SHOWN_BY = {
     "other groups in a group": (410314232015, 124492419564),
     "sharing": (447988460548, 366580190394),
     "facts follow the person": (126680881529, 470315291764),
+    "whose member": (270255997403, 223372571912),
+    "whose p2p": (267299740148, 882096176543),
+    "tenants": (304269141267, 142139631226),
+    "newest member": (806830237070, 239110198178),
 }
 
 

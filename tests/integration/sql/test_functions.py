@@ -18,11 +18,13 @@ from tests.support.sql_files import OF_POLICIES, access, functions_of, numbered,
 
 FILES = sorted((migrations.FOLDER / "functions").glob("*.sql"))
 NAME = migrations.read_functions().name
-CARD_BLOCK = "as $$ select 1000 $$"
+CARD_BLOCK = "as $$ select 10000 $$"
 GRANTED = {
     "of_a_turn": {"authenticated", "service_role"},
     "of_functions": {"authenticated", "service_role"},
     "of_the_service": {"service_role"},
+    "of_origins": {"authenticated", "service_role", "bot_console"},
+    "of_taking_back": {"service_role"},
     "of_triggers": set(),
     "of_the_owner": set(),
 }
@@ -41,11 +43,10 @@ def rewrite(file: Path, old: str, new: str) -> None:
 
 
 def functions_in(connection: psycopg.Connection) -> list[str]:
-    """Functions of our schemas, but for those of extensions and of the queue's library."""
+    """Functions of our schemas, but for those of extensions."""
     rows = connection.execute("""
         select p.pronamespace::regnamespace || '.' || p.proname from pg_proc p
         where p.pronamespace::regnamespace::text in ('public', 'bot_private', 'feishu_bot')
-          and p.proname !~ '^procrastinate_'
           and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
     """)
     return [name for (name,) in rows]
@@ -129,13 +130,13 @@ def test_a_function_that_is_in_no_list_is_seen(database: psycopg.Connection) -> 
 
 
 def test_a_changed_function_is_applied_and_nothing_else(database_url: str, folder: Path) -> None:
-    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 2000 $$")
+    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 20000 $$")
     changed = migrations.read_functions(folder).name
 
     assert migrations.pending(database_url, folder=folder) == [changed]
     assert migrations.apply(database_url, folder=folder) == [changed]
 
-    assert card_block(database_url) == 2000
+    assert card_block(database_url) == 20000
     assert migrations.pending(database_url, folder=folder) == []
 
 
@@ -151,11 +152,11 @@ def test_unchanged_functions_are_not_applied_again(database_url: str) -> None:
 
 
 def test_functions_go_back_with_the_code(database_url: str, folder: Path) -> None:
-    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 2000 $$")
+    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 20000 $$")
     migrations.apply(database_url, folder=folder)
 
     assert migrations.apply(database_url) == [NAME]
-    assert card_block(database_url) == 1000
+    assert card_block(database_url) == 10000
 
 
 def test_a_function_that_moves_to_a_narrower_list_loses_what_it_had(
@@ -172,8 +173,8 @@ def test_a_function_that_moves_to_a_narrower_list_loses_what_it_had(
 @pytest.mark.parametrize(
     ("broken", "found"),
     [
-        ("as $$ select 2000 $$; creat function", "syntax error"),
-        ("as $$ selec 2000 $$", "syntax error"),
+        ("as $$ select 20000 $$; creat function", "syntax error"),
+        ("as $$ selec 20000 $$", "syntax error"),
         ("as $$ select size from public.nowhere $$", "nowhere"),
         ("as $$ select public.nothing() $$", "nothing"),
     ],
@@ -229,7 +230,7 @@ def test_a_second_function_of_one_name_is_refused(database_url: str, folder: Pat
 def test_a_turn_that_is_being_written_and_the_functions_wait_for_each_other_in_order(
     database_url: str, folder: Path
 ) -> None:
-    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 2000 $$")
+    rewrite(folder / "functions" / "cards.sql", CARD_BLOCK, "as $$ select 20000 $$")
     applied: list[list[str]] = []
     with psycopg.connect(database_url) as turn:
         turn.execute(
@@ -259,7 +260,7 @@ def test_backfills_call_functions_and_run_once(blank_database_url: str, folder: 
     migrations.apply(blank_database_url, folder=folder)
 
     with psycopg.connect(blank_database_url) as connection:
-        assert connection.execute("select block from later").fetchall() == [(1000,)]
+        assert connection.execute("select block from later").fetchall() == [(10000,)]
 
 
 def waits_for_a_table(url: str) -> None:
@@ -288,7 +289,7 @@ def test_tables_with_triggers_of_ours_are_locked_first(database: psycopg.Connect
 def test_what_every_mention_calls_is_planned_once(database: psycopg.Connection) -> None:
     left_to_guess = database.execute("""
         select f from unnest(array['public.begin_turn', 'public.record_reply',
-          'public.mark_sent_and_tell', 'feishu_bot.enqueue_event', 'feishu_bot.end_and_take']) f
+          'public.mark_sent_and_tell', 'feishu_bot.enqueue', 'feishu_bot.end_and_take']) f
         where not exists (select from pg_proc p where p.oid = f::regproc
                           and 'plan_cache_mode=force_generic_plan' = any (p.proconfig))
     """).fetchall()

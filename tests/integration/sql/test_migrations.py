@@ -37,8 +37,7 @@ def test_a_blank_database_gets_tables_then_functions_then_backfills(
 
     applied = migrations.apply(blank_database_url)
 
-    assert applied[0] == "procrastinate"
-    assert [name for name in applied if name in STEPS] == STEPS
+    assert applied == STEPS
     assert migrations.pending(blank_database_url) == []
 
 
@@ -56,8 +55,26 @@ def test_every_step_is_reported_while_it_runs(blank_database_url: str) -> None:
 
     migrations.apply(blank_database_url, report=lines.append)
 
-    assert lines[0] == "applying procrastinate"
-    assert lines[-len(STEPS) :] == [f"applying {name}" for name in STEPS]
+    assert lines[: len(STEPS)] == [f"applying {name}" for name in STEPS]
+
+
+def test_what_has_to_be_done_before_a_file_is_said_where_there_is_somebody_to_do_it(
+    blank_database_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "0001_first.sql").write_text("create table first ()")
+    lines: list[str] = []
+    migrations.apply(blank_database_url, folder=tmp_path, report=lines.append)
+    warned = "-- Purpose: p.\n-- Before this: stop the workers.\ncreate table second ()"
+    (tmp_path / "0002_second.sql").write_text(warned)
+
+    assert migrations.warnings(blank_database_url, folder=tmp_path) == ["stop the workers."]
+    migrations.apply(blank_database_url, folder=tmp_path, report=lines.append)
+    assert lines[-2:] == ["stop the workers.", "applying 0002_second.sql"]
+    assert migrations.warnings(blank_database_url, folder=tmp_path) == []
+
+
+def test_a_blank_database_is_warned_of_nothing(blank_database_url: str) -> None:
+    assert migrations.warnings(blank_database_url) == []
 
 
 def test_two_processes_at_once_apply_every_step_once(blank_database_url: str) -> None:
@@ -81,7 +98,7 @@ def test_two_processes_at_once_apply_every_step_once(blank_database_url: str) ->
     assert [process.returncode for process in processes] == [0, 0], outputs
     first, second = sorted((json.loads(out) for out, _ in outputs), key=len)
     assert first == []
-    assert [name for name in second if name in STEPS] == STEPS
+    assert second == STEPS
 
 
 def both_wait(connection: psycopg.Connection, database: str) -> None:
@@ -225,10 +242,10 @@ def test_an_owner_without_privileges_is_told_what_a_superuser_has_to_run() -> No
     server = start_server()
     server.execute("create role plain login nosuperuser")
     with server.fresh_database(owner="plain") as url:
-        policies, console = statements_for_a_superuser(server, url)
+        [statement] = statements_for_a_superuser(server, url)
 
-        assert "bypassrls" in policies
-        assert "create role bot_console" in console
+        assert "bypassrls" in statement
+        assert "create role bot_console" in statement
         assert acts_as(url) == list(ROLES[1:])
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.agents.prompt import manager_rules
+from bot.agents.prompt import circumstances
 from bot.services import Services
 from bot.settings import SettingsError, load
 from bot.upkeep.folding import told
@@ -80,7 +80,7 @@ def test_prompt_recall_and_summaries_agree_on_what_day_it_is(
     tmp_path: Path, zone: str, today: str, yesterday: str
 ) -> None:
     one = services(tmp_path, zone)
-    rules = manager_rules("Memo", "Alice", one.now(), with_tools=True, memory_away=False)
+    rules = circumstances("Alice", one.now(), memory_away=False)
     meant = date_range("昨天我说了什么？", one.now())
     said = FoldedMessage(
         id=1, role="user", content="hi", actor_id="ou_a", actor_name="Alice",

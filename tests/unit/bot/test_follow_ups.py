@@ -113,3 +113,12 @@ def test_hostile_endings_cost_linear_time(unit: str):
     parted(text, ("a?",))
     before_questions(text)
     assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize("text", ["<at id=all></at> hi", "@_all hi", "@all请看", "＠ Everyone hi"])
+def test_no_question_addresses_everybody_in_any_spelling(text: str) -> None:
+    assert question_of(text) is None
+
+
+def test_a_name_that_begins_like_everybody_is_a_name() -> None:
+    assert question_of("@Allison, when?") == "@Allison, when?"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from bot.languages import says_words
@@ -18,3 +20,13 @@ def test_words_tell_the_language(text: str) -> None:
 )
 def test_names_numbers_links_and_pictures_do_not(text: str) -> None:
     assert not says_words(text)
+
+
+@pytest.mark.parametrize("piece", ["@", "中", "a", "[a", "[a:", "[a: ", "://", "a://", "x "])
+def test_the_longest_message_holds_nobody_else_up(piece: str) -> None:
+    """Feishu takes 150 KB of text."""
+    text = piece * (150_000 // len(piece.encode()))
+    begun = time.process_time()
+    says_words(text)
+
+    assert time.process_time() - begun < 2

@@ -24,26 +24,55 @@ def test_two_threads_have_one_name_only_when_they_are_the_same_thread(
     assert same == ((chat, root) == (other_chat, other_root))
 
 
+@pytest.mark.parametrize("reply_in_thread", [True, False])
+@pytest.mark.parametrize("chat_type", ["group", "p2p"])
+def test_in_a_thread_the_conversation_is_the_threads(chat_type: str, reply_in_thread: bool) -> None:
+    root = thread_root(
+        message_id="om_self",
+        root_id="om_root",
+        thread_id="omt_thread",
+        chat_type=chat_type,
+        reply_in_thread=reply_in_thread,
+    )
+
+    assert root == "om_root"
+
+
+@pytest.mark.parametrize("root_id", [None, "", "om_quoted"])
 @pytest.mark.parametrize(
-    ("root_id", "chat_type", "reply_in_thread", "root"),
+    ("chat_type", "reply_in_thread", "root"),
     [
-        ("om_root", "group", True, "om_root"),
-        ("om_root", "group", False, "om_root"),
-        ("om_root", "p2p", True, "om_root"),
-        (None, "group", True, "om_self"),
-        ("", "group", True, "om_self"),
-        (None, "group", False, "main"),
-        (None, "p2p", True, "main"),
-        ("", "p2p", False, "main"),
+        ("group", True, "om_self"),
+        ("group", False, "main"),
+        ("p2p", True, "main"),
+        ("p2p", False, "main"),
     ],
 )
-def test_the_root_is_the_replied_to_root_or_the_message_itself_or_main(
+def test_outside_of_threads_a_quotation_changes_nothing(
     root_id: str | None, chat_type: str, reply_in_thread: bool, root: str
 ) -> None:
     assert root == thread_root(
         message_id="om_self",
         root_id=root_id,
         chat_type=chat_type,
+        reply_in_thread=reply_in_thread,
+    )
+
+
+@pytest.mark.parametrize("thread_id", [None, "omt_topic"])
+@pytest.mark.parametrize("reply_in_thread", [True, False])
+@pytest.mark.parametrize(
+    ("root_id", "root"), [("om_topic", "om_topic"), (None, "om_self"), ("", "om_self")]
+)
+def test_in_a_topic_group_the_topic_is_the_conversation(
+    root_id: str | None, root: str, reply_in_thread: bool, thread_id: str | None
+) -> None:
+    assert root == thread_root(
+        message_id="om_self",
+        root_id=root_id,
+        thread_id=thread_id,
+        topic_group=True,
+        chat_type="group",
         reply_in_thread=reply_in_thread,
     )
 
@@ -78,3 +107,17 @@ def test_the_claims_are_those_the_policies_read() -> None:
         "tenant_key": "t",
         "role": "authenticated",
     }
+
+
+def test_the_claims_of_a_guest_name_their_own_tenant_too() -> None:
+    context = memory_context(
+        chat_id="oc_chat",
+        root="main",
+        subject="ou_gus",
+        actor="ou_gus",
+        tenant_key="t",
+        actor_tenant="theirs",
+    )
+
+    claims = context.claims()
+    assert (claims["tenant_key"], claims["actor_tenant"]) == ("t", "theirs")

@@ -215,7 +215,7 @@ def test_empty_and_oversized_uploads_are_refused(tenant, monkeypatch):
     form = {"file_type": "stream", "file_name": "a.csv"}
     empty = upload(tenant, "files", **form, file=(io.BytesIO(b""), "x"))
     assert code(empty) == (400, 234010)
-    monkeypatch.setattr("sandbox.world.message_views.MOST_FILE", 2)
+    monkeypatch.setattr("sandbox.views.messages.MOST_FILE", 2)
     large = upload(tenant, "files", **form, file=(io.BytesIO(b"abc"), "x"))
     assert code(large) == (400, 234006)
     unknown = tenant.reply(tenant.say("hello"), msg_type="file", content='{"file_key": "file_x"}')
@@ -329,6 +329,16 @@ def test_a_chat_lists_thread_roots_and_a_thread_lists_everything_in_it(tenant):
     assert inside["has_more"] is False
 
 
+def test_a_chat_lists_a_quoting_message_that_has_become_the_root_of_a_thread(tenant):
+    said = tenant.say("the launch is in March")
+    asked = tenant.say("is it?", reply_to=said, quote=True)
+    tenant.reply(asked, reply_in_thread=True)
+    chat = tenant.call(
+        "GET", "/im/v1/messages", container_id_type="chat", container_id=tenant.group
+    ).json["data"]
+    assert [one["message_id"] for one in chat["items"]] == [said, asked]
+
+
 def test_history_is_paged_in_either_order_and_by_seconds(tenant):
     sent = []
     for n in range(5):
@@ -390,7 +400,11 @@ def test_names_come_ten_at_a_time_and_five_times_a_second(tenant):
 
 
 def test_a_missing_scope_is_said_with_its_name(tenant):
-    tenant.control("POST", "switches", {"contact_names": False, "cardkit": False})
+    tenant.control(
+        "POST",
+        "switches",
+        {"contact:user.basic_profile:readonly": False, "cardkit:card:write": False},
+    )
     names = tenant.call("POST", "/contact/v3/users/basic_batch", {"user_ids": ["ou_x"]})
     assert code(names) == (400, 99991672)
     assert names.json["error"]["permission_violations"][0]["subject"].startswith("contact:")
@@ -443,13 +457,14 @@ def test_members_of_a_dissolved_group_are_not_listed(tenant):
 
 def test_chats_and_members_need_their_scopes(tenant):
     path = f"/im/v1/chats/{tenant.group}"
-    tenant.control("POST", "switches", {"chat_members": False})
+    info_only = {"im:chat:read": True, "im:chat:readonly": False, "im:chat.members:read": False}
+    tenant.control("POST", "switches", info_only)
     refused = tenant.call("GET", f"{path}/members")
     subjects = [one["subject"] for one in refused.json["error"]["permission_violations"]]
     assert code(refused) == (400, 99991672)
     assert "im:chat.members:read" in subjects
     assert tenant.call("GET", path).status_code == 200
-    tenant.control("POST", "switches", {"chat_info": False})
+    tenant.control("POST", "switches", {"im:chat:read": False})
     assert code(tenant.call("GET", path)) == (400, 99991672)
 
 
@@ -502,6 +517,16 @@ def test_a_card_for_one_person_is_unknown_to_the_message_api_and_to_others(tenan
     where = {"container_id_type": "chat", "container_id": tenant.group}
     listed = tenant.call("GET", "/im/v1/messages", **where)
     assert card not in {one["message_id"] for one in listed.json["data"]["items"]}
+
+
+def test_a_card_for_one_person_is_never_seen_by_who_was_offline(tenant):
+    tenant.control("POST", "presence", {"open_id": tenant.people["Alice"], "online": False})
+    card = show_to(tenant, "Alice").json["data"]["message_id"]
+    tenant.control("POST", "presence", {"open_id": tenant.people["Alice"], "online": True})
+    later = show_to(tenant, "Alice").json["data"]["message_id"]
+
+    seen = [not tenant.control("GET", f"messages/{one}")["unseen"] for one in (card, later)]
+    assert seen == [False, True]
 
 
 def test_a_card_for_one_person_is_taken_away_once(tenant):

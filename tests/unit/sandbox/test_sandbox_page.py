@@ -26,6 +26,12 @@ def browser():
         launched.close()
 
 
+@pytest.fixture(scope="module")
+def english(browser):
+    """Tabs of one window; what a page keeps there is of its port alone."""
+    return browser.new_context(locale="en-GB")
+
+
 @pytest.fixture
 def tenant(make_tenant):
     sections = [
@@ -36,11 +42,11 @@ def tenant(make_tenant):
 
 
 @pytest.fixture
-def page(browser, tenant):
+def page(english, tenant):
     """The page of `tenant`, in English, with its people talking as the tests say."""
     server = SandboxServer(tenant.app, 0, None)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    opened = browser.new_page(locale="en-GB")
+    opened = english.new_page()
     faults = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.goto(f"http://127.0.0.1:{server.port}/")
@@ -220,3 +226,23 @@ def test_a_file_is_attached_and_shown_as_something_to_save(page, tenant, tmp_pat
     assert answer.headers["Content-Disposition"].startswith("attachment; filename*=UTF-8''%E5")
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.content_type == "application/octet-stream"
+
+
+def test_a_scope_is_withheld_and_granted_in_the_page(page, tenant):
+    granted = tenant.platform.world.console.granted
+    page.click("#show-platform")
+    page.wait_for_selector("#platform[open] [name='im:message.group_msg']")
+    assert page.is_checked("[name='im:message.group_msg']")
+    with page.expect_response("**/switches"):
+        page.uncheck("[name='im:message.group_msg']")
+    assert "im:message.group_msg" not in granted
+    with page.expect_response("**/switches"):
+        page.check("[name=secret_chats]")
+    assert tenant.platform.world.switches.secret_chats
+    page.click("#hide-platform")
+    page.click("#show-platform")
+    page.wait_for_selector("#platform[open]")
+    assert not page.is_checked("[name='im:message.group_msg']")
+    with page.expect_response("**/switches"):
+        page.check("[name='im:message.group_msg']")
+    assert "im:message.group_msg" in granted

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from sandbox.config import SandboxConfig
-from sandbox.push import Pusher, encrypt, retry_delay_s, seal, signature, signed_headers
+from sandbox.world.push import Pusher, encrypt, retry_delay_s, seal, signature, signed_headers
 
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
 EVENT = {"schema": "2.0", "header": {"event_id": "e1", "event_type": "t"}, "event": {"名": "字"}}

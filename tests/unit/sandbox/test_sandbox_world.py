@@ -86,7 +86,7 @@ def test_any_message_type_can_be_sent_as_raw_content(tenant):
 
 
 def test_without_the_group_scope_only_mentions_of_the_bot_and_p2p_arrive(tenant):
-    tenant.control("POST", "switches", {"all_group_messages": False})
+    tenant.control("POST", "switches", {"im:message.group_msg": False})
     tenant.say("nobody in particular")
     tenant.say("@Bob hello")
     tenant.say("@all hello")
@@ -105,7 +105,14 @@ def test_other_bots_are_heard_as_bots_or_not_at_all(tenant):
     assert tenant.pushed()[0]["event"]["sender"]["sender_type"] == "bot"
     item = tenant.call("GET", f"/im/v1/messages/{asked}").json["data"]["items"][0]
     assert item["sender"]["sender_type"] == "app"
-    tenant.control("POST", "switches", {"bot_messages": False})
+    tenant.control(
+        "POST",
+        "switches",
+        {
+            "im:message.group_at_msg.include_bot:readonly": False,
+            "im:message.group_msg.include_bot:read": False,
+        },
+    )
     tenant.say("@Memo status?", speaker="Ticker")
     assert tenant.pushed() == []
 
@@ -449,3 +456,83 @@ def test_people_edit_their_own_texts_and_the_app_is_not_told(tenant):
         assert answer.status_code == 400
     tenant.control("POST", "recall", {"message_id": asked, "as": tenant.people["Alice"]})
     assert tenant.http.post("/sandbox/api/edit", json=body).status_code == 400
+
+
+def ids(event):
+    """root, parent and thread of a pushed message, as far as they are there."""
+    return {name: message(event).get(f"{name}_id") for name in ("root", "parent", "thread")}
+
+
+@pytest.mark.parametrize("chat", ["Launch team", "Alice"])
+def test_the_ids_of_every_kind_of_reply_are_as_documented(tenant, chat):
+    where = {"chat": tenant.chats[chat]}
+    first = tenant.say("msg1", **where)
+    second = tenant.say("msg2", reply_to=first, quote=True, **where)
+    tenant.say("msg3", reply_to=second, quote=True, **where)
+    inside = tenant.say("inside", reply_to=second, **where)
+    tenant.say("quoting inside", reply_to=inside, quote=True, **where)
+    plain, quote, chain, threaded, quoting = map(ids, tenant.pushed())
+
+    assert plain == {"root": None, "parent": None, "thread": None}
+    assert quote == {"root": first, "parent": first, "thread": None}
+    assert chain == {"root": first, "parent": second, "thread": None}
+    assert threaded == {"root": second, "parent": second, "thread": threaded["thread"]}
+    assert threaded["thread"].startswith("omt_")
+    assert quoting == threaded
+
+
+def test_in_a_topic_group_every_message_begins_or_continues_a_topic(tenant):
+    made = {"name": "Topics", "members": list(tenant.people.values()), "topics": True}
+    where = {"chat": tenant.control("POST", "chats", made)["chat_id"]}
+    tenant.pushed()
+    first = tenant.say("a topic", **where)
+    tenant.say("on it", reply_to=first, quote=True, **where)
+    answer = tenant.reply(first, reply_in_thread=False).json["data"]
+    opened, reply = map(ids, tenant.pushed())
+
+    assert opened == {"root": None, "parent": None, "thread": opened["thread"]}
+    assert opened["thread"]
+    assert reply == {"root": first, "parent": first, "thread": opened["thread"]}
+    assert (answer["root_id"], answer["thread_id"]) == (first, opened["thread"])
+    listed = tenant.call(
+        "GET", "/im/v1/messages", container_id_type="chat", container_id=where["chat"]
+    )
+    assert [one["message_id"] for one in listed.json["data"]["items"]] == [first]
+    info = tenant.call("GET", f"/im/v1/chats/{where['chat']}").json["data"]
+    assert (info["chat_mode"], info["group_message_type"]) == ("topic", "thread")
+
+
+def test_messages_of_topic_groups_come_without_their_thread_where_that_is_switched_off(tenant):
+    tenant.control("POST", "switches", {"topic_thread_ids": False})
+    made = {"name": "Topics", "members": list(tenant.people.values()), "topics": True}
+    chat = tenant.control("POST", "chats", made)["chat_id"]
+    tenant.pushed()
+    first = tenant.say("a topic", chat=chat)
+    tenant.say("on it", reply_to=first, chat=chat)
+
+    pushed = tenant.pushed()
+    assert [ids(one)["root"] for one in pushed] == [None, first]
+    assert all("thread_id" not in message(one) for one in pushed)
+
+
+def test_somebody_of_another_tenant_carries_their_own_everywhere(tenant):
+    guest = tenant.control("POST", "people", {"name": "Gus", "tenant_key": "elsewhere"})
+    tenant.people["Gus"] = guest["open_id"]
+    tenant.control("POST", "join", {"chat_id": tenant.group, "open_id": guest["open_id"]})
+    tenant.say("@Gus hello")
+    tenant.say("@Alice hello", speaker="Gus")
+    joined, to_guest, by_guest = tenant.pushed()
+    members = tenant.call("GET", f"/im/v1/chats/{tenant.group}/members").json["data"]["items"]
+    own, home = "elsewhere", tenant.config.tenant_key
+
+    assert {one["header"]["tenant_key"] for one in (joined, to_guest, by_guest)} == {home}
+    assert joined["event"]["users"][0]["tenant_key"] == own
+    assert joined["event"]["external"] is True
+    senders = [one["event"]["sender"]["tenant_key"] for one in (to_guest, by_guest)]
+    assert senders == [home, own]
+    assert message(to_guest)["mentions"][0]["tenant_key"] == own
+    assert message(by_guest)["mentions"][0]["tenant_key"] == home
+    assert {one["name"]: one["tenant_key"] for one in members} == {
+        "Alice": home, "Bob": home, "陈晨": home, "Gus": own,
+    }  # fmt: skip
+    assert tenant.call("GET", f"/im/v1/chats/{tenant.group}").json["data"]["external"] is True

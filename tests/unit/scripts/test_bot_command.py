@@ -8,18 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from lab.doubles.processes import ROOT
 from scripts import bot
-from tests.support.processes import ROOT
 
 NAMES = [command.name for command in bot.commands()]
 
 
 def test_every_script_is_listed_with_a_sentence_and_the_old_names_stay() -> None:
     links = {one.name for one in (ROOT / "scripts").iterdir() if one.is_symlink()}
+    of_the_lab = {one.stem for one in (ROOT / "lab").glob("*.py")} - {"__init__"}
 
-    assert {name.replace("_", "-") for name in links - {"bot"}} <= set(NAMES)
-    assert {"check_memory", "memory", "decisions", "monitor", "migrate", "bench"} <= links
+    assert of_the_lab <= links
+    assert {name.replace("_", "-") for name in links - of_the_lab - {"bot"}} <= set(NAMES)
+    assert {"check_memory", "memory", "decisions", "monitor", "migrate"} <= links
     assert {"start", "sandbox", "doctor", "setup"} <= set(NAMES)
+    assert not {"bot", "installed"} & set(NAMES)
     for command in bot.commands():
         assert command.summary.endswith("."), command
 
@@ -37,7 +40,7 @@ def test_help_names_everything_within_80_columns(capsys: pytest.CaptureFixture[s
     [
         ("check-memory", ["check-memory"]),
         ("check_memory", ["check-memory"]),
-        ("eval-r", ["eval-recall"]),
+        ("eval", ["evaluate"]),
         ("memory", ["memory"]),
         ("m", ["memory", "migrate", "monitor"]),
         ("nothing", []),

@@ -26,28 +26,23 @@ def jobs(database_url: str) -> dict[str, int]:
             " 'Launch team')"
         )
         found = {}
-        for state in ("failed", "todo", "doing"):
+        for state in ("failed", "waiting", "running"):
             event = {
                 "sender": {"sender_id": {"open_id": "ou_alice"}},
                 "message": {"message_id": f"om_{state}", "content": SECRET},
             }
             args = {"received_ms": 1, "payload": {"event": event}, "failed_with": "ModelTrouble"}
             found[state] = connection.execute(
-                "insert into procrastinate_jobs (queue_name, task_name, lock, args, status)"
-                " values ('feishu', 'handle', 'feishu:oc_a:om_1', %s, 'doing') returning id",
-                [json.dumps(args)],
+                "insert into jobs (task, lock, args, status, worker_id)"
+                " values ('handle', 'feishu:oc_a:om_1', %s, %s, %s) returning id",
+                [json.dumps(args), state, 1 if state == "running" else None],
             ).fetchone()[0]
-            connection.execute(
-                "update procrastinate_jobs set status = %s where id = %s", [state, found[state]]
-            )
     return found
 
 
 def states(url: str) -> dict[int, str]:
     with psycopg.connect(url) as connection:
-        return dict(
-            connection.execute("select id, status::text from feishu_bot.procrastinate_jobs")
-        )
+        return dict(connection.execute("select id, status from feishu_bot.jobs"))
 
 
 def test_jobs_are_shown_by_name_and_without_words(ada: Browser, jobs: dict[str, int]) -> None:
@@ -67,7 +62,7 @@ def test_a_failed_job_is_tried_again_from_the_page(
     name = f"J{jobs['failed']}"
     answer = ada.post(f"/console/queue/{name}/retry")
 
-    assert states(database_url)[jobs["failed"]] == "todo"
+    assert states(database_url)[jobs["failed"]] == "waiting"
     assert f"{name} is tried again" in ada.get(answer.location).text
     assert "retried job" in ada.get("/console/audit").text
     again = ada.post(f"/console/queue/{name}/retry")
@@ -83,10 +78,10 @@ def test_a_failed_job_is_deleted(ada: Browser, jobs: dict[str, int], database_ur
 def test_what_waits_is_cancelled_and_what_is_at_work_is_not(
     ada: Browser, jobs: dict[str, int], database_url: str
 ) -> None:
-    for state in ("todo", "doing", "failed"):
+    for state in ("waiting", "running", "failed"):
         ada.post(f"/console/queue/J{jobs[state]}/cancel")
 
-    assert states(database_url) == {jobs["doing"]: "doing", jobs["failed"]: "failed"}
+    assert states(database_url) == {jobs["running"]: "running", jobs["failed"]: "failed"}
 
 
 def test_all_are_tried_again_but_those_whose_card_may_be_in_the_chat(
@@ -95,14 +90,14 @@ def test_all_are_tried_again_but_those_whose_card_may_be_in_the_chat(
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("set search_path = feishu_bot")
         connection.execute(
-            "update procrastinate_jobs set status = 'failed',"
+            "update jobs set status = 'failed', worker_id = null,"
             ' args = args || \'{"failed_with": "OutcomeUnknown"}\' where id = %s',
-            [jobs["doing"]],
+            [jobs["running"]],
         )
     ada.post("/console/queue/retry")
 
-    assert states(database_url)[jobs["failed"]] == "todo"
-    assert states(database_url)[jobs["doing"]] == "failed"
+    assert states(database_url)[jobs["failed"]] == "waiting"
+    assert states(database_url)[jobs["running"]] == "failed"
 
 
 @pytest.mark.parametrize("name", ["X1", "J", "J1;drop", "J99999999999999999999"])

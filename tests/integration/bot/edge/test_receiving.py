@@ -10,16 +10,21 @@ from collections.abc import Iterator
 
 import pytest
 import requests
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bot.edge.receiving import MAX_REQUEST_BYTES, RECEIVE_S, has_room
-from tests.support.processes import free_port, start, stop, wait_for_http
+from lab.doubles.processes import free_port, start, stop, wait_for_http
 
 APP = """
-def app(environ, start_response):
-    body = environ["wsgi.input"].read()
-    answer = f"{environ['PATH_INFO']} {len(body)}".encode()
-    start_response("200 OK", [("Content-Length", str(len(answer)))])
-    return [answer]
+from flask import Flask, request
+
+app = Flask(__name__)
+
+@app.route("/", methods=["GET", "POST"])
+@app.route("/<path>", methods=["GET", "POST"])
+def echo(path=""):
+    return f"/{path} {len(request.stream.read())}"
 """
 
 
@@ -108,6 +113,55 @@ def test_what_is_no_request_is_refused_and_the_connection_closed(
 ) -> None:
     with connected(port, request_) as one:
         assert status in everything(one).splitlines()[0]
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+MALFORMED = {
+    "an extension without a value": b"2\r\nhi\r\n0;a=\r\n\r\n",
+    "an extension without a name": b"2;=b\r\nhi\r\n0\r\n\r\n",
+    "an extension with a bare CR": b"2;a\rb\r\nhi\r\n0\r\n\r\n",
+    "an extension with an open quote": b'2;a="b\r\nhi\r\n0\r\n\r\n',
+    "a space before the end of a size": b"2 \r\nhi\r\n0\r\n\r\n",
+    "a sign": b"+2\r\nhi\r\n0\r\n\r\n",
+    "a prefix": b"0x2\r\nhi\r\n0\r\n\r\n",
+    "an underscore": b"0_2\r\nhi\r\n0\r\n\r\n",
+    "a size of many digits": b"0" * 20 + b"2\r\nhi\r\n0\r\n\r\n",
+    "a chunk longer than its size": b"2\r\nhello\r\n0\r\n\r\n",
+    "a chunk that ends with LF": b"2\r\nhi\n\n0\r\n\r\n",
+    "a trailer without a colon": b"2\r\nhi\r\n0\r\nnonsense\r\n\r\n",
+    "a trailer with a space in its name": b"2\r\nhi\r\n0\r\na b: c\r\n\r\n",
+    "a trailer that frames": b"2\r\nhi\r\n0\r\nContent-Length: 9\r\n\r\n",
+    "a trailer with a NUL": b"2\r\nhi\r\n0\r\na: \0\r\n\r\n",
+    "a trailer that is folded": b"2\r\nhi\r\n0\r\na: b\r\n c\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_a_malformed_body_is_refused_before_the_application_sees_it(port: int, what: str) -> None:
+    with connected(port, CHUNKED + MALFORMED[what]) as one:
+        assert everything(one).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"2\r\nhi\r\n0\r\n\r\n",
+        b'1;a=b\r\nh\r\n1 ;c="d; e"\r\ni\r\n0;f\r\n\r\n',
+        b"2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n",
+    ],
+)
+def test_a_body_in_chunks_arrives_whole(port: int, body: bytes) -> None:
+    with connected(port, CHUNKED.replace(b"POST /", b"POST /chunks") + body) as one:
+        assert b"/chunks 2" in everything(one)
+
+
+@given(junk=st.binary(max_size=60), at=st.integers(0, 40))
+@settings(max_examples=40)
+def test_no_body_makes_an_error_of_the_server(port: int, junk: bytes, at: int) -> None:
+    whole = b"5;a=b\r\nhello\r\n0;c\r\nX-Sum: 1\r\n\r\n"
+    with connected(port, CHUNKED + whole[:at] + junk + whole[at:] + b"\r\n0\r\n\r\n") as one:
+        one.shutdown(socket.SHUT_WR)
+        assert everything(one)[:13] in (b"HTTP/1.1 200 ", b"HTTP/1.1 400 ", b"")
 
 
 def test_a_head_without_end_is_cut_off_before_its_deadline(port: int) -> None:

@@ -52,7 +52,7 @@ def queued(database_url: str) -> Any:
     def jobs() -> list[dict[str, Any]]:
         with psycopg.connect(database_url) as connection:
             rows = connection.execute(
-                "select args, lock from feishu_bot.procrastinate_jobs order by id"
+                "select args, lock from feishu_bot.jobs order by id"
             ).fetchall()
         return [{**args, "lock": lock} for args, lock in rows]
 
@@ -64,7 +64,7 @@ def post(client: FlaskClient, delivery: Delivery, path: str = "/webhook/event") 
 
 
 def test_a_genuine_message_is_queued_and_acknowledged(client: FlaskClient, queued: Any) -> None:
-    event = message_event("你好", chat_type="group", root_id="om_root")
+    event = message_event("你好", chat_type="group", root_id="om_root", thread_id="omt_1")
     answer = post(client, Delivery(event))
 
     assert (answer.status_code, answer.json) == (200, {})
@@ -252,3 +252,36 @@ def test_the_edge_alone_does_not_load_what_answers() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize(
+    ("ids", "chat_type", "root"),
+    [
+        ({"root_id": "om_root"}, "group", "om_self"),
+        ({"root_id": "om_root", "thread_id": "omt_1"}, "group", "om_root"),
+        ({"root_id": "om_root"}, "p2p", "main"),
+        ({"root_id": "om_root", "thread_id": "omt_1"}, "p2p", "om_root"),
+    ],
+)
+def test_turns_of_a_conversation_wait_for_each_other_and_a_quotation_is_none(
+    client: FlaskClient, queued: Any, ids: dict[str, str], chat_type: str, root: str
+) -> None:
+    event = message_event(message_id="om_self", chat_type=chat_type, parent_id="om_root", **ids)
+    post(client, Delivery(event))
+
+    assert queued()[0]["lock"] == f"feishu:oc_1:{root}"
+
+
+def test_in_a_known_topic_group_a_root_alone_names_the_topic(
+    client: FlaskClient, queued: Any, database_url: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("insert into chats (chat_id, topics) values ('oc_1', true)")
+    for chat in ("oc_1", "oc_other"):
+        event = message_event(
+            message_id=f"om_{chat}", chat_type="group", chat_id=chat, root_id="om_topic"
+        )
+        post(client, Delivery(event))
+
+    locks = [job["lock"] for job in queued()]
+    assert locks == ["feishu:oc_1:om_topic", "feishu:oc_other:om_oc_other"]

@@ -28,10 +28,10 @@ from bot.feishu.connection.open_connection import Ack
 from bot.feishu.transport import Timeouts, Transport
 from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
+from lab.doubles.processes import free_port, start, stop, wait_for_http
 from tests.support import gateway as gateways
 from tests.support.deliveries import ENCRYPT_KEY, TOKEN, Delivery, message_event
 from tests.support.gateway import Gateway
-from tests.support.processes import free_port, start, stop, wait_for_http
 
 FIXTURES = Path(__file__).parents[3] / "data" / "feishu"
 
@@ -77,7 +77,7 @@ def queued(database_url: str) -> Callable[[], list[dict[str, Any]]]:
     def jobs() -> list[dict[str, Any]]:
         with psycopg.connect(database_url) as connection:
             rows = connection.execute(
-                "select args, lock from feishu_bot.procrastinate_jobs order by id"
+                "select args, lock from feishu_bot.jobs order by id"
             ).fetchall()
         return [{**args, "lock": lock} for args, lock in rows]
 
@@ -86,7 +86,7 @@ def queued(database_url: str) -> Callable[[], list[dict[str, Any]]]:
 
 @pytest.mark.usefixtures("listener")
 def test_a_message_is_acknowledged_once_it_is_in_the_queue(gateway: Gateway, queued: Any) -> None:
-    event = message_event("你好", chat_type="group", root_id="om_root")
+    event = message_event("你好", chat_type="group", root_id="om_root", thread_id="omt_1")
 
     assert gateway.push(event) == {"code": 200}
     (job,) = queued()

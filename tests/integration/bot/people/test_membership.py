@@ -33,11 +33,15 @@ from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 from sandbox.faults import Fault
 from sandbox.server import SandboxServer
+from sandbox.world.switches import turn
 
 pytestmark = pytest.mark.anyio
 
 TENANT = "sandbox00tenant1"
 MEMO = Person("ou_memo", "Memo", is_bot=True)
+
+
+WITHOUT_MEMBERS = {"im:chat:read": True, "im:chat:readonly": False, "im:chat.members:read": False}
 
 
 class Town:
@@ -64,9 +68,8 @@ class Town:
     def crowd(self, count: int) -> list[str]:
         return [self.platform.actors.add_person(f"Person {n}").open_id for n in range(count)]
 
-    def set(self, **switches: bool) -> None:
-        for name, value in switches.items():
-            setattr(self.platform.world.switches, name, value)
+    def set(self, **scopes: bool) -> None:
+        turn(self.platform.world.switches, self.platform.world.console.granted, scopes)
 
     def asked(self, what: str = "/open-apis/im/v1/chats") -> list[str]:
         return [one.path for one in self.platform.switchboard.calls if what in one.path]
@@ -127,6 +130,7 @@ class Bot:
             create_time_ms=at_ms or int(time.time() * 1000),
             mentions=(),
             sender_open_id="",
+            sender_tenant="",
             sender_type="user",
         )
         self.people.meet(cast(Any, event), MEMO)
@@ -337,7 +341,7 @@ async def test_a_group_gets_its_new_name(bot: Bot, town: Town) -> None:
 async def test_a_missing_scope_is_said_once_and_tried_again_after_an_hour(
     bot: Bot, town: Town
 ) -> None:
-    town.set(chat_members=False)
+    town.set(**WITHOUT_MEMBERS)
     first, second = town.group("Alice"), town.group("Bob")
     await bot.hears()
 
@@ -347,7 +351,7 @@ async def test_a_missing_scope_is_said_once_and_tried_again_after_an_hour(
         bot.make_due()
         assert await bot.membership.refresh() == 0
     asked = len(town.asked("/members"))
-    town.set(chat_members=True)
+    town.set(**dict.fromkeys(WITHOUT_MEMBERS, True))
     bot.clock.now += 3601
     bot.make_due()
     with capture_logs() as later:
@@ -365,7 +369,7 @@ async def test_a_missing_scope_is_said_once_and_tried_again_after_an_hour(
 async def test_without_the_scope_for_names_members_are_learned_all_the_same(
     bot: Bot, town: Town
 ) -> None:
-    town.set(chat_info=False)
+    town.set(**{"im:chat:readonly": False})
     chat = town.group("Alice")
     bot.meets(chat)
     await bot.written(chat)
@@ -472,3 +476,15 @@ async def test_the_background_learns_a_new_group_soon_and_outlives_a_memory_that
         loop.cancel()
         with suppress(asyncio.CancelledError):
             await loop
+
+
+async def test_a_topic_group_is_known_once_feishu_was_asked_about_it(bot: Bot, town: Town) -> None:
+    people = [town.platform.world.bot.open_id]
+    topics = town.platform.groups.add("Topics", people, topics=True).chat_id
+    chat = town.group("Alice")
+    await bot.hears()
+    assert not await bot.membership.is_topic_group("oc_unknown")
+    await bot.membership.refresh()
+
+    known = [await bot.membership.is_topic_group(one) for one in (topics, chat)]
+    assert known == [True, False]

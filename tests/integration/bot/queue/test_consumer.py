@@ -9,8 +9,7 @@ import pytest
 
 from bot.queue import consumer as consuming
 from bot.queue.consumer import ROUND_S, Lease
-from bot.queue.inbox import QUEUE
-from bot.queue.jobs import Job, Later
+from bot.queue.jobs import Again, Later
 from tests.support.queue import (
     enqueue,
     fetch,
@@ -143,8 +142,8 @@ async def test_a_fault_that_stays_is_told_of_kept_and_holds_up_nobody(database_u
             raise KeyError("somebody's words")
         done.set()
 
-    async def give_up(job: Job, reason: str) -> bool:
-        given_up.append((job.args["payload"]["text"], reason))
+    async def give_up(lease: Lease, reason: str) -> bool:
+        given_up.append((text_of(lease), reason))
         return True
 
     await enqueue(database_url, "poison", "next", lock="thread")
@@ -173,7 +172,7 @@ async def test_what_is_running_when_the_worker_stops_is_handed_back_at_once(
     async with working(database_url, handle):
         await begun.wait()
 
-    assert await rows(database_url, "status::text, attempts, scheduled_at") == [("todo", 1, None)]
+    assert await rows(database_url, "status, attempts, scheduled_at") == [("waiting", 1, None)]
 
 
 async def test_an_end_is_written_until_it_is_written(database_url: str) -> None:
@@ -183,7 +182,7 @@ async def test_an_end_is_written_until_it_is_written(database_url: str) -> None:
     refuse = """
         create function public.refuse() returns trigger language plpgsql as
           $$ begin raise 'deadlock detected' using errcode = '40P01'; end $$;
-        create trigger refuse before delete on feishu_bot.procrastinate_jobs
+        create trigger refuse before delete on feishu_bot.jobs
           for each row execute function public.refuse();
     """
 
@@ -198,7 +197,7 @@ async def test_an_end_is_written_until_it_is_written(database_url: str) -> None:
             await handled.wait()
             await asyncio.sleep(2 * ROUND_S)  # a round must not hand back what is being ended
             assert seen == ["first"]
-            connection.execute("drop trigger refuse on feishu_bot.procrastinate_jobs")
+            connection.execute("drop trigger refuse on feishu_bot.jobs")
             await done.wait()
             await until(rows, database_url, [])
 
@@ -219,7 +218,7 @@ async def test_the_jobs_of_a_worker_that_is_gone_are_taken_over_within_three_sec
         gone = idle_presence(database_url)
         await gone.begin()
         await enqueue(database_url, "m", lock="thread")
-        assert len(await table.claim(gone.worker, 1)) == 1
+        assert len(await table.take(gone.worker, 1)) == 1
         async with working(database_url, handle, took_over=taken.append):
             await asyncio.sleep(2.5 * ROUND_S)
             assert not done.is_set()  # its session lives, however little it does
@@ -243,7 +242,7 @@ async def test_who_is_told_that_a_worker_fell_waits_for_no_round(
         gone = idle_presence(database_url)
         await gone.begin()
         await enqueue(database_url, "m", lock="thread")
-        assert len(await table.claim(gone.worker, 1)) == 1
+        assert len(await table.take(gone.worker, 1)) == 1
         async with working(database_url, handle, fallen=fallen):
             await gone.end()
             fallen.set()
@@ -277,11 +276,11 @@ async def test_a_worker_without_a_session_is_gone_when_its_heartbeats_stop(
 ) -> None:
     """As with a transaction pooler, and as a worker of an earlier version."""
     begin = "select feishu_bot.begin_work(0, false)"
-    age = "update feishu_bot.procrastinate_workers set last_heartbeat = now() - interval '20 s'"
+    age = "update feishu_bot.workers set last_heartbeat = now() - interval '20 s'"
     async with job_table(database_url) as table:
         [worker] = await asyncio.to_thread(fetch, database_url, begin)
         await enqueue(database_url, "m", lock="thread")
-        assert len(await table.claim(worker, 1)) == 1
+        assert len(await table.take(worker, 1)) == 1
         assert await table.take_over([worker]) == 0
 
         await asyncio.to_thread(fetch, database_url, age + " returning 1")
@@ -323,7 +322,7 @@ async def test_what_a_lost_answer_took_is_handed_back(database_url: str) -> None
         await table.close_places(consumer._presence.worker)
         async with consumer._claiming:
             await enqueue(database_url, "m")
-            assert len(await table.claim(consumer._presence.worker, 1)) == 1
+            assert len(await table.take(consumer._presence.worker, 1)) == 1
         await done.wait()
 
 
@@ -344,16 +343,16 @@ async def test_a_worker_that_was_replaced_leaves_its_jobs_to_the_others(database
         await begun.wait()
         replaced = f"""
             set search_path = feishu_bot;
-            update feishu_bot.procrastinate_jobs set worker_id = null, status = 'todo',
+            update feishu_bot.jobs set worker_id = null, status = 'waiting',
               scheduled_at = now() + interval '1 hour';
-            delete from feishu_bot.procrastinate_workers where id = {consumer._presence.worker};
+            delete from feishu_bot.workers where id = {consumer._presence.worker};
         """
         with psycopg.connect(database_url, autocommit=True) as connection:
             connection.execute(replaced.encode())
         await cancelled.wait()
-        await until(rows, database_url, ["todo"])
+        await until(rows, database_url, ["waiting"])
 
-    assert await rows(database_url) == ["todo"]
+    assert await rows(database_url) == ["waiting"]
 
 
 async def test_a_database_that_restarts_loses_and_doubles_no_job(database_url: str) -> None:
@@ -379,7 +378,36 @@ async def test_a_database_that_restarts_loses_and_doubles_no_job(database_url: s
     assert set(seen) == set(texts)
 
 
-async def test_an_event_is_accepted_once_and_its_queue_is_named(database_url: str) -> None:
+async def test_an_event_is_accepted_once(database_url: str) -> None:
     await enqueue(database_url, "m", "m")
 
-    assert await rows(database_url, "queue_name") == [QUEUE]
+    assert await rows(database_url) == ["waiting"]
+
+
+async def test_a_worker_that_is_not_registered_is_given_nothing(database_url: str) -> None:
+    await enqueue(database_url, "m")
+    async with job_table(database_url) as table:
+        assert await table.take(4711, 1) == []
+
+    assert await rows(database_url) == ["waiting"]
+
+
+async def test_what_happened_to_a_job_is_kept_the_latest_fifty(database_url: str) -> None:
+    await enqueue(database_url, "m", lock="thread")
+    async with job_table(database_url) as table:
+        for _ in range(60):
+            [worker] = await asyncio.to_thread(
+                fetch, database_url, "select feishu_bot.begin_work(0, false)"
+            )
+            [job] = await table.take(worker, 1)
+            await table.again(job, worker, Again(0.0))
+        [job] = await table.take(worker, 1)
+        aged = "update feishu_bot.workers set last_heartbeat = now() - interval '20 s' returning 1"
+        await asyncio.to_thread(fetch, database_url, aged)
+        assert await table.take_over([worker]) == 1
+
+    kinds = "select e ->> 'type' from feishu_bot.jobs, jsonb_array_elements(events) e"
+    found = await asyncio.to_thread(fetch, database_url, kinds)
+    assert found == ["put_back"] * 49 + ["handed_back"]
+    [told] = await asyncio.to_thread(fetch, database_url, "select feishu_bot.job_events(1)")
+    assert [one["type"] for one in told] == ["queued", *found]

@@ -27,7 +27,7 @@ from tests.support.queue import (
 
 pytestmark = pytest.mark.anyio
 
-_OWNERS = "status::text, worker_id"
+_OWNERS = "status, worker_id"
 
 
 async def test_an_event_is_in_a_workers_hands_as_soon_as_it_is_accepted(database_url: str) -> None:
@@ -47,11 +47,11 @@ async def test_an_event_is_in_a_workers_hands_as_soon_as_it_is_accepted(database
     [job] = heard
     assert (job.lock, job.attempt, job.task) == ("thread", 1, "feishu.event")
     assert job.args["payload"]["text"] == "“引号” \\ \n ' \" $1"
-    assert await rows(database_url, _OWNERS) == [("doing", presence.worker)]
+    assert await rows(database_url, _OWNERS) == [("running", presence.worker)]
     await presence.end()
 
 
-async def test_what_was_handed_over_runs_and_ends_without_a_claim(
+async def test_what_was_handed_over_runs_and_ends_without_being_taken(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
@@ -62,7 +62,7 @@ async def test_what_was_handed_over_runs_and_ends_without_a_claim(
 
     async with working(database_url, handle) as consumer:
         await looked.wait()
-        monkeypatch.setattr(consumer._table, "claim", None)
+        monkeypatch.setattr(consumer._table, "take", None)
         await enqueue(database_url, "a", "b", "c")
         await until(rows, database_url, [])
 
@@ -82,14 +82,14 @@ async def test_what_comes_behind_another_of_its_lock_waits_for_it(database_url: 
         await enqueue(database_url, "first", lock="thread")
         await begun.wait()
         await enqueue(database_url, "second", "third", lock="thread")
-        assert await rows(database_url, "status::text") == ["doing", "todo", "todo"]
+        assert await rows(database_url, "status") == ["running", "waiting", "waiting"]
         over.set()
         await until(rows, database_url, [])
 
     assert seen == ["first", "second", "third"]
 
 
-async def test_who_ends_a_job_has_the_next_of_its_lock_without_a_claim(
+async def test_who_ends_a_job_has_the_next_of_its_lock_without_taking_it(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
@@ -105,7 +105,7 @@ async def test_who_ends_a_job_has_the_next_of_its_lock_without_a_claim(
         await looked.wait()
         await enqueue(database_url, "first", lock="thread")
         await begun.wait()
-        monkeypatch.setattr(consumer._table, "claim", None)
+        monkeypatch.setattr(consumer._table, "take", None)
         await enqueue(database_url, "second", "third", lock="thread")
         over.set()
         await until(rows, database_url, [])
@@ -120,7 +120,7 @@ async def test_who_ends_a_job_waits_for_the_next_that_is_just_being_accepted(
     presence = idle_presence(database_url, places=1)
     await presence.begin()
     await enqueue(database_url, "first", lock="thread")
-    accept = "select feishu_bot.enqueue_event('k', 'feishu', 'feishu.event', 'thread', '{}')"
+    accept = "select feishu_bot.enqueue('k', 'feishu.event', 'thread', '{}')"
     end = f"select feishu_bot.end_and_take(1, {presence.worker})"
     with psycopg.connect(database_url) as accepting:
         accepting.execute(accept.encode())
@@ -131,7 +131,7 @@ async def test_who_ends_a_job_waits_for_the_next_that_is_just_being_accepted(
         [following] = await ending
 
     assert (following["id"], following["lock"]) == (2, "thread")
-    assert await rows(database_url, "id, status::text") == [(2, "doing")]
+    assert await rows(database_url, "id, status") == [(2, "running")]
     await presence.end()
 
 
@@ -140,14 +140,14 @@ async def test_the_next_of_a_lock_is_not_taken_before_its_time(database_url: str
     await presence.begin()
     await enqueue(database_url, "first", "second", "third", lock="thread")
     later = """set search_path = feishu_bot;
-               update procrastinate_jobs set scheduled_at = now() + interval '1 h' where id = 2"""
+               update jobs set scheduled_at = now() + interval '1 h' where id = 2"""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(later.encode())
 
     end = f"select feishu_bot.end_and_take(1, {presence.worker})"
     assert await asyncio.to_thread(fetch, database_url, end) == [None]
 
-    assert await rows(database_url, "id, status::text") == [(2, "todo"), (3, "todo")]
+    assert await rows(database_url, "id, status") == [(2, "waiting"), (3, "waiting")]
     await presence.end()
 
 
@@ -159,7 +159,7 @@ async def test_nothing_overtakes_what_waits_of_its_lock(database_url: str) -> No
 
     await enqueue(database_url, "comes later", lock="thread")
 
-    assert await rows(database_url, "status::text") == ["todo", "todo"]
+    assert await rows(database_url, "status") == ["waiting", "waiting"]
     await presence.end()
 
 
@@ -192,9 +192,9 @@ async def test_events_are_spread_by_free_places_and_wait_when_there_is_none(
     await enqueue(database_url, *(f"n{n}" for n in range(6)))
 
     assert Counter(await rows(database_url, _OWNERS)) == {
-        ("doing", small.worker): 2,
-        ("doing", large.worker): 6,
-        ("todo", None): 2,
+        ("running", small.worker): 2,
+        ("running", large.worker): 6,
+        ("waiting", None): 2,
     }
     await small.end()
     await large.end()
@@ -210,7 +210,7 @@ async def test_a_worker_without_a_session_or_without_places_is_handed_nothing(
 
     await enqueue(database_url, "m")
 
-    assert await rows(database_url, _OWNERS) == [("todo", None)]
+    assert await rows(database_url, _OWNERS) == [("waiting", None)]
     await earlier.end()
 
 
@@ -219,14 +219,14 @@ async def test_a_worker_that_is_gone_or_silent_is_handed_nothing(database_url: s
     await gone.begin()
     await silent.begin()
     await gone.end()
-    age = f"""update feishu_bot.procrastinate_workers
+    age = f"""update feishu_bot.workers
               set last_heartbeat = now() - interval '20 s' where id = {silent.worker} returning 1"""
     await asyncio.to_thread(fetch, database_url, age)
     await until(_sessions, database_url, [1])
 
     await enqueue(database_url, "m")
 
-    assert await rows(database_url, _OWNERS) == [("todo", None)]
+    assert await rows(database_url, _OWNERS) == [("waiting", None)]
     await silent.end()
 
 
@@ -247,7 +247,7 @@ async def test_what_a_worker_died_with_before_it_heard_of_it_is_done_by_another(
     dying = idle_presence(database_url, places=5)
     await dying.begin()
     await enqueue(database_url, "m", lock="thread")
-    assert await rows(database_url, _OWNERS) == [("doing", dying.worker)]
+    assert await rows(database_url, _OWNERS) == [("running", dying.worker)]
     async with working(database_url, handle):
         await dying.end()
         await until(rows, database_url, [])
@@ -294,7 +294,7 @@ async def test_a_job_that_is_still_on_its_way_is_not_handed_back(database_url: s
         consumer._presence._hearing = Hearing(heard.news, late.append)
         await enqueue(database_url, "m", lock="thread")
         await consumer._look()
-        assert await rows(database_url) == ["doing"]
+        assert await rows(database_url) == ["running"]
         consumer._handed(late.pop())
         await until(rows, database_url, [])
 
@@ -319,20 +319,20 @@ async def test_a_worker_on_its_way_out_is_handed_nothing_and_keeps_nothing(
         stop.set()
         await until(_places, database_url, [0])
         await enqueue(database_url, "comes too late")
-        assert await _states(database_url) == ["doing", "todo"]
-        [job] = await table.claim(consumer._presence.worker, 1)
+        assert await _states(database_url) == ["running", "waiting"]
+        [job] = await table.take(consumer._presence.worker, 1)
         consumer._handed(job)  # as if it had been handed over just before
-        await until(_states, database_url, ["doing", "todo"])
+        await until(_states, database_url, ["running", "waiting"])
         over.set()
-        await until(_states, database_url, ["todo"])
+        await until(_states, database_url, ["waiting"])
 
 
 async def _places(url: str) -> list[int]:
-    return await asyncio.to_thread(fetch, url, "select places from feishu_bot.session_workers")
+    return await asyncio.to_thread(fetch, url, "select places from feishu_bot.workers")
 
 
 async def _states(url: str) -> list[str]:
-    return await rows(url, "status::text")
+    return await rows(url, "status")
 
 
 async def test_many_at_once_for_several_workers_are_done_once_and_in_order(
@@ -377,13 +377,13 @@ async def test_the_channel_of_a_worker_is_known_to_nobody_else(database_url: str
     first, second = idle_presence(database_url, places=1), idle_presence(database_url, places=1)
     await first.begin()
     await second.begin()
-    query = "select channel from feishu_bot.session_workers"
+    query = "select channel from feishu_bot.workers"
     channels = await asyncio.to_thread(fetch, database_url, query)
 
     assert len(set(channels)) == 2
     assert all(len(channel) > 32 for channel in channels)
     for role in ("anon", "authenticated", "service_role"):
-        allowed = f"select has_table_privilege('{role}', 'feishu_bot.session_workers', 'select')"
+        allowed = f"select has_table_privilege('{role}', 'feishu_bot.workers', 'select')"
         assert await asyncio.to_thread(fetch, database_url, allowed) == [False]
     await first.end()
     await second.end()

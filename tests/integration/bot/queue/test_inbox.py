@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from bot.queue.inbox import Inbox, QueueUnavailable
+from lab.doubles.processes import eventually
 from memory.deadlines import DeadlineConnection, NoAnswer
 from tests.support import postgres
-from tests.support.processes import eventually
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_an_event_is_kept_as_it_came(
 ) -> None:
     assert inbox.enqueue("message:om_1", payload, lock="lock", received_ms=7)
     with psycopg.connect(database_url) as looking:
-        row = looking.execute("select args, lock from feishu_bot.procrastinate_jobs").fetchone()
+        row = looking.execute("select args, lock from feishu_bot.jobs").fetchone()
     assert row == ({"payload": payload, "received_ms": 7}, "lock")
 
 
@@ -99,7 +99,7 @@ def test_events_that_arrive_together_are_stored_together_and_one_that_is_refused
     assert refused == [3]
     with psycopg.connect(database_url) as connection:
         stored = connection.execute("select key from feishu_bot.inbox order by key").fetchall()
-        jobs = connection.execute("select count(*) from feishu_bot.procrastinate_jobs").fetchone()
+        jobs = connection.execute("select count(*) from feishu_bot.jobs").fetchone()
     assert stored == [(f"message:om_{n}",) for n in range(8) if n != 3]
     assert jobs == (7,)
 

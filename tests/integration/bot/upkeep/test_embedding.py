@@ -26,6 +26,10 @@ from bot.agents.endpoint import Endpoint
 from bot.services import Services
 from bot.upkeep.embedding import embed_messages, embed_new
 from bot.upkeep.tending import tend_later
+from lab.doubles.processes import ROOT
+from lab.eval_recall import evaluate, store
+from lab.evaluation.recall_corpora import load_locomo
+from lab.evaluation.recall_vectors import embed_questions, weighed
 from memory import migrations
 from memory.backends.postgres import PostgresRpc
 from memory.models import OpenTurn
@@ -33,12 +37,8 @@ from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from sandbox.model.model import ModelServer
 from sandbox.model.model_embeddings import embedding
-from scripts.eval_recall import evaluate, store
-from scripts.measuring.recall_corpora import load_locomo
-from scripts.measuring.recall_vectors import embed_questions, weighed
 from tests.support.people import Group
 from tests.support.postgres import Server
-from tests.support.processes import ROOT
 
 NOW = datetime.now(UTC)
 
@@ -210,7 +210,7 @@ async def test_the_background_job_embeds_and_leaves_failures_to_a_later_turn(
     async def defer(context: AgentMemoryContext) -> None:
         asked.append(context)
 
-    services = cast(Services, SimpleNamespace(rpc=rpc, embedder=embedder, defer_tending=defer))
+    services = cast(Services, SimpleNamespace(rpc=rpc, embedder=embedder, queue_tending=defer))
     await tell(rpc, alice, "noodles")
     await tend_later(services, alice, OpenTurn("open", 1))
     await tend_later(services, alice, OpenTurn("open", 1, degraded=True))

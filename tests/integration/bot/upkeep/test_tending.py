@@ -61,9 +61,7 @@ def told(tend: Handle, answer: Handle = _ignore) -> Handle:
 
 def jobs(url: str) -> list[dict[str, Any]]:
     with psycopg.connect(url, row_factory=dict_row) as connection:
-        return connection.execute(
-            "select * from feishu_bot.procrastinate_jobs order by id"
-        ).fetchall()
+        return connection.execute("select * from feishu_bot.jobs order by id").fetchall()
 
 
 def enqueue(url: str, context: AgentMemoryContext, key: str) -> None:
@@ -78,7 +76,7 @@ async def test_a_conversation_waits_once_and_its_job_carries_ids_only(
     alice, bob = group.turn("alice"), group.turn("bob")
     async with job_table(database_url) as table:
         for context in (alice, alice, bob, alice):
-            await table.defer_tending(context)
+            await table.queue_tending(context)
 
     waiting = jobs(database_url)
     assert [job["args"] for job in waiting] == [
@@ -97,7 +95,7 @@ async def test_the_job_of_a_forgotten_person_leaves_the_queue(
 ) -> None:
     async with job_table(database_url) as table:
         for who in ("alice", "bob"):
-            await table.defer_tending(group.turn(who))
+            await table.queue_tending(group.turn(who))
 
     gone = QueueOperations(database_url).forget(open_id=group.person("alice"))
 
@@ -118,7 +116,7 @@ async def test_a_turn_does_not_wait_for_the_tending_of_its_conversation(
         answered.set()
 
     async with job_table(database_url) as table, working(database_url, told(tend, answer)):
-        await table.defer_tending(alice)
+        await table.queue_tending(alice)
         await begun.wait()
         await asyncio.to_thread(enqueue, database_url, alice, "while it is tended")
         await answered.wait()
@@ -144,7 +142,7 @@ async def test_a_worker_full_of_tending_has_room_for_turns(database_url: str, gr
     contexts = [group.turn(thread=f"thread{number}") for number in range(12)]
     async with job_table(database_url) as table:
         for context in contexts:
-            await table.defer_tending(context)
+            await table.queue_tending(context)
         async with working(database_url, told(tend, answer), concurrency=TENDING_AT_ONCE + 1):
             for _ in range(TENDING_AT_ONCE):
                 await busy.acquire()
@@ -167,12 +165,12 @@ async def test_a_job_is_tried_again_beside_the_next_one_of_its_conversation(
         async def tend(lease: Lease) -> None:
             attempts.append(lease.job.attempt)
             if len(attempts) == 1:
-                await table.defer_tending(alice)  # a turn that ended meanwhile
+                await table.queue_tending(alice)  # a turn that ended meanwhile
                 raise Later("away")
             if len(attempts) == 3:
                 done.set()
 
-        await table.defer_tending(alice)
+        await table.queue_tending(alice)
         async with working(database_url, told(tend)):
             await done.wait()
 
@@ -183,17 +181,17 @@ async def test_the_job_of_a_dead_worker_is_taken_over_beside_the_next_one(
     database_url: str, group: Group
 ) -> None:
     async with job_table(database_url) as table:
-        await table.defer_tending(group.turn())
+        await table.queue_tending(group.turn())
         presence = idle_presence(database_url)
         await presence.begin()
-        assert len(await table.claim(presence.worker, 1)) == 1
-        await table.defer_tending(group.turn())
+        assert len(await table.take(presence.worker, 1)) == 1
+        await table.queue_tending(group.turn())
         await presence.end()
 
         # Postgres frees the lock of a session a little after its end
         await until(lambda _: table.take_over([presence.worker]), database_url, 1)
 
-    assert [job["status"] for job in jobs(database_url)] == ["todo", "todo"]
+    assert [job["status"] for job in jobs(database_url)] == ["waiting", "waiting"]
 
 
 # What it does
@@ -215,7 +213,7 @@ class Worker:
     def services(self) -> Services:
         return cast(Services, self)
 
-    async def defer_tending(self, context: AgentMemoryContext) -> None:
+    async def queue_tending(self, context: AgentMemoryContext) -> None:
         if self.failure:
             raise self.failure
         self.deferred.append(context)

@@ -24,17 +24,17 @@ from bot.feishu.pacing import OwnSlots, Pace
 from bot.mentions import Person
 from bot.settings import Settings, SettingsError, load
 from bot.wiring import open_services
+from lab.doubles import lite
+from lab.doubles.lite import SupabaseLite
+from lab.doubles.processes import ROOT
 from memory.accounts.linking import Linker
 from memory.accounts.users import AuthUsers
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AuthRefused, AuthUnavailable, NotTheSamePerson
 from memory.identity import FeishuPerson
 from memory.kept.people import PeopleStore, Sighting
-from tests.support import lite
 from tests.support.auth_server import LEGACY_KEY, SECRET_KEY, AuthServer, auth_server
-from tests.support.lite import SupabaseLite
 from tests.support.postgres import Server
-from tests.support.processes import ROOT
 
 pytestmark = pytest.mark.anyio
 
@@ -338,6 +338,7 @@ async def test_whoever_the_bot_meets_gets_a_user_behind_the_turn(
         sender_open_id=ALICE.open_id,
         sender_type="user",
         tenant_key=ALICE.tenant_key,
+        sender_tenant="",
     )
     async with (
         connection_pool(database_url, size=2) as pool,

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 import pytest
 
 from memory.away.breaker import BreakingRpc, CircuitBreaker
@@ -15,7 +16,10 @@ from memory.away.store import SpoolingStore
 from memory.away.watch import MemoryWatch
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreUnavailable
+from memory.kept.read_messages import read_source
+from memory.kept.withdrawals import Withdrawals
 from memory.models import StoredCard
+from memory.origins import MESSAGE, Origin
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.people import Group
@@ -166,6 +170,60 @@ async def test_a_question_taken_back_while_its_answer_is_sent_is_not_remembered(
 
     await back(store, memory, watch)
     assert await MemoryStore(memory).list_messages(context.conversation_id) == ()
+
+
+@pytest.mark.parametrize("recalled", ["while away", "when back"])
+async def test_an_answer_that_was_made_while_away_goes_with_what_it_was_made_from(
+    store: SpoolingStore, memory: Memory, group: Group, watch: Counted, recalled: str
+) -> None:
+    context, turn_id, file = group.turn(), group.message("q"), group.message("file")
+    memory.away = True
+    await store.open_turn(context, turn_id=turn_id, content="Q")
+    await store.record_reply(
+        context, turn_id=turn_id, cards=["It is 912."], given=[read_source(file)]
+    )
+    sent = {"chunk": 0, "content": "It is 912.", "message_id": "om_a"}
+    await store.mark_sent(context, turn_id=turn_id, **sent)
+    if recalled == "while away":
+        await store.take_back(file, context.chat_id)
+    await back(store, memory, watch)
+    if recalled == "when back":
+        await store.take_back(file, context.chat_id)
+
+    rows = await MemoryStore(memory).list_messages(context.conversation_id)
+    assert [row["content"] for row in rows] == ["Q"], "the question is a person's own"
+    assert [due.id for due in await Withdrawals(memory).take()] == ["om_a"]
+
+
+@pytest.mark.parametrize("recalled", ["while away", "when back"])
+async def test_a_second_answer_that_was_made_while_away_goes_with_the_question(
+    store: SpoolingStore,
+    memory: Memory,
+    group: Group,
+    watch: Counted,
+    connection: psycopg.Connection,
+    recalled: str,
+) -> None:
+    context, question = group.turn(), group.message("q")
+    origin = Origin("again", question)
+    for turn_id, came_from in ((question, MESSAGE), (origin.turn_id, origin)):
+        memory.away = came_from == origin
+        await store.open_turn(context, turn_id=turn_id, content="Q", origin=came_from)
+        await store.record_reply(context, turn_id=turn_id, cards=["A"])
+        sent = {"chunk": 0, "content": "A", "message_id": f"{turn_id}_card"}
+        await store.mark_sent(context, turn_id=turn_id, **sent)
+    if recalled == "while away":
+        await store.take_back(question, context.chat_id)
+    await back(store, memory, watch)
+    if recalled == "when back":
+        stored = "select origin, parent_id from agent_turns where id = %s"
+        row = connection.execute(stored, [origin.turn_id]).fetchone()
+        assert row == ("again", question)
+        await store.take_back(question, context.chat_id)
+
+    assert await MemoryStore(memory).list_messages(context.conversation_id) == ()
+    due = {one.id for one in await Withdrawals(memory).take()}
+    assert due == {f"{question}_card", f"{origin.turn_id}_card"}
 
 
 async def test_the_memory_itself_hears_of_a_recall_when_it_is_there(

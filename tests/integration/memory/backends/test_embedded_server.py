@@ -15,10 +15,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from lab.doubles.processes import ROOT, eventually
 from memory.backends import embedded, server_account, server_folders
 from memory.backends.server_account import account
 from memory.errors import ServerRefused
-from tests.support.processes import ROOT, eventually
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="tries it as another user, as only root can")
@@ -279,12 +279,18 @@ def test_a_program_that_its_user_cannot_reach_is_copied_not_opened(
     closed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies = closed.with_name(f"{closed.name}-copies")
-    shutil.copytree(server_account.installed_program(), closed / "program", symlinks=True)
-    monkeypatch.setattr(server_account, "installed_program", lambda: closed / "program")
+    package = server_account.installed_program().parent
+    for folder in (package, package.with_name(f"{package.name}.libs")):
+        shutil.copytree(folder, closed / folder.name, symlinks=True)
+    program = closed / package.name / server_account.installed_program().name
+    monkeypatch.setattr(server_account, "installed_program", lambda: program)
     monkeypatch.setattr(server_account, "_COPIES", copies)
+    user = server_account.account()
     try:
-        found = server_account.programs(server_account.account())
+        found = server_account.programs(user)
         assert found.is_relative_to(copies)
+        for name in ("initdb", "postgres"):
+            subprocess.run([found / name, "--version"], check=True, **user.options())
         assert stat.S_IMODE(closed.stat().st_mode) == 0o700
         assert not any(at.stat().st_mode & 0o022 for at in found.parent.rglob("*"))
     finally:

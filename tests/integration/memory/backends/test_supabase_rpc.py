@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from lab.doubles import lite
+from lab.doubles.faulty_api import Fault, faulty_api
+from lab.doubles.lite import SupabaseLite
 from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
 from memory.errors import KeyRefused, NotMigrated, StoreUnavailable
 from memory.store import MemoryStore
-from tests.support import lite, postgres
-from tests.support.faulty_api import Fault, faulty_api
-from tests.support.lite import SupabaseLite
+from tests.support import postgres
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio

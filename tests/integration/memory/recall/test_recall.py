@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,14 +12,13 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
-from memory import migrations
+from lab.eval_recall import evaluate, store
+from lab.evaluation.recall_corpora import load_locomo
 from memory.errors import BadArgument, IdentityMissing
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
-from scripts.eval_recall import evaluate, store
-from scripts.measuring.recall_corpora import load_locomo
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
 from tests.support.postgres import Server
@@ -29,7 +27,6 @@ pytestmark = pytest.mark.anyio
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOW = datetime.now(SHANGHAI)
-SQL = Path(__file__).parents[4] / "sql"
 LOCOMO = Path(__file__).parents[3] / "data" / "recall" / "locomo_small.json"
 
 
@@ -510,20 +507,6 @@ async def test_only_the_chat_reaches_the_words(
     assert _readable(database_url, group.turn(sender="bob", chat="there")) == 0
     assert _readable(database_url, group.turn("bob")) == 1
     assert _readable(database_url, group.turn(tenant="other")) == 0
-
-
-def test_what_was_stored_before_recall_came_is_indexed(
-    blank_database_url: str, tmp_path: Path
-) -> None:
-    for file in SQL.glob("000*.sql"):
-        shutil.copy(file, tmp_path)
-    migrations.apply(blank_database_url, folder=tmp_path)
-    store(blank_database_url, load_locomo(LOCOMO))
-
-    migrations.apply(blank_database_url)
-
-    with psycopg.connect(blank_database_url) as connection:
-        assert len(_indexed(connection)) == 5
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,9 @@ pytestmark = pytest.mark.anyio
 
 ASKED = Request(plain_messages("Be brief.", "when?"))
 TEXT = [delta(role="assistant", content="The "), delta(content="launch"), delta("stop")]
+READ = events(*TEXT[:2], done=False)
+SILENT = delta(role="assistant", content="")
+CALL = {"index": 0, "id": "c", "function": {"name": "look_up", "arguments": '{"wor'}}
 
 
 class Asked:
@@ -101,7 +104,6 @@ async def test_tools_are_described_the_same_way_and_optional_arguments_may_be_le
 
     parameters = {
         "type": "object",
-        "additionalProperties": False,
         "required": ["word"],
         "properties": {
             "word": {"type": "string", "description": "What."},
@@ -173,19 +175,44 @@ async def test_an_endpoint_may_answer_in_the_other_form() -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        Wire([events(*TEXT[:2], done=False)], cut=True),
-        Wire([events(*TEXT[:2], done=False)]),
-        Wire([events(TEXT[0], '{"choices": [{"del')]),
-        Wire([events(TEXT[0], {"error": {"message": "SECRET", "code": 502}})]),
-        Wire([events(TEXT[0], '"text"')]),
+        Wire([events(SILENT, done=False)], cut=True),
+        Wire([events(SILENT, done=False)]),
+        Wire([events(SILENT, '{"choices": [{"del')]),
+        Wire([events(SILENT, {"error": {"message": "SECRET", "code": 502}})]),
+        Wire([events(SILENT, '"text"')]),
+        Wire([events(delta(content="<think>Well, ", role="assistant"), done=False)], cut=True),
+        Wire([events(TEXT[0], delta(tool_calls=[CALL]), done=False)], cut=True),
         Wire([]),
     ],
-    ids=["connection lost", "ends early", "broken JSON", "an error", "no object", "nothing"],
-)
-async def test_a_stream_that_breaks_off_is_asked_for_again_as_a_whole(broken: Wire) -> None:
+    ids=[
+        "connection lost", "ends early", "broken JSON", "an error", "no object", "in its thoughts",
+        "in a call", "nothing",
+    ],
+)  # fmt: skip
+async def test_a_stream_that_breaks_off_before_words_is_asked_for_again_as_a_whole(
+    broken: Wire,
+) -> None:
     async with asking(broken, whole(content="again")) as asked:
         assert (await asked.streamed()).text == "again"
         assert asked.streams() == [True, False]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Wire([events(*TEXT[:2], done=False)], cut=True),
+        Wire([events(*TEXT[:2], done=False)]),
+        Wire([READ, events('{"choices": [{"del')], pause_s=0.1),
+        Wire([READ, events({"error": {"message": "SECRET", "code": 502}})], pause_s=0.1),
+        Wire([READ, events('"text"')], pause_s=0.1),
+    ],
+    ids=["connection lost", "ends early", "broken JSON", "an error", "no object"],
+)
+async def test_words_that_were_read_stay_when_the_stream_breaks_off(broken: Wire) -> None:
+    async with asking(broken) as asked:
+        response = await asked.streamed()
+        assert (response.text, response.broken) == ("The launch", "connection")
+        assert asked.streams() == [True]
 
 
 @pytest.mark.parametrize(
@@ -256,10 +283,13 @@ async def test_a_prompt_that_is_longer_than_the_model_reads_is_called_that(said:
         (as_json({"error": {"message": "Bad parameter: seed"}}, 400), "status_400"),
         (Wire([b"<html>SECRET</html>"], "text/html", 502), "status_502"),
         (as_json({"error": {"message": "SECRET"}}), "provider_error"),
-        (Wire([b"<html>SECRET</html>"], "text/html"), "malformed"),
+        (Wire([b"<html>SECRET</html>"], "text/html"), "no_completion"),
+        (as_json({"message": {"role": "assistant", "content": "SECRET"}}), "no_completion"),
+        (as_json({"code": 0, "data": "SECRET"}), "no_completion"),
+        (Wire([b'"SECRET"'], "application/json"), "no_completion"),
         (Wire([b'{"choices": [{"mess'], "application/json"), "malformed"),
         (Wire([b'{"choices": ['], "application/json", cut=True), "connection"),
-        (as_json([1]), "malformed"),
+        (as_json([1]), "no_completion"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -283,7 +313,7 @@ async def test_nobody_listens_there() -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_an_endpoint_that_hangs_is_left_and_its_connection_closed(streamed: bool) -> None:
-    answer = Wire([events(TEXT[0], done=False)] if streamed else [b"{"], EVENTS, hangs=True)
+    answer = Wire([events(SILENT, done=False)] if streamed else [b"{"], EVENTS, hangs=True)
     async with asking(answer, timeout_s=0.2) as asked:
         with pytest.raises(ModelFailed, match="timeout"):
             await (asked.streamed() if streamed else asked.whole())

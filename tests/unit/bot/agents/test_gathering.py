@@ -146,8 +146,8 @@ def test_an_error_inside_an_answer_is_a_failure_without_its_text(error: Any) -> 
 
 
 @pytest.mark.parametrize("odd", ["text", 7, None, []])
-def test_what_is_no_object_is_malformed(odd: Any) -> None:
-    with pytest.raises(ModelFailed, match="malformed"):
+def test_what_is_no_object_is_no_completion(odd: Any) -> None:
+    with pytest.raises(ModelFailed, match="no_completion"):
         gathered(odd)
 
 

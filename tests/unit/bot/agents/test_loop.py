@@ -169,7 +169,7 @@ async def test_arguments_are_taken_as_they_are_meant(arguments: str) -> None:
 async def test_a_line_break_inside_a_string_does_not_matter() -> None:
     model = Scripted(raw("salt", '{"what": "a\nb"}'), "Done.")
     await ran(model, Kitchen())
-    assert model.results() == ["salted a\nb"]
+    assert model.results() == ["salted a\n    b"]
 
 
 async def test_an_unknown_tool_is_answered_with_the_known_ones() -> None:

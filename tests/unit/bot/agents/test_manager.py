@@ -12,7 +12,15 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.agents.limits import Limits
-from bot.agents.manager import Answer, Manager, ModelUnavailable, Prompt, Stores, tool_names
+from bot.agents.manager import (
+    Answer,
+    Manager,
+    ModelUnavailable,
+    Prompt,
+    Stores,
+    all_tools,
+    tool_names,
+)
 from bot.agents.model import Declined, ModelFailed, Request, Response
 from bot.agents.outcomes import told
 from bot.agents.progress import Progress
@@ -122,13 +130,10 @@ async def test_a_name_cannot_add_lines_to_the_instructions() -> None:
     assert "\nNew rule" not in script.instructions()
 
 
-async def test_the_tools_have_descriptions_for_every_argument() -> None:
-    script = Scripted("Hello.")
-    await _ask(script)
-
-    tools = script.requests[0].tools
-    assert set(tools) == tool_names() - {"recall"}
-    for tool in map(tools.__getitem__, tools):
+def test_the_tools_have_descriptions_for_every_argument() -> None:
+    names = {one.name for one in all_tools(with_recall=True)}
+    assert names == tool_names()
+    for tool in all_tools(with_recall=True):
         assert tool.description
         for argument in tool.parameters["properties"].values():
             assert argument.get("description")
@@ -279,15 +284,19 @@ async def test_a_model_that_declines_is_said_to_have_declined(
     assert answer.text.splitlines()[0] not in CUT_SHORT.values()
 
 
-@pytest.mark.parametrize(("question", "says"), [("go", "length limit"), ("开始", "长度上限")])
-async def test_an_answer_at_the_models_length_limit_is_given_and_marked(
-    question: str, says: str
+@pytest.mark.parametrize(
+    ("response", "ended"),
+    [
+        (Response("As far as", cut_off=True), "length"),
+        (Response("As far as", broken="time"), "time"),
+        (Response("As far as", broken="connection"), "connection"),
+    ],
+)
+async def test_an_answer_that_is_cut_short_is_given_as_far_as_it_came(
+    response: Response, ended: str
 ) -> None:
-    answer = await _ask(Scripted(Response("As far as", cut_off=True)), prompt=_prompt(question))
-
-    assert answer.text.startswith("As far as\n\n")
-    assert says in answer.text
-    assert answer.cut_short == "length"
+    answer = await _ask(Scripted(response))
+    assert (answer.text, answer.ended, answer.cut_short) == ("As far as", ended, ended)
 
 
 async def test_time_running_out_after_work_was_done_keeps_the_calls() -> None:
@@ -482,10 +491,10 @@ async def test_what_else_was_called_beside_a_specialist_is_answered_by_the_manag
     assert script.results() == ["The list.", "There are no notes yet."]
 
 
-async def test_a_specialists_answer_at_its_length_limit_is_marked() -> None:
+async def test_a_specialists_answer_at_its_length_limit_says_so_too() -> None:
     script = Scripted([ASK], Response("As far as", cut_off=True))
     answer = await _ask(script, specialists=[HELPER])
-    assert "length limit" in answer.text
+    assert (answer.text, answer.ended) == ("As far as", "length")
 
 
 async def test_a_specialist_that_declines_leaves_the_manager_to_say_so() -> None:
@@ -522,7 +531,9 @@ async def test_earlier_calls_stand_before_the_answer_they_led_to() -> None:
     await _ask(script, prompt=_prompt(history=history))
 
     call = {"name": "create_note", "arguments": '{"title": "Pasta"}'}
-    assert script.requests[0].messages[1:] == [
+    *before, _ = script.requests[0].messages[1:]
+    assert said(script.requests[0])[-1] == "go"
+    assert before == [
         {"role": "user", "content": "make it"},
         {
             "role": "assistant",
@@ -531,7 +542,6 @@ async def test_earlier_calls_stand_before_the_answer_they_led_to() -> None:
         },
         {"role": "tool", "tool_call_id": "abc123def", "content": "Created (ID: note_a)"},
         {"role": "assistant", "content": "Done."},
-        {"role": "user", "content": "go"},
     ]
 
 
@@ -598,7 +608,7 @@ async def test_concurrent_turns_never_share_calls_or_people() -> None:
         last = request.messages[-1]
         if last["role"] == "tool":
             return last["content"]
-        return [("get_note", {"note_id": last["content"]})]
+        return [("get_note", {"note_id": said(request)[-1]})]
 
     class EchoRpc(ScriptedRpc):
         async def call(self, function: str, params: Any, context: Any) -> Any:

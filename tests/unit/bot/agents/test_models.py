@@ -16,10 +16,12 @@ import bot.agents.sdk  # noqa: F401 -- loaded before a clock runs
 from bot.agents.fallback import Fallback
 from bot.agents.judge import build_judge
 from bot.agents.manager import Manager, ModelUnavailable, Prompt
-from bot.agents.model import Declined, ModelFailed, OnText, Request, Response
+from bot.agents.model import Declined, ModelFailed, Request
 from bot.agents.models import Models
 from bot.agents.offline.model import OfflineModel
+from bot.agents.progress import OnProgress
 from bot.agents.requesting import plain_messages
+from bot.agents.stopping import Stop
 from bot.agents.summariser import build_summariser
 from bot.group.decisions import IncomingMessage
 from bot.settings import Settings
@@ -47,6 +49,9 @@ async def managed(*answers: Wire, **settings: Any) -> AsyncIterator[tuple[Manage
             yield Manager(models.main()), endpoint
         finally:
             await models.close()
+
+
+async def nobody_reads(_: object) -> None: ...
 
 
 def asked_models(endpoint: RawEndpoint) -> list[str]:
@@ -79,50 +84,69 @@ async def test_judge_and_summaries_are_counted_by_kind_and_answers_are_not() -> 
 
 @pytest.mark.parametrize(
     ("first", "timeout_s"),
-    [(FAILS, 40), (Wire([b"<html>"], "text/html"), 40), (HANGS, 2)],
+    [([FAILS] * 2, 40), ([Wire([b"<html>"], "text/html")] * 2, 40), ([HANGS], 2)],
     ids=["refuses", "malformed", "hangs"],
 )
 async def test_the_fallback_model_answers_when_the_first_does_not(
-    first: Wire, timeout_s: float
+    first: list[Wire], timeout_s: float
 ) -> None:
     options = {"openai_model": "first", "openai_fallback_model": "second"}
-    answers = [first, whole(content="from the second")]
+    answers = [*first, whole(content="from the second")]
     async with managed(*answers, model_timeout_seconds=timeout_s, **options) as (manager, endpoint):
         answer = await manager.answer(PROMPT, timeout_s=40)
 
     assert answer.text == "from the second"
-    assert asked_models(endpoint) == ["first", "second"]
+    assert asked_models(endpoint) == [*["first"] * len(first), "second"]
 
 
-async def test_a_first_model_that_writes_slowly_keeps_the_turn() -> None:
-    class Slow:
-        async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
-            assert on_text is not None
-            await on_text("The")
-            await asyncio.sleep(0.3)
-            return Response("The launch")
-
-    async def on_text(text: str) -> None: ...
-
-    model = Fallback(Slow(), Scripted("never"), within_s=0.1)
-    assert (await model.respond(ASKED, on_text)).text == "The launch"
+@pytest.mark.parametrize("watched", [nobody_reads, None], ids=["card", "no_card"])
+async def test_a_first_model_that_writes_slowly_keeps_the_turn(watched: OnProgress | None) -> None:
+    said = [delta(content=word) for word in ("The ", "launch ", "is ", "on ", "3 ", "March.")]
+    slow = Wire([events(one, done=False) for one in said] + [events()], pause_s=0.4)
+    options = {"openai_fallback_model": "second", "model_timeout_seconds": 2}
+    async with managed(slow, **options) as (manager, endpoint):
+        answer = await manager.answer(PROMPT, timeout_s=2, flows_for_s=60, on_progress=watched)
+    assert answer.text == "The launch is on 3 March."
+    assert len(endpoint.bodies) == 1
 
 
-async def test_a_first_model_that_hangs_has_only_its_share_of_the_time() -> None:
-    model = Fallback(Scripted(asyncio.Event()), Scripted("second"), within_s=0.05)
-    async with asyncio.timeout(5):
-        assert (await model.respond(ASKED)).text == "second"
+async def test_an_answer_that_never_ends_is_ended_and_stays() -> None:
+    words = [events(delta(content=f"word{n} "), done=False) for n in range(100)]
+    async with managed(Wire(words, pause_s=0.2), model_timeout_seconds=1) as (manager, endpoint):
+        began = asyncio.get_running_loop().time()
+        answer = await manager.answer(PROMPT, timeout_s=1, flows_for_s=3, on_progress=nobody_reads)
+        took = asyncio.get_running_loop().time() - began
+        async with asyncio.timeout(5):
+            await endpoint.all_closed.wait()
+    assert answer.text.startswith("word0 word1 word2")
+    assert answer.ended == "time"
+    assert 2.5 < took < 8
+
+
+async def test_a_stop_before_the_first_word_is_not_undone_by_it() -> None:
+    stop = Stop()
+
+    async def on_progress(_: object) -> None:
+        stop.ask()
+
+    words = [events(delta(content=f"word{n} "), done=False) for n in range(100)]
+    async with managed(Wire(words, pause_s=0.1), model_timeout_seconds=5) as (manager, _):
+        async with asyncio.timeout(5):
+            answer = await manager.answer(
+                PROMPT, timeout_s=5, flows_for_s=60, on_progress=on_progress, stop=stop
+            )
+    assert answer.ended == "stopped"
 
 
 async def test_who_declines_is_not_gone_around() -> None:
     with pytest.raises(Declined):
-        await Fallback(Scripted(Declined("")), Scripted("never"), within_s=5).respond(ASKED)
+        await Fallback(Scripted(Declined("")), Scripted("never")).respond(ASKED)
 
 
 async def test_when_both_fail_the_second_says_why() -> None:
     first, second = Scripted(ModelFailed("timeout")), Scripted(ModelFailed("wrong_key"))
     with pytest.raises(ModelFailed, match="wrong_key"):
-        await Fallback(first, second, within_s=5).respond(ASKED)
+        await Fallback(first, second).respond(ASKED)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -130,14 +154,12 @@ async def test_when_both_fail_the_second_says_why() -> None:
 async def test_an_endpoint_that_hangs_ends_in_time_and_holds_nothing(
     streamed: bool, fallback: str
 ) -> None:
-    async def on_progress(_: object) -> None: ...
-
-    hangs = Wire([events(delta(content="The"), done=False)], hangs=True) if streamed else HANGS
+    hangs = Wire([events(delta(content=""), done=False)], hangs=True) if streamed else HANGS
     async with managed(*[hangs] * 4, openai_fallback_model=fallback) as (manager, endpoint):
         began = asyncio.get_running_loop().time()
         with pytest.raises(ModelUnavailable, match="timeout"):
             await manager.answer(
-                PROMPT, timeout_s=0.5, on_progress=on_progress if streamed else None
+                PROMPT, timeout_s=0.5, on_progress=nobody_reads if streamed else None
             )
         assert asyncio.get_running_loop().time() - began < 2
         async with asyncio.timeout(5):

@@ -17,7 +17,6 @@ def _note(letter: str, recency: int, shown: int | None = None, title: str = "") 
         ordinal=recency,
         recency=recency,
         last_action="read",
-        last_used_at="",
         here=False,
         shown=shown,
         elsewhere=True,

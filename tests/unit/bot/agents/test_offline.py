@@ -478,9 +478,9 @@ def test_of_what_recall_gives_it_tells_what_people_said_and_not_its_own_words() 
     recalled = "\n".join(
         [
             "[2026-11-22 13:08] Alice: @Memo what can you do?",
-            "[2026-11-22 13:08] (you): @Alice I am the offline model. when is our launch?",
+            "[2026-11-22 13:08] [you]: @Alice I am the offline model. when is our launch?",
             "[2026-11-22 13:09 · current] Alice: @Memo remember that our launch is on 3 March",
-            "[2026-11-22 13:09 · current] (you): @Alice Got it: our launch is on 3 March.",
+            "[2026-11-22 13:09 · current] [you]: @Alice Got it: our launch is on 3 March.",
             "[2026-11-22 13:10] Bob: the cake is in the fridge",
         ]
     )

@@ -14,7 +14,7 @@ from bot.agents.endpoint import Endpoint
 from bot.agents.manager import Manager, ModelUnavailable
 from bot.agents.offline.model import OfflineModel
 from bot.agents.progress import Progress
-from bot.agents.prompt import Answer, Image, Prompt
+from bot.agents.prompt import Answer, Image, Prompt, without_knowledge
 from memory.models import WorkingMemory
 from sandbox.model.model import ModelServer
 
@@ -103,21 +103,35 @@ async def test_thoughts_without_an_answer_are_no_answer(server: ModelServer) -> 
         await ask(server, {"text": "<think>SECRET and nothing else"})
 
 
-@pytest.mark.parametrize("fault", ["cut", "malformed"])
-async def test_a_stream_that_breaks_off_is_asked_for_again_as_a_whole(
-    server: ModelServer, fault: str
-) -> None:
-    said = await ask(server, {"text": TEXT, "fault": fault}, {"text": "again"})
+async def test_an_answer_that_breaks_off_unread_is_asked_for_again(server: ModelServer) -> None:
+    said = await ask(server, {"text": TEXT, "fault": "malformed"}, {"text": "again"})
+    assert (said.answer.text, said.answer.ended) == ("again", "")
 
-    assert said.answer.text == "again"
-    assert [bool(r["body"].get("stream")) for r in server.received] == [True, False]
+
+async def test_an_answer_that_breaks_off_stays_as_far_as_it_came(server: ModelServer) -> None:
+    said = await ask(server, {"text": TEXT, "fault": "cut"})
+
+    assert said.answer.ended == "connection"
+    assert said.answer.text == said.texts[-1]
+    assert TEXT.startswith(said.answer.text)
 
 
 async def test_a_model_that_refuses_is_not_asked_twice(server: ModelServer) -> None:
     with pytest.raises(ModelUnavailable):
-        await ask(server, {"status": 400}, {"text": "never asked for"})
+        await ask(server, {"status": 403}, {"text": "never asked for"})
 
     assert len(server.received) == 1
+
+
+async def test_a_refusal_without_a_reason_is_asked_once_more_with_less(server: ModelServer) -> None:
+    said = await ask(server, {"status": 400}, {"text": TEXT})
+    first, second = (request["body"] for request in server.received)
+
+    assert said.answer.text == TEXT
+    assert "stream_options" in first
+    assert set(second) == {"model", "messages", "stream"}
+    with pytest.raises(ModelUnavailable):
+        await ask(server, {"status": 400}, {"status": 400}, {"text": "never asked for"})
 
 
 async def test_the_offline_model_streams_too() -> None:
@@ -131,5 +145,6 @@ async def test_pictures_go_to_the_model_with_the_question(server: ModelServer) -
     await ask(server, {"text": TEXT}, images=(Image(b"\x89PNG", "image/png"),))
 
     content = server.received[0]["body"]["messages"][-1]["content"]
-    assert content[0] == {"text": "when?", "type": "text"}
+    assert content[0]["type"] == "text"
+    assert without_knowledge(content[0]["text"])[1] == "when?"
     assert content[1]["image_url"]["url"].startswith("data:image/png;base64,")

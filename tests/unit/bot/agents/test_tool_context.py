@@ -123,9 +123,9 @@ def test_a_long_call_is_cut_to_arguments_that_are_still_json() -> None:
 
 def test_the_registry_is_a_short_table_without_line_breaks_in_cells() -> None:
     entries = [
-        RegisteredNote("note_a", "Pizza | party\nx", ("it", "d"), 1, 2, "created", "t"),
-        RegisteredNote("note_b", "Pasta", (), 2, 1, "updated", "t"),
-        RegisteredNote("note_c", "Old", (), 3, None, "listed", None),
+        RegisteredNote("note_a", "Pizza | party\nx", ("it", "d"), 1, 2, "created"),
+        RegisteredNote("note_b", "Pasta", (), 2, 1, "updated"),
+        RegisteredNote("note_c", "Old", (), 3, None, "listed"),
     ]
     assert registry_table(entries).splitlines()[2:] == [
         "| 1 | Pizza / party x | note_a | it, d | created | 2 |",
@@ -136,8 +136,8 @@ def test_the_registry_is_a_short_table_without_line_breaks_in_cells() -> None:
 
 def test_notes_of_other_threads_stand_apart_and_the_list_shown_last_on_top() -> None:
     entries = [
-        RegisteredNote("note_a", "Pizza", (), 1, 1, "created", "t", shown=2),
-        RegisteredNote("note_c", "Old", (), 2, None, "listed", None, here=False, shown=1),
+        RegisteredNote("note_a", "Pizza", (), 1, 1, "created", shown=2),
+        RegisteredNote("note_c", "Old", (), 2, None, "listed", here=False, shown=1),
     ]
     assert registry_table(entries).splitlines() == [
         "The list of notes that a card showed last, in its order: 1. note_c, 2. note_a",

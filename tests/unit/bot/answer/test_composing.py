@@ -56,7 +56,7 @@ def test_a_card_is_never_empty(text: str):
     [
         ("[a](https://x.y/z?q=1)", "[a](https://x.y/z?q=1)"),
         ("[a](HTTP://x.y)", "[a](HTTP://x.y)"),
-        ("[a](mailto:a@b.c)", "[a](mailto:a@b.c)"),
+        ("[a](mailto:a@b.c)", "a (mailto:a@b.c)"),
         ("[a](javascript:alert(1))", "[a]&#40;javascript:alert(1))"),
         ("[a](javascript:x)", "a (javascript:x)"),
         ("[a](JaVaScRiPt:x)", "a (JaVaScRiPt:x)"),

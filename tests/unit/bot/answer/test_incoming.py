@@ -26,7 +26,7 @@ from bot.answer.material import (
 )
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
-from bot.feishu.content import Attachment
+from bot.feishu.content import UNREADABLE_CARD, Attachment
 from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError, ResourceTooLarge, Unreachable
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message
@@ -38,6 +38,7 @@ from bot.mentions import Person
 from bot.people.meeting import People
 from bot.services import Services
 from bot.settings import Settings
+from bot.turn_request import TurnRequest
 from memory.errors import AccessDenied, KeyRefused, StoreError, StoreUnavailable
 from memory.models import StoredMessage
 from memory.scope import AgentMemoryContext, memory_context
@@ -55,7 +56,7 @@ def fixture(name: str) -> Any:
     return json.loads((FIXTURES / name).read_text(encoding="utf-8"))
 
 
-def event(**changes: Any) -> MessageEvent:
+def event(**changes: Any) -> TurnRequest:
     """A question by Alice in a group, changed as asked."""
     plain = MessageEvent(
         event_id="e", message_id="om_question", root_id="", parent_id="", thread_id="",
@@ -63,10 +64,10 @@ def event(**changes: Any) -> MessageEvent:
         sender_type="user", tenant_key="t", create_time_ms=1, mentions=(), mentions_all=False,
         text="what?", template="what?", attachments=(),
     )  # fmt: skip
-    return replace(plain, **changes)
+    return TurnRequest.of(replace(plain, **changes))
 
 
-def quoting(**changes: Any) -> MessageEvent:
+def quoting(**changes: Any) -> TurnRequest:
     return event(parent_id="om_said", root_id="om_said", **changes)
 
 
@@ -86,6 +87,9 @@ class Platform(FeishuClient):
     def __init__(self, messages: Mapping[str, Any], pictures: Mapping[str, Any]) -> None:
         self.messages, self.pictures = messages, pictures
         self.asked: list[str] = []
+
+    async def granted_scopes(self) -> frozenset[str]:
+        return frozenset()
 
     async def get_message(
         self, message_id: str, user_card_content: bool = False
@@ -143,7 +147,7 @@ class World:
             feishu_app_id="cli_ours",
         )
 
-    async def gather(self, asked: MessageEvent, **known: Any) -> Material:
+    async def gather(self, asked: TurnRequest, **known: Any) -> Material:
         return await gather(cast(Services, self), Source(asked, ALICE, BOT, **known))
 
 
@@ -268,6 +272,55 @@ class TestQuotedMessages:
 
         assert world.feishu.asked == ["om_said"]
 
+    async def test_a_scope_that_only_groups_need_closes_neither_p2p_nor_other_calls(self) -> None:
+        refusal = FeishuError(230027, scopes=("im:message.group_msg",))
+        messages: dict[str, Any] = {"om_said": refusal}
+        world = World(messages)
+        first = await world.gather(quoting())
+        second = await world.gather(quoting())
+        messages["om_said"] = [raw("budget: 4")]
+        private = await world.gather(quoting(chat_type="p2p"))
+
+        assert world.feishu.asked == ["om_said", "om_said"]
+        for material in (first, second):
+            assert "im:message.group_msg" in material.text
+            assert "administrator" in material.text
+        assert "budget: 4" in private.text
+        assert not world.denials.stands("list_messages", "group")
+
+
+CARD = {
+    "schema": "2.0",
+    "body": {"elements": [{"tag": "markdown", "content": "Disk full"}]},
+}
+OTHER_APP = {"id": "cli_pager", "id_type": "app_id", "sender_type": "app"}
+
+
+def card_of_another_app(**changes: Any) -> RawMessage:
+    body = {"content": json.dumps({"user_dsl": json.dumps(CARD)})}
+    return raw(msg_type="interactive", body=body, sender=OTHER_APP, **changes)
+
+
+class TestCardsOfOtherApps:
+    async def test_the_card_that_a_thread_is_about_is_given(self) -> None:
+        world = World({"om_said": [card_of_another_app()]})
+
+        assert (await world.gather(quoting(thread_id="omt_1"))).text.endswith("\n> Disk full")
+
+    async def test_a_card_that_was_heard_as_a_placeholder_is_read_as_it_was_sent(self) -> None:
+        record = MessageRecord("Pager", "cli_pager", UNREADABLE_CARD, 1, True, "om_said")
+        world = World({"om_said": [card_of_another_app()]})
+        material = await world.gather(quoting(), talk=[record])
+
+        assert material.text.endswith("\n> Disk full")
+
+    async def test_a_card_that_comes_as_a_placeholder_is_read_as_it_was_sent(self) -> None:
+        world = World({"om_question": [card_of_another_app(message_id="om_question")]})
+        asked = event(message_type="interactive", text=UNREADABLE_CARD)
+
+        assert (await world.gather(asked)).text.endswith("\n> Disk full")
+        assert (await World().gather(asked)).text == ""
+
 
 class TestForwards:
     async def test_a_merged_forward_is_its_children_in_order(self) -> None:
@@ -304,7 +357,7 @@ class TestForwards:
         ["receive_merge_forward_json_content.json", "receive_merge_forward_plain_string.json"],
     )
     async def test_either_shape_of_the_event_is_taken_for_a_forward(self, name: str) -> None:
-        forward = parse_message(parse_envelope(fixture(name)))
+        forward = TurnRequest.of(parse_message(parse_envelope(fixture(name))))
         world = World()
         await world.gather(forward)
 
@@ -312,7 +365,7 @@ class TestForwards:
 
 
 class TestPicturesAndFiles:
-    def picture(self, *keys: str) -> MessageEvent:
+    def picture(self, *keys: str) -> TurnRequest:
         return event(attachments=tuple(Attachment("image", key, "") for key in keys))
 
     async def test_pictures_are_given_to_models_that_see(self) -> None:
@@ -320,6 +373,7 @@ class TestPicturesAndFiles:
 
         assert [image.media_type for image in material.images] == ["image/png"]
         assert material.text == ""
+        assert list(material.texts.values()) == [""], "it was read, in no words"
 
     async def test_a_picture_of_the_quoted_message_is_downloaded_from_that_message(self) -> None:
         image = raw(msg_type="image", body={"content": json.dumps({"image_key": "a"})})

@@ -7,16 +7,18 @@ from typing import Any, cast
 
 import pytest
 
-from bot.answer.looking_back import recent_messages
+from bot.answer.looking_back import recent_messages, record_of_list
 from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError
-from bot.feishu.events import MessageEvent
+from bot.feishu.models import raw_message
 from bot.mentions import Person
+from bot.people.names import Names, Sources
 from bot.services import Services
+from bot.turn_request import TurnRequest
 
 pytestmark = pytest.mark.anyio
 
-EVENT = cast(MessageEvent, SimpleNamespace(thread_id="", chat_id="oc_1"))
+EVENT = cast(TurnRequest, SimpleNamespace(thread_id="", chat_id="oc_1", chat_type="group"))
 
 
 class Refusing:
@@ -26,7 +28,7 @@ class Refusing:
         self._code = code
 
     async def list_messages(self, *_: Any, **__: Any) -> None:
-        raise FeishuError(self._code)
+        raise FeishuError(self._code, scopes=("im:message.group_msg",))
 
 
 @pytest.mark.parametrize(
@@ -47,4 +49,12 @@ async def test_the_list_is_left_alone_only_where_it_is_refused_for_all_chats(
     services = SimpleNamespace(feishu=Refusing(code), denials=denials, clock=lambda: 1000.0)
 
     assert await recent_messages(cast(Services, services), EVENT, Person("ou_bot", "Bot")) == ()
-    assert denials.stands("list_messages") is stands
+    assert denials.stands("list_messages", "group") is stands
+    assert denials.stands("list_messages", "p2p") is (code == 99991672)
+
+
+def test_another_app_is_not_called_by_its_app_id() -> None:
+    names = Names("tenant", cast(Sources, None))
+    sender = {"id": "cli_pager", "id_type": "app_id", "sender_type": "app"}
+    raw = raw_message({"message_id": "om_1", "sender": sender})
+    assert record_of_list(names, "cli_us", raw, Person("ou_bot", "Bot")).author == ""

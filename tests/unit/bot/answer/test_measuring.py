@@ -9,11 +9,12 @@ from prometheus_client import REGISTRY
 from bot.answer.hearing import Heard
 from bot.answer.measuring import measure
 from bot.answer.question import Turn
-from bot.feishu.events import MessageEvent
 from bot.group.decisions import Decision, IncomingMessage, Reason
 from bot.group.transcript import ChannelConversation, MessageRecord
 from bot.mentions import Person
 from bot.people.meeting import People
+from bot.turn_request import TurnRequest
+from memory.origins import MESSAGE
 from memory.scope import memory_context
 
 SAID = tuple(
@@ -27,18 +28,17 @@ SAID = tuple(
 
 
 def turn_in(chat_type: str, subject: str) -> Turn:
-    event = MessageEvent(
-        event_id="e", message_id="om_q", root_id="", parent_id="", thread_id="", chat_id="oc_1",
-        chat_type=chat_type, message_type="text", sender_open_id="ou_Ann", sender_type="user",
-        tenant_key="t", create_time_ms=1, mentions=(), mentions_all=False, text="which hall?",
-        template="which hall?", attachments=(),
+    request = TurnRequest(
+        id="om_q", origin=MESSAGE, sender_open_id="ou_Ann", tenant_key="t", chat_id="oc_1",
+        chat_type=chat_type, text="which hall?", create_time_ms=1,
     )  # fmt: skip
     asked = IncomingMessage("om_q", "Ann", "ou_Ann", "which hall?", 3_000_000, mentions_bot=True)
     heard = Heard(asked, Decision(True, Reason.EXPLICIT_TRIGGER))
     heard = heard.within(ChannelConversation("oc_1", 0, 3_000_000, SAID))
     context = memory_context(chat_id="oc_1", root="om_q", subject=subject, actor="ou_Ann")
     names = People(cast(Any, None)).of("t")
-    return Turn(event, heard, context, "which hall?", Person("ou_Memo", "Memo"), 1, "om_q", names)
+    bot = Person("ou_Memo", "Memo")
+    return Turn("om_q", MESSAGE, request, heard, context, "which hall?", bot, 1, "om_q", names)
 
 
 def counted() -> dict[str, float]:

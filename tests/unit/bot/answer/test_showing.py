@@ -10,7 +10,7 @@ from bot.answer.composing import cards_of, voice_of
 from bot.answer.hearing import Heard
 from bot.answer.question import Turn
 from bot.answer.showing import Showing
-from bot.feishu.events import Mention, MessageEvent
+from bot.feishu.events import Mention
 from bot.feishu.markup import AT_TAG
 from bot.group.decisions import Decision, IncomingMessage, Reason
 from bot.mentions import Person
@@ -18,6 +18,8 @@ from bot.people.meeting import People
 from bot.people.names import Names
 from bot.services import Services
 from bot.settings import Settings, load
+from bot.turn_request import TurnRequest
+from memory.origins import MESSAGE
 from memory.scope import memory_context
 
 BOT = Person("ou_bot", "Memo", is_bot=True)
@@ -38,16 +40,14 @@ def scene() -> tuple[Services, Turn, Names]:
     """Ann asks about somebody whose name is not known yet."""
     names = People(cast(Any, None)).of("t")
     names.learn([("ou_ann", "Ann")], keep=False)
-    event = MessageEvent(
-        event_id="e", message_id="om_question", root_id="", parent_id="", thread_id="",
-        chat_id="oc_1", chat_type="group", message_type="text", sender_open_id="ou_ann",
-        sender_type="user", tenant_key="t", create_time_ms=1, mentions=(ANN_LEE,),
-        mentions_all=False, text="what?", template="what?", attachments=(),
+    request = TurnRequest(
+        id="om_question", origin=MESSAGE, sender_open_id="ou_ann", tenant_key="t", chat_id="oc_1",
+        chat_type="group", text="what?", create_time_ms=1, mentions=(ANN_LEE,),
     )  # fmt: skip
     heard = Heard(IncomingMessage("om_question", "Ann", "ou_ann", "what?", 1),
                   Decision(True, Reason.EXPLICIT_TRIGGER))  # fmt: skip
     context = memory_context(chat_id="oc_1", root="om_q", subject="ou_ann", actor="ou_ann")
-    turn = Turn(event, heard, context, "what?", BOT, 1, "om_question", names)
+    turn = Turn(request.id, MESSAGE, request, heard, context, "what?", BOT, 1, "om_question", names)
     return cast(Services, SettingsAlone(load())), turn, names
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands.capabilities import CAPABILITIES, SetUp, help_text, offered
+from bot.commands.capabilities import CAPABILITIES, MENTIONS_ONLY, SetUp, help_text, offered
 from bot.commands.welcome_texts import languages_of, welcome_text
 from bot.group.rules import MODES
 from bot.languages import Language
@@ -70,3 +70,17 @@ def test_what_is_offered_after_a_slash_is_a_command_in_both_languages(
     assert len(set(words)) == len(words)
     assert {"/memory", "/forget", "/help"} <= set(words)
     assert ("/why" in words) is (chat_type == "group")
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_where_only_mentions_arrive_help_and_first_words_say_so_and_promise_no_more(
+    language: Language,
+) -> None:
+    deaf = SetUp("group", "follow", hears=False)
+    for shown in (help_text(deaf, language), welcome_text("Memo", deaf, language)):
+        assert shown.endswith(MENTIONS_ONLY.said(language))
+    quiet = "/安静" if language == "zh" else "/quiet"
+    assert quiet not in help_text(deaf, language)
+    mentioned = welcome_text("Memo", SetUp("group", "mention"), language)
+    assert welcome_text("Memo", deaf, language).startswith(mentioned)
+    assert MENTIONS_ONLY.said(language) not in help_text(SetUp("p2p"), language)

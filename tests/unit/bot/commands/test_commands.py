@@ -59,7 +59,9 @@ def test_a_command_is_known_in_both_languages(text: str, name: CommandName) -> N
     assert not command.only_when_quiet
 
 
-@pytest.mark.parametrize("text", ["stop", "Stop it!", "please  stop.", "停", "停一下。", "不用了"])
+@pytest.mark.parametrize(
+    "text", ["stop", "Stop it!", "please  stop.", "停", "停止", "停一下。", "不用了"]
+)
 def test_a_plain_word_stops_only_what_runs(text: str) -> None:
     command = parse(text)
 

@@ -42,8 +42,15 @@ def news(payload: Any) -> ChatNews:
 def test_each_event_says_what_happened_when_and_to_whom(name, what, people):
     found = news(pushed(name))
     assert found == ChatNews(
-        what, CHAT, TENANT, AT_MS, people, "群名称测试", operator=found.operator
+        what, CHAT, TENANT, AT_MS, people, "群名称测试", found.operator, found.topics
     )
+
+
+def test_a_group_that_turns_into_topics_says_so():
+    changed = pushed("updated")
+    assert news(changed).topics is True
+    del changed["event"]["after_change"]["group_message_type"]
+    assert news(changed).topics is None
 
 
 def test_who_added_the_bot_is_told():

@@ -185,3 +185,28 @@ def test_feishus_wait_is_waited_in_full_or_left_to_the_queue():
 @pytest.mark.parametrize("action", sorted(set(Action) - {Action.RETRY, Action.IN_FLIGHT}))
 def test_no_other_action_is_retried(action):
     assert retry_delay(RetryPolicy(), FeishuError(1, action=action), 1, 0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "scopes"),
+    [
+        ("Lack of necessary permissions, ext=need scope: im:message.group_msg",
+         ("im:message.group_msg",)),
+        ("Lack of necessary permissions, ext=requires im:message.send_as_user scope.",
+         ("im:message.send_as_user",)),
+        ("Access denied. One of the following scopes is required: [im:chat, im:chat:read]."
+         "应用尚未开通所需的应用身份权限：[im:chat, im:chat:read]，点击链接："
+         "https://open.feishu.cn/app/cli_1/auth?q=im:chat,im:chat:read&token_type=tenant",
+         ("im:chat", "im:chat:read")),
+        ("Lack of necessary permissions.", ()),
+        ("Lack of necessary permissions, ext=log: 2025 at 10:30 code:11", ()),
+    ],
+)  # fmt: skip
+def test_a_scope_that_only_the_text_names_is_found(text: str, scopes: tuple[str, ...]) -> None:
+    for code in (230027, 99991672):
+        failure = classify(400, {}, body(code, text))
+        assert isinstance(failure, FeishuError)
+        assert failure.scopes == scopes
+    other = classify(400, {}, body(230001, text))
+    assert isinstance(other, FeishuError)
+    assert other.scopes == ()

@@ -18,7 +18,6 @@ from bot.feishu.events import (
     MessageEvent,
     Recall,
     is_url_verification,
-    mentions_bot,
     milliseconds,
     parse_card_action,
     parse_delivery,
@@ -28,6 +27,7 @@ from bot.feishu.events import (
     question_text,
     to_keep,
 )
+from bot.turn_request import TurnRequest
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
 BOT = "ou_e6e14f667cfe239d7b129b521dce0569"
@@ -82,9 +82,9 @@ def test_every_stored_payload_is_parsed(name):
 
 def test_a_mention_of_the_bot_is_seen_by_open_id_and_taken_off_the_question():
     event = message("receive_group_text_at_bot")
-    assert mentions_bot(event, BOT)
-    assert not mentions_bot(event, ZHANG)
-    assert not mentions_bot(event, "")
+    assert TurnRequest.of(event).is_for(BOT)
+    assert not TurnRequest.of(event).is_for(ZHANG)
+    assert not TurnRequest.of(event).is_for("")
     assert event.text == "@MemoBot hello"
     assert question_text(event, BOT) == "hello"
     assert question_text(event, "") == "@MemoBot hello"
@@ -136,7 +136,7 @@ def test_repeated_leading_mentions_of_the_bot_all_go_but_later_ones_stay():
 def test_at_all_is_recognised_and_is_not_a_mention_of_the_bot(name):
     event = message(name)
     assert event.mentions_all
-    assert not mentions_bot(event, BOT)
+    assert not TurnRequest.of(event).is_for(BOT)
     assert event.text.startswith("@all ")
 
 
@@ -213,8 +213,9 @@ def test_thread_ids_are_kept():
     assert event.thread_id == "omt_d4be107c616aed9c"
 
 
-def test_an_external_sender_belongs_to_the_tenant_that_has_the_bot():
-    assert message("receive_group_text_external_tenant_sender").tenant_key == "736588c9260f175e"
+def test_what_an_external_sender_writes_is_of_the_bots_tenant_and_they_of_their_own():
+    external = message("receive_group_text_external_tenant_sender")
+    assert (external.tenant_key, external.sender_tenant) == ("736588c9260f175e", "2df73991750ffff1")
 
 
 def test_another_bot_is_a_bot():
@@ -240,10 +241,7 @@ def test_other_events_are_told_apart_by_event_id():
 
 def test_a_recall_names_its_message():
     recall = parse_recall(parse_envelope(payload("event_im_message_recalled_v1")))
-    expected = Recall(
-        "om_dc13264520392913993dd051dba21dcf", "oc_5ad11d72b830411d72b836c20", 1615380573411
-    )
-    assert recall == expected
+    assert recall == Recall("om_dc13264520392913993dd051dba21dcf", "oc_5ad11d72b830411d72b836c20")
 
 
 @pytest.mark.parametrize(
@@ -387,9 +385,18 @@ def test_any_content_of_any_type_is_rendered(message_type, content):
         ('{"text":"/停 @_user_1"}', True),
         ('{"text":"@_user_1 what does /stop do?"}', False),
         ('{"text":"@_user_1 /stop the launch"}', False),
+        ('{"text":"@_user_1/stop"}', True),
+        ('{"text":"@_user_1\\/stop"}', True),
+        ('{"text":"@_user_12stop"}', True),
+        ('{"text":"@_user_1停一下"}', True),
+        ('{"text":"/停止@_user_1"}', True),
+        ('{"text":"@_user_1，@_user_2停"}', True),
+        ('{"text":"@_user_1/stopping"}', False),
+        ('{"text":"@_user_19:00 /stop"}', False),
         ('{"text":"stop"}', True),
         ('{"text":"@_user_1 Please  stop!"}', True),
         ('{"text":"停一下。"}', True),
+        ('{"text":"@_user_1停止！"}', True),
         ('{"text":"\\u4e0d\\u7528\\u4e86"}', True),
         ('{"text":"stop by my desk"}', False),
         ('{"text":"停车"}', False),
@@ -404,6 +411,13 @@ def test_the_edge_sees_what_may_end_an_answer(content: str, stops: bool) -> None
         "event": {"message": {"message_id": "om", "chat_id": "oc", "content": content}},
     }
     assert parse_delivery(payload).stops is stops
+
+
+def test_the_edge_sees_a_stop_in_rich_text_too() -> None:
+    line = [{"tag": "at", "user_id": "@_user_1"}, {"tag": "text", "text": "/stop"}]
+    content = json.dumps({"title": "", "content": [line]})
+    pushed = text_message("", message_type="post", content=content)
+    assert parse_delivery(pushed).stops
 
 
 @pytest.mark.parametrize("number", [1, 2**70])

@@ -2,33 +2,132 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
 
 from bot.feishu import events, manifest
+from lab.doubles.processes import ROOT
 from memory.text import has_han
-from sandbox.world.app_console import SCOPES, decoded
-from tests.support.processes import ROOT
+from sandbox.api import ENDPOINTS
+from sandbox.world import scopes
+from sandbox.world.app_console import decoded
+from scripts.connecting import by_hand
+from scripts.connecting.talk import Talk
 
 FIXTURES = Path(__file__).parents[3] / "data" / "feishu"
-GUIDE = (ROOT / "docs" / "feishu-app.md").read_text(encoding="utf-8")
+IN_CHINESE = {
+    "required": "必需", "wanted": "建议", "optional": "可选", "event": "事件", "callback": "回调",
+}  # fmt: skip
 
 
-def _rows(heading: str) -> list[tuple[str, ...]]:
-    section = GUIDE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+def _guide(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def _rows(guide: str, heading: str) -> list[tuple[str, ...]]:
+    section = guide.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     found = re.findall(r"^\| `([^`]+)` \| (.+?) \| (\w+) \|$", section, re.MULTILINE)
     return [tuple(row) for row in found]
 
 
-def test_the_guide_lists_every_scope_as_the_code_does() -> None:
-    assert _rows("Scopes") == [(one.name, one.purpose.en, one.level) for one in manifest.SCOPES]
+def test_the_reference_lists_every_scope_as_the_code_does() -> None:
+    assert _rows(_guide("feishu-app.md"), "Scopes") == [
+        (one.name, one.purpose.en, one.level) for one in manifest.SCOPES
+    ]
+    assert _rows(_guide("zh/feishu-app.md"), "权限") == [
+        (one.name, one.purpose.zh, IN_CHINESE[one.level]) for one in manifest.SCOPES
+    ]
 
 
-def test_the_guide_lists_every_event_as_the_code_does() -> None:
-    assert _rows("Events and callbacks") == [
+def test_the_reference_lists_every_event_as_the_code_does() -> None:
+    assert _rows(_guide("feishu-app.md"), "Events and callbacks") == [
         (one.name, one.purpose.en, one.kind) for one in manifest.SUBSCRIPTIONS
     ]
+    assert _rows(_guide("zh/feishu-app.md"), "事件与回调") == [
+        (one.name, one.purpose.zh, IN_CHINESE[one.kind]) for one in manifest.SUBSCRIPTIONS
+    ]
+
+
+@pytest.mark.parametrize("name", ["setup-feishu.md", "zh/setup-feishu.md"])
+def test_the_guide_to_do_it_by_hand_is_complete(name: str) -> None:
+    guide = _guide(name)
+    pasted = guide.partition("```json\n")[2].partition("```")[0]
+    assert json.loads(pasted) == json.loads(manifest.scopes_json())
+    listed = re.findall(r"^ +\| ([^|`]+) \| `([\w.]+)` \|$", guide, re.MULTILINE)
+    assert [(title, event) for title, event in listed] == [
+        (one.purpose.zh if "zh" in name else one.purpose.en, one.name)
+        for one in manifest.SUBSCRIPTIONS
+        if one.kind == "event"
+    ]
+    assert all(f"`{callback}`" in guide for callback in manifest.names("callback"))
+
+
+def test_setup_by_hand_says_every_scope_and_event() -> None:
+    said: list[str] = []
+    talk = SimpleNamespace(
+        say=lambda sentence, **_: said.append(f"{sentence.en} {sentence.zh}"),
+        raw=said.append,
+        ask=lambda *_, **__: "cli_x",
+        secret=lambda *_, **__: "s",
+    )
+    app = by_hand.credentials(cast(Talk, talk), domain="", optional=True)
+    by_hand.subscribe(cast(Talk, talk), app)
+
+    told = "\n".join(said)
+    for one in (*manifest.SCOPES, *manifest.SUBSCRIPTIONS):
+        assert one.name in told, one.name
+
+
+def test_what_opens_a_call_is_what_the_stand_in_read_from_the_same_pages() -> None:
+    theirs = {frozenset(one.scopes) for one in ENDPOINTS if one.scopes}
+    theirs |= {frozenset(any_of) for any_of in scopes.EVENTS.values()}
+    received = (
+        scopes.PRIVATE_MESSAGES, scopes.MENTIONS, scopes.GROUP_MESSAGES,
+        (scopes.MENTIONS_BY_BOTS,), (scopes.ALL_GROUP_MESSAGES,),
+        ("im:chat.access_event.bot_p2p_chat:read",),
+    )  # fmt: skip
+    theirs |= {frozenset(any_of) for any_of in received}
+    ours = {frozenset(any_of) for scope in manifest.SCOPES for any_of in scope.opens}
+    assert ours == theirs
+
+
+def test_what_is_asked_for_covers_itself_and_each_alternative_covers_it_too() -> None:
+    assert manifest.missing_scopes(manifest.scope_names()) == []
+    for scope in manifest.SCOPES:
+        assert all(scope.name in any_of for any_of in scope.opens), scope.name
+        for choice in itertools.product(*scope.opens):
+            assert scope.is_covered(choice), (scope.name, choice)
+
+
+def test_only_what_is_granted_to_the_app_itself_counts() -> None:
+    listed = [
+        {"scope_name": "im:chat", "grant_status": 1},
+        {"scope_name": "im:message.group_msg", "grant_status": 1, "scope_type": "tenant"},
+        {"scope_name": "im:resource", "grant_status": 2, "scope_type": "tenant"},
+        {"scope_name": "im:message", "grant_status": 1, "scope_type": "user"},
+        "no object",
+    ]
+    assert manifest.granted_names(listed) == {"im:chat", "im:message.group_msg"}
+
+
+def test_broad_scopes_are_enough_and_cover_no_more_than_feishu_says() -> None:
+    granted = {"im:message", "im:chat"}
+    missing = {one.name for one in manifest.missing_scopes(granted)}
+    included = {one.name for one in manifest.included_scopes(granted)}
+
+    assert included == {
+        "im:message:send_as_bot", "im:message:readonly", "im:message.reactions:write_only",
+        "im:chat:readonly", "im:chat.members:read", "im:chat.members:bot_access",
+    }  # fmt: skip
+    assert "im:message.reactions:read" in missing
+    assert manifest.GROUP_MESSAGES in missing
+    assert manifest.missing_scopes({"im:chat"}) != manifest.missing_scopes(set())
 
 
 def test_every_purpose_is_said_in_both_languages() -> None:
@@ -60,7 +159,7 @@ def test_lark_oapi_takes_the_addons_and_the_stand_in_reads_them() -> None:
     for optional in (True, False):
         asked = manifest.addons(optional=optional)
         assert decoded(_encode_addons(asked)) == asked
-        assert set(asked["scopes"]["tenant"]) <= SCOPES
+        assert set(asked["scopes"]["tenant"]) <= scopes.SCOPES.keys()
 
 
 def test_the_json_to_paste_is_what_the_console_takes() -> None:

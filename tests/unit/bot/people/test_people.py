@@ -138,7 +138,8 @@ async def kept_people(
 
 def said(sender: str = "ou_a", *mentions: Mention, at_ms: int = 1_000_000, **more: str) -> Any:
     """What `People.meet` reads of an event."""
-    about = {"sender_open_id": sender, "sender_type": "user", "tenant_key": "tenant"} | more
+    about = {"sender_open_id": sender, "sender_type": "user", "tenant_key": "tenant"}
+    about |= {"sender_tenant": "", **more}
     return SimpleNamespace(mentions=mentions, create_time_ms=at_ms, **about)
 
 
@@ -236,7 +237,7 @@ async def test_a_name_of_one_tenant_is_not_shown_in_another() -> None:
         assert people.of("third").name("ou_a") == "ou_a"
 
 
-async def test_bots_and_guests_of_other_tenants_are_shown_and_not_kept() -> None:
+async def test_bots_and_mentioned_guests_of_other_tenants_are_shown_and_not_kept() -> None:
     table = Table()
     robot = mention("ou_robot", "Robot", is_bot=True)
     guest = mention("ou_guest", "Guest", tenant="other")
@@ -245,6 +246,26 @@ async def test_bots_and_guests_of_other_tenants_are_shown_and_not_kept() -> None
         people.meet(said("ou_app", sender_type="app"), BOT)
         assert set(names.known) == {"ou_robot", "ou_guest", "ou_bot"}
     assert [s.open_id for batch in table.writes for s in batch] == ["ou_a"]
+
+
+async def test_a_guest_is_kept_in_their_own_tenant_once_they_write() -> None:
+    table = Table()
+    async with kept_people(Directory({}), table) as people:
+        people.meet(said("ou_a", mention("ou_guest", "Guest", tenant="other")), BOT)
+        people.meet(said("ou_guest", sender_tenant="other"), BOT)
+    kept = {(s.tenant_key, s.open_id, s.name) for batch in table.writes for s in batch}
+    assert kept == {("tenant", "ou_a", ""), ("other", "ou_guest", "Guest")}
+
+
+async def test_a_guest_who_speaks_is_called_by_the_name_known_in_their_own_tenant() -> None:
+    table = Table()
+    async with kept_people(Directory({}), table) as people:
+        people.of("other").learn([("ou_guest", "Gus")])
+        spoken = said("ou_guest", sender_tenant="other")
+        names = people.meet(spoken, BOT)
+        await people.look_up_sender(spoken)
+        assert names.name("ou_guest") == "Gus"
+    assert {s.tenant_key for batch in table.writes for s in batch} == {"other"}
 
 
 async def test_somebody_forgotten_is_not_written_afterwards() -> None:
@@ -283,7 +304,7 @@ def test_a_stored_name_is_told_apart_from_somebody_who_is_known() -> None:
 
     assert known.label("ou_x_4444", "Bob") == "Bob (…4444)"
     assert known.label("ou_x_4444", "Carol\nBob") == "Carol Bob"
-    assert known.label("ou_x_4444") == "someone"
+    assert known.label("ou_x_4444") == "someone (…4444)"
 
 
 def test_nobody_takes_a_name_that_looks_told_apart() -> None:

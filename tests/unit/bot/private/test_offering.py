@@ -30,9 +30,9 @@ def wanted(**different: Any) -> bool:
         **different,
     }
     services = SimpleNamespace(settings=SimpleNamespace(private_answers=turn["private_answers"]))
-    event = SimpleNamespace(sender_type=turn["sender_type"])
+    request = SimpleNamespace(sender_type=turn["sender_type"])
     opened = SimpleNamespace(degraded=turn["degraded"], elsewhere=turn["elsewhere"])
-    asked = cast(Any, SimpleNamespace(event=event, **turn))
+    asked = cast(Any, SimpleNamespace(request=request, **turn))
     return asked_of(cast(Any, services), asked, cast(Any, opened)) is not None
 
 

@@ -50,7 +50,8 @@ def test_a_wish_for_a_longer_pause_is_respected() -> None:
 
 
 def test_after_a_day_it_is_given_up() -> None:
-    assert after_failure(job(waited_s=DAY_S + 1), Later("away"), NOW_S) == Dead("away")
+    late = after_failure(job(waited_s=DAY_S + 1), Later("away"), NOW_S)
+    assert late == Again(0.0, note={"given_up": "away"})
 
 
 def test_what_retrying_cannot_cure_is_tried_once_more_and_then_given_up() -> None:
@@ -58,4 +59,13 @@ def test_what_retrying_cannot_cure_is_tried_once_more_and_then_given_up() -> Non
     assert isinstance(first, Again)
 
     second = after_failure(job(attempt=8, **first.note), KeyError("text of somebody"), NOW_S)
-    assert second == Dead("KeyError")
+    assert second == Again(0.0, note={"given_up": "KeyError"})
+
+
+def test_what_is_given_up_is_over_when_nobody_can_be_told_why() -> None:
+    told = job(given_up="KeyError", failed_once=True)
+
+    assert isinstance(after_failure(told, Later("away"), NOW_S), Again)
+    assert after_failure(told, RuntimeError("no"), NOW_S) == Dead("KeyError")
+    tired = job(given_up="KeyError", waited_s=DAY_S + 1)
+    assert after_failure(tired, Later("away"), NOW_S) == Dead("KeyError")

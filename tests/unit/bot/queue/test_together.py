@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from bot.queue.together import Together
-from tests.support.processes import eventually
+from lab.doubles.processes import eventually
 
 LONG_S = 60.0
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from bot.feishu import cards
 from bot.reply.foot import Foot, Source, card_foot
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=ZoneInfo("Asia/Shanghai"))
@@ -53,6 +55,30 @@ def test_it_is_kept_and_found_again() -> None:
     assert kept is not None
     assert card_foot(kept, NOW) == card_foot(FOOT, NOW)
     assert Foot.of_row(None) is None
+
+
+def test_why_an_answer_came_no_further_stands_in_a_line_of_its_own() -> None:
+    for ended in ("time", "connection", "length", "stopped"):
+        kept = Foot.of_row(json.loads(json.dumps(replace(FOOT, ended=ended).row())))
+        assert kept is not None
+        said = [card_foot(replace(kept, language=one), NOW).notice for one in ("en", "zh")]
+        assert all(said), ended
+        card = cards.answer_card("As far as", foot=card_foot(kept, NOW))
+        (line,) = [one for one in card["body"]["elements"] if one.get("element_id") == "notice"]
+        assert line["text"]["content"] == said[0]
+        assert card["body"]["elements"][0]["content"] == "As far as"
+
+
+def test_where_nothing_can_be_pressed_the_line_stands_alone() -> None:
+    kept = Foot.of_row(json.loads(json.dumps(replace(FOOT, ended="time", bare=True).row())))
+    assert kept is not None
+    elements = cards.answer_card("As far as", foot=card_foot(kept, NOW))["body"]["elements"]
+    assert [one.get("element_id") for one in elements] == ["answer", "notice"]
+
+
+def test_a_complete_answer_has_no_such_line() -> None:
+    assert card_foot(FOOT, NOW).notice == ""
+    assert "notice" not in json.dumps(cards.answer_card("All", foot=card_foot(FOOT, NOW)))
 
 
 def test_many_tools_and_sources_stay_short() -> None:

@@ -91,7 +91,7 @@ def test_a_turn_without_an_answer_is_a_passage_too() -> None:
 def test_each_line_says_when_and_by_whom() -> None:
     assert shown(PASSAGE) == [
         "[2026-05-04 12:00] 小明: 我喜欢爵士乐",
-        "[2026-05-04 12:00] (you): 记住了",
+        "[2026-05-04 12:00] [you]: 记住了",
     ]
 
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
-from datetime import UTC
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.agents.model import Response
+from bot.agents.recalled import told_passages
 from bot.agents.summariser import asked, extractive, model_summariser
+from bot.feishu import markup
 from bot.upkeep.folding import told
 from memory.kept.summaries import FoldedMessage
+from memory.recall.passages import Passage
+from memory.scope import AgentMemoryContext
 from memory.summary.extraction import extract
 from memory.summary.text import (
     MOST_REFERENCES,
@@ -160,6 +166,25 @@ def test_at_tags_are_given_as_names() -> None:
     assert references((), [answer]) == ("Alice",)
 
 
+LENGTH = "(The answer reached the model's length limit and ends here. Ask me to go on.)"
+
+
+@pytest.mark.parametrize("mark", [LENGTH, "（按要求停止，回答到此为止。）"])
+def test_why_an_old_answer_ended_reaches_neither_summaries_nor_recall(mark: str) -> None:
+    said = markup.card_markdown(f"The launch is on 3 March.\n\n{mark}")
+    at = "2026-03-03T09:00:00+00:00"
+    here = AgentMemoryContext("feishu:oc_1:main", "user:ou_a", "oc_1", "main", "ou_a", "ou_a")
+    passage = Passage("om_1", 1, here.conversation_id, "oc_1", at, "ou_a", "Alice", "when?", said)
+    now = datetime(2026, 11, 20, tzinfo=UTC)
+    found = told_passages([passage], here, now, {}, lambda _, name: name)
+
+    assert told(FoldedMessage(2, "assistant", said, "", "", at, (2,)), {}, UTC).text == (
+        "The launch is on 3 March."
+    )
+    assert "3 March" in found.text
+    assert mark not in found.text
+
+
 # Batches
 
 
@@ -183,7 +208,7 @@ def test_a_message_too_long_for_a_batch_is_cut_and_keeps_its_ids() -> None:
 def test_nobody_writes_the_line_of_somebody_else() -> None:
     shown = transcribed([line(f"hello\n{DAY} Bob: I agree", author="Eve\nBob: x")])
 
-    assert shown == f"{DAY} Eve Bob： x: hello\n    {DAY} Bob: I agree"
+    assert shown == f"{DAY} Eve Bob· x: hello\n    {DAY} Bob: I agree"
 
 
 @given(st.text(max_size=3000), st.integers(1, 200))
@@ -293,3 +318,47 @@ async def test_a_model_that_hangs_is_not_waited_for() -> None:
     summarise = model_summariser(Scripted(asyncio.Event()), time_limit_s=0.05)
 
     assert await summarise("", CHAT) == extract("", CHAT)
+
+
+ECHO = "You keep the running summary of a chat thread, which stands in for messages that are no"
+FAR_OFF = (
+    "Photosynthesis converts sunlight into chemical energy inside chloroplasts of green plants."
+)
+TALK = [
+    line("The launch moves to 3 March, Bob prepares the press kit."),
+    line("预算定为八万元，陈晨负责。"),
+]
+
+
+@pytest.mark.parametrize("answer", [f"{ECHO}\nlonger shown.", FAR_OFF, "好的，我会总结这些内容。"])
+async def test_a_summary_that_does_not_speak_of_the_messages_is_not_kept(answer: str) -> None:
+    assert await model_summariser(Scripted(answer))("", TALK) == extract("", TALK)
+
+
+@pytest.mark.parametrize("how", [{"cut_off": True}, {"broken": "time"}, {"broken": "connection"}])
+async def test_a_summary_that_breaks_off_is_not_kept(how: dict[str, Any]) -> None:
+    broken = Response("The launch moves to 3 March, Bob prepares the pr", **how)
+
+    assert await model_summariser(Scripted(broken))("", TALK) == extract("", TALK)
+
+
+async def test_a_summary_that_drops_what_was_kept_so_far_does_not_replace_it() -> None:
+    earlier = "The contract with Hansen ends in April. The key hangs in the kitchen. 陈晨负责预算。"
+
+    text = await model_summariser(Scripted("Thanks, see you tomorrow."))(
+        earlier, [line("Thanks, see you tomorrow")]
+    )
+
+    assert "Hansen" in text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The launch moves to 3 March; Bob prepares the press kit. 预算八万元，由陈晨负责。",
+        "发布改到 3 月 3 日；预算定为八万元，陈晨负责，Bob prepares the press kit.",
+        "- Launch: 3 March\n- Press kit: Bob\n- 预算：八万元（陈晨）",
+    ],
+)
+async def test_a_summary_in_other_words_is_kept(answer: str) -> None:
+    assert await model_summariser(Scripted(answer))("", TALK) == answer

@@ -1,0 +1,134 @@
+"""What in a message calls for which group of tools, in English and Chinese."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Group = Literal["clock", "files", "specialists", "reminders", "notes"]
+
+GROUP_OF: dict[str, Group] = {
+    "current_time": "clock",
+    "send_file": "files",
+    "ask_specialist": "specialists",
+    "set_reminder": "reminders",
+    "list_reminders": "reminders",
+    "change_reminder": "reminders",
+    "cancel_reminder": "reminders",
+    "create_note": "notes",
+    "get_note": "notes",
+    "list_notes": "notes",
+    "search_notes": "notes",
+    "update_note": "notes",
+    "delete_note": "notes",
+    "share_note": "notes",
+}
+
+_NEVER = re.compile(r"(?!)")
+
+
+def _cue(*alternatives: str) -> re.Pattern[str]:
+    return re.compile("|".join(alternatives), re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """`names` mean the group and nothing else. `hints` may mean it, and count only in a message
+    that names neither notes nor reminders."""
+
+    names: re.Pattern[str] = _NEVER
+    hints: re.Pattern[str] = _NEVER
+
+
+# The specialists that come with the bot; one that has no cues here is always offered.
+SPECIALISTS: dict[str, Cues] = {
+    "okr_coach": Cues(
+        _cue(r"\bokrs?\b|\bkpis?\b|key results?|关键结果|绩效|考核"),
+        _cue(r"\b(objective|goal|target|quarter|metric|ambition)|目标|季度|指标"),
+    ),
+    "summariser": Cues(
+        _cue(
+            r"\bsummar|\brecap|\bminutes of|\bmeeting (notes|minutes)|\btl;?dr\b|\bdigest|\bgist\b",
+            r"总结|摘要|纪要|概括|概述|小结|汇总|梳理|归纳|要点|会议记录",
+        ),
+        _cue(
+            r"\b(overview|wrap.?up|catch (me|us) up|missed|discuss|decided|decisions?)\b",
+            r"\b(transcript|debrief|happened|conclusions?|in short|action items|open questions)\b",
+            r"\bmeeting|回顾|讨论|会议|决定|结论|错过|说了(什么|些)|聊了|整理",
+        ),
+    ),
+    "writer": Cues(
+        _cue(
+            r"\btranslat|\b(re)?phras|\brewrit|\bpolish|\bproofread|\bwording\b|\bgrammar\b",
+            r"\bspelling\b|\be-?mails?\b|翻译|译成|译为|译一|润色|改写|校对|措辞|文案|邮件|语病",
+        ),
+        _cue(
+            r"\b(writ(e|ing)|draft|compose|edit|shorten|reply to|tone|letter|announce|article)",
+            r"\b(post|speech|blog|english|chinese|formal|polite|sound)",
+            r"写|起草|草拟|拟|公告|通告|文章|英文|英语|中文|语气|回复|通顺|正式",
+        ),
+    ),
+}
+
+CUES: dict[Group, Cues] = {
+    "clock": Cues(
+        hints=_cue(
+            r"\b(time|clock|date|day|today|now|hours?|timezone|utc|gmt|\w+day)\b|o'clock",
+            r"几点|时间|日期|几号|星期几|周几|时区|现在|今天|今日",
+        )
+    ),
+    "files": Cues(
+        _cue(
+            r"\bfiles?\b|\b(csv|xlsx?|docx?|pdf|txt|zip|png|qr)\b|\.md\b|\bexcel\b|\bspreadsheet",
+            r"\bsheet\b|\bword\b|\btables?\b|\battach|\bdownload|\bexport|\bdocuments?\b|barcode",
+            r"\bprint\b|\breports?\b|\bmarkdown\b",
+            r"\bsend ((it|that|this|them) to )?(me|us)\b|\b(hand|print)out",
+            r"\bqr-?code|文件|表格|导出|输出|下载|附件|文档|二维码|扫码|扫一扫",
+            r"报表|报告|打包|打印(?!机)|发(给)?我|发(一)?份|给(我|我们)(一)?份|一份|做成|生成",
+        )
+    ),
+    "reminders": Cues(
+        _cue(
+            r"\bremind|\bping\b|\bnudge|\balarm|\balerts?\b|\bnotif|\bwake\b|\btimers?\b|\bsnooze",
+            r"\bpostpone|\breschedul|\bschedul|\brecurring|\bupcoming|\bcoming up\b|\bcancel",
+            r"\b(do not|don'?t|never|not) (let \w+ )?forget\b",
+            r"\b(let|tell|message|call|warn|poke|buzz|text) \w+ (know |again )?"
+            r"(at|on|in|before|when|tomorrow|tonight|later|every|next)\b",
+            r"\bevery (other )?(day|morning|evening|night|week|weekday|month|year|hour|\w+day)",
+            r"\b(daily|weekly|monthly|hourly|yearly)\b",
+            r"\bin (\d+|an?|half an|\w+) (min|hour|day|week)",
+            r"\bfrom now\b|\bpush .{0,30}\b(back|to)\b",
+            r"提醒|闹钟|定时|到点|到时|别忘|不要忘|别让|通知|催|倒计时|日程|推迟|延后|延期|改到|挪到",
+            r"叫(上|一下|醒)?(我|我们|大家|他|她|@)|喊(一下)?(我|我们|大家|他|她|@)|取消|稍后|过一会",
+            r"每(一|个|隔)?(天|日|周|月|年|晚|早|星期|礼拜|小时)|每个?工作日|(分钟|小时|天|周)(之|以)?后",
+            r"(过|等).{0,4}(分钟|小时|天)|跟(我|我们|大家)(说|讲)|记得(要)?(叫|喊|让|告诉|跟|和|给|在|明|后|今|下|周|早|晚|\d)|(说|吱|知会)一?声",
+        ),
+        _cue(
+            r"\b(tomorrow|tonight|later|noon|midnight|morning|afternoon|evening)\b",
+            r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bnext (week|month|year)\b",
+            r"\b\d{1,2} ?(am|pm)\b|\b\d{1,2}:\d\d\b|\bat \d|o'clock\b|\b(due|deadline|plans?)\b",
+            r"\b(delete|remove|drop|change|move|edit|update|stop|pending|repeat|remember to)\b",
+            r"明天|后天|大后天|今晚|明早|明晚|下周|下个?月|周[一二三四五六日天末]|星期|礼拜",
+            r"[\d一二三四五六七八九十两半]点|点钟|早上|上午|中午|下午|晚上|一会儿?|待会|等会|等下",
+            r"安排|截止|到期|计划|删|去掉|改|停|不用再|重复|记得|[:：]\d\d",
+        ),
+    ),
+    "notes": Cues(
+        _cue(
+            r"\bnot(e|es|ed|ing)\b|\bnotebook|\bjot|\b(write|take|put|get|set) (\w+ )?down\b",
+            r"\bwrite-?up\b|\b(check|shopping|packing|grocery)-?\s?lists?\b|\bto-?dos?\b|\bsticky\b",
+            r"笔记|备忘|便签|便条|便利贴|记录|记下|记一|记个|记条|记在|写下|抄下|清单|待办|随手记|小记",
+        ),
+        _cue(
+            r"\b(list|lists|listed|tag|tags|tagged|untag|label|labels|pin|title|rename|body|entry)\b",
+            r"\b(delete|remove|drop|erase|change|edit|update|append|add|put|insert|replace)\b",
+            r"\b(search|find|look(ing)? (up|for)|show|read|open|display|save|store|record|keep)\b",
+            r"\b(share|publish|unshare|visible|everybody|everyone|private|public|log|archive|draft|create)\b",
+            r"\b(start|collect|memo|memos|file under|first|second|third|last|previous)\b",
+            r"列|标签|标记|打标|标题|改名|重命名|存|归档|收藏|条目|条|共享|分享|公开|大家都?能?看",
+            r"搜|查|找|看看我|看一下我|显示|打开|读|删|去掉|移除|改|更新|修改|加|添|补充|追加|建|新增|新的|记",
+            r"第[一二三四五六七八九十\d]|最后|上一|清掉|撤销",
+        ),
+    ),
+}  # fmt: skip

@@ -1,0 +1,227 @@
+"""One CardKit card, from the first word to the last: sent, written on, finished or withdrawn.
+
+Everything here can be repeated: the message has the uuid an ordinary reply would have, and whoever
+goes on with a card has sequence numbers above all that were used. Source: Feishu, "Streaming
+updates" (cardkit-v1): numbers grow strictly; streaming ends by itself after 10 minutes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from bot.feishu import cards, degrading, markup
+from bot.feishu.client import FeishuClient
+from bot.feishu.errors import Action, FeishuError
+from bot.outbox.delivery import NEUTRAL, Delivered, Undeliverable
+from bot.telemetry import metrics
+from memory.errors import StoreError
+from memory.kept.cards import CardStore, OpenCard
+
+log = structlog.get_logger()
+
+TAKEN_BACK = "（所回答的消息已撤回） / (The message that this answered was taken back.)"
+_STEPS = 9
+_CLOSED = {"config": {"streaming_mode": False}}
+_LATER = frozenset({Action.RETRY, Action.IN_FLIGHT})
+_GONE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
+
+
+class LiveCard:
+    """A card that was kept (`memory.kept.cards`) and is now written on by this process alone."""
+
+    def __init__(self, feishu: FeishuClient, store: CardStore, kept: OpenCard) -> None:
+        self._feishu = feishu
+        self._store = store
+        self._kept = kept
+        self._answer = cards.answer_id(kept.turn_id, 0)
+        self._numbers = iter(kept.numbers)
+        self._message_id = kept.message_id
+        self._asked: str | None = None
+        self._foot: cards.Foot | None = None
+
+    @property
+    def message_id(self) -> str | None:
+        """The message that shows the card; None while it is not known to be sent."""
+        return self._message_id
+
+    @property
+    def begun(self) -> bool:
+        """As `CardStream` has it."""
+        return True
+
+    async def send(self) -> str:
+        """Replies with the card, once; gives the message_id."""
+        if self._message_id is None:
+            self._message_id = await self._reply()
+            with self._unless_away():
+                await self._store.sent(self._kept, self._message_id)
+        return self._message_id
+
+    async def write(self, markdown: str) -> None:
+        """Shows the whole text so far; needs streaming to be on."""
+        number, uuid = self._next()
+        await self._feishu.stream_text(self._kept.card_id, self._answer, markdown, number, uuid)
+
+    async def show_stage(self, text: str) -> None:
+        """Shows how far it is, below the text; needs streaming to be on."""
+        number, uuid = self._next()
+        await self._feishu.stream_text(self._kept.card_id, cards.STAGE_ID, text, number, uuid)
+
+    async def finish(
+        self,
+        markdown: str,
+        *,
+        buttons: Sequence[cards.Button],
+        names: Mapping[str, str],
+        asked: str | None = None,
+        foot: cards.Foot | None = None,
+    ) -> Delivered | None:
+        """Puts the final text and what stands around it into the card and ends the streaming.
+
+        Gives what is shown then, or None when CardKit refuses the card for good: it is withdrawn
+        and the reply is to be sent as an ordinary card. Raises `Undeliverable`, or a failure that
+        is worth another attempt.
+        """
+        try:
+            message_id = await self.send()
+        except FeishuError as error:
+            if error.action in _LATER:
+                raise
+            return None  # nothing is shown yet
+        self._asked, self._foot = asked, foot
+        content: str | None = markdown
+        for _ in range(_STEPS):
+            if content is None:
+                break
+            try:
+                await self._close(self._card(content, buttons))
+            except FeishuError as error:
+                self._report(error)
+                if error.action in _LATER:
+                    raise
+                if error.action is Action.OUT_OF_SEQUENCE:
+                    await self._renumber()
+                elif degrading.drops_foot(error) and (self._foot or self._asked):
+                    self._asked = self._foot = None
+                else:
+                    content = simpler(content, error, names)
+            else:
+                return Delivered(content, message_id)
+        return await self._without_cardkit(markdown, buttons, message_id)
+
+    async def withdraw(self) -> None:
+        """The question was taken back: so is the card, or it says so where Feishu forbids that."""
+        if self._message_id is None:
+            return
+        try:
+            await self._feishu.delete_message(self._message_id)
+        except FeishuError as error:
+            self._report(error)
+            await self.finish(TAKEN_BACK, buttons=(), names={})
+
+    async def closed(self) -> None:
+        """Nobody needs to go on with the card."""
+        with self._unless_away():
+            await self._store.closed(self._kept)
+
+    async def _reply(self) -> str:
+        try:
+            return await self._ask(in_thread=self._kept.in_thread)
+        except FeishuError as error:
+            self._report(error)
+            if error.action is not Action.WITHOUT_THREAD or not self._kept.in_thread:
+                raise
+        return await self._ask(in_thread=False)
+
+    async def _ask(self, *, in_thread: bool) -> str:
+        sent = await self._feishu.reply(
+            self._kept.reply_to,
+            chat_id=self._kept.context.chat_id,
+            msg_type="interactive",
+            content=cards.entity_content(self._kept.card_id),
+            uuid=cards.reply_uuid(self._kept.turn_id, 0),
+            reply_in_thread=in_thread,
+        )
+        return sent.message_id
+
+    async def _close(self, card: Mapping[str, Any]) -> None:
+        number, uuid = self._next()
+        try:
+            await self._feishu.card_settings(self._kept.card_id, _CLOSED, number, uuid)
+        except FeishuError as error:
+            if error.action is not Action.CARD_CLOSED:
+                raise
+        number, uuid = self._next()
+        await self._feishu.update_card(self._kept.card_id, card, number, uuid)
+
+    async def _without_cardkit(
+        self, markdown: str, buttons: Sequence[cards.Button], message_id: str
+    ) -> Delivered | None:
+        card = cards.card_content(self._card(markdown, buttons))
+        try:
+            await self._feishu.patch_card(message_id, card)
+        except FeishuError as error:
+            self._report(error)
+            if error.action in _LATER:
+                raise
+            if error.action in _GONE:
+                raise Undeliverable(f"feishu {error.code}") from error
+        else:
+            return Delivered(markdown, message_id)
+        try:
+            await self._feishu.delete_message(message_id)
+        except FeishuError as error:
+            self._report(error)
+        return None
+
+    def _card(self, markdown: str, buttons: Sequence[cards.Button]) -> dict[str, Any]:
+        return cards.answer_card(
+            markdown,
+            element_id=self._answer,
+            buttons=buttons,
+            asked=self._asked,
+            foot=self._foot,
+        )
+
+    async def _renumber(self) -> None:
+        kept = await self._store.resume(self._kept.context, turn_id=self._kept.turn_id)
+        if kept is not None:
+            self._numbers = iter(kept.numbers)
+
+    @contextlib.contextmanager
+    def _unless_away(self) -> Iterator[None]:
+        """A note that the memory does not take is no reason to keep the reply from people."""
+        try:
+            yield
+        except StoreError as exc:
+            log.warning("live_card.not_noted", turn_id=self._kept.turn_id, error=type(exc).__name__)
+
+    def _next(self) -> tuple[int, str]:
+        """The next sequence number and the uuid of its operation."""
+        number = next(self._numbers)
+        return number, cards.reply_uuid(self._kept.card_id, 0, number)
+
+    def _report(self, error: FeishuError) -> None:
+        metrics.FEISHU_ERRORS.labels(code=error.code).inc()
+        log.warning(
+            "live_card.refused",
+            turn_id=self._kept.turn_id,
+            code=error.code,
+            sub_code=error.sub_code,
+            log_id=error.log_id,
+            action=error.action.value,
+        )
+
+
+def simpler(content: str, error: FeishuError, names: Mapping[str, str]) -> str | None:
+    """What to show after a refusal, always the same for the same text; None: nothing will do."""
+    if error.action is Action.NEUTRAL_TEXT and content != NEUTRAL:
+        return NEUTRAL
+    if error.action not in (Action.DEGRADE, Action.SPLIT):
+        return None
+    plain = markup.plain_text(content, names)
+    return degrading.degrade(content, error, names) or (plain if plain != content else None)

@@ -1,0 +1,318 @@
+"""A reply that is seen while it is written, in one card.
+
+    create → keep (database) → reply with the card → text, text, … → final text and buttons
+
+A quick answer needs none of it and comes as an ordinary card. The card is kept before it is sent:
+after a crash the turn goes on with the same one, and a janitor finishes what no turn comes back to.
+Needs the scope cardkit:card:write; without it, or when CardKit refuses, replies are ordinary cards
+and CardKit is not asked again for ten minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from bot.agents.progress import Progress
+from bot.feishu import cards
+from bot.feishu.client import FeishuClient
+from bot.feishu.denials import Denials
+from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
+from bot.outbox.delivery import Delivered, Target
+from bot.outbox.live_card import LiveCard
+from bot.reply.partial import frame_gap_s, stage_gap_s
+from bot.services import Services
+from bot.telemetry import metrics
+from memory.errors import StoreError
+from memory.kept.cards import CardStore, OpenCard
+from memory.models import OpenTurn
+from memory.scope import AgentMemoryContext
+
+log = structlog.get_logger()
+
+DENIAL = "cardkit"
+_SKIPPED = frozenset({Action.RETRY, Action.IN_FLIGHT})
+_MOST_FAILURES = 3
+_running: set[asyncio.Task[None]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When a card is opened, in seconds: after the model began, or after its first words."""
+
+    opens_after_s: float = 0.8
+    words_last_s: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a new card needs: whose turn it is and where it goes."""
+
+    context: AgentMemoryContext
+    turn_id: str
+    target: Target
+
+
+Render = Callable[[Progress], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """What a card shows besides the answer while that is written: `stage`, and a button to stop it,
+    whose id is kept with the card."""
+
+    stage: Render
+    stop: cards.Button
+    stop_id: str
+
+
+async def begin_stream(
+    services: Services,
+    opening: Opening,
+    opened: OpenTurn,
+    render: Render,
+    working: Working | None = None,
+) -> CardStream | None:
+    """The card for a turn as it was found: the one that an earlier attempt left, or a new one where
+    that is wanted and possible. Raises `StoreError`."""
+    if opened.degraded or opened.state in ("sent", "failed"):
+        return None
+    store = CardStore(services.rpc)
+    kept = None
+    if opened.attempts != 1:
+        kept = await store.resume(opening.context, turn_id=opening.turn_id)
+    if kept is None:
+        denied = services.denials.stands(DENIAL) or services.quota.is_short
+        if opened.state != "open" or not services.settings.stream_replies or denied:
+            return None
+    return CardStream(
+        services.feishu,
+        store,
+        opening,
+        render,
+        denials=services.denials,
+        kept=kept,
+        working=working,
+    )
+
+
+class CardStream:
+    """The card of one turn while the model works. `render` gives the card's markdown.
+
+    `kept` is the card that an earlier attempt left; `working` is shown while the answer is written.
+    Nothing here waits for the network on behalf of the model, and no failure of the card keeps the
+    answer from being given.
+    """
+
+    def __init__(
+        self,
+        feishu: FeishuClient,
+        store: CardStore,
+        opening: Opening,
+        render: Render,
+        *,
+        denials: Denials,
+        kept: OpenCard | None = None,
+        pace: Pace = Pace(),
+        working: Working | None = None,
+    ) -> None:
+        self._feishu = feishu
+        self._store = store
+        self._opening = opening
+        self._render = render
+        self._denials = denials
+        self._pace = pace
+        self._working = working
+        self._staged = ("", 0.0)  # the stage that is shown, and since when (monotonic s)
+        self._latest = Progress()
+        self._spoken, self._changed, self._over = (asyncio.Event() for _ in range(3))
+        self._shown = ""
+        self._creating = False
+        self.card = LiveCard(feishu, store, kept) if kept else None
+
+    async def progress(self, progress: Progress) -> None:
+        """What the model has written so far; shown soon, or never if more comes first."""
+        self._latest = progress
+        self._changed.set()
+        if progress.text:
+            self._spoken.set()
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Writes frames while the body runs. Afterwards `card` is what must be finished, if any."""
+        task = asyncio.create_task(self._run())
+        _running.add(task)
+        task.add_done_callback(_running.discard)
+        at_once = True
+        try:
+            yield
+            at_once = False
+        finally:
+            await self._stop(task, at_once=at_once)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a card to finish."""
+        return self.card is not None
+
+    async def finish(
+        self,
+        markdown: str,
+        *,
+        buttons: Sequence[cards.Button],
+        names: Mapping[str, str],
+        asked: str | None = None,
+        foot: cards.Foot | None = None,
+    ) -> Delivered | None:
+        """Finishes the card; None where the reply is to be sent as an ordinary one.
+
+        Raises as `LiveCard.finish` does.
+        """
+        if self.card is None:
+            return None
+        delivered = await self.card.finish(
+            markdown, buttons=buttons, names=names, asked=asked, foot=foot
+        )
+        if delivered is None and self.card.message_id is not None:  # else `_failed` has judged
+            self._deny()
+        return delivered
+
+    async def withdraw(self) -> None:
+        """The question was taken back, so no answer will come."""
+        if self.card is not None:
+            await self.card.withdraw()
+            await self.card.closed()
+
+    async def closed(self) -> None:
+        """The reply is delivered, in whatever way: nobody needs to go on with the card."""
+        if self.card is not None:
+            await self.card.closed()
+
+    async def _stop(self, task: asyncio.Task[None], *, at_once: bool) -> None:
+        for event in (self._over, self._spoken, self._changed):
+            event.set()
+        if at_once or self._creating:  # a card that is being created is nowhere to be seen yet
+            task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled() and (exc := task.exception()):
+            log.error("streaming.broken", turn_id=self._opening.turn_id, error=type(exc).__name__)
+
+    async def _run(self) -> None:
+        try:
+            if self.card is None:
+                await self._until_due()
+                if self._over.is_set():
+                    return
+                self.card = await self._open()
+            await self.card.send()
+            await self._write(self.card)
+        except FeishuFailure as exc:
+            self._failed(exc)
+        except StoreError as exc:
+            log.warning("streaming.not_kept", error=type(exc).__name__, code=exc.code)
+
+    async def _until_due(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._pace.opens_after_s) as limit:
+                await self._spoken.wait()
+                soon = asyncio.get_running_loop().time() + self._pace.words_last_s
+                limit.reschedule(min(limit.when() or soon, soon))
+                await self._over.wait()
+
+    async def _open(self) -> LiveCard:
+        self._creating = True
+        self._shown = self._render(self._latest)
+        element = cards.answer_id(self._opening.turn_id, 0)
+        working = self._working
+        stage = working.stage(self._latest) if working else ""
+        self._staged = (stage, time.monotonic())
+        card = cards.answer_card(
+            self._shown,
+            element_id=element,
+            streaming=True,
+            stage=stage or None,
+            buttons=[working.stop] if working else [],
+        )
+        card_id = await self._feishu.create_card(card)
+        self._creating = False
+        opening = self._opening
+        kept = await self._store.keep(
+            opening.context,
+            turn_id=opening.turn_id,
+            card_id=card_id,
+            reply_to=opening.target.message_id,
+            in_thread=opening.target.in_thread,
+            stop_id=working.stop_id if working else None,
+        )
+        return LiveCard(self._feishu, self._store, kept)
+
+    async def _write(self, card: LiveCard) -> None:
+        """Frame after frame, each with the whole text; frames that Feishu has no time for are
+        left out."""
+        failures = 0
+        while failures < _MOST_FAILURES:
+            await self._until_changed()
+            if self._over.is_set():
+                return
+            markdown, stage = self._render(self._latest), self._due_stage()
+            if markdown == self._shown and not stage:
+                continue
+            try:
+                if stage:
+                    await self._show_stage(card, stage)
+                else:
+                    await card.write(markdown)
+                    self._shown = markdown
+                failures = 0
+            except Unreachable:
+                failures += 1
+            except FeishuError as error:
+                metrics.FEISHU_ERRORS.labels(code=error.code).inc()
+                if error.action not in _SKIPPED:
+                    log.info("streaming.stopped", code=error.code, log_id=error.log_id)
+                    return
+                failures += 1
+            await self._pause(len(markdown))
+
+    async def _until_changed(self) -> None:
+        """Returns when there is something new to show, or the seconds have moved on."""
+        within = self._stage_due_s() if self._working else None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._changed.wait()
+        self._changed.clear()
+
+    def _stage_due_s(self) -> float:
+        return max(0.0, self._staged[1] + stage_gap_s(len(_running)) - time.monotonic())
+
+    def _due_stage(self) -> str:
+        """The stage to be shown now, if any."""
+        if self._working is None or self._stage_due_s() > 0:
+            return ""
+        stage = self._working.stage(self._latest)
+        return stage if stage != self._staged[0] else ""
+
+    async def _show_stage(self, card: LiveCard, stage: str) -> None:
+        self._changed.set()  # the text comes with the next frame
+        self._staged = (stage, time.monotonic())
+        await card.show_stage(stage)
+
+    async def _pause(self, characters: int) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(frame_gap_s(characters, len(_running))):
+                await self._over.wait()
+
+    def _failed(self, failure: FeishuFailure) -> None:
+        """There is no card, or it may have been sent and stays to be finished."""
+        code = failure.code if isinstance(failure, FeishuError) else 0
+        log.warning("streaming.unavailable", code=code, error=type(failure).__name__)
+        if isinstance(failure, FeishuError) and not failure.action.is_of_one_call:
+            self._deny(failure)
+
+    def _deny(self, error: FeishuError | None = None) -> None:
+        self._denials.note(DENIAL, error=error)

@@ -1,0 +1,275 @@
+"""Measures the bot as it runs, on this machine, against the bars it has to meet.
+
+Real processes, started by their public commands (the one command; with --apart gunicorn and
+`python -m bot.worker` one by one), embedded Postgres with normal durability, signed and encrypted
+events, a stand-in model that takes 300 ms. Feishu is answered by the load generator itself, which
+costs little; neither it nor the model counts as CPU of the bot. An answer that takes the model
+300 ms comes as an ordinary card even when it is streamed: a card to write on is opened later. With
+--chunk-delay the model goes on writing, 60 pieces, and people see them in the card.
+
+Examples:
+  scripts/bench                          everything, in about five minutes and 2 GB of /tmp
+  scripts/bench --quick                  a first impression in about two minutes
+  scripts/bench --only account --streaming off --seconds 30 --workers 2
+  scripts/bench --only account --streaming on --chunk-delay 0.05     answers that take three seconds
+  scripts/bench --against ../main        this checkout beside another one, in alternating runs
+  scripts/bench --only ack --only memory --json >numbers.json
+  scripts/bench --faults --help          what it survives: kills, outages, nonsense
+  scripts/bench --soak 30                what grows in half an hour, and a burst
+  scripts/bench --models --help          real models in place of the stand-ins
+
+Measures: account (one mention by part: CPU, what people wait for, memory, connections, statements,
+transactions and round trips), ack (the webhook alone), memory (load and save with much in it),
+flood (twenty people beside one who floods the bot).
+
+How it is counted: CPU is user and system time of the whole process tree, ended children included,
+over answered mentions; a worker that runs inside gunicorn's process is part of web. Memory is PSS
+(/proc/PID/smaps_rollup): what processes share, such as Postgres's buffers, counts once. Statements,
+transactions and round trips are read off the wire in a run of their own, through a socket between
+the bot and Postgres (lab/benchmark/wire.py).
+
+--against DIR measures the account of both versions, A B A B …, in about seven minutes, with load
+generator, model and Feishu of this checkout; DIR may be an older version with other settings and an
+interpreter (.venv) of its own. A figure of several runs is their median. A missed bar is reported
+as MISS; the exit status is 1 only when something could not be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from rich.console import Console
+
+from lab.benchmark.acknowledgement import measure_ack
+from lab.benchmark.alternation import alternate
+from lab.benchmark.checkouts import ROOT, Checkout, NotACheckout, checkout_at
+from lab.benchmark.figures import Failed, Figure, combined, compared
+from lab.benchmark.flood import measure_flood
+from lab.benchmark.load import MODEL_S, long_answer
+from lab.benchmark.machine import describe_machine
+from lab.benchmark.memory_access import measure_memory
+from lab.benchmark.processes import (
+    EXPECTED,
+    free_port,
+    postmaster,
+    running,
+    stop_server,
+    until_said,
+)
+from lab.benchmark.reports import comparison, report, table
+from lab.benchmark.setting import Setting
+from lab.doubles.minimal_feishu import StandIn
+from lab.faults import command as faults
+from lab.models import command as models
+from lab.soak import command as soak
+
+_LONGEST_S = 1800.0
+_PAGE_WIDTH = 180  # of a file or a pipe, in characters
+MEASURES = ("account", "ack", "memory", "flood")
+_MODES = {"on": (True,), "off": (False,), "both": (False, True)}
+
+
+@dataclass
+class Outcome:
+    """What was measured of this version and, with --against, of the other one."""
+
+    figures: list[Figure] = field(default_factory=list)
+    others: list[Figure] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("--quick", action="store_true", help="3 s per load, 100,000 messages")
+    made.add_argument("--only", action="append", choices=MEASURES, help="may be repeated")
+    made.add_argument("--streaming", choices=_MODES, default="both", help="replies (both)")
+    made.add_argument(
+        "--chunk-delay", type=_delay, default=0.0, help="s between pieces of an answer (0; to 1)"
+    )
+    made.add_argument("--seconds", type=_seconds, help="of each load (10; 1 to 120)")
+    made.add_argument("--messages", type=_messages, help="in the large memory (1,000,000)")
+    made.add_argument(
+        "--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)"
+    )
+    made.add_argument("--apart", action="store_true", help="web and workers started one by one")
+    made.add_argument("--against", type=_checkout, metavar="DIR", help="another checkout")
+    made.add_argument(
+        "--runs", type=int, choices=range(1, 10), help="of each version (1; 2 with --against)"
+    )
+    made.add_argument("--json", action="store_true", help="print JSON instead of the table")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print; 1 when a measure could not be taken."""
+    given = sys.argv[1:] if arguments is None else arguments
+    signal.signal(signal.SIGTERM, _interrupted)
+    if "--faults" in given:
+        return faults.main(given)
+    if "--models" in given:
+        return models.main(given)
+    if any(one.split("=")[0] == "--soak" for one in given):
+        return soak.main(given)
+    made = parser()
+    options = made.parse_args(given)
+    if options.against and set(options.only or ["account"]) != {"account"}:
+        made.error("--against compares the account alone: leave out --only")
+    machine, this = describe_machine(), checkout_at(ROOT)
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        try:
+            found = asyncio.run(_measure(options, this, folder, Console(stderr=True)))
+        finally:
+            for data_dir in filter(Path.is_dir, folder.iterdir()):
+                stop_server(postmaster(data_dir))
+    if options.json:
+        _print_json(machine, found)
+    else:
+        _print(machine, found, this, options.against)
+    return 1 if found.failed else 0
+
+
+async def _measure(
+    options: argparse.Namespace, this: Checkout, folder: Path, console: Console
+) -> Outcome:
+    found = Outcome()
+    async with _setting(options, this, folder) as setting:
+        for name in options.only or (("account",) if options.against else MEASURES):
+            console.log(f"measuring {name}")
+            try:
+                async with asyncio.timeout(_LONGEST_S):
+                    await _take(name, setting, options, this, found, console)
+            except EXPECTED as exc:
+                found.failed.append(Failed.by(name, exc))
+        if unknown := setting.platform.unknown:
+            found.failed.append(Failed("platform", f"asked for {', '.join(sorted(unknown))}"))
+    return found
+
+
+@asynccontextmanager
+async def _setting(
+    options: argparse.Namespace, this: Checkout, folder: Path
+) -> AsyncIterator[Setting]:
+    """The stand-ins for Feishu and the model run meanwhile."""
+    stand_in, port = StandIn(), free_port()
+    slow: tuple[str, ...] = (
+        *("sandbox.model.model", "--port", str(port)),
+        *("--delay", str(MODEL_S)),
+    )
+    if options.chunk_delay:
+        script = folder / "answers.json"
+        script.write_text(json.dumps(long_answer(options.chunk_delay)))
+        slow = (*slow, "--script", str(script))
+    await stand_in.start()
+    async with running("model", slow, folder, {}, this) as model:
+        await until_said(model, "Chat Completions at")
+        yield Setting(
+            folder=folder,
+            platform=stand_in,
+            model_url=f"http://127.0.0.1:{port}/v1",
+            model_pid=model.popen.pid,
+            seconds=options.seconds or (3.0 if options.quick else 10.0),
+            quick=options.quick,
+            messages=options.messages or (100_000 if options.quick else 1_000_000),
+            workers=options.workers,
+            apart=options.apart,
+            chunk_delay_s=options.chunk_delay,
+        )
+    await stand_in.stop()
+
+
+async def _take(
+    name: str,
+    setting: Setting,
+    options: argparse.Namespace,
+    this: Checkout,
+    found: Outcome,
+    console: Console,
+) -> None:
+    match name:
+        case "account":
+            versions = [options.against, this] if options.against else [this]
+            runs = options.runs or len(versions)
+            modes = _MODES[options.streaming]
+            taken = await alternate(setting, versions, modes, runs, console.log)
+            found.figures += combined(taken.figures[this.label])
+            found.others += combined(taken.figures.get("against", []))
+            found.failed += taken.failed
+        case "ack":
+            found.figures += await measure_ack(setting, this)
+        case "flood":
+            found.figures += await measure_flood(setting, this)
+        case "memory":
+            found.figures += await measure_memory(setting, console.log)
+
+
+def _print_json(machine: dict[str, object], found: Outcome) -> None:
+    rows = compared(found.figures, found.others) if found.others else ()
+    made = report(machine, found.figures, found.failed, rows)
+    print(json.dumps(made, ensure_ascii=False, indent=2))
+
+
+def _print(
+    machine: dict[str, object], found: Outcome, this: Checkout, against: Checkout | None
+) -> None:
+    console = Console(width=None if sys.stdout.isatty() else _PAGE_WIDTH)
+    console.print(", ".join(f"{name} {value}" for name, value in machine.items()))
+    console.print("Feishu: the load generator itself; model: a stand-in that takes 300 ms")
+    if against:
+        rows = compared(found.figures, found.others)
+        console.print(comparison(rows, this.title, against.title))
+    else:
+        console.print(table(found.figures))
+    for one in found.failed:
+        console.print(f"not measured: {one.measure}: {one.reason}", markup=False)
+    misses = [figure.title for figure in found.figures if figure.verdict == "miss"]
+    console.print(f"missed: {'; '.join(misses)}" if misses else "every bar is met")
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 1 <= value <= 120:
+        raise argparse.ArgumentTypeError("give 1 to 120 seconds")
+    return value
+
+
+def _delay(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError("give 0 to 1 seconds")
+    return value
+
+
+def _messages(text: str) -> int:
+    value = int(text.replace(",", "").replace("_", ""))
+    if not 1_000 <= value <= 5_000_000:
+        raise argparse.ArgumentTypeError("give 1,000 to 5,000,000 messages")
+    return value
+
+
+def _checkout(text: str) -> Checkout:
+    try:
+        return checkout_at(Path(text), "against")
+    except NotACheckout as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
+
+
+def _interrupted(*_: object) -> NoReturn:
+    raise SystemExit(143)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

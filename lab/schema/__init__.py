@@ -1,0 +1,1 @@
+"""A migrated database as one readable file of SQL: `sql/schema.sql`."""

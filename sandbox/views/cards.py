@@ -1,0 +1,59 @@
+"""REST views of card entities, and of card updates after a click (open.feishu.cn, cardkit-v1)."""
+
+from typing import Any
+
+from flask import Response
+
+from sandbox.http import current_platform, done, json_body
+
+
+def create_card() -> Response:
+    """POST /cardkit/v1/cards"""
+    platform, body = current_platform(), json_body()
+    with platform.world.lock:
+        card = platform.cardkit.create(body.get("type"), body.get("data"))
+    return done({"card_id": card.card_id})
+
+
+def stream_text(card_id: str, element_id: str) -> Response:
+    """PUT /cardkit/v1/cards/:id/elements/:element_id/content"""
+    platform, body = current_platform(), json_body()
+    with platform.world.lock:
+        platform.cardkit.stream_text(card_id, element_id, body.get("content"), *_order(body))
+    return done({})
+
+
+def card_settings(card_id: str) -> Response:
+    """PATCH /cardkit/v1/cards/:id/settings"""
+    platform, body = current_platform(), json_body()
+    with platform.world.lock:
+        platform.cardkit.settings(card_id, body.get("settings"), *_order(body))
+    return done({})
+
+
+def update_card(card_id: str) -> Response:
+    """PUT /cardkit/v1/cards/:id"""
+    platform, body = current_platform(), json_body()
+    with platform.world.lock:
+        platform.cardkit.update(card_id, body.get("card"), *_order(body))
+    return done({})
+
+
+def batch_update(card_id: str) -> Response:
+    """POST /cardkit/v1/cards/:id/batch_update"""
+    platform, body = current_platform(), json_body()
+    with platform.world.lock:
+        platform.cardkit.batch_update(card_id, body.get("actions"), *_order(body))
+    return done({})
+
+
+def update_after_click() -> Response:
+    """POST /interactive/v1/card/update with the token of a callback"""
+    platform, body = current_platform(), json_body()
+    with platform.world.lock:
+        platform.clicks.update_later(body.get("token"), body.get("card"))
+    return done({})
+
+
+def _order(body: dict[str, Any]) -> tuple[object, object]:
+    return body.get("uuid"), body.get("sequence")

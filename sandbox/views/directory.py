@@ -1,0 +1,152 @@
+"""REST views of the bot, chats, members and names (open.feishu.cn, bot-v3, im-v1, contact-v3)."""
+
+from flask import Response, request
+
+from sandbox.errors import ApiError
+from sandbox.http import current_platform, done, json_body, json_response
+from sandbox.world.entities import BOT, P2P, Chat, Person
+from sandbox.world.scopes import SCOPES
+from sandbox.world.state import World
+
+MAX_NAMES = 10
+MEMBERS_PER_PAGE = 20
+MOST_MEMBERS_PER_PAGE = 100
+_PAGE = "members-"
+
+
+def bot_info() -> Response:
+    """The bot under `bot`, not under `data`."""
+    bot = current_platform().world.bot
+    shape = {
+        "activate_status": 2,
+        "app_name": bot.name,
+        "avatar_url": "",
+        "ip_white_list": [],
+        "open_id": bot.open_id,
+    }
+    return json_response({"code": 0, "msg": "ok", "bot": shape})
+
+
+def granted_scopes() -> Response:
+    """GET /application/v6/scopes: 1 is granted, 2 is not."""
+    world = current_platform().world
+    with world.lock:
+        granted = world.console.granted
+        items = [
+            {
+                "scope_name": name,
+                "grant_status": 1 if name in granted else 2,
+                "scope_type": "tenant",
+            }
+            for name in sorted(SCOPES.keys() | granted)
+        ]
+    return done({"scopes": items})
+
+
+def online_connections() -> Response:
+    """GET /event/v1/connection"""
+    world = current_platform().world
+    with world.lock:
+        return done({"online_instance_cnt": world.console.connections})
+
+
+def get_chat(chat_id: str) -> Response:
+    """GET /im/v1/chats/:id"""
+    platform = current_platform()
+    with platform.world.lock:
+        world = platform.world
+        chat = _chat_of_the_bot(world, chat_id)
+        kinds = [one.kind for one in world.member_names(chat)]
+        shape = {
+            "avatar": "",
+            "name": "" if chat.mode == P2P else chat.name,
+            "description": "",
+            "owner_id_type": "open_id",
+            "owner_id": next(iter(chat.members), ""),
+            "user_manager_id_list": [],
+            "group_message_type": "thread" if chat.has_topics else "chat",
+            "chat_mode": chat.mode,
+            "chat_type": "private",
+            "chat_tag": "inner",
+            "external": world.is_external(chat),
+            "tenant_key": world.config.tenant_key,
+            "user_count": str(kinds.count("user")),
+            "bot_count": str(kinds.count("bot")),
+            "chat_status": "dissolved" if chat.dissolved else "normal",
+        }
+    return done(shape)
+
+
+def list_members(chat_id: str) -> Response:
+    """GET /im/v1/chats/:id/members, page by page.
+
+    Pages are cut before the bots are left out: one may hold fewer people than were asked for.
+    """
+    platform = current_platform()
+    with platform.world.lock:
+        world = platform.world
+        chat = _chat_of_the_bot(world, chat_id)
+        if chat.dissolved:
+            raise ApiError(232009)
+        members = world.member_names(chat)
+        start, end = _page(len(members))
+    items = [_member(one, world) for one in members[start:end] if one.kind != BOT]
+    data = {
+        "items": items,
+        "has_more": end < len(members),
+        "member_total": sum(one.kind != BOT for one in members),
+    }
+    return done(data | ({"page_token": f"{_PAGE}{end}"} if data["has_more"] else {}))
+
+
+def _chat_of_the_bot(world: World, chat_id: str) -> Chat:
+    """Raises ApiError 232006 for no chat, 232011 for one that the bot is not in."""
+    chat = world.chats.get(chat_id)
+    if chat is None:
+        raise ApiError(232006)
+    if world.bot.open_id not in chat.members:
+        raise ApiError(232011)
+    return chat
+
+
+def _page(total: int) -> tuple[int, int]:
+    """Where the page that was asked for begins and ends. Raises ApiError 232001."""
+    size, token = (
+        request.args.get("page_size", str(MEMBERS_PER_PAGE)),
+        request.args.get("page_token"),
+    )
+    id_type = request.args.get("member_id_type", "open_id")
+    start = (token or f"{_PAGE}0").removeprefix(_PAGE)
+    if not (size.isdigit() and 1 <= int(size) <= MOST_MEMBERS_PER_PAGE and id_type == "open_id"):
+        raise ApiError(232001)
+    if not start.isdigit() or (token and (not token.startswith(_PAGE) or int(start) >= total)):
+        raise ApiError(232001)
+    return int(start), min(int(start) + int(size), total)
+
+
+def _member(person: Person, world: World) -> dict[str, str]:
+    return {
+        "member_id_type": "open_id",
+        "member_id": person.open_id,
+        "name": person.name,
+        "tenant_key": world.tenant_of(person),
+    }
+
+
+def basic_batch() -> Response:
+    """POST /contact/v3/users/basic_batch: names of at most ten people; unknown ids are left out."""
+    platform, ids = current_platform(), json_body().get("user_ids")
+    if not isinstance(ids, list) or not 1 <= len(ids) <= MAX_NAMES:
+        raise ApiError(40001)
+    with platform.world.lock:
+        found = [platform.world.people[one] for one in ids if one in platform.world.people]
+    users = [
+        {
+            "user_id": one.open_id,
+            "name": one.name,
+            "i18n_name": {"zh_cn": one.name, "ja_jp": "", "en_us": one.en_name or one.name},
+        }
+        for one in found
+        if one.kind == "user"
+    ]
+    return done({"users": users})

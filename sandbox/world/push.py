@@ -1,0 +1,272 @@
+"""Pushing events to the app: encrypted, signed, on a deadline, again when not acknowledged.
+
+Rules (open.feishu.cn, event subscription guide): HTTP 200 within 3 s or it counts as failed; at
+most four retries, 15 s, 5 min, 1 h and 6 h later. Encryption: AES-256-CBC under
+SHA-256(encrypt key), PKCS#7, IV in front, base64. Signature: SHA-256 over timestamp, nonce,
+encrypt key and the raw body. Each attempt is signed anew.
+"""
+
+import base64
+import hashlib
+import heapq
+import itertools
+import json
+import os
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import urllib3
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.padding import PKCS7
+
+from sandbox.config import SandboxConfig
+from sandbox.world.events import Envelope
+
+RETRY_AFTER_S = (15.0, 300.0, 3600.0, 21600.0)
+CONNECT_S = 2.0
+KEPT_DELIVERIES = 5000
+
+NO_URL = "no webhook URL"
+NO_CONNECTION = "no connection"
+
+
+class Post(Protocol):
+    """One HTTP POST: status and body. Raises OSError when there is no answer in time."""
+
+    def __call__(
+        self, url: str, body: bytes, headers: dict[str, str], deadline_s: float
+    ) -> tuple[int, bytes]: ...
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try: when, what came back (status 0: nothing), after how many ms."""
+
+    at_ms: int
+    status: int
+    latency_ms: float
+    error: str = ""
+
+
+@dataclass
+class Delivery:
+    """An event on its way to the app."""
+
+    number: int
+    event_id: str
+    event_type: str
+    message_id: str
+    url: str
+    body: bytes
+    attempts: list[Attempt] = field(default_factory=list)
+    done: bool = False
+
+
+def encrypt(key: str, plaintext: bytes, *, iv: bytes | None = None) -> str:
+    """base64(iv + AES-256-CBC(SHA-256(key), PKCS#7(plaintext)))."""
+    vector = iv or os.urandom(16)
+    padder = PKCS7(128).padder()
+    padded = padder.update(plaintext) + padder.finalize()
+    cipher = Cipher(algorithms.AES(hashlib.sha256(key.encode()).digest()), modes.CBC(vector))
+    encryptor = cipher.encryptor()
+    return base64.b64encode(vector + encryptor.update(padded) + encryptor.finalize()).decode()
+
+
+def signature(timestamp: str, nonce: str, key: str, body: bytes) -> str:
+    """The hex digest that goes into X-Lark-Signature."""
+    return hashlib.sha256((timestamp + nonce + key).encode() + body).hexdigest()
+
+
+def seal(config: SandboxConfig, envelope: Envelope) -> bytes:
+    """The raw body of a push: encrypted if the app has an Encrypt Key."""
+    plain = json.dumps(envelope, ensure_ascii=False).encode()
+    if not config.encrypt_key:
+        return plain
+    return json.dumps({"encrypt": encrypt(config.encrypt_key, plain)}).encode()
+
+
+def signed_headers(config: SandboxConfig, body: bytes) -> dict[str, str]:
+    """The headers of a push; signature headers only if the app has an Encrypt Key."""
+    headers = {"Content-Type": "application/json;charset=utf-8", "User-Agent": "sandbox-platform"}
+    if config.encrypt_key:
+        timestamp, nonce = str(int(config.clock())), str(secrets.randbelow(10**10))
+        headers["X-Lark-Request-Timestamp"] = timestamp
+        headers["X-Lark-Request-Nonce"] = nonce
+        headers["X-Lark-Signature"] = signature(timestamp, nonce, config.encrypt_key, body)
+    return headers
+
+
+def retry_delay_s(attempts: int, scale: float) -> float | None:
+    """Seconds until the next attempt after `attempts` failed ones; None when it is given up."""
+    if attempts > len(RETRY_AFTER_S):
+        return None
+    return RETRY_AFTER_S[attempts - 1] * scale
+
+
+def http_post() -> Post:
+    """A `Post` over pooled keep-alive connections that follows no redirect."""
+    pool = urllib3.PoolManager(maxsize=32, retries=False)
+
+    def post(
+        url: str, body: bytes, headers: dict[str, str], deadline_s: float
+    ) -> tuple[int, bytes]:
+        timeout = urllib3.Timeout(connect=min(CONNECT_S, deadline_s), total=deadline_s)
+        try:
+            answer = pool.request("POST", url, body=body, headers=headers, timeout=timeout)
+        except (
+            urllib3.exceptions.NewConnectionError,
+            urllib3.exceptions.ConnectTimeoutError,
+        ) as exc:
+            raise ConnectionError(NO_CONNECTION) from exc
+        except urllib3.exceptions.HTTPError as exc:
+            raise ConnectionError("no answer in time") from exc
+        return answer.status, answer.data
+
+    return post
+
+
+class Pusher:
+    """Delivers events from a few daemon threads, started with the first event.
+
+    `threads=0` starts none; then `run_due()` delivers what is due, for tests with a set clock.
+    """
+
+    def __init__(
+        self,
+        config: SandboxConfig,
+        post: Post,
+        *,
+        on_attempt: Callable[[Delivery], None] = lambda delivery: None,
+        is_wanted: Callable[[str], bool] = lambda event_type: True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._post = post
+        self._on_attempt = on_attempt
+        self._is_wanted = is_wanted
+        self._clock = clock
+        self._due: list[tuple[float, int, Delivery]] = []
+        self._wake = threading.Condition()
+        self._count = itertools.count(1)
+        self._started = False
+        self._closed = False
+        self.deliveries: deque[Delivery] = deque(maxlen=KEPT_DELIVERIES)
+
+    def push(self, envelope: Envelope, *, message_id: str = "") -> Delivery | None:
+        """Queue one event; None when the app has no webhook URL, or no scope for it."""
+        header = envelope["header"]
+        if not self._config.webhook_url or not self._is_wanted(header["event_type"]):
+            return None
+        delivery = Delivery(
+            next(self._count),
+            header["event_id"],
+            header["event_type"],
+            message_id,
+            self._config.webhook_url,
+            seal(self._config, envelope),
+        )
+        self.deliveries.append(delivery)
+        self._schedule(self._clock(), delivery)
+        self._start()
+        return delivery
+
+    def ask(self, envelope: Envelope) -> tuple[Attempt, bytes]:
+        """Deliver a callback once and wait for its answer; callbacks are not pushed again."""
+        url = self._config.card_webhook_url or self._config.webhook_url
+        if not url:
+            return Attempt(self._now_ms(), 0, 0.0, NO_URL), b""
+        return self._send(url, seal(self._config, envelope))
+
+    def run_due(self) -> int:
+        """Deliver everything that is due now, in this thread; how many attempts were made."""
+        made = 0
+        while (delivery := self._take(block=False)) is not None:
+            self._attempt(delivery)
+            made += 1
+        return made
+
+    def close(self) -> None:
+        """Stop the threads after the attempts under way; drop what is queued."""
+        with self._wake:
+            self._closed = True
+            self._due.clear()
+            self._wake.notify_all()
+
+    def _start(self) -> None:
+        with self._wake:
+            if self._started or self._closed:
+                return
+            self._started = True
+        for number in range(self._config.push_threads):
+            threading.Thread(target=self._work, name=f"push-{number}", daemon=True).start()
+
+    def _work(self) -> None:
+        while (delivery := self._take(block=True)) is not None:
+            self._attempt(delivery)
+
+    def _take(self, *, block: bool) -> Delivery | None:
+        with self._wake:
+            while not self._closed:
+                wait = self._due[0][0] - self._clock() if self._due else None
+                if wait is not None and wait <= 0:
+                    return heapq.heappop(self._due)[2]
+                if not block:
+                    return None
+                self._wake.wait(wait)
+        return None
+
+    def _attempt(self, delivery: Delivery) -> None:
+        attempt, _ = self._send(delivery.url, delivery.body)
+        delivery.attempts.append(attempt)
+        delay = retry_delay_s(len(delivery.attempts), self._config.retry_scale)
+        delivery.done = attempt.status == 200 or delay is None
+        if not delivery.done and delay is not None:
+            self._schedule(self._clock() + delay, delivery)
+        self._on_attempt(delivery)
+
+    def _send(self, url: str, body: bytes) -> tuple[Attempt, bytes]:
+        at_ms, started = self._now_ms(), self._clock()
+        deadline = self._config.push_deadline_s
+        try:
+            status, answer = self._post(url, body, signed_headers(self._config, body), deadline)
+        except OSError as exc:
+            took = (self._clock() - started) * 1000
+            return Attempt(at_ms, 0, took, str(exc) or type(exc).__name__), b""
+        took = (self._clock() - started) * 1000
+        if took > deadline * 1000:
+            return Attempt(at_ms, 0, took, "answered after the deadline"), b""
+        return Attempt(at_ms, status, took), answer
+
+    def _schedule(self, due: float, delivery: Delivery) -> None:
+        with self._wake:
+            if not self._closed:
+                heapq.heappush(self._due, (due, next(self._count), delivery))
+                self._wake.notify()
+
+    def _now_ms(self) -> int:
+        return int(self._config.clock() * 1000)
+
+
+def delivery_view(delivery: Delivery) -> dict[str, Any]:
+    """A delivery for the page and for tests."""
+    return {
+        "number": delivery.number,
+        "event_id": delivery.event_id,
+        "event_type": delivery.event_type,
+        "message_id": delivery.message_id,
+        "done": delivery.done,
+        "attempts": [
+            {
+                "at_ms": one.at_ms,
+                "status": one.status,
+                "latency_ms": round(one.latency_ms, 2),
+                "error": one.error,
+            }
+            for one in delivery.attempts
+        ],
+    }

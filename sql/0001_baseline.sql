@@ -1,0 +1,1537 @@
+-- Purpose: the tables of the first release. They took shape in sixty earlier files, which this one
+-- replaces; a database that has them all counts it as applied (memory/migrations.py).
+--
+-- Every row carries its author (actor_id), its subject (user_id), its place (chat_id, in a tenant) and
+-- its source (the turn's or the card's message). The token of a turn names the place in which the answer
+-- is given (chat_id, chat_type), the subject (sub) and the sender (actor). Who may read what:
+--
+--   In a group, what was said to the bot in that group, by anybody.
+--   In p2p, the person's own p2p, and the groups they are in, since they joined.
+--   With the claim sharing = 'person' only what the sender wrote or what is about them.
+--
+-- user_id = sub says whose history a thread shows and where a turn is written; it is no right to read.
+-- A row without an author is from before this rule, and nobody reads it. What may change of a row is
+-- granted column by column: who, where and of what it is never does.
+
+-- Hosted Supabase has the first three roles already; elsewhere they are created, by an owner who may create
+-- roles and has bypassrls. Without these rights the statements for a superuser are named.
+do $$
+declare
+  -- since Postgres 16 who creates a role is a member of it without being able to act as it
+  acting constant text := case when current_setting('server_version_num')::int >= 160000
+                          then 'set' else 'member' end;
+  r text;
+begin
+  if not exists (select from pg_roles where rolname = 'anon') then
+    create role anon nologin noinherit;
+  end if;
+  if not exists (select from pg_roles where rolname = 'authenticated') then
+    create role authenticated nologin noinherit;
+  end if;
+  if not exists (select from pg_roles where rolname = 'service_role') then
+    create role service_role nologin noinherit bypassrls;
+  end if;
+  -- reads what the operators' console shows, and nothing else
+  if not exists (select from pg_roles where rolname = 'bot_console') then
+    create role bot_console nologin noinherit;
+  end if;
+  -- the bot's own connection acts as these roles, one transaction at a time
+  foreach r in array array['authenticated', 'service_role', 'bot_console'] loop
+    if not pg_has_role(current_user, r, acting) then
+      execute format('grant %I to %I', r, current_user);
+    end if;
+  end loop;
+exception when insufficient_privilege then
+  raise exception 'a superuser has to run once, leaving out what is there: create role anon nologin noinherit; create role authenticated nologin noinherit; create role service_role nologin noinherit bypassrls; create role bot_console nologin noinherit; grant authenticated, service_role, bot_console to %', quote_ident(current_user)
+    using errcode = 'PT403';
+end
+$$;
+
+-- A time limit for whoever signs in, where there is none: 8 s, as hosted Supabase has it. It is the
+-- role's, and the role may be other apps' too, so a limit that is there stays.
+do $$
+begin
+  if not exists (
+    select from pg_db_role_setting s, unnest(s.setconfig) c
+    where s.setrole = 'authenticated'::regrole and c like 'statement_timeout=%'
+  ) then
+    alter role authenticated set statement_timeout = '8s';
+  end if;
+exception when insufficient_privilege then
+  null;
+end
+$$;
+
+-- A schema for the functions that other functions are made of. It is none of those that Supabase's API
+-- serves, so nobody with a token can call them by themselves, past the limits and the identity that
+-- the functions in front of them check. Those run with the caller's rights, so the caller needs the
+-- right to these too.
+create schema bot_private;
+revoke all on schema bot_private from public;
+grant usage on schema bot_private to authenticated, service_role;
+grant usage on schema public to anon, authenticated, service_role, bot_console;
+
+-- The queue, the spool and what operators see. No API exposes this schema; row-level security without
+-- a policy leaves a table to its owner.
+revoke all on schema feishu_bot from public;
+grant usage on schema feishu_bot to bot_console;
+
+-- A claim of the request's token as text, null when there is no token or no such claim.
+-- Set by PostgREST on hosted Supabase, by the bot itself over a direct connection.
+create function public.claim(name text) returns text
+language sql stable security invoker
+-- a body in this form is resolved once, here, so it needs no search path and can be inlined
+return nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> name;
+
+-- The Auth user of the request's token; null for the token of a turn, whose sub is an open_id.
+create function public.token_auth_user() returns uuid
+language sql stable security invoker
+return case
+  when public.claim('actor') is null
+    and public.claim('sub') ~ '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
+  then public.claim('sub')::uuid end;
+
+-- For how long a membership holds after it was last confirmed. Policies may depend on it.
+create function public.membership_lasts() returns interval
+language sql immutable security invoker
+return interval '24 hours';
+
+-- The other places that may be read, {chat_id: since when}: in p2p, the person's own, and the groups
+-- they are in. In a group there are none.
+create function public.readable_chats() returns jsonb
+language plpgsql stable security invoker set search_path = ''
+as $$
+begin
+  if public.claim('chat_type') is distinct from 'p2p'
+     or public.claim('sub') is distinct from public.claim('actor') then
+    return '{}';
+  end if;
+  return (
+    select coalesce(jsonb_object_agg(r.chat_id, r.since), '{}')
+    from (
+      select m.chat_id, coalesce(m.joined_at, '-infinity') as since
+      from public.chat_members m
+      where m.open_id = public.claim('actor')
+        and m.tenant_key = coalesce(public.claim('tenant_key'), '')
+        and m.left_at is null and m.seen_at > now() - public.membership_lasts()
+      union all
+      select p.chat_id, '-infinity'
+      from public.p2p_chats p
+      where p.open_id = public.claim('actor')
+        and p.tenant_key = coalesce(public.claim('tenant_key'), '')
+    ) r);
+end
+$$;
+revoke all on function public.readable_chats() from public, anon;
+grant execute on function public.readable_chats() to authenticated, service_role;
+
+-- What operators looked at. The role of the console reads the words of people only in a transaction
+-- that noted the look here first.
+create table feishu_bot.console_audit (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default now(),
+  admin text not null check (admin <> ''),
+  action text not null check (length(action) between 1 and 60),  -- read turn, retry job, …
+  about text not null default '' check (length(about) <= 300),  -- ids, never words
+  xact xid8 default pg_current_xact_id()
+);
+create index console_audit_about_idx on feishu_bot.console_audit (about);
+create index console_audit_at_idx on feishu_bot.console_audit (at);
+create index console_audit_xact_idx on feishu_bot.console_audit (xact);
+alter table feishu_bot.console_audit enable row level security;
+create policy console_audit_select on feishu_bot.console_audit
+  for select to bot_console using (true);
+create policy console_audit_insert on feishu_bot.console_audit
+  for insert to bot_console with check (true);
+grant select, insert (admin, action, about) on feishu_bot.console_audit to bot_console;
+
+-- A conversation as one subject has it: a thread of a chat, or the main conversation of a p2p chat.
+-- user_id is the subject, whose history it is.
+create table public.agent_chats (
+  id text not null,  -- feishu:{chat_id}:{root}
+  user_id text not null check (user_id <> ''),
+  tenant_key text not null default '',
+  chat_id text not null,
+  root_id text not null,
+  title text not null default '',  -- somebody's words, which no token reads
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- A fresh start: messages up to this id are kept, and no longer given to the model.
+  history_from bigint not null default 0,
+  -- The kind of place, as the event said it; null in rows from before.
+  chat_type text check (chat_type in ('group', 'p2p')),
+  primary key (tenant_key, id, user_id)
+);
+create index agent_chats_chat_idx on public.agent_chats (chat_id);
+create index agent_chats_user_idx on public.agent_chats (user_id, updated_at desc);
+alter table public.agent_chats add constraint agent_chats_place check (id = ('feishu:' || chat_id ||
+  ':' || root_id)) not valid;
+alter table public.agent_chats enable row level security;
+create policy agent_chats_select on public.agent_chats
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    and ((select public.claim('sharing')) is distinct from 'person'
+         or user_id in ((select public.claim('sub')), (select public.claim('actor')))));
+create policy agent_chats_insert on public.agent_chats
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and chat_type is not distinct from (select public.claim('chat_type'))
+    and user_id in ((select public.claim('sub')), (select public.claim('actor')))
+    -- in p2p nobody else is meant
+    and ((select public.claim('chat_type')) is distinct from 'p2p'
+         or (select public.claim('sub')) = (select public.claim('actor'))));
+create policy agent_chats_update on public.agent_chats
+  for update to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id in ((select public.claim('sub')), (select public.claim('actor'))));
+create policy agent_chats_delete on public.agent_chats
+  for delete to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor')));
+create policy agent_chats_console on public.agent_chats for select to bot_console using (true);
+revoke all on public.agent_chats from anon, authenticated;
+grant select (id, user_id, tenant_key, chat_id, root_id, created_at, updated_at, history_from,
+  chat_type), insert, update (title, updated_at, history_from, chat_type), delete on
+  public.agent_chats to authenticated;
+grant select (id, user_id, tenant_key, chat_id, root_id, created_at, updated_at, history_from,
+  chat_type) on public.agent_chats to bot_console;
+grant select, insert, update, delete on public.agent_chats to service_role;
+
+-- One row per answer: the idempotency record of a turn. actor_id is the sender.
+create table public.agent_turns (
+  id text primary key,  -- the question's Feishu message_id
+  conversation_id text not null,
+  user_id text not null,
+  actor_id text not null,
+  tenant_key text not null default '',
+  chat_id text not null,
+  state text not null default 'open' check (state in ('open', 'pending', 'sent', 'failed',
+    'cancelled')),
+  attempts integer not null default 1,
+  error text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- A turn that forgot something keeps no words of its own, once its card is sent.
+  forgets boolean not null default false,
+  -- Of a private answer the turns that its prompt was given. Ids only.
+  drawn_on text[] not null default '{}',
+  -- Of a turn that keeps no words the cards it is shown by.
+  kept_cards text[] not null default '{}',
+  -- The messages, besides the question itself, whose contents the answer was given. Ids only.
+  read_messages text[] not null default '{}' check (cardinality(read_messages) <= 50),
+  again_of text,  -- the turn whose question this one answers again; it goes with that
+  -- What stands below the answer besides its words: seconds, names of tools, when and where what was
+  -- recalled was said. Never anybody's words.
+  shown jsonb,
+  -- Names of tools, in order, while the turn is open.
+  done text[] not null default '{}' check (cardinality(done) <= 100),
+  -- Of the turn's answer: ids of messages and turns, the question itself not among them.
+  given text[] not null default '{}' check (cardinality(given) <= 200),
+  -- As in agent_messages.
+  thread bigint not null generated always as ((('x' || left(md5(tenant_key || ' ' || conversation_id
+    || ' ' || user_id), 16)))::bit(64)::bigint) stored,
+  constraint agent_turns_check check (drawn_on = '{}' or chat_id = actor_id),
+  constraint agent_turns_chat_fkey foreign key (tenant_key, conversation_id, user_id) references
+    public.agent_chats (tenant_key, id, user_id) on delete cascade
+);
+create index agent_turns_actor_idx on public.agent_turns (actor_id);
+create index agent_turns_again_idx on public.agent_turns (again_of) where again_of is not null;
+create index agent_turns_conversation_idx on public.agent_turns (conversation_id);
+create index agent_turns_created_idx on public.agent_turns (created_at);
+create index agent_turns_drawn_on_idx on public.agent_turns using gin (drawn_on) where drawn_on <>
+  '{}';
+create index agent_turns_forgets_idx on public.agent_turns (id) where forgets;
+create index agent_turns_kept_cards_idx on public.agent_turns (tenant_key, user_id) where kept_cards
+  <> '{}';
+create index agent_turns_read_messages_idx on public.agent_turns using gin (read_messages) where
+  read_messages <> '{}';
+create unique index agent_turns_thread_key on public.agent_turns (thread, id);
+create index agent_turns_unfinished_idx on public.agent_turns (updated_at) where state in ('open',
+  'pending');
+alter table public.agent_turns add constraint agent_turns_place check (starts_with(conversation_id,
+  'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_turns add constraint agent_turns_again_fkey foreign key (thread, again_of)
+  references public.agent_turns (thread, id) on delete cascade;
+alter table public.agent_turns enable row level security;
+create policy agent_turns_select on public.agent_turns
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    and ((select public.claim('sharing')) is distinct from 'person'
+         or (select public.claim('actor')) in (user_id, actor_id)));
+create policy agent_turns_insert on public.agent_turns
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_turns_update on public.agent_turns
+  for update to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_turns_delete on public.agent_turns
+  for delete to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and (select public.claim('sub')) = (select public.claim('actor'))
+    and (select public.claim('actor')) in (user_id, actor_id));
+create policy agent_turns_console on public.agent_turns for select to bot_console using (true);
+revoke all on public.agent_turns from anon, authenticated;
+grant select, insert, update (state, attempts, error, updated_at, forgets, drawn_on, kept_cards,
+  read_messages, shown, done, given), delete on public.agent_turns to authenticated;
+grant select on public.agent_turns to bot_console;
+grant select, insert, update, delete on public.agent_turns to service_role;
+
+-- Buttons of cards. A press is bound to the chat and, where it confirms, to the person who asked.
+create table public.agent_buttons (
+  id text primary key,  -- 128 random bits, base64url
+  group_id text not null,  -- of the buttons of a group only one can be pressed
+  turn_id text not null,
+  chunk smallint not null,  -- the card of the turn that shows it
+  ordinal smallint not null,
+  conversation_id text not null,
+  user_id text not null check (user_id <> ''),  -- the subject of the turn
+  actor_id text not null check (actor_id <> ''),  -- who asked; only they press a confirmation
+  tenant_key text not null default '',
+  chat_id text not null,
+  chat_type text not null check (chat_type in ('group', 'p2p')),
+  kind text not null check (kind in ('follow_up', 'confirm', 'show', 'share', 'stop')),
+  label text not null,
+  payload jsonb not null default '{}',
+  message_id text,  -- of the card, once it is sent
+  expires_at timestamptz not null,
+  created_at timestamptz not null default now(),
+  -- As in agent_messages.
+  thread bigint not null generated always as ((('x' || left(md5(tenant_key || ' ' || conversation_id
+    || ' ' || user_id), 16)))::bit(64)::bigint) stored,
+  constraint agent_buttons_private check ((kind not in ('show', 'share')) or chat_id = actor_id)
+);
+create index agent_buttons_actor_idx on public.agent_buttons (actor_id);
+create index agent_buttons_conversation_idx on public.agent_buttons (conversation_id, user_id);
+create unique index agent_buttons_place_key on public.agent_buttons (id, tenant_key, chat_id);
+create index agent_buttons_turn_idx on public.agent_buttons (turn_id, chunk, ordinal);
+create index agent_buttons_user_idx on public.agent_buttons (user_id);
+alter table public.agent_buttons add constraint agent_buttons_asks_its_label check (kind <>
+  'follow_up' or (payload ->> 'text') is not distinct from label) not valid;
+alter table public.agent_buttons add constraint agent_buttons_place check
+  (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_buttons add constraint agent_buttons_turn_fkey foreign key (thread,
+  turn_id) references public.agent_turns (thread, id) on delete cascade not valid;
+alter table public.agent_buttons enable row level security;
+create policy agent_buttons_select on public.agent_buttons
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or (chat_id = (select public.claim('actor')) and chat_id = (select public.claim('sub')))));
+create policy agent_buttons_insert on public.agent_buttons
+  for insert to authenticated with check (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_buttons_update on public.agent_buttons
+  for update to authenticated using (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor'))) with check (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_buttons_console on public.agent_buttons
+  for select to bot_console using (
+    exists (select from feishu_bot.console_audit a where a.xact = pg_current_xact_id_if_assigned()));
+revoke all on public.agent_buttons from anon, authenticated;
+grant select, insert, update (message_id) on public.agent_buttons to authenticated;
+grant select on public.agent_buttons to bot_console;
+grant select, insert, update, delete on public.agent_buttons to service_role;
+
+-- The card of an answer that is still being written, so that whoever continues the turn after a
+-- crash continues the same card. Feishu requires a rising number with every operation on a card; a
+-- worker reserves a block of numbers here, so that one write serves all its frames.
+create table public.agent_cards (
+  turn_id text primary key,
+  conversation_id text not null,
+  user_id text not null check (user_id <> ''),  -- the subject of the turn
+  actor_id text not null check (actor_id <> ''),  -- who asked
+  tenant_key text not null default '',
+  chat_id text not null,
+  card_id text not null,  -- of CardKit
+  reply_to text not null,  -- the message that the card answers
+  in_thread boolean not null,
+  message_id text,  -- of the message that shows the card, once it is known
+  sequence integer not null,  -- the last number of the block that was reserved last
+  streaming boolean not null default true,  -- false: finished, or never sent
+  opened_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- As in agent_messages.
+  thread bigint not null generated always as ((('x' || left(md5(tenant_key || ' ' || conversation_id
+    || ' ' || user_id), 16)))::bit(64)::bigint) stored
+);
+create index agent_cards_actor_idx on public.agent_cards (actor_id);
+create index agent_cards_conversation_idx on public.agent_cards (conversation_id, user_id);
+create index agent_cards_streaming_idx on public.agent_cards (opened_at) where streaming;
+create index agent_cards_user_idx on public.agent_cards (user_id);
+alter table public.agent_cards add constraint agent_cards_place check (starts_with(conversation_id,
+  'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_cards add constraint agent_cards_turn_fkey foreign key (thread, turn_id)
+  references public.agent_turns (thread, id) on delete cascade not valid;
+alter table public.agent_cards enable row level security;
+create policy agent_cards_select on public.agent_cards
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_cards_insert on public.agent_cards
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_cards_update on public.agent_cards
+  for update to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor')));
+revoke all on public.agent_cards from anon, authenticated;
+grant select, insert, update (card_id, message_id, sequence, streaming, opened_at, updated_at) on
+  public.agent_cards to authenticated;
+grant select, insert, update, delete on public.agent_cards to service_role;
+
+-- Why a message of a group was answered or not. The first decision on a message holds when its job
+-- is tried again.
+create table public.agent_decisions (
+  id bigint generated always as identity primary key,
+  message_id text not null,
+  chat_id text not null,
+  tenant_key text not null default '',
+  actor_id text not null,
+  respond boolean not null,
+  reason text not null,
+  tier text not null,
+  cue text,
+  since_bot_ms bigint,
+  verdict text,
+  judge_ms integer,
+  created_at timestamptz not null default now(),
+  root_id text  -- null: outside of threads, or not known
+);
+create index agent_decisions_chat_idx on public.agent_decisions (chat_id, id desc);
+create unique index agent_decisions_message_key on public.agent_decisions (tenant_key, chat_id,
+  message_id);
+create index agent_decisions_time_idx on public.agent_decisions (created_at);
+alter table public.agent_decisions enable row level security;
+create policy agent_decisions_select on public.agent_decisions
+  for select to authenticated using (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy agent_decisions_insert on public.agent_decisions
+  for insert to authenticated with check (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and actor_id = (select public.claim('actor')));
+create policy agent_decisions_console on public.agent_decisions
+  for select to bot_console using (true);
+revoke all on public.agent_decisions from anon, authenticated;
+grant select, insert on public.agent_decisions to authenticated;
+grant select on public.agent_decisions to bot_console;
+grant select, insert, update, delete on public.agent_decisions to service_role;
+
+-- The messages that a digest was made of. It goes when one of them is taken back. Ids only.
+create table public.agent_digest_sources (
+  turn_id text not null references public.agent_turns (id) on delete cascade,
+  tenant_key text not null default '',
+  chat_id text not null check (chat_id <> ''),
+  message_id text not null check (message_id <> ''),
+  author_id text not null default '',
+  primary key (turn_id, message_id)
+);
+create index agent_digest_sources_author_idx on public.agent_digest_sources (author_id);
+create index agent_digest_sources_message_idx on public.agent_digest_sources (message_id);
+alter table public.agent_digest_sources enable row level security;
+create policy agent_digest_sources_select on public.agent_digest_sources
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id')));
+revoke all on public.agent_digest_sources from anon, authenticated;
+grant select on public.agent_digest_sources to authenticated;
+grant select, insert, update, delete on public.agent_digest_sources to service_role;
+
+-- What was asked and answered, card by card. Words that were said or sent do not change, which a
+-- trigger holds for everybody.
+create table public.agent_messages (
+  id bigint generated always as identity primary key,
+  conversation_id text not null,
+  user_id text not null,
+  turn_id text not null,
+  tenant_key text not null default '',
+  chat_id text not null,
+  role text not null check (role in ('user', 'assistant')),
+  chunk smallint not null default 0,  -- a long answer is several cards, one row each
+  content text not null,  -- of an assistant row: the card's markdown, byte for byte
+  actor_id text,  -- who wrote a user row
+  actor_name text not null default '',
+  message_id text,  -- Feishu message_id of the question or of the sent card
+  status text not null check (status in ('received', 'pending', 'sent', 'failed')),
+  error text,
+  tool_calls jsonb not null default '[]',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- What is sent: {name, kind, content}; once it is sent, {name, kind}. Null: the row is a card.
+  file jsonb,
+  -- The person's thread as a number, by which its rows are found in order. A column, not an index on an
+  -- expression: under row-level security an index serves only operators that tell nothing of their
+  -- arguments. Who looks for the number compares the texts too.
+  thread bigint not null generated always as ((('x' || left(md5(tenant_key || ' ' || conversation_id
+    || ' ' || user_id), 16)))::bit(64)::bigint) stored,
+  constraint agent_messages_turn_id_role_chunk_key unique (turn_id, role, chunk),
+  constraint agent_messages_check check (file is null or role = 'assistant' and jsonb_typeof(file) =
+    'object'),
+  constraint agent_messages_chat_fkey foreign key (tenant_key, conversation_id, user_id) references
+    public.agent_chats (tenant_key, id, user_id) on delete cascade
+);
+create index agent_messages_author_idx on public.agent_messages (actor_id, id desc) where actor_id
+  <> user_id;
+create index agent_messages_card_idx on public.agent_messages (message_id) where role = 'assistant'
+  and message_id is not null;
+create index agent_messages_conversation_idx on public.agent_messages (conversation_id);
+create index agent_messages_thread_author_idx on public.agent_messages (conversation_id, actor_id,
+  id desc) where actor_id <> user_id;
+create index agent_messages_thread_idx on public.agent_messages (thread, id);
+create index agent_messages_user_idx on public.agent_messages (user_id);
+alter table public.agent_messages add constraint agent_messages_author check (actor_id <> '') not
+  valid;
+alter table public.agent_messages add constraint agent_messages_place check
+  (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_messages add constraint agent_messages_turn_fkey foreign key (thread,
+  turn_id) references public.agent_turns (thread, id) on delete cascade not valid;
+alter table public.agent_messages enable row level security;
+create policy agent_messages_select on public.agent_messages
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    and actor_id is not null
+    and ((select public.claim('sharing')) is distinct from 'person'
+         or (select public.claim('actor')) in (user_id, actor_id)));
+create policy agent_messages_insert on public.agent_messages
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_messages_update on public.agent_messages
+  for update to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and (select public.claim('sub')) in (user_id, actor_id));
+create policy agent_messages_delete on public.agent_messages
+  for delete to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and (select public.claim('sub')) = (select public.claim('actor'))
+    and (select public.claim('actor')) in (user_id, actor_id));
+create policy agent_messages_console on public.agent_messages
+  for select to bot_console using (
+    exists (select from feishu_bot.console_audit a where a.xact = pg_current_xact_id_if_assigned()));
+revoke all on public.agent_messages from anon, authenticated;
+grant select, insert, update (content, message_id, status, error, tool_calls, updated_at, file),
+  delete on public.agent_messages to authenticated;
+grant select on public.agent_messages to bot_console;
+grant select, insert, update, delete on public.agent_messages to service_role;
+
+-- What people said of an answer, by a button or by a reaction. Only they read it; operators count
+-- it.
+create table public.agent_feedback (
+  turn_id text not null,
+  conversation_id text not null,
+  user_id text not null check (user_id <> ''),  -- the subject of the turn
+  actor_id text not null check (actor_id <> ''),  -- who says so
+  tenant_key text not null default '',
+  chat_id text not null,
+  source text not null check (source in ('button', 'reaction')),
+  helpful boolean not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- As in agent_messages.
+  thread bigint not null generated always as ((('x' || left(md5(tenant_key || ' ' || conversation_id
+    || ' ' || user_id), 16)))::bit(64)::bigint) stored,
+  primary key (turn_id, actor_id, source),
+  constraint agent_feedback_place check (starts_with(conversation_id, 'feishu:' || chat_id || ':')),
+  constraint agent_feedback_turn_fkey foreign key (thread, turn_id) references public.agent_turns
+    (thread, id) on delete cascade
+);
+create index agent_feedback_actor_idx on public.agent_feedback (actor_id);
+create index agent_feedback_conversation_idx on public.agent_feedback (conversation_id, user_id);
+create index agent_feedback_updated_idx on public.agent_feedback (updated_at);
+create index agent_feedback_user_idx on public.agent_feedback (user_id);
+alter table public.agent_feedback enable row level security;
+create policy agent_feedback_select on public.agent_feedback
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_feedback_insert on public.agent_feedback
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_feedback_update on public.agent_feedback
+  for update to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and actor_id = (select public.claim('actor'))) with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_feedback_delete on public.agent_feedback
+  for delete to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and actor_id = (select public.claim('actor')));
+create policy agent_feedback_console on public.agent_feedback
+  for select to bot_console using (true);
+revoke all on public.agent_feedback from anon, authenticated;
+grant select, insert, update (helpful, updated_at), delete on public.agent_feedback to
+  authenticated;
+grant select on public.agent_feedback to bot_console;
+grant select, insert, update, delete on public.agent_feedback to service_role;
+
+-- Notes of a person. Their author changes them; they are read where they were written or shared.
+create table public.agent_notes (
+  id text not null,  -- note_ and ten base32 characters
+  user_id text not null check (user_id <> ''),
+  tenant_key text not null default '',
+  chat_id text not null,  -- where it was created
+  conversation_id text not null,
+  title text not null check (length(title) between 1 and 200),
+  body text not null default '' check (length(body) <= 20000),
+  tags text[] not null default '{}' check (cardinality(tags) <= 20),
+  shared_chat_id text,  -- null: only the owner reads it
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- Of a note the message it was created by, and by which its title, body and tags were last
+  -- changed.
+  turn_id text,
+  sources jsonb not null default '{}',
+  primary key (id, tenant_key, user_id)
+);
+create index agent_notes_shared_idx on public.agent_notes (shared_chat_id) where shared_chat_id is
+  not null;
+create index agent_notes_turn_idx on public.agent_notes (turn_id) where turn_id is not null;
+create index agent_notes_user_idx on public.agent_notes (user_id, created_at desc);
+alter table public.agent_notes add constraint agent_notes_place check (starts_with(conversation_id,
+  'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_notes enable row level security;
+create policy agent_notes_select on public.agent_notes
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or shared_chat_id = (select public.claim('chat_id'))
+         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    and ((select public.claim('sharing')) is distinct from 'person'
+         or shared_chat_id = (select public.claim('chat_id'))
+         or user_id = (select public.claim('actor'))));
+create policy agent_notes_insert on public.agent_notes
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('actor')));
+create policy agent_notes_update on public.agent_notes
+  for update to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('actor'))) with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('actor'))
+    and (shared_chat_id is null
+         or shared_chat_id = (select public.claim('chat_id'))
+         or shared_chat_id = chat_id
+         or (select public.readable_chats()) ? shared_chat_id));
+create policy agent_notes_delete on public.agent_notes
+  for delete to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('actor')));
+create policy agent_notes_console on public.agent_notes
+  for select to bot_console using (
+    exists (select from feishu_bot.console_audit a where a.xact = pg_current_xact_id_if_assigned()));
+revoke all on public.agent_notes from anon, authenticated;
+grant select, insert, update (title, body, tags, shared_chat_id, updated_at, sources), delete on
+  public.agent_notes to authenticated;
+grant select on public.agent_notes to bot_console;
+grant select, insert, update, delete on public.agent_notes to service_role;
+
+-- What a note was before a message changed it: only the fields that changed, at most 20 changes a
+-- note.
+create table public.agent_note_changes (
+  id bigint generated always as identity primary key,
+  note_id text not null,
+  user_id text not null check (user_id <> ''),
+  tenant_key text not null default '',
+  turn_id text not null,
+  was jsonb not null,
+  was_sources jsonb not null default '{}',
+  at timestamptz not null default now(),
+  constraint agent_note_changes_note_id_tenant_key_user_id_fkey foreign key (note_id, tenant_key,
+    user_id) references public.agent_notes (id, tenant_key, user_id) on delete cascade
+);
+create index agent_note_changes_note_idx on public.agent_note_changes (note_id, tenant_key, user_id,
+  id);
+create index agent_note_changes_turn_idx on public.agent_note_changes (turn_id);
+alter table public.agent_note_changes enable row level security;
+create policy agent_note_changes_select on public.agent_note_changes
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('actor'))
+    and exists (select from public.agent_notes n where n.id = agent_note_changes.note_id and
+      n.tenant_key = agent_note_changes.tenant_key and n.user_id = agent_note_changes.user_id));
+create policy agent_note_changes_insert on public.agent_note_changes
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('actor'))
+    and exists (select from public.agent_notes n where n.id = agent_note_changes.note_id and
+      n.tenant_key = agent_note_changes.tenant_key and n.user_id = agent_note_changes.user_id));
+create policy agent_note_changes_delete on public.agent_note_changes
+  for delete to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('actor'))
+    and exists (select from public.agent_notes n where n.id = agent_note_changes.note_id and
+      n.tenant_key = agent_note_changes.tenant_key and n.user_id = agent_note_changes.user_id));
+revoke all on public.agent_note_changes from anon, authenticated;
+grant select, insert, delete on public.agent_note_changes to authenticated;
+grant select, insert, update, delete on public.agent_note_changes to service_role;
+
+-- The notes that a conversation has worked with, and the order in which a card listed them last.
+create table public.agent_note_uses (
+  conversation_id text not null,
+  user_id text not null,
+  note_id text not null,
+  tenant_key text not null default '',
+  ordinal bigint generated always as identity,  -- order of creation or first touch
+  last_action text not null check (last_action in ('created', 'read', 'found', 'listed', 'updated',
+    'shared', 'unshared')),
+  last_used_at timestamptz,  -- null: only listed so far, never worked with
+  -- The number in the list shown last; null: it was not in it.
+  shown_place integer check (shown_place > 0),
+  -- Of a note the owner: an id that somebody else's note has tells nobody that there is one.
+  owner_id text not null,
+  shown_at timestamptz,
+  primary key (conversation_id, user_id, note_id, owner_id),
+  constraint agent_note_uses_chat_fkey foreign key (tenant_key, conversation_id, user_id) references
+    public.agent_chats (tenant_key, id, user_id) on delete cascade,
+  constraint agent_note_uses_note_fkey foreign key (note_id, tenant_key, owner_id) references
+    public.agent_notes (id, tenant_key, user_id) on delete cascade
+);
+create index agent_note_uses_note_idx on public.agent_note_uses (note_id);
+create index agent_note_uses_shown_idx on public.agent_note_uses (user_id, shown_at) where shown_at
+  is not null;
+alter table public.agent_note_uses enable row level security;
+create policy agent_note_uses_select on public.agent_note_uses
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('actor'))
+    and starts_with(conversation_id, ('feishu:' || (select public.claim('chat_id'))) || ':'));
+create policy agent_note_uses_insert on public.agent_note_uses
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('actor'))
+    and starts_with(conversation_id, ('feishu:' || (select public.claim('chat_id'))) || ':'));
+create policy agent_note_uses_update on public.agent_note_uses
+  for update to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('actor'))
+    and starts_with(conversation_id, ('feishu:' || (select public.claim('chat_id'))) || ':'));
+create policy agent_note_uses_delete on public.agent_note_uses
+  for delete to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and user_id = (select public.claim('actor'))
+    and starts_with(conversation_id, ('feishu:' || (select public.claim('chat_id'))) || ':'));
+revoke all on public.agent_note_uses from anon, authenticated;
+grant select, insert, update (last_action, last_used_at, shown_place, shown_at), delete on
+  public.agent_note_uses to authenticated;
+grant select, insert, update, delete on public.agent_note_uses to service_role;
+
+-- Which button of a group of buttons was pressed, once for each group.
+create table public.agent_presses (
+  group_id text primary key,
+  button_id text not null,
+  chat_id text not null,
+  tenant_key text not null default '',
+  operator_id text not null check (operator_id <> ''),
+  event_id text not null,  -- the click; delivered again it is the same press
+  created_at timestamptz not null default now()
+);
+create index agent_presses_button_idx on public.agent_presses (button_id);
+create index agent_presses_operator_idx on public.agent_presses (operator_id);
+alter table public.agent_presses add constraint agent_presses_button_fkey foreign key (button_id,
+  tenant_key, chat_id) references public.agent_buttons (id, tenant_key, chat_id) on delete cascade
+  not valid;
+alter table public.agent_presses enable row level security;
+create policy agent_presses_select on public.agent_presses
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or (chat_id = (select public.claim('actor')) and chat_id = (select public.claim('sub')))));
+create policy agent_presses_insert on public.agent_presses
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and operator_id = (select public.claim('actor'))
+    and (chat_id = (select public.claim('chat_id'))
+         or (chat_id = (select public.claim('actor')) and chat_id = (select public.claim('sub')))));
+revoke all on public.agent_presses from anon, authenticated;
+grant select, insert on public.agent_presses to authenticated;
+grant select, insert, update, delete on public.agent_presses to service_role;
+
+-- The running summary of a long thread, made of messages that the window no longer shows. It is
+-- read in its own place only: it holds words from before somebody joined.
+create table public.agent_summaries (
+  id bigint generated always as identity primary key,
+  conversation_id text not null,
+  user_id text not null check (user_id <> ''),
+  tenant_key text not null default '',
+  chat_id text not null,
+  version integer not null default 1,  -- counts the folds
+  content text not null,
+  verbatim jsonb not null default '[]',  -- ids and names that every version has to hold
+  until_message_id bigint not null,  -- the last row of agent_messages whose words are in it
+  messages integer not null default 0,  -- how many messages were folded
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint agent_summaries_conversation_key unique (tenant_key, conversation_id, user_id),
+  constraint agent_summaries_chat_fkey foreign key (tenant_key, conversation_id, user_id) references
+    public.agent_chats (tenant_key, id, user_id) on delete cascade
+);
+create index agent_summaries_user_idx on public.agent_summaries (user_id);
+alter table public.agent_summaries add constraint agent_summaries_place check
+  (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_summaries enable row level security;
+create policy agent_summaries_select on public.agent_summaries
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and ((select public.claim('sharing')) is distinct from 'person'
+         or user_id = (select public.claim('actor'))));
+create policy agent_summaries_insert on public.agent_summaries
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub')));
+create policy agent_summaries_update on public.agent_summaries
+  for update to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub')));
+create policy agent_summaries_delete on public.agent_summaries
+  for delete to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub'))
+    and user_id = (select public.claim('actor')));
+create policy agent_summaries_console on public.agent_summaries
+  for select to bot_console using (
+    exists (select from feishu_bot.console_audit a where a.xact = pg_current_xact_id_if_assigned()));
+revoke all on public.agent_summaries from anon, authenticated;
+grant select, insert, update (version, content, verbatim, until_message_id, messages, updated_at),
+  delete on public.agent_summaries to authenticated;
+grant select on public.agent_summaries to bot_console;
+grant select, insert, update, delete on public.agent_summaries to service_role;
+
+-- What the bot does at a time: reminders, digests on a schedule, questions that wait for somebody
+-- else to answer. Whoever reads the chat may know of a timer; only its author changes it.
+create table public.agent_timers (
+  id text primary key,
+  conversation_id text not null,
+  chat_id text not null check (chat_id <> ''),
+  root_id text not null,
+  chat_type text not null check (chat_type in ('group', 'p2p')),
+  tenant_key text not null default '',
+  user_id text not null check (user_id <> ''),
+  actor_id text not null check (actor_id <> ''),  -- the author
+  turn_id text not null,  -- the message it was made from
+  kind text not null default 'reminder' check (kind in ('reminder', 'digest', 'proactive')),
+  content text not null default '' check (length(content) <= 1000),
+  language text not null default 'en' check (language in ('zh', 'en')),
+  for_all boolean not null default false,  -- the whole chat, without mentioning everybody
+  for_people text[] not null default '{}' check (cardinality(for_people) <= 20),
+  local_at text not null,  -- wall clock of its beginning: 2026-11-23T15:00
+  zone text not null,  -- IANA name
+  repeats text not null default 'once' check (repeats in ('once', 'daily', 'weekdays', 'weekly',
+    'monthly')),
+  due_at timestamptz not null,  -- the next time
+  state text not null default 'active' check (state in ('active', 'done', 'cancelled', 'stopped')),
+  queued_until timestamptz,  -- nobody else queues it before then
+  fired integer not null default 0,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint agent_timers_place check (starts_with(conversation_id, 'feishu:' || chat_id || ':'))
+);
+create index agent_timers_actor_idx on public.agent_timers (actor_id);
+create index agent_timers_chat_idx on public.agent_timers (chat_id, due_at) where state = 'active';
+create index agent_timers_due_idx on public.agent_timers (due_at) where state = 'active';
+create index agent_timers_turn_idx on public.agent_timers (turn_id);
+create index agent_timers_user_idx on public.agent_timers (user_id);
+alter table public.agent_timers enable row level security;
+create policy agent_timers_select on public.agent_timers
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and ((select public.claim('sharing')) is distinct from 'person'
+         or (select public.claim('actor')) in (user_id, actor_id)));
+create policy agent_timers_insert on public.agent_timers
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor'))
+    and kind = 'reminder');
+create policy agent_timers_update on public.agent_timers
+  for update to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and actor_id = (select public.claim('actor')));
+revoke all on public.agent_timers from anon, authenticated;
+grant select, insert, update (content, for_all, for_people, local_at, zone, repeats, due_at,
+  updated_at) on public.agent_timers to authenticated;
+grant select, insert, update, delete on public.agent_timers to service_role;
+
+-- What a turn was made of, for a few days: ids, counts and times, no words.
+create table public.agent_turn_records (
+  turn_id text primary key references public.agent_turns (id) on delete cascade,
+  at timestamptz not null default now(),
+  record jsonb not null check (jsonb_typeof(record) = 'object' and length(record::text) <= 65536)
+);
+create index agent_turn_records_at_idx on public.agent_turn_records (at);
+alter table public.agent_turn_records enable row level security;
+create policy agent_turn_records_console on public.agent_turn_records
+  for select to bot_console using (true);
+revoke all on public.agent_turn_records from anon, authenticated;
+grant select on public.agent_turn_records to bot_console;
+grant select, insert, update, delete on public.agent_turn_records to service_role;
+
+-- What was said in a turn and was or may yet be delivered.
+create view public.agent_turn_texts with (security_invoker=true) as
+ select turn_id,
+    conversation_id,
+    user_id,
+    tenant_key,
+    chat_id,
+    min(id) as first_id,
+    min(created_at) as asked_at,
+    string_agg(content, '
+'::text order by id) as content,
+    max(actor_id) as actor_id,
+    max(actor_name) filter (where role = 'user'::text) as actor_name
+   from public.agent_messages
+  where status <> 'failed'::text
+  group by turn_id, conversation_id, user_id, tenant_key, chat_id;
+revoke all on public.agent_turn_texts from anon, authenticated;
+grant select on public.agent_turn_texts to authenticated, service_role;
+
+-- Cards of ours that are still shown and must not be. Ids only.
+create table public.agent_withdrawals (
+  message_id text primary key,
+  chat_id text not null,
+  tenant_key text not null default '',
+  tries integer not null default 0,
+  due_at timestamptz not null default now(),
+  created_at timestamptz not null default now()
+);
+create index agent_withdrawals_due_idx on public.agent_withdrawals (due_at);
+alter table public.agent_withdrawals enable row level security;
+create policy agent_withdrawals_select on public.agent_withdrawals
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id')));
+create policy agent_withdrawals_insert on public.agent_withdrawals
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id')));
+revoke all on public.agent_withdrawals from anon, authenticated;
+grant select, insert on public.agent_withdrawals to authenticated;
+grant select, insert, update, delete on public.agent_withdrawals to service_role;
+
+-- What is remembered of a conversation (scope chat) or a person (scope user), kept by place and
+-- author.
+create table public.agent_working_memory (
+  id bigint generated always as identity primary key,
+  conversation_id text not null default '',  -- '' for scope user
+  user_id text not null check (user_id <> ''),
+  tenant_key text not null default '',
+  chat_id text not null default '',  -- '' for scope user
+  scope text not null check (scope in ('chat', 'user')),
+  content jsonb not null default '{}' check (jsonb_typeof(content) = 'object'),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- What is kept of a person is kept by place and author: what somebody says of another is theirs.
+  actor_id text check (actor_id <> ''),
+  -- {key: {"turn": the message's id, "at": when}}; without an entry: from before, or by an
+  -- operator.
+  sources jsonb not null default '{}',
+  constraint agent_working_memory_check check ((scope = 'user') = (conversation_id = ''))
+);
+create index agent_working_memory_author_idx on public.agent_working_memory (conversation_id,
+  actor_id) where actor_id <> user_id;
+create index agent_working_memory_chat_idx on public.agent_working_memory (conversation_id) where
+  scope = 'chat';
+create index agent_working_memory_place_idx on public.agent_working_memory (chat_id);
+create unique index agent_working_memory_place_key on public.agent_working_memory (tenant_key,
+  user_id, actor_id, scope, chat_id, conversation_id);
+alter table public.agent_working_memory add constraint agent_working_memory_place check
+  (conversation_id = '' or starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_working_memory enable row level security;
+create policy agent_working_memory_select on public.agent_working_memory
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id'))
+         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    and actor_id is not null
+    and ((select public.claim('sharing')) is distinct from 'person'
+         or (select public.claim('actor')) in (user_id, actor_id)));
+create policy agent_working_memory_insert on public.agent_working_memory
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and user_id = (select public.claim('sub'))
+    and actor_id = (select public.claim('actor'))
+    and (scope = 'chat' or user_id = actor_id));
+create policy agent_working_memory_update on public.agent_working_memory
+  for update to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and ((user_id = (select public.claim('sub'))
+          and actor_id = (select public.claim('actor'))
+          and chat_id = (select public.claim('chat_id')))
+         -- the author corrects, and the subject has it deleted, from wherever they may read it
+         or ((select public.claim('sub')) = (select public.claim('actor'))
+             and (select public.claim('actor')) in (user_id, actor_id)
+             and (chat_id = (select public.claim('chat_id'))
+                  or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz))));
+create policy agent_working_memory_delete on public.agent_working_memory
+  for delete to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (select public.claim('sub')) = (select public.claim('actor'))
+    and (select public.claim('actor')) in (user_id, actor_id)
+    and (chat_id = (select public.claim('chat_id'))
+         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz));
+create policy agent_working_memory_console on public.agent_working_memory
+  for select to bot_console using (
+    exists (select from feishu_bot.console_audit a where a.xact = pg_current_xact_id_if_assigned()));
+revoke all on public.agent_working_memory from anon, authenticated;
+grant select, insert, update (content, updated_at, sources), delete on public.agent_working_memory
+  to authenticated;
+grant select on public.agent_working_memory to bot_console;
+grant select, insert, update, delete on public.agent_working_memory to service_role;
+
+-- Who changed which keys of a working memory, and when: at most 50 changes each. A turn writes it;
+-- operators read it.
+create table public.agent_working_memory_history (
+  id bigint generated always as identity primary key,
+  working_memory_id bigint not null references public.agent_working_memory (id) on delete cascade,
+  user_id text not null,
+  tenant_key text not null default '',
+  actor_id text not null,  -- the token's sender; 'service' where no token was used
+  scope text not null,
+  conversation_id text not null default '',
+  chat_id text not null default '',
+  was jsonb not null,  -- the keys that changed, as they were
+  became jsonb not null,  -- and as they are now
+  at timestamptz not null default clock_timestamp(),
+  turn_id text,  -- the message that made this change
+  was_sources jsonb not null default '{}'  -- whence the values of before came
+);
+create index agent_working_memory_history_idx on public.agent_working_memory_history
+  (working_memory_id, id desc);
+alter table public.agent_working_memory_history add constraint agent_working_memory_history_place
+  check (conversation_id = '' or starts_with(conversation_id, 'feishu:' || chat_id || ':')) not
+  valid;
+alter table public.agent_working_memory_history enable row level security;
+create policy agent_working_memory_history_select on public.agent_working_memory_history
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (select public.claim('actor')) in (user_id, actor_id)
+    and (chat_id = (select public.claim('chat_id'))
+         or at >= ((select public.readable_chats()) ->> chat_id)::timestamptz));
+create policy agent_working_memory_history_insert on public.agent_working_memory_history
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and actor_id = (select public.claim('actor'))
+    and (select public.claim('sub')) in (user_id, actor_id)
+    and (chat_id = (select public.claim('chat_id'))
+         or at >= ((select public.readable_chats()) ->> chat_id)::timestamptz));
+create policy agent_working_memory_history_delete on public.agent_working_memory_history
+  for delete to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (select public.claim('actor')) in (user_id, actor_id)
+    and (chat_id = (select public.claim('chat_id'))
+         or at >= ((select public.readable_chats()) ->> chat_id)::timestamptz));
+create policy agent_working_memory_history_console on public.agent_working_memory_history
+  for select to bot_console using (
+    exists (select from feishu_bot.console_audit a where a.xact = pg_current_xact_id_if_assigned()));
+revoke all on public.agent_working_memory_history from anon, authenticated;
+grant select, insert, delete on public.agent_working_memory_history to authenticated;
+grant select on public.agent_working_memory_history to bot_console;
+grant select, insert, update, delete on public.agent_working_memory_history to service_role;
+
+-- The group conversation that the bot takes part in. Times are ms since epoch, as in Feishu.
+create table public.chat_conversations (
+  chat_id text not null check (chat_id <> ''),
+  tenant_key text not null default '',
+  active boolean not null default false,
+  quiet boolean not null default false,
+  started_at bigint not null default 0,
+  last_activity bigint not null default 0,
+  updated_at timestamptz not null default now(),
+  asked_ms bigint,  -- ms since epoch
+  primary key (tenant_key, chat_id)
+);
+alter table public.chat_conversations enable row level security;
+create policy chat_conversations_select on public.chat_conversations
+  for select to authenticated using (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy chat_conversations_insert on public.chat_conversations
+  for insert to authenticated with check (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy chat_conversations_update on public.chat_conversations
+  for update to authenticated using (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')) with check (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy chat_conversations_delete on public.chat_conversations
+  for delete to authenticated using (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+revoke all on public.chat_conversations from anon, authenticated;
+grant select, insert, update (active, quiet, started_at, last_activity, updated_at, asked_ms),
+  delete on public.chat_conversations to authenticated;
+grant select, insert, update, delete on public.chat_conversations to service_role;
+
+-- Who may change the rules of a chat, as Feishu said a moment ago. In a p2p chat it is the person.
+create table public.chat_managers (
+  tenant_key text not null default '',
+  chat_id text not null check (chat_id <> ''),
+  open_id text not null check (open_id <> ''),
+  role text not null check (role in ('manager', 'adder')),  -- the owner is a manager
+  seen_at timestamptz not null default now(),  -- when Feishu said so; a manager's expires
+  primary key (tenant_key, chat_id, open_id, role)
+);
+create index chat_managers_person_idx on public.chat_managers (open_id);
+alter table public.chat_managers enable row level security;
+create policy chat_managers_select on public.chat_managers
+  for select to authenticated using (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and open_id = (select public.claim('actor')));
+revoke all on public.chat_managers from anon, authenticated;
+grant select on public.chat_managers to authenticated;
+grant select, insert, update, delete on public.chat_managers to service_role;
+
+-- Who is in which group. A membership that nothing confirmed for membership_lasts() gives no right.
+create table public.chat_members (
+  tenant_key text not null default '',  -- the member's
+  chat_id text not null check (chat_id <> ''),
+  open_id text not null check (open_id <> ''),
+  joined_at timestamptz,  -- null: there already when the list was first read
+  seen_at timestamptz not null default now(),  -- when this was last confirmed; expires
+  left_at timestamptz,  -- out since then; kept until a list says so too
+  primary key (tenant_key, chat_id, open_id)
+);
+create index chat_members_chat_idx on public.chat_members (chat_id);
+create index chat_members_person_idx on public.chat_members (open_id, tenant_key) where left_at is
+  null;
+alter table public.chat_members enable row level security;
+create policy chat_members_select on public.chat_members
+  for select to authenticated using (
+    open_id = (select public.claim('actor'))
+    and open_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy chat_members_console on public.chat_members for select to bot_console using (true);
+revoke all on public.chat_members from anon, authenticated;
+grant select on public.chat_members to authenticated, bot_console;
+grant select, insert, update, delete on public.chat_members to service_role;
+
+-- The rules that a chat gives the bot. Everybody in the chat reads them; its owner, its managers
+-- and whoever added the bot change them.
+create table public.chat_rules (
+  tenant_key text not null default '',
+  chat_id text not null check (chat_id <> ''),
+  mode text check (mode in ('mention', 'threads', 'follow', 'all')),  -- null: the environment's
+  language text check (language in ('zh', 'en', 'auto')),  -- null: the environment's
+  instructions text not null default '' check (length(instructions) <= 500),
+  updated_at timestamptz not null default now(),
+  proactive boolean not null default false,
+  primary key (tenant_key, chat_id)
+);
+alter table public.chat_rules enable row level security;
+create policy chat_rules_select on public.chat_rules
+  for select to authenticated using (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy chat_rules_insert on public.chat_rules
+  for insert to authenticated with check (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and exists (select from public.chat_managers m where m.chat_id = chat_rules.chat_id and
+      m.tenant_key = chat_rules.tenant_key and m.open_id = (select public.claim('actor')) and
+      (m.role = 'adder' or m.seen_at > (now() - '00:10:00'::interval))));
+create policy chat_rules_update on public.chat_rules
+  for update to authenticated using (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and exists (select from public.chat_managers m where m.chat_id = chat_rules.chat_id and
+      m.tenant_key = chat_rules.tenant_key and m.open_id = (select public.claim('actor')) and
+      (m.role = 'adder' or m.seen_at > (now() - '00:10:00'::interval))));
+revoke all on public.chat_rules from anon, authenticated;
+grant select, insert, update (mode, language, instructions, updated_at, proactive) on
+  public.chat_rules to authenticated;
+grant select, insert, update, delete on public.chat_rules to service_role;
+
+-- What was said in a group while the bot took part. Everyone in the chat can read it there.
+create table public.chat_transcript (
+  chat_id text not null,
+  message_id text not null,
+  tenant_key text not null default '',
+  root_id text,
+  author text not null,
+  author_id text not null,
+  content text not null,
+  "timestamp" bigint not null,
+  is_bot boolean not null,
+  ours boolean not null default false,
+  primary key (tenant_key, chat_id, message_id),
+  constraint chat_transcript_chat_fkey foreign key (tenant_key, chat_id) references
+    public.chat_conversations (tenant_key, chat_id) on delete cascade
+);
+create index chat_transcript_author_idx on public.chat_transcript (author_id);
+create index chat_transcript_time_idx on public.chat_transcript (chat_id, "timestamp" desc);
+alter table public.chat_transcript enable row level security;
+create policy chat_transcript_select on public.chat_transcript
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and ((select public.claim('sharing')) is distinct from 'person'
+         or author_id = (select public.claim('actor'))));
+create policy chat_transcript_insert on public.chat_transcript
+  for insert to authenticated with check (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy chat_transcript_delete on public.chat_transcript
+  for delete to authenticated using (
+    chat_id = (select public.claim('chat_id'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy chat_transcript_console on public.chat_transcript
+  for select to bot_console using (
+    exists (select from feishu_bot.console_audit a where a.xact = pg_current_xact_id_if_assigned()));
+revoke all on public.chat_transcript from anon, authenticated;
+grant select, insert, delete on public.chat_transcript to authenticated;
+grant select on public.chat_transcript to bot_console;
+grant select, insert, update, delete on public.chat_transcript to service_role;
+
+-- Which topic of a conversation a message belongs to. A topic is named by the time of its first
+-- message (ms since epoch), so it outlives that message.
+create table public.chat_topics (
+  tenant_key text not null default '',
+  chat_id text not null,
+  message_id text not null,
+  topic bigint not null,
+  primary key (tenant_key, chat_id, message_id),
+  constraint chat_topics_tenant_key_chat_id_message_id_fkey foreign key (tenant_key, chat_id,
+    message_id) references public.chat_transcript (tenant_key, chat_id, message_id) on delete
+    cascade
+);
+alter table public.chat_topics enable row level security;
+create policy chat_topics_select on public.chat_topics
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id'))
+    and (select public.claim('sharing')) is distinct from 'person');
+create policy chat_topics_insert on public.chat_topics
+  for insert to authenticated with check (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and chat_id = (select public.claim('chat_id')));
+revoke all on public.chat_topics from anon, authenticated;
+grant select, insert on public.chat_topics to authenticated;
+grant select, insert, update, delete on public.chat_topics to service_role;
+
+-- Which chats there are, learned in the background. A group of two tenants is two rows.
+create table public.chats (
+  tenant_key text not null default '',  -- the sender's, as in the other tables
+  chat_id text not null check (chat_id <> ''),
+  chat_type text check (chat_type in ('group', 'p2p')),  -- null: not learned yet
+  name text not null default '',
+  name_seen_at timestamptz,  -- when Feishu last gave that name
+  active_at timestamptz,  -- the last message known, or the adding of the bot
+  members_read_at timestamptz,  -- as of when everybody in it was known; null: never
+  gone_at timestamptz,  -- the bot was removed, or the chat was disbanded
+  asked_at timestamptz,  -- when a worker last took it to ask Feishu
+  due_at timestamptz not null default now(),  -- not to be asked about before
+  failures smallint not null default 0,  -- how often in a row Feishu did not answer
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  -- The event that the bot's first words are for, ms since epoch; null: none yet.
+  welcome_for_ms bigint,
+  welcomed_at timestamptz,  -- when they were said, or found to be needed no more
+  primary key (tenant_key, chat_id)
+);
+create index chats_chat_idx on public.chats (chat_id);
+create index chats_due_idx on public.chats (due_at) where gone_at is null and chat_type is distinct
+  from 'p2p';
+alter table public.chats enable row level security;
+create policy chats_select on public.chats
+  for select to authenticated using (
+    tenant_key = coalesce((select public.claim('tenant_key')), '')
+    and (chat_id = (select public.claim('chat_id')) or (select public.readable_chats()) ? chat_id));
+create policy chats_console on public.chats for select to bot_console using (true);
+revoke all on public.chats from anon, authenticated;
+grant select on public.chats to authenticated, bot_console;
+grant select, insert, update, delete on public.chats to service_role;
+
+-- Who had the bot forget them and when, as a mark that names nobody, for as long back as a digest
+-- reads.
+create table public.forgotten_people (
+  mark text primary key,
+  at timestamptz not null default now()
+);
+alter table public.forgotten_people enable row level security;
+create policy forgotten_people_select on public.forgotten_people
+  for select to authenticated using (
+    mark = encode(sha256(convert_to('forgotten ' || (select public.claim('actor')), 'UTF8'::name)),
+      'hex'));
+revoke all on public.forgotten_people from anon, authenticated;
+grant select on public.forgotten_people to authenticated;
+grant select, insert, update, delete on public.forgotten_people to service_role;
+
+-- A person's places with the bot alone: their p2p chat, and the place of private answers, whose
+-- chat_id is their open_id. Ids only.
+create table public.p2p_chats (
+  tenant_key text not null default '',
+  open_id text not null check (open_id <> ''),
+  chat_id text not null check (chat_id <> ''),
+  primary key (tenant_key, open_id, chat_id)
+);
+alter table public.p2p_chats enable row level security;
+create policy p2p_chats_select on public.p2p_chats
+  for select to authenticated using (
+    open_id = (select public.claim('actor'))
+    and open_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy p2p_chats_insert on public.p2p_chats
+  for insert to authenticated with check (
+    open_id = (select public.claim('actor'))
+    and open_id = (select public.claim('sub'))
+    and chat_id = (select public.claim('chat_id'))
+    and (select public.claim('chat_type')) = 'p2p'
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+revoke all on public.p2p_chats from anon, authenticated;
+grant select, insert on public.p2p_chats to authenticated;
+grant select, insert, update, delete on public.p2p_chats to service_role;
+
+-- Who is who: an open_id in a tenant and, where wanted, one user of Supabase Auth. Only the service
+-- writes.
+create table public.people (
+  tenant_key text not null,
+  open_id text not null check (open_id <> ''),
+  name text not null default '',  -- as Feishu last gave it; '' while nobody has said it
+  name_seen_at timestamptz,  -- when that name was last seen
+  auth_user_id uuid,  -- auth.users.id; null while there is no such user
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (tenant_key, open_id),
+  constraint people_check check ((name = '') = (name_seen_at is null))
+);
+create unique index people_auth_user_idx on public.people (auth_user_id) where auth_user_id is not
+  null;
+create index people_open_id_idx on public.people (open_id);
+create index people_unlinked_idx on public.people (tenant_key, open_id) where auth_user_id is null;
+alter table public.people enable row level security;
+create policy people_select on public.people
+  for select to authenticated using (
+    (tenant_key = coalesce((select public.claim('tenant_key')), '')
+     and (select public.claim('actor')) is not null
+     and open_id in ((select public.claim('sub')), (select public.claim('actor'))))
+    or auth_user_id = (select public.token_auth_user()));
+create policy people_console on public.people for select to bot_console using (true);
+revoke all on public.people from anon, authenticated;
+grant select on public.people to authenticated, bot_console;
+grant select, insert, update, delete on public.people to service_role;
+
+-- Messages that were recalled before their turn began; it is then cancelled from the start.
+create table public.recalled_messages (
+  message_id text primary key,
+  chat_id text not null,
+  created_at timestamptz not null default now()
+);
+alter table public.recalled_messages enable row level security;
+create policy recalled_messages_select on public.recalled_messages
+  for select to authenticated using (
+    chat_id = (select public.claim('chat_id')) or (select public.readable_chats()) ? chat_id);
+revoke all on public.recalled_messages from anon, authenticated;
+grant select on public.recalled_messages to authenticated;
+grant select, insert, update, delete on public.recalled_messages to service_role;
+
+-- What recall searches: the words of every turn as numbers. No token and no API reaches it;
+-- functions that run as its owner apply the rule of the messages.
+create table bot_private.turn_words (
+  first_id bigint primary key references public.agent_messages (id) on delete cascade,
+  place bigint not null,  -- of tenant and chat, as recall_number makes it
+  thread bigint not null,  -- of tenant and conversation
+  asked_at timestamptz not null,
+  length integer not null,  -- tokens in the turn
+  words integer[] not null  -- as recall_words makes them; one that stands twice, twice
+);
+alter table bot_private.turn_words alter column words set storage main;
+create index turn_words_thread_idx on bot_private.turn_words (thread, first_id);
+create index turn_words_time_idx on bot_private.turn_words (place, asked_at);
+create index turn_words_words_idx on bot_private.turn_words using gin (words) with (fastupdate=off);
+alter table bot_private.turn_words enable row level security;
+grant select, truncate on bot_private.turn_words to service_role;
+
+-- Which kinds of events arrived, and what the webhook refused: Feishu has no call that lists
+-- subscriptions.
+create table feishu_bot.arrivals (
+  -- im.message.receive_v1, refused: …
+  kind text primary key check (length(kind) between 1 and 100),
+  first_at timestamptz not null default now(),
+  last_at timestamptz not null default now()  -- within the hour
+);
+alter table feishu_bot.arrivals enable row level security;
+
+-- Calls of Feishu's API, counted against its monthly limit, and requests to models in the
+-- background.
+create table feishu_bot.calls (
+  day date not null,  -- in the time zone of the settings
+  service text not null check (service in ('feishu', 'model')),
+  name text not null check (length(name) between 1 and 60),  -- an API; judge, summary, embedding
+  calls bigint not null default 0,
+  tokens_in bigint not null default 0,
+  tokens_out bigint not null default 0,
+  primary key (day, service, name)
+);
+alter table feishu_bot.calls enable row level security;
+create policy calls_console on feishu_bot.calls for select to bot_console using (true);
+grant select on feishu_bot.calls to bot_console;
+
+-- Links that sign an operator in, once.
+create table feishu_bot.console_links (
+  digest bytea primary key check (length(digest) = 32),  -- SHA-256 of the key in the link
+  admin text not null check (admin <> ''),
+  expires_at timestamptz not null
+);
+alter table feishu_bot.console_links enable row level security;
+
+-- Operators who are signed in.
+create table feishu_bot.console_sessions (
+  digest bytea primary key check (length(digest) = 32),  -- SHA-256 of the cookie
+  admin text not null check (admin <> ''),
+  created_at timestamptz not null default now(),
+  seen_at timestamptz not null default now()
+);
+alter table feishu_bot.console_sessions enable row level security;
+
+-- Events that were accepted, so that one that is delivered again is accepted once.
+create table feishu_bot.inbox (
+  key text primary key,  -- message:{message_id} or event:{event_id}
+  received_at timestamptz not null default now()
+);
+create index inbox_received_idx on feishu_bot.inbox (received_at);
+alter table feishu_bot.inbox enable row level security;
+
+-- What happened outside of turns while the memory was away; written when it is back. Recalls come
+-- before the turns, everything else after them.
+create table feishu_bot.late_writes (
+  seq bigint generated always as identity primary key,
+  function text not null check (function in ('recall_message', 'append_to_conversation',
+    'continue_conversation', 'log_decision')),
+  params jsonb not null,
+  context jsonb,  -- whose token: chat_id, root_id, user_id, actor_id, tenant_key
+  conversation_id text,
+  message_ids text[] not null,  -- the Feishu messages it is about
+  people text[] not null default '{}',  -- open_ids: who spoke in them
+  refused text,  -- why the memory does not take it; for operators
+  asked_at timestamptz not null default now()
+);
+create index late_writes_recall_idx on feishu_bot.late_writes (seq) where function =
+  'recall_message' and refused is null;
+alter table feishu_bot.late_writes enable row level security;
+
+-- What people and chats used of the model, a day.
+create table feishu_bot.model_usage (
+  day date not null,  -- in the time zone of the settings
+  tenant_key text not null default '',
+  chat_id text not null,
+  actor_id text not null,  -- who asked
+  turns bigint not null default 0,
+  tokens_in bigint not null default 0,
+  tokens_out bigint not null default 0,
+  primary key (day, tenant_key, chat_id, actor_id)
+);
+alter table feishu_bot.model_usage enable row level security;
+create policy model_usage_console on feishu_bot.model_usage for select to bot_console using (true);
+grant select on feishu_bot.model_usage to bot_console;
+
+-- Turns that were answered while the memory was away. While a turn has a row here, that row is the
+-- truth about it.
+create table feishu_bot.spool (
+  seq bigint generated always as identity primary key,
+  turn_id text not null unique,  -- the question's Feishu message_id
+  conversation_id text not null check (conversation_id <> ''),
+  chat_id text not null,
+  root_id text not null,
+  user_id text not null check (user_id <> ''),
+  actor_id text not null check (actor_id <> ''),
+  actor_name text not null default '',
+  tenant_key text not null default '',
+  content text not null,
+  state text not null default 'open' check (state in ('open', 'pending', 'sent', 'failed')),
+  attempts integer not null default 1,
+  cards jsonb not null default '[]',  -- [{chunk, content, status, message_id}]
+  tool_calls jsonb not null default '[]',
+  error text,
+  refused text,  -- why the memory does not take it; for operators
+  version integer not null default 1,  -- counts the changes
+  asked_at timestamptz not null default now(),
+  answered_at timestamptz
+);
+create index spool_actor_idx on feishu_bot.spool (actor_id);
+create index spool_person_idx on feishu_bot.spool (user_id);
+create index spool_waiting_idx on feishu_bot.spool (conversation_id, user_id, seq) where refused is
+  null;
+alter table feishu_bot.spool enable row level security;
+
+-- Turns that were asked to stop, for whichever worker has them, now or after a crash. Kept for a
+-- day.
+create table feishu_bot.stops (
+  turn_id text primary key check (length(turn_id) between 1 and 200),
+  asked_at timestamptz not null default now()
+);
+create index stops_asked_idx on feishu_bot.stops (asked_at);
+alter table feishu_bot.stops enable row level security;
+
+-- Hosted Supabase gives everybody every sequence of schema public, with the right to set it back. Who
+-- inserts needs none: our columns are identities.
+do $$
+declare
+  s regclass;
+begin
+  for s in
+    select d.objid from pg_depend d join pg_class c on c.oid = d.objid and c.relkind = 'S'
+    join pg_class t on t.oid = d.refobjid and t.relkind = 'r'
+    where d.deptype = 'i' and t.relnamespace = 'public'::regnamespace
+      and t.relname ~ '^(agent|chat)_'
+  loop
+    execute format('revoke all on sequence %s from anon, authenticated', s);
+  end loop;
+end
+$$;

@@ -1,0 +1,251 @@
+"""Feishu's own client drives the stand-in platform through every call that both have, and finds in
+its answers the fields and types that the SDK's models say.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.feishu.crypto import decrypt
+from bot.feishu.manifest import SUBSCRIPTIONS
+from lab.doubles.processes import APP, Platform, eventually, running_platform
+from sandbox.api import ENDPOINTS
+from tests.support.client_calls import PIXEL
+from tests.support.feishu_api import Answer, FeishuApi, feishu_api
+from tests.support.lark_sdk import Findings, event_types, lark_oapi
+
+# What the platform offers and lark-oapi 1.7.5 has no method for.
+WITHOUT_METHOD = {
+    "GET /bot/v3/info": "open.feishu.cn, bot-v3/bot/get",
+    "POST /ephemeral/v1/send": "open.feishu.cn, im-v1/message-card, ephemeral cards",
+    "POST /ephemeral/v1/delete": "the same page",
+    "POST /interactive/v1/card/update": "open.feishu.cn, im-v1/message-card, delayed updates",
+}
+# In the answers of the platform, but not in the SDK's models.
+NOT_IN_THE_MODELS: dict[str, str] = {}
+CARD = {
+    "schema": "2.0",
+    "config": {"streaming_mode": True},
+    "body": {"elements": [{"tag": "markdown", "element_id": "answer", "content": "…"}]},
+}
+
+
+@pytest.fixture(scope="module")
+def lark() -> Iterator[Any]:
+    with lark_oapi() as lark:
+        yield lark
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    folder = tmp_path_factory.mktemp("platform")
+    with running_platform(folder, "http://127.0.0.1:9/nobody-listens") as running:
+        yield running
+
+
+class Driver:
+    """The SDK's client, with short builders and a record of what the answers hold."""
+
+    def __init__(self, lark: Any, platform: Platform) -> None:
+        builder = lark.Client.builder().app_id(APP["FEISHU_APP_ID"])
+        self.client = builder.app_secret(APP["FEISHU_APP_SECRET"]).domain(platform.url).build()
+        self.findings = Findings(digits=True)
+
+    def call(self, service: str, name: str, method: Callable[..., Any], **fields: Any) -> Any:
+        """Makes the request `name` of these fields; `body` are those of its body."""
+        model = importlib.import_module(f"lark_oapi.api.{service}.model")
+        body = fields.pop("body", None)
+        request = getattr(model, f"{name}Request").builder()
+        for key, value in fields.items():
+            request = getattr(request, key)(value)
+        if body is not None:
+            made = getattr(model, f"{name}RequestBody").builder()
+            for key, value in body.items():
+                made = getattr(made, key)(value)
+            request = request.request_body(made.build())
+        answer = method(request.build())
+        assert answer.success(), f"{name}: {answer.code} {answer.msg}"
+        self._look(name, answer)
+        return answer.data if hasattr(answer, "data") else None
+
+    def _look(self, name: str, answer: Any) -> None:
+        shape = getattr(type(answer), "_types", {})
+        raw = answer.raw.content
+        if "data" in shape and raw[:1] == b"{":
+            self.findings.look(name, shape["data"], json.loads(raw).get("data", {}))
+
+
+def spoken(platform: Platform, **more: Any) -> tuple[str, str]:
+    """A group of the platform, and a message that Alice wrote there."""
+    state = platform.state()
+    chat = next(c["chat_id"] for c in state["chats"] if c["name"] == "Launch team")
+    alice = next(p["open_id"] for p in state["people"] if p["name"] == "Alice")
+    return chat, platform.say(alice, chat, "hello", **more)
+
+
+def messages(drive: Driver, platform: Platform) -> None:
+    im, chat, said = drive.client.im.v1, *spoken(platform)
+    text = json.dumps({"text": "hi"})
+    made = drive.call(
+        "im.v1", "CreateMessage", im.message.create, receive_id_type="chat_id",
+        body={"receive_id": chat, "msg_type": "text", "content": text, "uuid": "1"},
+    )  # fmt: skip
+    drive.call("im.v1", "UpdateMessage", im.message.update, message_id=made.message_id,
+               body={"msg_type": "text", "content": json.dumps({"text": "ho"})})  # fmt: skip
+    card = {**CARD, "config": {"update_multi": True}}
+    reply = drive.call(
+        "im.v1", "ReplyMessage", im.message.reply, message_id=said,
+        body={"msg_type": "interactive", "content": json.dumps(card), "reply_in_thread": True},
+    )  # fmt: skip
+    drive.call("im.v1", "PatchMessage", im.message.patch, message_id=reply.message_id,
+               body={"content": json.dumps(card)})  # fmt: skip
+    for found in (reply.message_id, said):
+        drive.call("im.v1", "GetMessage", im.message.get, message_id=found)
+    drive.call("im.v1", "ListMessage", im.message.list, container_id_type="chat",
+               container_id=chat, page_size=5, sort_type="ByCreateTimeDesc")  # fmt: skip
+    emoji = importlib.import_module("lark_oapi.api.im.v1").Emoji.builder().emoji_type("OK").build()
+    reacted = drive.call("im.v1", "CreateMessageReaction", im.message_reaction.create,
+                         message_id=said, body={"reaction_type": emoji})  # fmt: skip
+    drive.call("im.v1", "DeleteMessageReaction", im.message_reaction.delete, message_id=said,
+               reaction_id=reacted.reaction_id)  # fmt: skip
+    drive.call("im.v1", "DeleteMessage", im.message.delete, message_id=made.message_id)
+
+
+def files(drive: Driver, platform: Platform) -> None:
+    im = drive.client.im.v1
+    drive.call("im.v1", "CreateImage", im.image.create,
+               body={"image_type": "message", "image": io.BytesIO(PIXEL)})  # fmt: skip
+    text = io.BytesIO(b"words")
+    drive.call("im.v1", "CreateFile", im.file.create,
+               body={"file_type": "stream", "file_name": "a.txt", "file": text})  # fmt: skip
+    chat, picture = spoken(platform, message_type="image")
+    found = next(m for m in platform.messages(chat) if m["message_id"] == picture)
+    drive.call("im.v1", "GetMessageResource", im.message_resource.get, message_id=picture,
+               file_key=json.loads(found["content"])["image_key"], type="image")  # fmt: skip
+
+
+def directory(drive: Driver, platform: Platform) -> None:
+    im, (chat, _) = drive.client.im.v1, spoken(platform)
+    drive.call("im.v1", "GetChat", im.chat.get, chat_id=chat)
+    members = drive.call("im.v1", "GetChatMembers", im.chat_members.get, chat_id=chat,
+                         member_id_type="open_id", page_size=10)  # fmt: skip
+    drive.call("contact.v3", "BasicBatchUser", drive.client.contact.v3.user.basic_batch,
+               user_id_type="open_id", body={"user_ids": [members.items[0].member_id]})  # fmt: skip
+    application, event = drive.client.application.v6, drive.client.event.v1
+    drive.call("application.v6", "ListScope", application.scope.list)
+    drive.call("event.v1", "GetConnection", event.connection.get)
+    drive.call(
+        "auth.v3", "InternalTenantAccessToken", drive.client.auth.v3.tenant_access_token.internal,
+        body={"app_id": APP["FEISHU_APP_ID"], "app_secret": APP["FEISHU_APP_SECRET"]},
+    )  # fmt: skip
+
+
+def cards(drive: Driver, platform: Platform) -> None:
+    kit, (chat, _) = drive.client.cardkit.v1, spoken(platform)
+    made = drive.call("cardkit.v1", "CreateCard", kit.card.create,
+                      body={"type": "card_json", "data": json.dumps(CARD)})  # fmt: skip
+    shown = json.dumps({"type": "card", "data": {"card_id": made.card_id}})
+    drive.call("im.v1", "CreateMessage", drive.client.im.v1.message.create,
+               receive_id_type="chat_id",
+               body={"receive_id": chat, "msg_type": "interactive", "content": shown})  # fmt: skip
+    drive.call("cardkit.v1", "ContentCardElement", kit.card_element.content, card_id=made.card_id,
+               element_id="answer", body={"content": "words", "sequence": 1})  # fmt: skip
+    off = json.dumps({"config": {"streaming_mode": False}})
+    drive.call("cardkit.v1", "SettingsCard", kit.card.settings, card_id=made.card_id,
+               body={"settings": off, "sequence": 2})  # fmt: skip
+    actions = [{"action": "delete_elements", "params": {"element_ids": ["answer"]}}]
+    drive.call("cardkit.v1", "BatchUpdateCard", kit.card.batch_update, card_id=made.card_id,
+               body={"actions": json.dumps(actions), "sequence": 3})  # fmt: skip
+    whole = importlib.import_module("lark_oapi.api.cardkit.v1").Card.builder()
+    whole = whole.type("card_json").data(json.dumps({**CARD, "config": {}})).build()
+    drive.call("cardkit.v1", "UpdateCard", kit.card.update, card_id=made.card_id,
+               body={"card": whole, "sequence": 4})  # fmt: skip
+
+
+def test_the_official_client_uses_every_call_of_the_platform(lark: Any, platform: Platform) -> None:
+    drive = Driver(lark, platform)
+    for part in (messages, files, directory, cards):
+        part(drive, platform)
+
+    rules = {f"{one.method} {one.rule}" for one in ENDPOINTS}
+    calls = platform.get("/requests")["items"]
+    used = {rule for rule in rules for call in calls if _fits(rule, call)}
+    print(f"{len(calls)} calls, {len(drive.findings.fields)} fields of answers")
+    assert rules - used == set(WITHOUT_METHOD)
+    assert drive.findings.unknown == set(NOT_IN_THE_MODELS)
+    assert drive.findings.wrong == set()
+    assert len(drive.findings.fields) > 60
+
+
+def _fits(rule: str, call: dict[str, Any]) -> bool:
+    method, path = rule.split(" ")
+    pattern = "/open-apis" + re.sub("<[a-z_]+>", "[^/]+", path)
+    return bool(call["method"] == method and re.fullmatch(pattern, call["path"]))
+
+
+# Events
+
+
+@pytest.fixture
+def pushes() -> Iterator[FeishuApi]:
+    """Where the platform pushes to."""
+    receiver = FeishuApi()
+    receiver.otherwise = Answer(b"{}")
+    with feishu_api(receiver) as running:
+        yield running
+
+
+def events_of(receiver: FeishuApi) -> list[dict[str, Any]]:
+    sent = [asked.json["encrypt"] for asked in receiver.asked]
+    return [json.loads(decrypt(APP["FEISHU_ENCRYPT_KEY"], one)) for one in sent]
+
+
+def everything_happens(platform: Platform) -> None:
+    chat, said = spoken(platform)
+    alice, bob = ("Alice", "Bob")
+    people = {one["name"]: one["open_id"] for one in platform.state()["people"]}
+    memo = platform.state()["bot"]
+    platform.say(people[bob], chat, f"@{memo['name']} and @{alice}", reply_to=said)
+    for _ in range(2):  # the second takes it away
+        body = {"as": people[bob], "message_id": said, "emoji_type": "OK"}
+        platform.post("/reactions", **body)
+    platform.post("/recall", **{"as": people[alice], "message_id": said})
+    platform.post("/leave", chat_id=chat, open_id=people[bob])
+    platform.post("/join", chat_id=chat, open_id=people[bob])
+    platform.post("/withdraw", chat_id=chat, open_id=people[bob])
+    platform.post("/rename", chat_id=chat, name="Launch")
+    fresh = platform.post("/chats", name="New", members=list(people.values()), silently=False)
+    platform.post("/leave", chat_id=fresh["chat_id"], open_id=memo["open_id"])
+    platform.post("/dissolve", chat_id=chat)
+    alone = next(c for c in platform.state()["chats"] if c["mode"] == "p2p")
+    platform.post("/enter", **{"as": next(one for one in alone["members"] if one[:3] == "ou_")})
+
+
+def test_what_the_platform_pushes_is_what_the_sdk_takes(
+    lark: Any, tmp_path: Path, pushes: FeishuApi
+) -> None:
+    with running_platform(tmp_path, f"{pushes.url}/webhook/event") as platform:
+        everything_happens(platform)
+        kinds = {one.name for one in SUBSCRIPTIONS if one.kind == "event"}
+        seen: dict[str, Any] = {}
+
+        def all_came() -> bool:
+            seen.update({one["header"]["event_type"]: one for one in events_of(pushes)})
+            return kinds <= set(seen)
+
+        eventually(all_came, within_s=20, what=f"{kinds - set(seen)}")
+    findings = Findings(digits=True)
+    for kind in kinds:
+        event = event_types(lark, kind)["event"]
+        findings.look(kind, event, seen[kind]["event"])
+    print(f"{len(kinds)} kinds of events, {len(findings.fields)} fields")
+    assert (findings.unknown, findings.wrong) == (set(), set())
+    assert len(findings.fields) > 80

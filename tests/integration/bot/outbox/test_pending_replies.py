@@ -1,0 +1,178 @@
+"""Replies whose jobs are gone are sent all the same, once, and as they are stored."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+import psycopg
+import pytest
+
+from bot.feishu import cards
+from bot.feishu.errors import FeishuError, Unreachable
+from bot.feishu.models import RawMessage
+from bot.outbox.pending_replies import sweep
+from bot.people.meeting import People
+from bot.queue.table import JobTable
+from bot.services import Services
+from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.rpc import Rpc
+from memory.store import MemoryStore
+from tests.support.card_platform import CardPlatform
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+APP = "cli_test"
+
+
+class Chat(CardPlatform):
+    """A platform whose thread can be read, or refuses that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[RawMessage] = []
+        self.refuses: FeishuError | None = None
+
+    async def get_message(
+        self, message_id: str, user_card_content: bool = False
+    ) -> list[RawMessage]:
+        return []
+
+    async def list_messages(self, *_: Any, **__: Any) -> list[RawMessage]:
+        if self.refuses:
+            raise self.refuses
+        return self.said
+
+    def shows(self, turn_id: str, text: str) -> None:
+        card = cards.answer_card(text, element_id=cards.answer_id(turn_id, 0))
+        self.said.append(
+            RawMessage("om_there", "", "", "", "", "oc", "interactive", APP, "app_id", "app", 0,
+                       False, cards.card_content({"user_dsl": json.dumps(card)}), ())
+        )  # fmt: skip
+
+
+@dataclass
+class _Settings:
+    feishu_app_id: str = APP
+    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+
+
+@dataclass
+class Worker:
+    """What the sweeper works with; everything else of `Services` it must not touch."""
+
+    rpc: Rpc
+    store: MemoryStore
+    feishu: Chat
+    people: People
+    table: JobTable
+    url: str
+    settings: _Settings = field(default_factory=_Settings)
+
+    clock = staticmethod(time.time)
+    now = Services.now
+
+    async def sweep(self) -> int:
+        return await sweep(cast(Services, self), self.table, older_s=600)
+
+    async def pending(self, *, minutes: int, text: str = "Answer", turn: str = "q") -> str:
+        """A reply that was stored so long ago."""
+        group = Group()
+        alice, turn_id = group.turn("alice", chat="here"), group.message(turn)
+        await self.store.open_turn(alice, turn_id=turn_id, content="When?")
+        await self.store.record_reply(alice, turn_id=turn_id, cards=[text])
+        self.rows(
+            "update agent_turns set updated_at = now() - make_interval(mins => %s),"
+            " created_at = now() - make_interval(mins => %s) where id = %s returning 1",
+            minutes, minutes, turn_id,
+        )  # fmt: skip
+        return turn_id
+
+    def rows(self, query: str, *params: object) -> list[Any]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            return connection.execute(query.encode(), params).fetchall()
+
+    def stored(self, turn_id: str) -> tuple[str, str, str]:
+        [row] = self.rows(
+            "select status, content, message_id from agent_messages"
+            " where turn_id = %s and role = 'assistant'",
+            turn_id,
+        )
+        return cast(tuple[str, str, str], row)
+
+
+@pytest.fixture
+async def worker(database_url: str) -> AsyncIterator[Worker]:
+    pool = connection_pool(database_url, size=4)
+    await pool.open()
+    rpc, chat = PostgresRpc(pool), Chat()
+    yield Worker(rpc, MemoryStore(rpc), chat, People(chat), JobTable(pool), database_url)
+    await pool.close()
+
+
+async def test_what_no_job_will_send_is_sent_once_with_the_uuid_of_its_turn(worker: Worker) -> None:
+    turn_id = await worker.pending(minutes=20)
+
+    assert await worker.sweep() == 1
+    assert await worker.sweep() == 0
+
+    [call] = worker.feishu.named("reply")
+    assert call["uuid"] == cards.reply_uuid(turn_id, 0)
+    assert worker.stored(turn_id) == ("sent", "Answer", "om_card")
+
+
+async def test_what_is_young_or_has_a_job_is_left_alone(worker: Worker) -> None:
+    await worker.pending(minutes=5)
+    with_job = await worker.pending(minutes=20)
+    worker.rows(
+        "select feishu_bot.enqueue('k', 'feishu.event', null, %s::jsonb)",
+        json.dumps({"payload": {"event": {"message": {"message_id": with_job}}}}),
+    )
+
+    assert await worker.sweep() == 0
+    assert not worker.feishu.calls
+
+
+async def test_after_an_hour_it_is_looked_for_in_the_chat_first(worker: Worker) -> None:
+    there, missing = await worker.pending(minutes=70), await worker.pending(minutes=70)
+    worker.feishu.shows(there, "Answer")
+
+    assert await worker.sweep() == 2
+
+    [call] = worker.feishu.named("reply")
+    assert call["uuid"] == cards.reply_uuid(missing, 0)
+    assert worker.stored(there) == ("sent", "Answer", "om_there")
+    status, content, _ = worker.stored(missing)
+    assert status == "sent"
+    assert content.startswith("> Sorry, this is late. It answers “When?”")
+    assert json.dumps(content, ensure_ascii=False) in call["content"]
+
+
+async def test_where_the_chat_cannot_be_read_it_is_reported_and_not_sent(worker: Worker) -> None:
+    turn_id = await worker.pending(minutes=70)
+    worker.feishu.refuses = FeishuError(99991672)
+
+    assert await worker.sweep() == 0
+
+    assert not worker.feishu.named("reply")
+    assert worker.stored(turn_id)[0] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [(Unreachable("away"), "pending"), (FeishuError(230020), "pending"),
+     (FeishuError(230002), "failed"), (FeishuError(230011), "failed")],
+)  # fmt: skip
+async def test_what_may_pass_waits_and_what_is_terminal_ends(
+    worker: Worker, failure: Exception, status: str
+) -> None:
+    turn_id = await worker.pending(minutes=20)
+    worker.feishu.refuse("reply", cast(FeishuError, failure))
+
+    assert await worker.sweep() == 0
+    assert worker.stored(turn_id)[0] == status

@@ -1,0 +1,87 @@
+"""Delivery to one person: beside the group, else in p2p, else not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from bot.feishu.cards import Button, reply_uuid
+from bot.feishu.client import FeishuClient
+from bot.feishu.errors import FeishuError, Unreachable
+from bot.feishu.models import SentMessage
+from bot.outbox.delivery import Aside, Delivered, Undeliverable, deliver
+
+pytestmark = pytest.mark.anyio
+
+PRESS = Button("Show me", {"b": "x"})
+
+
+@dataclass
+class Sent:
+    """Takes what is sent, or answers with `refusals`, one for each call."""
+
+    refusals: list[Exception | None] = field(default_factory=list)
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+
+    def _answer(self, way: str, what: Any) -> str:
+        self.calls.append((way, what))
+        refusal = self.refusals.pop(0) if self.refusals else None
+        if refusal:
+            raise refusal
+        return f"om_{way}"
+
+    async def send_ephemeral(self, chat_id: str, open_id: str, card: Any) -> str:
+        return self._answer("beside", (chat_id, open_id, card))
+
+    async def send(self, to: str, kind: str, *, msg_type: str, content: str, uuid: str) -> Any:
+        id = self._answer("p2p", (to, kind, msg_type, uuid))
+        return SentMessage(id, "oc_alone", "", "", 0)
+
+
+async def shown(sent: Sent, target: Aside) -> Delivered:
+    return await deliver(
+        cast(FeishuClient, sent),
+        target,
+        turn_id="om_q",
+        chunk=0,
+        content="psst",
+        names={},
+        buttons=[PRESS],
+    )
+
+
+async def test_a_card_stands_beside_what_is_said_in_the_group() -> None:
+    sent = Sent()
+    assert await shown(sent, Aside("ou_a", "oc_1")) == Delivered("psst", "om_beside", aside=True)
+
+    [(way, (chat, person, card))] = sent.calls
+    assert (way, chat, person) == ("beside", "oc_1", "ou_a")
+    assert [one["tag"] for one in card["body"]["elements"]] == ["markdown", "button"]
+
+
+@pytest.mark.parametrize("code", [18053, 230002, 99991400, 11246])
+async def test_whatever_is_refused_there_goes_the_way_of_p2p(code: int) -> None:
+    sent = Sent([FeishuError(code)])
+    assert await shown(sent, Aside("ou_a", "oc_1")) == Delivered("psst", "om_p2p")
+    assert sent.calls[1] == ("p2p", ("ou_a", "open_id", "interactive", reply_uuid("om_q", 0)))
+
+
+async def test_without_a_group_it_is_p2p_at_once() -> None:
+    sent = Sent()
+    await shown(sent, Aside("ou_a"))
+    assert [way for way, _ in sent.calls] == ["p2p"]
+
+
+async def test_who_cannot_be_reached_either_way_gets_nothing() -> None:
+    sent = Sent([FeishuError(18053), FeishuError(230013)])
+    with pytest.raises(Undeliverable):
+        await shown(sent, Aside("ou_a", "oc_1"))
+
+
+async def test_an_unknown_outcome_is_not_repeated_in_p2p() -> None:
+    sent = Sent([Unreachable("timeout")])
+    with pytest.raises(Unreachable):
+        await shown(sent, Aside("ou_a", "oc_1"))
+    assert [way for way, _ in sent.calls] == ["beside"]

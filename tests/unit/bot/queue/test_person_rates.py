@@ -1,0 +1,122 @@
+"""How much one person may ask for, in one worker and in several."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.queue.person_rates import Asker, PersonRates
+from bot.queue.person_shares import PersonShares
+
+ALICE, BOB = Asker("t", "ou_alice"), Asker("t", "ou_bob")
+
+
+def taken(rates: PersonRates, asker: Asker, *times: float) -> int:
+    return sum(rates.take(asker, at) for at in times)
+
+
+def test_a_quarter_of_a_minute_may_come_at_once_and_then_requests_come_evenly() -> None:
+    rates = PersonRates(24)
+    assert taken(rates, ALICE, *[100.0] * 20) == 6
+    assert taken(rates, ALICE, 102.4) == 0
+    assert taken(rates, ALICE, 102.5, 102.5) == 1
+    assert taken(rates, ALICE, *[1000.0] * 20) == 6
+
+
+def test_one_person_takes_nothing_from_another_nor_from_their_namesake_of_another_tenant() -> None:
+    rates = PersonRates(12)
+    assert taken(rates, ALICE, *[0.0] * 9) == 3
+    assert taken(rates, BOB, 0.0) == 1
+    assert taken(rates, Asker("other", ALICE.open_id), 0.0) == 1
+
+
+def test_without_a_limit_everything_goes() -> None:
+    rates = PersonRates(0)
+    assert taken(rates, ALICE, *[0.0] * 500) == 500
+    assert rates.take_unshared() == []
+
+
+def test_a_slow_worker_lets_no_more_through() -> None:
+    """Requests count by the time at which they arrived, whenever they are looked at."""
+    rates = PersonRates(24)
+    assert taken(rates, BOB, 500.0) == 1
+    assert taken(rates, ALICE, *[100.0] * 10) == 6
+
+
+@given(
+    st.integers(1, 30),
+    st.lists(st.floats(0, 300), max_size=200).map(sorted),
+    st.floats(0, 300),
+    st.floats(1, 120),
+)
+def test_no_window_of_time_lets_through_more_than_the_rate_and_one_burst(
+    per_minute: int, times: list[float], start: float, length: float
+) -> None:
+    rates = PersonRates(per_minute)
+    passed = [at for at in times if rates.take(ALICE, at)]
+    within = [at for at in passed if start <= at <= start + length]
+    assert len(within) <= per_minute * (1 + length / 60) + 1
+
+
+def test_the_first_refusal_is_told_once_until_the_level_is_full_again() -> None:
+    rates = PersonRates(24)
+    taken(rates, ALICE, *[0.0] * 7)
+    assert rates.is_first_refusal(ALICE, 1.0)
+    assert not rates.is_first_refusal(ALICE, 2.0)
+    taken(rates, ALICE, *[10.0] * 9)
+    assert not rates.is_first_refusal(ALICE, 10.0), "it is the same flood"
+    taken(rates, ALICE, *[200.0] * 9)
+    assert rates.is_first_refusal(ALICE, 200.0)
+
+
+def test_what_is_full_again_is_forgotten() -> None:
+    rates = PersonRates(24)
+    taken(rates, ALICE, 0.0)
+    rates.take_unshared()
+    rates.forget_full(2.0)
+    assert rates._levels
+    rates.forget_full(3.0)
+    assert not rates._levels
+
+
+def test_levels_that_were_heard_leave_out_what_is_not_shared_yet() -> None:
+    rates = PersonRates(40)
+    taken(rates, ALICE, *[0.0] * 4)
+    [row] = rates.take_unshared()
+    assert row == {"tenant_key": "t", "open_id": "ou_alice", "requests": 4, "at_ms": 0}
+    taken(rates, ALICE, 0.0)
+    rates.hear([{"tenant_key": "t", "open_id": "ou_alice", "level": 2, "at_ms": 0}])
+    assert taken(rates, ALICE, *[0.0] * 9) == 1, "another worker let four through"
+
+
+def test_what_could_not_be_shared_is_shared_later() -> None:
+    rates = PersonRates(40)
+    taken(rates, ALICE, 0.0)
+    rates.put_back(rates.take_unshared())
+    taken(rates, ALICE, 0.0)
+    assert [row["requests"] for row in rates.take_unshared()] == [2]
+
+
+@pytest.mark.anyio
+async def test_a_person_fills_their_own_places_and_no_others() -> None:
+    shares, waits, running = PersonShares(2), [], []
+    ends = asyncio.Event()
+
+    async def turn(asker: Asker) -> None:
+        async with shares.hold(asker, waits.append):
+            running.append(asker)
+            await ends.wait()
+
+    turns = [asyncio.create_task(turn(ALICE)) for _ in range(5)]
+    await asyncio.sleep(0)
+    turns.append(asyncio.create_task(turn(BOB)))
+    await asyncio.sleep(0)
+    assert running == [ALICE, ALICE, BOB]
+    assert waits == [True] * 3
+    ends.set()
+    await asyncio.gather(*turns)
+    assert len(running) == 6
+    assert waits.count(False) == 3

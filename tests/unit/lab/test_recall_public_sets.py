@@ -1,0 +1,88 @@
+"""Reading the public sets as they are published: one conversation of each, made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from lab.evaluation.recall_corpora import Corpus, load_beam, load_realtalk
+
+
+def test_a_realtalk_utterance_is_a_turn_and_evidence_that_is_not_there_is_left_out(
+    tmp_path: Path,
+) -> None:
+    said = {"speaker": "Ann", "date_time": "29.12.2023, 22:42:04"}
+    chat = {
+        "session_2": [{**said, "clean_text": "Later", "dia_id": "D2:1"}],
+        "session_1": [
+            {**said, "clean_text": "I row", "dia_id": "D1:1"},
+            {**said, "clean_text": " ", "dia_id": "D1:2"},
+        ],
+        "session_1_date_time": "29.12.2023, 22:42:04",
+        "qa": [
+            {"question": "What sport?", "evidence": ["D1:1", "D9:9"]},
+            {"question": "Nothing?", "evidence": ["D1:2"]},
+        ],
+    }
+    (tmp_path / "Chat_1_Ann_Bo.json").write_text(json.dumps(chat))
+
+    corpus = load_realtalk(tmp_path)
+
+    [(name, turns)] = corpus.conversations.items()
+    assert [(turn.id, turn.question, turn.speaker) for turn in turns] == [
+        ("D1:1", "I row", "Ann"),
+        ("D2:1", "Later", "Ann"),
+    ]
+    assert turns[0].at.isoformat() == "2023-12-29T22:42:04+00:00"
+    assert [(q.conversation, q.text, q.evidence) for q in corpus.questions] == [
+        (name, "What sport?", {"D1:1"})
+    ]
+
+
+def _beam(folder: Path, number: int) -> None:
+    batch = [
+        {"role": "user", "id": 0, "time_anchor": "March-15-2024", "content": "Sprint? ->-> 1,1"},
+        {"role": "assistant", "id": 1, "content": "Two weeks"},
+        {"role": "user", "id": 2, "content": "Budget?"},
+        {"role": "assistant", "id": 3, "content": "Ten"},
+    ]
+    asked = {
+        "knowledge_update": [{"question": "How long?", "source_chat_ids": {"new": [1, 2]}}],
+        "abstention": [{"question": "Never said?"}],
+        "summarization": [{"question": "All?", "source_chat_ids": [0]}],
+    }
+    chat = folder / str(number)
+    (chat / "probing_questions").mkdir(parents=True)
+    (chat / "chat.json").write_text(json.dumps([{"turns": [batch[:2], batch[2:]]}]))
+    (chat / "probing_questions" / "probing_questions.json").write_text(json.dumps(asked))
+
+
+def test_a_beam_exchange_is_a_turn_and_its_messages_are_evidence_for_it(tmp_path: Path) -> None:
+    _beam(tmp_path, 1)
+
+    corpus = load_beam(tmp_path)
+
+    turns = corpus.conversations["beam_1"]
+    assert [(turn.id, turn.question, turn.answer) for turn in turns] == [
+        ("0", "Sprint?", "Two weeks"),
+        ("2", "Budget?", "Ten"),
+    ]
+    assert turns[0].at.date().isoformat() == "2024-03-15"
+    assert [(q.text, q.evidence) for q in corpus.questions] == [("How long?", {"0", "2"})]
+
+
+def test_a_half_is_of_whole_conversations_and_the_halves_are_the_whole(tmp_path: Path) -> None:
+    for number in range(1, 5):
+        _beam(tmp_path, number)
+    corpus = load_beam(tmp_path)
+
+    tuned, rest = (corpus.half("half", kept_back=kept) for kept in (False, True))
+
+    assert sorted(tuned.conversations) == ["beam_1", "beam_3"]
+    assert sorted(rest.conversations) == ["beam_2", "beam_4"]
+    assert _asked(tuned) | _asked(rest) == _asked(corpus)
+    assert not _asked(tuned) & _asked(rest)
+
+
+def _asked(corpus: Corpus) -> set[str]:
+    return {question.conversation for question in corpus.questions}
