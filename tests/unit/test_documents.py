@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -24,6 +25,9 @@ TWINS = {
     **{f"docs/{file.name}": f"docs/zh/{file.name}" for file in (ROOT / "docs" / "zh").glob("*.md")},
 }
 MOST_LINES_OF_A_SCREEN = 55
+MOST_WORDS_OF_A_DECISION = 80
+MOST_WORDS_OF_DECISIONS = 7_000
+LIST_OF_DEPENDENCIES = "Every dependency has a reason"
 
 
 def text(path: str) -> str:
@@ -120,3 +124,42 @@ def test_the_chinese_twin_keeps_step(english: str) -> None:
 @pytest.mark.parametrize("english", TWINS)
 def test_what_looks_like_a_setting_is_one(english: str) -> None:
     assert named(english) - OTHERS_VARIABLES <= SETTINGS
+
+
+def decisions() -> list[str]:
+    """Each entry of docs/decisions.md from its heading on."""
+    chapters = re.split(r"^## ", text("docs/decisions.md"), flags=re.MULTILINE)[1:]
+    return [entry for chapter in chapters for entry in re.split(r"^### ", chapter, flags=re.M)[1:]]
+
+
+def test_a_decision_is_short_enough_to_look_up() -> None:
+    assert len(text("docs/decisions.md").split()) <= MOST_WORDS_OF_DECISIONS
+    for entry in decisions():
+        heading, _, reason = entry.partition("\n")
+        assert reason.strip(), heading
+        if heading != LIST_OF_DEPENDENCIES:
+            assert len(entry.split()) <= MOST_WORDS_OF_A_DECISION, heading
+
+
+def test_every_entry_of_the_decisions_stands_in_a_chapter_of_the_contents() -> None:
+    written = text("docs/decisions.md")
+    preface, *chapters = re.split(r"^## (.*)$", written, flags=re.MULTILINE)
+    assert re.findall(r"^- \[(.*)\]\(#", preface, re.MULTILINE) == chapters[::2]
+    assert "### " not in preface
+    headings_of_entries = re.findall(r"^### (.*)$", written, re.MULTILINE)
+    assert max(Counter(headings_of_entries).values()) == 1
+
+
+def test_measured_times_and_shares_stand_in_the_numbers_alone() -> None:
+    measured = [e for e in decisions() if re.search(r"\d(?:\.\d+)? (?:ms of CPU|%|points)", e)]
+    assert measured == []
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads(text("pyproject.toml"))
+    needed = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    names = {re.split(r"[\[=]", requirement)[0] for requirement in needed}
+    (table,) = [e for e in decisions() if e.startswith(LIST_OF_DEPENDENCIES)]
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]*\w[^|]*) \|$", table, re.MULTILINE)
+    explained = {name.strip() for names_of_row, _ in rows for name in names_of_row.split(",")}
+    assert names - explained == set()
