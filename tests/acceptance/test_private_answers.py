@@ -353,14 +353,13 @@ def test_what_was_told_alone_is_taken_back_and_with_it_what_was_made_of_it(world
 
 def test_an_answer_that_was_given_what_goes_meanwhile_is_made_again(world: World) -> None:
     alone = tell(world, "Alice")
-    (told_in,) = world.rows("select id from agent_turns where chat_id = %s", alone)
-    source = told_in["id"]
+    told_in = world.rows("select id from agent_turns where chat_id = %s", alone)
     offer = offered(world, "Alice", world.ask("Alice", ASKED)[0])
     world.model.forget()
     world.model.control("mode", {"mode": "echo", "delay_s": 6.0})
     press(world, "Alice", offer)
     eventually(lambda: world.model.requests(), what="the model is asked")
-    world.rows("select note_gone(array[%s], %s)::text", source, alone)
+    world.rows("select note_gone(%s, %s)::text", [turn["id"] for turn in told_in], alone)
     world.model.control("mode", {"mode": "echo", "delay_s": 0.0})
 
     shown = answered(world, offer)
