@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from collections import Counter
@@ -28,6 +29,7 @@ MOST_LINES_OF_A_SCREEN = 55
 MOST_WORDS_OF_A_DECISION = 80
 MOST_WORDS_OF_DECISIONS = 7_000
 LIST_OF_DEPENDENCIES = "Every dependency has a reason"
+CLASSES_OF_A_FAMILY = 3
 
 
 def text(path: str) -> str:
@@ -163,3 +165,36 @@ def test_every_dependency_has_its_reason() -> None:
     rows = re.findall(r"^\| ([^|]+) \| ([^|]*\w[^|]*) \|$", table, re.MULTILINE)
     explained = {name.strip() for names_of_row, _ in rows for name in names_of_row.split(",")}
     assert names - explained == set()
+
+
+def terms(section: str) -> list[str]:
+    """The first column of a table of docs/glossary.md, without what is in brackets."""
+    (table,) = re.findall(
+        rf"^## {section}\n(.*?)(?=^## |\Z)", text("docs/glossary.md"), re.M | re.S
+    )
+    cells = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)[1:]
+    return [re.sub(r" \(.*?\)|`", "", cell) for cell in cells]
+
+
+def class_names() -> set[str]:
+    files = [file for root in ("bot", "memory", "sandbox") for file in (ROOT / root).rglob("*.py")]
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    return {n.name.strip("_") for tree in trees for n in tree.body if isinstance(n, ast.ClassDef)}
+
+
+@pytest.mark.parametrize("section", ["Words", "Tables", "Modules, and what they were called"])
+def test_the_glossary_is_alphabetical(section: str) -> None:
+    first = [re.split(", | –", term)[0].lower() for term in terms(section)]
+    assert first == sorted(first)
+
+
+def test_the_glossary_has_every_table() -> None:
+    tables = re.findall(r"^create table \w+\.(\w+)", text("sql/schema.sql"), re.MULTILINE)
+    assert terms("Tables") == sorted(tables)
+
+
+def test_the_glossary_has_every_word_that_names_a_family_of_classes() -> None:
+    last_words = Counter(re.split(r"(?=[A-Z])", name)[-1].lower() for name in class_names())
+    families = {word for word, count in last_words.items() if count >= CLASSES_OF_A_FAMILY}
+    explained = {word for term in terms("Words") for word in term.lower().split(", ")}
+    assert families - explained == set()
