@@ -21,10 +21,11 @@ from bot.answer.pressed import (
     in_conversation,
     said_by,
     under_card,
+    where_alone,
 )
 from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
 from bot.feishu.events import CardAction
-from bot.pressing.beside import press_beside, stands_alone, stands_beside
+from bot.pressing.beside import press_beside, stands_beside
 from bot.pressing.confirming import answering_of
 from bot.pressing.forgetting import forget
 from bot.private.answering import Shown, answer_privately
@@ -90,7 +91,7 @@ def _place(services: Services, click: Click, press: Press) -> Place:
     """Where what was pressed is said."""
     if press.kind == "share":
         return asked_there(press)
-    if stands_alone(press, click):  # what is theirs alone was shown in p2p
+    if press.chat_id == click.operator_id:  # stored before their p2p chat was known
         return in_conversation(services, click.chat_id, MAIN_ROOT, "p2p", click.message_id)
     return under_card(services, click, press)
 
@@ -126,7 +127,7 @@ async def _again(
 async def _show(
     services: Services, action: CardAction, click: Click, press: Press, received_ms: int
 ) -> None:
-    """Asks the question of the group again, in the presser's own place."""
+    """Asks the question of the group again, where only the presser reads."""
     where = press.payload
     shown = Shown(where, beside=click.chat_id == where["chat_id"], card_id=click.message_id)
     group = memory_context(
@@ -141,7 +142,7 @@ async def _show(
     if asked is None:  # taken back just now
         log.info("private.question_gone", button_id=click.button_id)
         return
-    place = Place(click.operator_id, "p2p", where["turn_id"])
+    place = where_alone(press)
     request = await as_pressed(services, action, click, press, place, asked.content)
     await answer_privately(services, request, received_ms, shown)
 

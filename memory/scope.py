@@ -121,14 +121,13 @@ def memory_context(
 
 
 def private_context(
-    person: str, root: str, tenant_key: str = "", actor_tenant: str = ""
+    person: str, tenant_key: str = "", actor_tenant: str = "", chat_id: str = ""
 ) -> AgentMemoryContext:
-    """A place of the person's own, for what only they are shown of a question they asked elsewhere:
-    its `chat_id` is their open_id, so no token for it is anybody else's. `root` is the question's
-    message."""
+    """Where only the person reads: the main conversation of their p2p chat `chat_id`. Where none is
+    known it is a place named by their open_id, so no token for it is anybody else's."""
     return memory_context(
-        chat_id=person,
-        root=root,
+        chat_id=chat_id or person,
+        root=MAIN_ROOT,
         subject=person,
         actor=person,
         tenant_key=tenant_key,

@@ -20,7 +20,7 @@ declare
     load_conversation, chat_is_quiet, begin_conversation, append_to_conversation,
     continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
     log_decision, note_bot_message, last_decision, get_chat_rules, set_chat_rule, has_answered_in,
-    private_fits, offer_private, keep_offer, private_reply, draw_on, note_read_messages,
+    p2p_chat, private_fits, offer_private, keep_offer, private_reply, draw_on, note_read_messages,
     record_reply_with_buttons, press_button, running_turns, press_handle,
     keep_card, resume_card, note_card,
     open_fold, save_summary,
@@ -44,7 +44,7 @@ declare
     add_to_transcript, keep_topics, conversation_in_short, extend_conversation, note_asked,
     tell_conversation,
     card_block, card_row, leave_card, may_help, reads_elsewhere, text_may_help, asked_terms, timer_json,
-    accepted_press, is_pressed, led_to, known_turn, goes_with, last_card, answered_message, asked_in,
+    accepted_press, is_pressed, is_private, led_to, known_turn, goes_with, last_card, answered_message, asked_in,
     turn_of_card, keep_feedback, sources_lock, besides_taking_back, withdraw_kept, asking_words,
     keep_source_terms, keep_told_terms, keep_talk_terms,
     noted_sources, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, is_distinctive, tells, words_in, words_of_call

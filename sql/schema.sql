@@ -230,7 +230,6 @@ create table public.agent_turns (
   origin text not null default 'message',
   parent_id text,
   cause text not null default '',
-  constraint agent_turns_check check (drawn_on = '{}' or chat_id = actor_id),
   constraint agent_turns_origin_known check (origin in ('message', 'button', 'again', 'retry',
     'reaction', 'reminder', 'digest', 'unasked', 'offer', 'private_answer')),
   constraint agent_turns_origin_parent check ((origin in ('message', 'unasked')) = (parent_id is
@@ -256,6 +255,8 @@ create index agent_turns_read_messages_idx on public.agent_turns using gin (read
 create unique index agent_turns_thread_key on public.agent_turns (thread, id);
 create index agent_turns_unfinished_idx on public.agent_turns (updated_at) where state in ('open',
   'pending');
+alter table public.agent_turns add constraint agent_turns_drawn_on_private check (drawn_on = '{}' or
+  chat_id = actor_id or origin = 'private_answer' and user_id = actor_id) not valid;
 alter table public.agent_turns add constraint agent_turns_place check (starts_with(conversation_id,
   'feishu:' || chat_id || ':')) not valid;
 alter table public.agent_turns add constraint agent_turns_again_fkey foreign key (thread, again_of)
@@ -296,6 +297,32 @@ grant select, insert, update (state, attempts, error, updated_at, forgets, drawn
 grant select on public.agent_turns to bot_console;
 grant select, insert, update, delete on public.agent_turns to service_role;
 
+-- A person's places with the bot alone: their p2p chat, and the place of private answers, whose
+-- chat_id is their open_id. Ids only.
+create table public.p2p_chats (
+  tenant_key text not null default '',
+  open_id text not null check (open_id <> ''),
+  chat_id text not null check (chat_id <> ''),
+  person_tenant text,  -- null: from before, not known
+  primary key (tenant_key, open_id, chat_id)
+);
+create index p2p_chats_chat_idx on public.p2p_chats (chat_id);
+alter table public.p2p_chats enable row level security;
+create policy p2p_chats_select on public.p2p_chats
+  for select to authenticated using (
+    open_id = (select public.claim('actor'))
+    and open_id = (select public.claim('sub'))
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+create policy p2p_chats_insert on public.p2p_chats
+  for insert to authenticated with check (
+    open_id = (select public.claim('actor'))
+    and open_id = (select public.claim('sub'))
+    and chat_id = (select public.claim('chat_id'))
+    and (select public.claim('chat_type')) = 'p2p'
+    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
+grant select, insert on public.p2p_chats to authenticated;
+grant select, insert, update, delete on public.p2p_chats to service_role;
+
 -- Buttons of cards. A press is bound to the chat and, where it confirms, to the person who asked.
 create table public.agent_buttons (
   id text primary key,  -- 128 random bits, base64url
@@ -317,8 +344,7 @@ create table public.agent_buttons (
   created_at timestamptz not null default now(),
   -- As in agent_messages.
   thread bigint not null generated always as ((('x' || left(md5(tenant_key || ' ' || conversation_id
-    || ' ' || user_id), 16)))::bit(64)::bigint) stored,
-  constraint agent_buttons_private check ((kind not in ('show', 'share')) or chat_id = actor_id)
+    || ' ' || user_id), 16)))::bit(64)::bigint) stored
 );
 create index agent_buttons_actor_idx on public.agent_buttons (actor_id);
 create index agent_buttons_conversation_idx on public.agent_buttons (conversation_id, user_id);
@@ -329,6 +355,8 @@ alter table public.agent_buttons add constraint agent_buttons_asks_its_label che
   'follow_up' or (payload ->> 'text') is not distinct from label) not valid;
 alter table public.agent_buttons add constraint agent_buttons_place check
   (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_buttons add constraint agent_buttons_private check ((kind not in ('show',
+  'share')) or user_id = actor_id and chat_type = 'p2p') not valid;
 alter table public.agent_buttons add constraint agent_buttons_turn_fkey foreign key (thread,
   turn_id) references public.agent_turns (thread, id) on delete cascade not valid;
 alter table public.agent_buttons enable row level security;
@@ -336,7 +364,9 @@ create policy agent_buttons_select on public.agent_buttons
   for select to authenticated using (
     tenant_key = coalesce((select public.claim('tenant_key')), '')
     and (chat_id = (select public.claim('chat_id'))
-         or (chat_id = (select public.claim('actor')) and chat_id = (select public.claim('sub')))));
+         or (chat_id = (select public.claim('actor')) and chat_id = (select public.claim('sub')))
+         or (((kind in ('show', 'share')) or payload ? 'beside')
+             and chat_id in (select p.chat_id from public.p2p_chats p))));
 create policy agent_buttons_insert on public.agent_buttons
   for insert to authenticated with check (
     chat_id = (select public.claim('chat_id'))
@@ -876,13 +906,17 @@ create policy agent_presses_select on public.agent_presses
   for select to authenticated using (
     tenant_key = coalesce((select public.claim('tenant_key')), '')
     and (chat_id = (select public.claim('chat_id'))
-         or (chat_id = (select public.claim('actor')) and chat_id = (select public.claim('sub')))));
+         or (chat_id = (select public.claim('actor')) and chat_id = (select public.claim('sub')))
+         or (chat_id in (select p.chat_id from public.p2p_chats p)
+             and exists (select from public.agent_buttons b where b.id = agent_presses.button_id))));
 create policy agent_presses_insert on public.agent_presses
   for insert to authenticated with check (
     tenant_key = coalesce((select public.claim('tenant_key')), '')
     and operator_id = (select public.claim('actor'))
     and (chat_id = (select public.claim('chat_id'))
-         or (chat_id = (select public.claim('actor')) and chat_id = (select public.claim('sub')))));
+         or (chat_id = (select public.claim('actor')) and chat_id = (select public.claim('sub')))
+         or (chat_id in (select p.chat_id from public.p2p_chats p)
+             and exists (select from public.agent_buttons b where b.id = agent_presses.button_id))));
 create policy agent_presses_of_a_tenant on public.agent_presses
   as restrictive for all to authenticated using (
     tenant_key = (select public.claim('tenant_key'))
@@ -1052,7 +1086,9 @@ create table public.agent_withdrawals (
   tenant_key text not null default '',
   tries integer not null default 0,
   due_at timestamptz not null default now(),
-  created_at timestamptz not null default now()
+  created_at timestamptz not null default now(),
+  -- Whether one person may see the card beside a group, where it is deleted by another call.
+  of_one boolean not null default false
 );
 create index agent_withdrawals_due_idx on public.agent_withdrawals (due_at);
 alter table public.agent_withdrawals enable row level security;
@@ -1439,31 +1475,6 @@ create policy forgotten_people_select on public.forgotten_people
       'hex'));
 grant select on public.forgotten_people to authenticated;
 grant select, insert, update, delete on public.forgotten_people to service_role;
-
--- A person's places with the bot alone: their p2p chat, and the place of private answers, whose
--- chat_id is their open_id. Ids only.
-create table public.p2p_chats (
-  tenant_key text not null default '',
-  open_id text not null check (open_id <> ''),
-  chat_id text not null check (chat_id <> ''),
-  person_tenant text,  -- null: from before, not known
-  primary key (tenant_key, open_id, chat_id)
-);
-alter table public.p2p_chats enable row level security;
-create policy p2p_chats_select on public.p2p_chats
-  for select to authenticated using (
-    open_id = (select public.claim('actor'))
-    and open_id = (select public.claim('sub'))
-    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
-create policy p2p_chats_insert on public.p2p_chats
-  for insert to authenticated with check (
-    open_id = (select public.claim('actor'))
-    and open_id = (select public.claim('sub'))
-    and chat_id = (select public.claim('chat_id'))
-    and (select public.claim('chat_type')) = 'p2p'
-    and tenant_key = coalesce((select public.claim('tenant_key')), ''));
-grant select, insert on public.p2p_chats to authenticated;
-grant select, insert, update, delete on public.p2p_chats to service_role;
 
 -- Who is who: an open_id in a tenant and, where wanted, one user of Supabase Auth. Only the service
 -- writes.

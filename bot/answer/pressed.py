@@ -25,7 +25,7 @@ _LOOK_UP_S = 2.0
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a click is said: a conversation (`root` "" is the main one), and the message that the
-    answer hangs under, "" in a person's own place."""
+    answer hangs under, "" for what one person alone is shown."""
 
     chat_id: str
     chat_type: str
@@ -36,7 +36,7 @@ class Place:
 def under_card(services: Services, click: Click, press: Press) -> Place:
     """Under the card that was clicked."""
     return in_conversation(
-        services, click.chat_id, press.root_id, press.chat_type, click.message_id
+        services, press.chat_id, press.root_id, press.chat_type, click.message_id
     )
 
 
@@ -48,6 +48,12 @@ def in_conversation(
     if not root and chat_type == "group" and services.settings.reply_in_thread:
         root = card_id  # threads were switched on after the card was sent
     return Place(chat_id, chat_type, root, card_id)
+
+
+def where_alone(press: Press) -> Place:
+    """Where only the presser reads: the conversation of a button that nobody else sees. What
+    earlier versions kept under the question's root stays there."""
+    return Place(press.chat_id, "p2p", "" if press.root_id == MAIN_ROOT else press.root_id)
 
 
 def asked_there(press: Press) -> Place:

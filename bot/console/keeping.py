@@ -147,7 +147,7 @@ def _item() -> tuple[Kind, str]:
 
 def _of(person: str) -> AgentMemoryContext:
     """They themselves, in the tenant of the item."""
-    return private_context(person, "console", request.form.get("tenant_key", ""))
+    return private_context(person, request.form.get("tenant_key", ""))
 
 
 def _value(text: str, *, as_json: bool) -> Any:

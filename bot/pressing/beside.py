@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from bot.answer.pressed import Place, as_pressed
+from bot.answer.pressed import as_pressed, where_alone
 from bot.answer.question import Turn
 from bot.commands import item_texts, items
 from bot.commands import texts as texts
@@ -29,14 +29,10 @@ from memory.models import OpenTurn
 from memory.origins import Origin
 
 
-def stands_alone(press: Press, click: Click) -> bool:
-    """Whether the button belongs to the presser's own place, so that nobody else sees its card."""
-    return press.conversation_id.split(":", 2)[1] == click.operator_id
-
-
 def stands_beside(press: Press, click: Click) -> bool:
-    """Whether its card stands beside what is said in the group of the click; else in p2p."""
-    return stands_alone(press, click) and press.payload.get("beside") == click.chat_id
+    """Whether its card stands beside what is said in the group of the click, where nobody else
+    sees it."""
+    return press.chat_id != click.chat_id and press.payload.get("beside") == click.chat_id
 
 
 async def press_beside(
@@ -48,7 +44,7 @@ async def press_beside(
     received_ms: int,
 ) -> None:
     """Answers there, and takes the pressed card away. Raises what is worth another attempt."""
-    place = Place(click.operator_id, "p2p", press.root_id)
+    place = where_alone(press)
     request = await as_pressed(services, action, click, press, place, words)
     target = Aside(click.operator_id, click.chat_id)
     answering = partial(_pressed, press=press, received_ms=received_ms)

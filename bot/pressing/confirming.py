@@ -45,8 +45,7 @@ def answering_of(press: Press, action: CardAction) -> Answering | None:
         case "follow_up" if press.payload.get("stops") == "proactive":
             return partial(proactive_stopped, press=press)
         case "share":
-            where = press.payload
-            return partial(published, asked_in=where["turn_id"], answer_id=where["answer_id"])
+            return partial(published, press=press)
         case _:
             return None
 

@@ -1,4 +1,4 @@
-"""A turn of a person's own place: answered for them alone, and shown to them alone.
+"""A turn that is answered for one person alone, in their p2p conversation, and shown to them alone.
 
 What a person may read anywhere may be told there. The card stands in the group beside what is said,
 where only they see it; where Feishu does not do that, in p2p.
@@ -23,8 +23,11 @@ from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.turn_request import TurnRequest
 from bot.upkeep.withdrawing import withdraw_cards
+from memory.errors import StoreUnavailable
+from memory.kept.private import PrivateStore
 from memory.models import OpenTurn, StoredCard
 from memory.origins import Origin
+from memory.scope import private_context
 
 log = structlog.get_logger()
 
@@ -37,18 +40,24 @@ class Shown:
     in_p2p: bool = False
 
 
-def in_own_place(request: TurnRequest, origin: Origin) -> TurnRequest:
-    """The question of a group as one of who asked it, in their own place."""
+async def as_private(services: Services, request: TurnRequest, origin: Origin) -> TurnRequest:
+    """The question of a group as one of who asked it, in their p2p conversation; in their own place
+    where their p2p chat is not known."""
+    place = private_context(request.sender_open_id, request.tenant_key, request.sender_tenant)
+    try:
+        place = await PrivateStore(services.rpc).place(place)
+    except StoreUnavailable as exc:
+        log.info("private.place_unknown", error=type(exc).__name__)
     return replace(
         request,
         id=origin.turn_id,
         origin=origin,
         written=None,
         reply_to="",
-        root_id=f"{request.message_id}~private",  # the question's own would go with its words
+        root_id="",
         thread_id="",
-        threaded=True,
-        chat_id=request.sender_open_id,
+        threaded=False,
+        chat_id=place.chat_id,
         chat_type="p2p",
         mentions=(),
     )
@@ -57,7 +66,7 @@ def in_own_place(request: TurnRequest, origin: Origin) -> TurnRequest:
 async def answer_alone(
     services: Services, request: TurnRequest, received_ms: int, aside: Aside, answering: Answering
 ) -> Shown:
-    """Answers a question in the person's own place. Raises what is worth another attempt: then a
+    """Answers a question where only the person reads. Raises what is worth another attempt: then a
     card that was shown before may be shown again."""
     timing.begin()
     bot = await services.own_person.look_up()

@@ -1,7 +1,7 @@
 """The private answer to a question that was asked in a group, and its publication there.
 
-It is a turn of the person's own place, begun by their press: only now the model sees what they may
-read elsewhere. What is shared is the text of the shown cards and nothing more.
+It is a turn of the person's p2p conversation, begun by their press: only now the model sees what
+they may read elsewhere. What is shared is the text of the shown cards and nothing more.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from bot.private.alone import answer_alone, take_away
 from bot.reply.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.services import Services
 from bot.turn_request import TurnRequest
-from memory.kept.buttons import NewButton
+from memory.kept.buttons import NewButton, Press
 from memory.kept.private import PrivateStore
 from memory.models import OpenTurn
-from memory.scope import private_context
+from memory.scope import memory_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Shown:
 async def answer_privately(
     services: Services, request: TurnRequest, received_ms: int, shown: Shown
 ) -> None:
-    """Answers a question in the person's own place. Raises what is worth another attempt: then a
+    """Answers a question where only the person reads. Raises what is worth another attempt: then a
     card that was shown before may be shown again."""
     target = shown.target(request.sender_open_id)
     await answer_alone(services, request, received_ms, target, partial(_answered, shown=shown))
@@ -50,15 +50,20 @@ async def answer_privately(
         await take_away(services, shown.card_id)
 
 
-async def published(
-    services: Services, turn: Turn, opened: OpenTurn, *, asked_in: str, answer_id: str
-) -> Reply:
-    """The cards of the private answer `answer_id`, as they were shown to who shares them now.
-    `asked_in` is the message they asked in the group."""
-    place = private_context(
-        turn.context.actor_id, asked_in, turn.context.tenant_key, turn.context.actor_tenant
+async def published(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
+    """The cards of the private answer that has the button, as they were shown to who shares them
+    now."""
+    person = turn.context.actor_id
+    place = memory_context(
+        chat_id=press.chat_id,
+        root=press.root_id,
+        subject=person,
+        actor=person,
+        tenant_key=turn.context.tenant_key,
+        chat_type="p2p",
+        actor_tenant=turn.context.actor_tenant,
     )
-    shown = await PrivateStore(services.rpc).shown(place, answer_id)
+    shown = await PrivateStore(services.rpc).shown(place, press.payload["answer_id"])
     gone = texts.say("gone", language(services, turn, opened))
     return Reply("" if shown else gone, cards=shown)
 

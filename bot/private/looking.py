@@ -59,7 +59,7 @@ class Looking:
     async def _fits(self, asked: Asked, question: str) -> bool:
         private, chat_id = PrivateStore(self._services.rpc), asked.group.chat_id
         try:
-            return await private.fits(asked.place, question, asked_in=chat_id)
+            return await private.fits(asked.own_place, question, asked_in=chat_id)
         except StoreError as exc:
             log.info("private.not_looked", turn_id=asked.turn_id, error=type(exc).__name__)
             return True  # as far as anybody knows: the job looks again

@@ -78,9 +78,9 @@ class Asked:
         return self.group.root_id not in (MAIN_ROOT, self.turn_id)
 
     @property
-    def place(self) -> AgentMemoryContext:
-        """Where only the person reads."""
-        return private_context(self.actor_id, self.turn_id, self.tenant_key, self.actor_tenant)
+    def own_place(self) -> AgentMemoryContext:
+        """Where only the person reads, without looking up their p2p chat."""
+        return private_context(self.actor_id, self.tenant_key, self.actor_tenant)
 
 
 def is_offered(services: Services, turn: Turn) -> bool:
@@ -141,17 +141,18 @@ async def look_up(services: Services, asked: Asked) -> str:
         return "gone"
     private = PrivateStore(services.rpc)
     chat_id = asked.group.chat_id
-    if not await private.fits(asked.place, said.content, asked_in=chat_id):
+    if not await private.fits(asked.own_place, said.content, asked_in=chat_id):
         return "nothing"
+    place = await private.place(asked.own_place)
     language = language_of([said.content])
     button = _show(asked, language)
-    if not await private.offer(asked.place, asked.turn_id, button):
+    if not await private.offer(place, asked.turn_id, button):
         return "again"
     aside = not (asked.in_thread or await _is_topic_group(services, chat_id))
     text = texts.offer(said.content, language, in_p2p=not aside)
     target = Aside(asked.actor_id, chat_id if aside else "")
     sent = await _send(services, asked, target, text, button)
-    return await _keep(services, private, asked, sent) if sent else "refused"
+    return await _keep(services, private, asked, place, sent) if sent else "refused"
 
 
 def _show(asked: Asked, language: Language) -> NewButton:
@@ -183,11 +184,17 @@ async def _send(
         return None
 
 
-async def _keep(services: Services, private: PrivateStore, asked: Asked, sent: Delivered) -> str:
+async def _keep(
+    services: Services,
+    private: PrivateStore,
+    asked: Asked,
+    place: AgentMemoryContext,
+    sent: Delivered,
+) -> str:
     """Says which card the offer is. One that the memory does not know may not stay: nothing would
     take it away with its question."""
     try:
-        if await private.keep_offer(asked.place, asked.turn_id, sent.message_id):
+        if await private.keep_offer(place, asked.turn_id, sent.message_id):
             return "offered"
     except StoreError as exc:
         log.warning("private.not_kept", turn_id=asked.turn_id, error=type(exc).__name__)

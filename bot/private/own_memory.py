@@ -13,7 +13,7 @@ from bot.commands import texts as texts
 from bot.commands.items import Looking, show_items
 from bot.languages import Language
 from bot.outbox.delivery import Aside
-from bot.private.alone import answer_alone, in_own_place
+from bot.private.alone import answer_alone, as_private
 from bot.reply.buttons import Reply
 from bot.services import Services
 from memory.errors import StoreUnavailable
@@ -30,7 +30,7 @@ async def show_own_memory(services: Services, turn: Turn, language: Language) ->
     beside = "" if turn.request.in_thread else turn.request.chat_id
     shown = await answer_alone(
         services,
-        in_own_place(turn.request, Origin("private_answer", turn.id)),
+        await as_private(services, turn.request, Origin("private_answer", turn.id)),
         turn.received_ms,
         Aside(turn.context.actor_id, beside),
         partial(_listed, tongue=language, beside=beside),

@@ -55,7 +55,7 @@ async def _withdraw(services: Services, store: Withdrawals, due: Due) -> None:
         elif is_over := await _is_elsewhere(services, due):
             log.warning("withdrawing.elsewhere", message_id=due.id, chat_id=due.chat_id)
         else:
-            is_over = await withdraw_card(services, due.id, of_one=due.chat_id.startswith("ou_"))
+            is_over = await withdraw_card(services, due.id, of_one=due.of_one)
     except FeishuFailure as exc:
         code = getattr(exc, "code", None)
         log.warning("withdrawing.later", message_id=due.id, error=type(exc).__name__, code=code)

@@ -88,6 +88,11 @@ class Press:
         return Origin(kind, self.turn_id, cause)
 
     @property
+    def chat_id(self) -> str:
+        """The chat of the conversation. The card may stand beside another one."""
+        return self.conversation_id.split(":", 2)[1]
+
+    @property
     def root_id(self) -> str:
         """The root of the conversation, `main` outside threads."""
         return self.conversation_id.split(":", 2)[-1]

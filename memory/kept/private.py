@@ -1,6 +1,6 @@
 """Private knowledge in public places: is there any, was it offered, and what was then shown?
 
-All calls are made with the context of a person's own place (`memory.scope.private_context`), are
+All calls are made with a context where only the person reads (`memory.scope.private_context`), are
 one round trip and raise `StoreError`.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from memory.kept.buttons import NewButton
 from memory.origins import Origin
 from memory.rpc import Rpc, call_as
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, private_context
 from memory.text import as_json
 
 
@@ -25,6 +25,12 @@ class PrivateStore:
 
     def __init__(self, rpc: Rpc) -> None:
         self._rpc = rpc
+
+    async def place(self, own: AgentMemoryContext) -> AgentMemoryContext:
+        """The main conversation of the p2p chat of the person whose own place this is; that place
+        where they have no p2p chat yet."""
+        chat_id: str | None = await call_as(self._rpc, "p2p_chat", own, p_tenant_key=own.tenant_key)
+        return private_context(own.actor_id, own.tenant_key, own.actor_tenant, chat_id or "")
 
     async def fits(self, context: AgentMemoryContext, question: str, *, asked_in: str) -> bool:
         """Whether the person told the bot anything that may help with `question` where the chat

@@ -17,16 +17,17 @@ _ANSWERS = "of:"
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Something to withdraw: a card of ours (`id`) in a chat, or in the place of the one person
-    who sees it. With `question`: the cards that answer this message and were sent at `since_ms` (ms
-    since epoch) or later, which nobody reported. `chats`: where a card may stand, for the turn that
-    named it may have lied. `age_s`: for how long that is known."""
+    """Something to withdraw: a card of ours (`id`) in a chat; `of_one` may be shown to one person
+    beside another. With `question`: the cards that answer this message and were sent at `since_ms`
+    (ms since epoch) or later, which nobody reported. `chats`: where a card may stand, for the turn
+    that named it may have lied. `age_s`: for how long that is known."""
 
     id: str
     chat_id: str
     chats: tuple[str, ...]
     age_s: float
     since_ms: int
+    of_one: bool
 
     @property
     def question(self) -> str:
@@ -49,6 +50,7 @@ class Withdrawals:
                 tuple(row["chats"]),
                 float(row["age_s"]),
                 row["since_ms"],
+                row["of_one"],
             )
             for row in rows
         )

@@ -56,7 +56,7 @@ $$;
 -- Presses a button for the click p_event_id, or only looks what pressing it would give. Returns the
 -- verdict and, when it is accepted, what the button does. A click that is delivered again is the same
 -- press; of all others in the group the first won, but for buttons that can be pressed again. A card that is sent but not yet marked as sent has
--- no message_id to compare. A button of the operator's own place is pressed wherever its card is shown;
+-- no message_id to compare. A button that only the operator sees is pressed wherever its card is shown;
 -- to others it is unknown. Who left a group shares nothing there. A turn is stopped by who asked or whom it is about, while it runs.
 -- p_with_turn: an accepted press also returns the button's `turn_id`.
 drop function if exists public.press_button(text, text, text, text, text, text, boolean);
@@ -75,8 +75,11 @@ begin
       using errcode = 'PT428';
   end if;
   select * into v_button from public.agent_buttons b
-  where b.id = p_button_id and b.chat_id in (p_chat_id, p_operator_id)
-    and b.tenant_key = p_tenant_key
+  where b.id = p_button_id and b.tenant_key = p_tenant_key
+    and (b.chat_id in (p_chat_id, p_operator_id)
+         or (b.kind in ('show', 'share') or b.payload ? 'beside') and exists (
+           select from public.p2p_chats p
+           where p.chat_id = b.chat_id and p.open_id = p_operator_id and p.tenant_key = p_tenant_key))
     and coalesce(b.message_id, p_message_id) = p_message_id;
   if v_button.id is null or v_button.kind = 'share' and exists (
       select from public.chat_members m

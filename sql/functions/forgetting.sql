@@ -119,7 +119,10 @@ begin
   update public.agent_decisions set actor_id = '', message_id = 'forgotten:' || id
   where actor_id = p_user_id and (p_tenant_key is null or tenant_key = p_tenant_key);
 
-  for v_table in select distinct p.table_name from public.person_columns('public') p loop
+  for v_table in  -- the cards of their p2p chats are withdrawn while these are known
+    select p.table_name from public.person_columns('public') p
+    group by p.table_name order by p.table_name = 'p2p_chats'
+  loop
     execute format('delete from public.%I where %s', v_table,
                    public.person_condition('public', v_table))
       using p_user_id, p_tenant_key;

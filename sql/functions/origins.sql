@@ -32,6 +32,15 @@ as $$
     in ('button', 'private_answer'), false)
 $$;
 
+-- Whether only the person it is of was shown it, beside a group or in p2p. What they shared in a group is not.
+create or replace function bot_private.is_private(p_turn public.agent_turns) returns boolean
+language sql stable security invoker set search_path = ''
+as $$
+  select exists (
+    select from bot_private.turn_chain(p_turn.id) c
+    where c.origin in ('private_answer', 'offer') and c.chat_id = p_turn.chat_id)
+$$;
+
 -- The turn of this origin, whatever its id; null: there is none yet.
 create or replace function bot_private.led_to(p_origin text, p_parent_id text, p_cause text)
 returns text

@@ -1,6 +1,33 @@
 -- Purpose: private knowledge in public places: whether there is any, and the offer to show it.
 --
--- These run under the token of a person's own place (public.p2p_chats), after the group was answered.
+-- These run under a token of a place where only the person reads (public.p2p_chats), after the group was answered.
+
+-- The p2p chat of a person, for what they alone are shown: the one that was used last; null where none is known.
+-- A chat in which anybody else was ever heard is none.
+create or replace function public.p2p_chat(
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
+) returns text
+language plpgsql stable security invoker set search_path = ''
+as $$
+declare
+  v_identity constant boolean :=
+    bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
+  v_own constant text := public.own_tenant();
+begin
+  return (
+    select p.chat_id
+    from public.p2p_chats p
+    where p.open_id = p_actor_id and p.open_id = p_user_id and p.tenant_key = p_tenant_key
+      and p.chat_id <> p_actor_id and coalesce(p.person_tenant, v_own) = v_own
+      and not exists (
+        select from public.agent_chats c
+        where c.chat_id = p.chat_id and (c.user_id <> p_actor_id or c.chat_type = 'group'))
+    order by (
+      select max(c.updated_at) from public.agent_chats c
+      where c.chat_id = p.chat_id and c.user_id = p_actor_id) desc nulls last, p.chat_id
+    limit 1);
+end
+$$;
 
 -- Whether a text has so much of what is asked that it may help: half of the terms, and two of them where
 -- there are as many; of a short text (a title) half of its own. So many terms are asked for, so many of
@@ -68,7 +95,7 @@ $$;
 
 -- Whether the person told the bot anything that may help with p_query where the group p_but_chat_id
 -- cannot read it: in p2p, or in other groups. Nothing of it is returned. What they were shown of it
--- before is no knowledge of its own. However much was said it looks at a bounded number of turns: those
+-- before, in p2p or in their own place, is no knowledge of its own. However much was said it looks at a bounded number of turns: those
 -- that the index of words gives, as for recall, and the newest, for words that are too common for that.
 create or replace function public.private_fits(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
@@ -94,7 +121,10 @@ begin
       select from public.agent_messages m
       where m.id = any (bot_private.turns_that_help(
               p_conversation_id, v_asked, array[p_but_chat_id, p_actor_id]))
-        and m.chat_id = any (v_chats) and m.tenant_key = p_tenant_key and m.actor_id = p_actor_id)
+        and m.chat_id = any (v_chats) and m.tenant_key = p_tenant_key and m.actor_id = p_actor_id
+        and not exists (
+          select from public.agent_turns t
+          where t.id = m.turn_id and t.origin <> 'message' and bot_private.is_private(t)))
     or exists (
       select from public.agent_working_memory w, jsonb_each_text(w.content) e
       where w.chat_id = any (v_chats) and w.tenant_key = p_tenant_key and w.scope = 'user'
@@ -108,8 +138,8 @@ begin
 end
 $$;
 
--- Stores the button that offers a private answer to the question p_turn_id, once: as a turn of its own in
--- the person's place, so that it goes with that. Returns whether this was the first time. p_button: JSON
+-- Stores the button that offers a private answer to the question p_turn_id, once: as a turn of its own where
+-- only the person reads, so that it goes with that. Returns whether this was the first time. p_button: JSON
 -- as of record_reply_with_buttons. p_offer_id: the id of the offer's turn.
 drop function if exists public.offer_private(text, text, text, text, text, text);
 create or replace function public.offer_private(
@@ -123,14 +153,15 @@ declare
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   b constant jsonb := p_button;
+  v_chat_id constant text := split_part(p_conversation_id, ':', 2);
 begin
   insert into public.agent_chats (id, user_id, tenant_key, chat_id, chat_type, root_id)
-  values (p_conversation_id, p_actor_id, p_tenant_key, p_actor_id, 'p2p',
+  values (p_conversation_id, p_actor_id, p_tenant_key, v_chat_id, 'p2p',
           split_part(p_conversation_id, ':', 3))
   on conflict (tenant_key, id, user_id) do nothing;
   insert into public.agent_turns  -- which answers nothing
     (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state, origin, parent_id)
-  values (p_offer_id, p_conversation_id, p_actor_id, p_actor_id, p_tenant_key, p_actor_id,
+  values (p_offer_id, p_conversation_id, p_actor_id, p_actor_id, p_tenant_key, v_chat_id,
           'cancelled', 'offer', p_turn_id)
   on conflict do nothing;
   if not found then
@@ -140,7 +171,7 @@ begin
     (id, group_id, turn_id, chunk, ordinal, conversation_id, user_id, actor_id, tenant_key, chat_id,
      chat_type, kind, label, payload, expires_at)
   values (b ->> 'id', b ->> 'group_id', p_offer_id, 0, 1, p_conversation_id, p_actor_id,
-          p_actor_id, p_tenant_key, p_actor_id, b ->> 'chat_type', 'show', b ->> 'label',
+          p_actor_id, p_tenant_key, v_chat_id, b ->> 'chat_type', 'show', b ->> 'label',
           b -> 'payload', now() + make_interval(secs => (b ->> 'lives_s')::integer));
   return true;
 end
@@ -162,7 +193,8 @@ begin
   if found then
     return true;
   end if;
-  perform bot_private.withdraw_own(array[p_message_id], p_actor_id, p_tenant_key);
+  perform bot_private.withdraw_own(
+    array[p_message_id], split_part(p_conversation_id, ':', 2), p_tenant_key);
   return false;
 end
 $$;
@@ -250,14 +282,20 @@ create or replace function public.drop_private_answers() returns trigger
 language plpgsql security invoker set search_path = ''
 as $$
 declare
-  v_turns constant text[] := array(
+  v_turns text[];
+begin
+  if exists (  -- what was said there is offered nothing, and what came of it stays
+      select from public.p2p_chats p
+      where p.open_id = old.actor_id and p.chat_id = old.chat_id and p.tenant_key = old.tenant_key) then
+    return null;
+  end if;
+  v_turns := array(
     with recursive shown as (
       select t.id from public.agent_turns t where t.parent_id = old.turn_id and t.origin = 'offer'
       union
       select t.id from shown s join public.agent_turns t on t.parent_id = s.id
       where t.chat_id <> old.chat_id and t.user_id = old.actor_id and t.tenant_key = old.tenant_key
     ) select id from shown);
-begin
   perform bot_private.withdraw_kept(t) from unnest(v_turns) t;
   perform bot_private.withdraw_own(array_agg(m.message_id), m.chat_id, m.tenant_key)
   from public.agent_messages m

@@ -251,14 +251,16 @@ as $$
     'title', p_note.title, 'body', p_note.body, 'tags', to_jsonb(p_note.tags))
 $$;
 
--- Cards of ours that are to be withdrawn.
+-- Cards of ours that are to be withdrawn. One of a p2p chat may be shown to that person beside a group.
 create or replace function public.withdraw_later(
   p_message_ids text[], p_chat_id text, p_tenant_key text
 ) returns void
 language sql volatile security invoker set search_path = ''
 as $$
-  insert into public.agent_withdrawals (message_id, chat_id, tenant_key)
-  select distinct m, p_chat_id, p_tenant_key from unnest(p_message_ids) m where m <> ''
+  insert into public.agent_withdrawals (message_id, chat_id, tenant_key, of_one)
+  select distinct m, p_chat_id, p_tenant_key,
+    exists (select from public.p2p_chats p where p.chat_id = p_chat_id and p.tenant_key = p_tenant_key)
+  from unnest(p_message_ids) m where m <> ''
   on conflict do nothing
 $$;
 
@@ -357,6 +359,7 @@ begin
   insert into public.agent_withdrawals (message_id, chat_id, tenant_key)
   select 'of:' || t.id, t.chat_id, t.tenant_key from public.agent_turns t
   where t.id = p_message_id and t.state in ('open', 'pending') and t.chat_id <> t.actor_id
+    and not bot_private.is_private(t)
   on conflict do nothing;
   update public.agent_turns
   set state = case when state in ('open', 'pending') then 'cancelled' else state end,
@@ -681,8 +684,8 @@ end
 $$;
 
 -- What is due to be withdrawn, each taken by one worker; after a failure it is due again after ever longer,
--- at most an hour. [{message_id, chat_id, chats, age_s, since_ms}]: a card of ours, of what one person sees in that
--- person's place; `chats`: where it may stand, for the turn that named it may have lied; or 'of:' and the id of a question: cards that answer it and were sent since_ms (ms since
+-- at most an hour. [{message_id, chat_id, of_one, chats, age_s, since_ms}]: a card of ours, of_one if one
+-- person may see it beside a group; `chats`: where it may stand, for the turn that named it may have lied; or 'of:' and the id of a question: cards that answer it and were sent since_ms (ms since
 -- epoch) or later, which nobody reported.
 create or replace function public.take_due_withdrawals(p_limit integer) returns jsonb
 language sql volatile security invoker set search_path = ''
@@ -696,7 +699,7 @@ as $$
       order by d.due_at limit p_limit for update skip locked)
     returning w.*)
   select coalesce(jsonb_agg(jsonb_build_object(
-    'message_id', w.message_id, 'chat_id', w.chat_id,
+    'message_id', w.message_id, 'chat_id', w.chat_id, 'of_one', w.of_one,
     'chats', array(select p.chat_id from public.p2p_chats p where p.open_id = w.chat_id union select w.chat_id),
     'age_s', extract(epoch from now() - w.created_at),
     'since_ms', (extract(epoch from coalesce(t.created_at, w.created_at)) * 1000)::bigint)), '[]')

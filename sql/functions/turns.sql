@@ -435,7 +435,8 @@ end
 $$;
 
 -- For the service: replies that have been pending for p_older_s seconds or longer, at most p_limit,
--- with what is needed to send them; a job for such a turn would hold its `job_key`. A card that is still
+-- with what is needed to send them; a job for such a turn would hold its `job_key`. What one person alone is
+-- shown answers no message: the card that they pressed may stand in a group. A card that is still
 -- written on is not among them.
 create or replace function public.pending_replies(p_older_s integer, p_limit integer) returns jsonb
 language sql stable security invoker set search_path = ''
@@ -445,7 +446,7 @@ as $$
     select t.id as turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id,
            c.root_id, (extract(epoch from t.updated_at) * 1000)::bigint as stored_ms,
            q.content as question, (extract(epoch from t.created_at) * 1000)::bigint as asked_ms,
-           coalesce(a.message_id, '') as reply_to,
+           coalesce(case when not bot_private.is_private(t) then a.message_id end, '') as reply_to,
            coalesce(case when t.origin in ('again', 'reaction') then bot_private.last_card(t.parent_id)
                          when t.origin in ('button', 'private_answer') then nullif(t.cause, '') end,
                     a.message_id, t.parent_id) as job_key,

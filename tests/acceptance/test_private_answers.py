@@ -145,7 +145,7 @@ def test_the_groups_answer_is_the_same_with_and_without_private_knowledge(world:
 
 
 def test_offered_shown_and_shared(world: World) -> None:
-    tell(world, "Alice")
+    alone = tell(world, "Alice")
     question, _ = world.ask("Alice", ASKED)
     offer = offered(world, "Alice", question)
     assert offer["chat_id"] == world.group
@@ -162,8 +162,8 @@ def test_offered_shown_and_shared(world: World) -> None:
     (stored,) = world.stored(shown)
     assert stored["content"] == markdown(card)
     person = world.people["Alice"]
-    assert (stored["chat_id"], stored["user_id"]) == (person, person)
-    assert stored["conversation_id"] == f"feishu:{person}:{question}"
+    assert (stored["chat_id"], stored["user_id"]) == (alone, person)
+    assert stored["conversation_id"] == f"feishu:{alone}:main"
     given = "select given && drawn_on as noted from agent_turns where id = %s"
     assert world.rows(given, shown) == [{"noted": True}], "taking back finds what it was given"
     assert button_of(card)["text"]["content"] == "Share here"
@@ -182,6 +182,9 @@ def test_offered_shown_and_shared(world: World) -> None:
     assert (published["chat_id"], published["actor_id"]) == (world.group, person)
     assert "already been used" in press(world, "Alice", card)["toast"]["content"]
     assert len(world.model.requests()) == 2, "sharing asks no model"
+    world.settled(world.say("Alice", "And what was that again?", chat=alone))
+    (_, *said) = prompt_of(world.model.requests()[-1])
+    assert markdown(card) in [text for _, text in said], "it is part of what was said in p2p"
 
 
 def test_nothing_is_offered_to_others_or_for_what_does_not_fit(world: World) -> None:

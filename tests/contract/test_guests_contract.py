@@ -114,9 +114,9 @@ async def test_a_guest_is_offered_what_they_were_told_elsewhere(together: Togeth
     question = "What is the archive's door code?"
     private = PrivateStore(together.rpc)
 
-    place = private_context(gus, "om_asked", HOME, AWAY)
+    place = private_context(gus, HOME, AWAY)
     assert await private.fits(place, question, asked_in=asked_in)
-    namesake = private_context(gus, "om_asked", HOME)
+    namesake = private_context(gus, HOME)
     assert not await private.fits(namesake, question, asked_in=asked_in)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
@@ -32,13 +32,18 @@ class Scene:
     """Alice asked in a group, and is offered a private answer."""
 
     rpc: Rpc
+    shown_in: str = "p2p"
     group: Group = field(default_factory=Group)
 
     def __post_init__(self) -> None:
         self.memory, self.private = MemoryStore(self.rpc), PrivateStore(self.rpc)
         self.question, self.card = self.group.message("asked"), self.group.message("offer")
         self.there = self.group.turn("alice")
-        self.place = private_context(self.there.actor_id, self.question, "tenant")
+        self.place = {
+            "p2p": self.group.p2p(),
+            "own place": private_context(self.there.actor_id, "tenant"),
+            "former place": self.group.former_place(),
+        }[self.shown_in]
 
     async def ask(self) -> None:
         await self.memory.open_turn(self.there, turn_id=self.question, content="What is it?")
@@ -83,17 +88,19 @@ class Scene:
         await self.memory.take_back(self.question, self.there.chat_id)
 
     async def due(self) -> dict[str, str]:
-        """What is to be withdrawn, and where."""
+        """What is to be withdrawn, and where: of one person by their open_id."""
         found: dict[str, str] = {}
         while taken := await Withdrawals(self.rpc).take():
-            found |= {one.id: one.chat_id for one in taken}
+            for one in taken:
+                alone = one.of_one and one.chat_id == self.place.chat_id
+                found[one.id] = self.place.actor_id if alone else one.chat_id
         return found
 
 
-@pytest.fixture
-async def scene(backend: Backend) -> AsyncIterator[Scene]:
+@pytest.fixture(params=["p2p", "own place", "former place"])
+async def scene(backend: Backend, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
     async with backend.rpc() as rpc:
-        scene = Scene(rpc)
+        scene = Scene(rpc, request.param)
         await scene.ask()
         yield scene
 
@@ -115,7 +122,7 @@ async def test_an_offer_that_was_on_its_way_when_its_question_went_goes_too(scen
 
 async def test_nobody_else_says_which_card_an_offer_is(scene: Scene) -> None:
     assert await scene.keep()
-    bob = private_context(scene.group.person("bob"), scene.question, "tenant")
+    bob = private_context(scene.group.person("bob"), "tenant")
     named = {"p_turn_id": scene.question, "p_message_id": scene.group.message("another")}
     params = {**scene.place.identity(), "p_tenant_key": "tenant", **named}
     with pytest.raises(AccessDenied):
@@ -139,14 +146,9 @@ async def test_an_offer_goes_when_its_question_is_forgotten(scene: Scene, what: 
     assert (await scene.due())[scene.card] == alice
 
 
-@pytest.mark.parametrize("where", ["its own place", "p2p"])
-async def test_a_private_answer_goes_when_its_question_is_forgotten(
-    scene: Scene, where: str
-) -> None:
+async def test_a_private_answer_goes_when_its_question_is_forgotten(scene: Scene) -> None:
     place = scene.place
-    if where == "p2p":
-        place = replace(place, conversation_id=f"feishu:{place.chat_id}:main", root_id="main")
-        await scene.memory.open_turn(place, turn_id=scene.group.message("own"), content="Hello")
+    await scene.memory.open_turn(place, turn_id=scene.group.message("own"), content="Hello")
     shown = await scene.press(0, place)
     alice, there = scene.there.actor_id, scene.there.conversation_id
     await Operations(scene.rpc).forget_conversation(there, alice, keep_notes=True)
@@ -154,7 +156,8 @@ async def test_a_private_answer_goes_when_its_question_is_forgotten(
     assert (await scene.due())[shown] == alice
     assert await scene.memory.said(place, scene.origin(0).turn_id) is None
     kept = await scene.memory.said(place, scene.group.message("own"))
-    assert (kept is not None) == (where == "p2p"), "only what came of the question goes"
+    stays = scene.shown_in != "former place"  # that was the question's own
+    assert (kept is not None) == stays, "only what came of the question goes"
 
 
 async def test_an_offer_goes_when_a_fact_of_its_question_is_deleted(scene: Scene) -> None:

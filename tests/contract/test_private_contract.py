@@ -15,11 +15,12 @@ from memory.kept.buttons import ButtonStore, Click, NewButton, Press
 from memory.kept.chats import ChatStore
 from memory.kept.notes import NoteStore
 from memory.kept.private import PrivateStore, offer_of
+from memory.origins import Origin
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext, private_context
+from memory.scope import AgentMemoryContext, memory_context, private_context
 from memory.store import MemoryStore
 from tests.support.backends import Backend
-from tests.support.exchanges import exchange
+from tests.support.exchanges import exchange, texts
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +42,7 @@ class People:
         self.memory, self.private = MemoryStore(self.rpc), PrivateStore(self.rpc)
 
     def place(self, who: str = "alice", *, tenant: str = "tenant") -> AgentMemoryContext:
-        return private_context(self.group.person(who), self.group.message("asked"), tenant)
+        return private_context(self.group.person(who), tenant)
 
     async def fits(self, question: str = ASKED, who: str = "alice") -> bool:
         return await self.private.fits(self.place(who), question, asked_in=self.group.chat("here"))
@@ -114,6 +115,18 @@ async def test_a_look_up_is_no_knowledge_of_its_own(people: People) -> None:
     assert not await people.fits()
 
 
+async def test_what_was_shown_in_p2p_is_no_knowledge_of_its_own(people: People) -> None:
+    question, p2p = await asked(people), people.group.p2p()
+    shown = Origin("private_answer", question)
+    await exchange(people.memory, p2p, ASKED, "It is hunter2.", origin=shown)
+    below = Origin("button", shown.turn_id, "b1")
+    await exchange(people.memory, p2p, ASKED, "Deleted: the wifi password.", origin=below)
+
+    assert not await people.fits()
+    await exchange(people.memory, p2p, TOLD, "Noted.")
+    assert await people.fits()
+
+
 @pytest.mark.parametrize("question", ["", "?!", "can you tell me please", "请问你知道吗"])
 async def test_a_question_about_nothing_fits_nothing(people: People, question: str) -> None:
     await exchange(people.memory, people.group.p2p(), "can you tell me please 请问你知道吗", "Yes.")
@@ -173,13 +186,19 @@ async def test_only_the_person_presses_wherever_the_card_is_shown(people: People
     pressed = await buttons.press(click("alice", "here"))
     assert (pressed.verdict, pressed.kind) == ("accepted", "show")
     assert pressed.conversation_id == people.place().conversation_id
+    assert pressed.chat_id == group.person("alice")
     assert await buttons.press(click("alice", "p2palice")) == Press("used")
     assert await buttons.press(click("bob", "here")) == Press("unknown")
 
 
-async def test_what_was_shown_privately_is_found_in_p2p_and_by_nobody_else(people: People) -> None:
+@pytest.mark.parametrize("where", ["p2p", "own place", "former place"])
+async def test_what_was_shown_privately_is_found_in_p2p_and_by_nobody_else(
+    people: People, where: str
+) -> None:
     group, now = people.group, datetime.now(UTC)
-    await exchange(people.memory, people.place(), ASKED, "It is hunter2.")
+    places = {"p2p": group.p2p(), "own place": people.place(), "former place": group.former_place()}
+    shown = Origin("private_answer", await asked(people))
+    await exchange(people.memory, places[where], ASKED, "It is hunter2.", origin=shown)
     await exchange(people.memory, group.p2p("alice"), "hello", "Hi.")
     for chat in ("here", "there"):
         await people.joins("alice", chat)
@@ -196,9 +215,13 @@ async def test_what_was_shown_privately_is_found_in_p2p_and_by_nobody_else(peopl
     assert await found(people.place(tenant="another")) == []
 
 
-async def test_what_was_shown_goes_with_its_question(people: People) -> None:
+async def test_what_earlier_versions_showed_goes_with_its_question(people: People) -> None:
     question = await asked(people)
-    place = private_context(people.group.person("alice"), question, "tenant")
+    alice = people.group.person("alice")
+    place = memory_context(
+        chat_id=alice, root=question, subject=alice, actor=alice, tenant_key="tenant",
+        chat_type="p2p",
+    )  # fmt: skip
     await exchange(people.memory, place, ASKED, "It is hunter2.")
     turn_id, button = f"om_{ASKED}_{place.chat_id}", offered(question)
     await people.private.offer(place, question, button)
@@ -212,6 +235,79 @@ async def test_what_was_shown_goes_with_its_question(people: People) -> None:
     assert await people.private.shown(place, turn_id) == ()
     assert await ButtonStore(people.rpc).look(click) == Press("unknown")
     assert await people.memory.list_messages(place.conversation_id) == ()
+
+
+async def test_the_place_is_the_p2p_conversation_as_soon_as_there_is_one(people: People) -> None:
+    own = people.place()
+    assert await people.private.place(own) == own
+    await exchange(people.memory, own, ASKED, "It is hunter2.")
+    assert await people.private.place(own) == own, "that made no p2p chat"
+
+    await exchange(people.memory, people.group.p2p(), "hello", "Hi.")
+    assert await people.private.place(own) == people.group.p2p()
+    assert await people.private.place(people.place("bob")) == people.place("bob")
+    elsewhere = people.place(tenant="another")
+    assert await people.private.place(elsewhere) == elsewhere
+
+
+async def test_a_chat_in_which_another_was_heard_is_no_place_for_private_answers(
+    people: People,
+) -> None:
+    taken_for_p2p = people.group.turn("alice", chat="p2palice", chat_type="p2p")
+    await exchange(people.memory, taken_for_p2p, "hello", "Hi.")
+    place = await people.private.place(people.place())
+    assert place == people.group.p2p()
+    bob = people.group.turn("bob", chat="p2palice", chat_type="group")
+    await exchange(people.memory, bob, "hello everybody", "Hi.")
+
+    assert await people.private.place(people.place()) == people.place()
+
+
+async def test_nobody_looks_up_the_p2p_chat_of_somebody_else(people: People) -> None:
+    await exchange(people.memory, people.group.p2p(), "hello", "Hi.")
+    params = {**people.place().identity(), "p_tenant_key": "tenant"}
+
+    with pytest.raises(AccessDenied):
+        await people.rpc.call("p2p_chat", params, people.place("bob"))
+
+
+async def test_what_was_shown_in_p2p_is_part_of_that_conversation(people: People) -> None:
+    p2p, shown = people.group.p2p(), Origin("private_answer", await asked(people))
+    await exchange(people.memory, p2p, "hello", "Hi.")
+    await exchange(people.memory, p2p, ASKED, "It is hunter2.", origin=shown)
+
+    own = await people.memory.open_turn(p2p, turn_id=people.group.message("own"), content="And?")
+    assert texts(own)[-3:] == [ASKED, "It is hunter2.", "And?"]
+    group = await people.memory.open_turn(
+        people.group.turn(), turn_id=people.group.message("group"), content="And?"
+    )
+    assert "It is hunter2." not in texts(group)
+
+
+async def test_what_is_offered_in_p2p_is_pressed_in_the_group_and_nothing_else_of_p2p(
+    people: People,
+) -> None:
+    turn, button, group, p2p = await asked(people), offered(), people.group, people.group.p2p()
+    await people.private.offer(p2p, turn, button)
+    await people.memory.open_turn(p2p, turn_id=group.message("own"), content="hello")
+    plain = NewButton("Delete it", "confirm", {"decision": "confirm"}, "p2p", 3600)
+    beside = NewButton("Delete it", "confirm", {"beside": group.chat()}, "p2p", 3600)
+    await people.memory.record_reply(
+        p2p, turn_id=group.message("own"), cards=["Hi."], buttons=[plain, beside]
+    )
+    buttons = ButtonStore(people.rpc)
+
+    def click(who: str, pressed: NewButton) -> Click:
+        person = group.person(who)
+        return Click(pressed.id, group.chat(), "om_card", person, "tenant", f"e{who}")
+
+    for pressed in (button, plain, beside):
+        assert await buttons.press(click("bob", pressed)) == Press("unknown")
+    assert await buttons.press(click("alice", plain)) == Press("unknown")
+    assert (await buttons.press(click("alice", beside))).verdict == "accepted"
+    first = await buttons.press(click("alice", button))
+    assert (first.verdict, first.conversation_id) == ("accepted", p2p.conversation_id)
+    assert await buttons.press(click("alice", button)) == first, "it is delivered again"
 
 
 async def test_a_persons_own_place_is_no_chat_of_feishus(people: People) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory.models import OpenTurn
+from memory.origins import MESSAGE, Origin
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
@@ -15,11 +16,17 @@ def texts(turn: OpenTurn) -> list[str]:
 
 
 async def exchange(
-    memory: MemoryStore, context: AgentMemoryContext, question: str, *answer: str
+    memory: MemoryStore,
+    context: AgentMemoryContext,
+    question: str,
+    *answer: str,
+    origin: Origin = MESSAGE,
 ) -> None:
-    """Asks `question` and delivers `answer`, one card each; the ids are made from the question."""
-    turn_id = f"om_{question}_{context.chat_id}"
-    await memory.open_turn(context, turn_id=turn_id, content=question)
+    """Asks `question` and delivers `answer`, one card each; the ids are made from the question, or
+    the `origin`."""
+    asked = f"om_{question}_{context.chat_id}"
+    turn_id = asked if origin is MESSAGE else origin.turn_id
+    await memory.open_turn(context, turn_id=turn_id, content=question, origin=origin)
     await memory.record_reply(context, turn_id=turn_id, cards=answer)
     await deliver(memory, context, turn_id, answer)
 

@@ -57,3 +57,16 @@ class Group:
             tenant_key=tenant,
             chat_type="p2p",
         )
+
+    def former_place(
+        self, person: str = "alice", *, question: str = "asked", tenant: str = "tenant"
+    ) -> AgentMemoryContext:
+        """Where earlier versions kept what `person` alone was shown of a question."""
+        return memory_context(
+            chat_id=self.person(person),
+            root=self.message(question),
+            subject=self.person(person),
+            actor=self.person(person),
+            tenant_key=tenant,
+            chat_type="p2p",
+        )

@@ -74,7 +74,7 @@ class Item:
     """A message, with the turn that answers it if the bot did. `given`: the items of the prompt;
     `made`: those it is made from, which it goes with. `token`: that it brings; `asked` and `told`
     are those that stand in the question and in the answer. `origin`: of a turn whose question
-    nobody wrote there."""
+    nobody wrote there; `shown_of`: the question that a private answer is for."""
 
     id: str
     chat: str
@@ -93,6 +93,7 @@ class Item:
     authors: set[str] = field(default_factory=set)  # of what a digest tells
     by_chance: bool = False
     origin: Mapping[str, str] | None = None
+    shown_of: str = ""
     open: bool = False  # not answered yet
     forgotten: bool = False
     has_button: bool = True
@@ -171,7 +172,7 @@ class History:
         """Some of what was said, as the bot notes it, and the tokens in it."""
         given: list[str] = []
         tokens: set[str] = set()
-        live = self.live_items()
+        live = self.live_items(asked.place)
         for item in self.dice.sample(live, min(len(live), self.dice.randint(0, 3))):
             how = self.dice.choice(["question", "answer", "both", "facts", "thread"])
             if not item.is_turn:
@@ -197,16 +198,16 @@ class History:
         self.shown = frozenset(tokens)
         return given, self.shown
 
-    def live_items(self) -> list[Item]:
-        """What others may be given."""
+    def live_items(self, place: tuple[str, str, str] | None = None) -> list[Item]:
+        """What others may be given; what one person is shown stays in their p2p conversation."""
         return [one for one in self.items
-                if not (one.gone or one.by_chance or one.is_private or one.open)]  # fmt: skip
+                if not (one.gone or one.by_chance or one.open)
+                and (not one.is_private or one.place == place)]  # fmt: skip
 
     # Places
 
     def chat_id(self, item: Item) -> str:
-        """A private answer is in the person's own place."""
-        return self.who(item) if item.is_private else f"oc_{item.chat}_{self.mark}"
+        return f"oc_{item.chat}_{self.mark}"
 
     def thread(self, item: Item) -> str:
         """A group with topics: each chat has two threads."""
@@ -492,15 +493,17 @@ class History:
 
     def tell_privately(self) -> None:
         """What one person alone is shown: it is made from what it draws on."""
-        asked = [one for one in self.live_items()
-                 if one.is_turn and one.id.startswith("om_") and not one.origin]  # fmt: skip
+        asked = [one for one in self.live_items() if one.is_turn and one.id.startswith("om_")
+                 and one.chat in CHATS and not one.origin]  # fmt: skip
         if not asked:
             return
         one, drawn = self.dice.choice(asked), self.dice.sample(asked, min(len(asked), 2))
-        item = Item(f"private_{one.id}", one.chat, one.id, one.person, whole=True)
-        item.origin = {"origin": "private_answer", "parent_id": one.id, "cause": ""}
+        item = Item(
+            f"private_{one.id}", f"p2p{one.person}", "main", one.person, whole=True, shown_of=one.id
+        )
         if any(other.id == item.id for other in self.items):
             return
+        self.offer(item)
         self.shown = frozenset(
             token for own in drawn
             for token in own.asked | (frozenset() if own.answer_gone else own.told)
@@ -515,6 +518,32 @@ class History:
         row = self.database.execute("select drawn_on from agent_turns where id = %s", [item.id])
         item.made = [one.id, *next(row)[0]]
         self.finish(item, who, [own.id for own in drawn])
+
+    def offer(self, item: Item) -> None:
+        """What comes before a private answer: a button, as a turn that says nothing."""
+        offer, button = f"offer_{item.shown_of}", f"show_{item.shown_of}"
+        item.origin = {"origin": "private_answer", "parent_id": offer, "cause": button}
+        self.call("offer_private", {
+            "p_conversation_id": self.thread(item), "p_user_id": self.who(item),
+            "p_actor_id": self.who(item), "p_tenant_key": "t", "p_turn_id": item.shown_of,
+            "p_button": json.dumps({"id": button, "group_id": button, "chat_type": "p2p",
+                                    "label": "Show me", "payload": {}, "lives_s": 60}),
+            "p_offer_id": offer,
+        })  # fmt: skip
+
+    def ask_alone(self) -> None:
+        """A question in p2p, with what was shown there before the prompt's other words."""
+        shown = [one for one in self.items
+                 if one.is_private and not (one.gone or one.answer_gone or one.open)]  # fmt: skip
+        if not shown:
+            return
+        one = self.dice.choice(shown)
+        item = Item(f"om_{len(self.items)}_{self.mark}", *one.place)
+        given, known = self.prompt(item)
+        item.told = self.some(known | one.told)
+        who = self.begin(item, self.say())
+        self.keep(item, who, known | one.told)
+        self.finish(item, who, [*given, one.id])
 
     def ask_meanwhile(self) -> None:
         """Something is taken back while an answer is made: it is made again without that."""
@@ -612,7 +641,7 @@ class History:
         gone = set[str]()  # what was shown privately of a digest goes with it
         for item in self.items:
             theirs = item.person == person
-            if not item.is_file and (theirs or person in item.authors or item.root in gone):
+            if not item.is_file and (theirs or person in item.authors or item.shown_of in gone):
                 gone.add(item.id)
                 item.gone = item.answer_gone = True
                 item.forgotten = item.forgotten or theirs
@@ -712,5 +741,6 @@ _STEPS: list[Callable[[History], None]] = [
     History.ask, History.ask, History.ask_again, History.ask_again, History.talk, History.file,
     History.read_again, History.quote, History.forward, History.digest, History.fire,
     History.press, History.by_chance, History.take_back, History.talk_ends, History.answer_unasked,
-    History.ask_once_more, History.tell_privately, History.ask_meanwhile, History.answer_while_away,
+    History.ask_once_more, History.tell_privately, History.ask_alone, History.ask_meanwhile,
+    History.answer_while_away,
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc
 from memory.errors import TakenBack
 from memory.kept.private import PrivateStore
-from memory.origins import Origin
+from memory.origins import MESSAGE, Origin
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
 from tests.support.people import Group
@@ -169,7 +169,7 @@ async def test_a_source_taken_back_while_the_answer_is_made_is_noticed_in_anothe
     said = group.p2p()
     await MemoryStore(rpc).open_turn(said, turn_id=group.message("said"), content="It is 4711")
     await MemoryStore(rpc).take_back(group.message("said"), said.chat_id)
-    place = private_context(said.actor_id, group.message("asked"), said.tenant_key)
+    place = private_context(said.actor_id, said.tenant_key, chat_id=said.chat_id)
 
     assert await _state(connection, await _noted(rpc, place, group.message("said"))) == "cancelled"
 
@@ -230,9 +230,12 @@ _NOTES: Mapping[str, Callable[[AgentMemoryContext, str], _Statement]] = {
 async def _ready(rpc: PostgresRpc, how: str) -> tuple[AgentMemoryContext, str]:
     """An answer in the making and its source, in the same chat."""
     group = Group()
-    alone = private_context(group.person("alice"), group.message("asked"), "tenant")
+    alone = private_context(group.person("alice"), "tenant", chat_id=group.chat("p2palice"))
     answer = alone if how == "draw_on" else group.turn()
     source = group.message("source")
-    await MemoryStore(rpc).open_turn(answer, turn_id="answer", content="What was it?")
+    origin = Origin("private_answer", "offer") if how == "draw_on" else MESSAGE
+    await MemoryStore(rpc).open_turn(
+        answer, turn_id="answer", content="What was it?", origin=origin
+    )
 
     return answer, source

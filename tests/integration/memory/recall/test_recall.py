@@ -334,7 +334,7 @@ async def test_whether_anything_private_fits_is_seen_among_many_turns(
     alice = group.p2p()
     await direct.tell(alice, "1", "The courier is Swiftline", "Noted")
     _fill(database_url, alice, 20_000)
-    asking = private_context(alice.actor_id, group.message("asked"), alice.tenant_key)
+    asking = private_context(alice.actor_id, alice.tenant_key)
     identity = asking.conversation_id, asking.user_id, asking.actor_id, asking.tenant_key
 
     with psycopg.connect(database_url) as connection:

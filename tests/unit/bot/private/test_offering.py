@@ -53,10 +53,10 @@ def test_the_place_of_a_look_up_is_the_person() -> None:
 
     assert asked.group.claims()["chat_type"] == "group"
     assert (asked.group.user_id, asked.group.actor_id) == ("ou_bob", "ou_alice")
-    claims = asked.place.claims()
+    claims = asked.own_place.claims()
     assert claims["sub"] == claims["actor"] == claims["chat_id"] == "ou_alice"
     assert claims["chat_type"] == "p2p"
-    assert asked.place.conversation_id == "feishu:ou_alice:om_q"
+    assert asked.own_place.conversation_id == "feishu:ou_alice:main"
 
 
 def test_a_job_that_failed_once_is_read_without_the_queues_note() -> None:
