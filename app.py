@@ -14,20 +14,20 @@ from flask import Flask
 
 from bot import webhook
 from bot.connections import database_url, open_rpc, require_migrated
-from bot.edge import health
-from bot.edge.beside import Beside
-from bot.edge.checks import Checks
-from bot.edge.intake import Intake
-from bot.edge.presses import Presses
+from bot.intake import health
+from bot.intake.acceptance import Intake
+from bot.intake.local_workers import Beside
+from bot.intake.presses import Presses
+from bot.intake.readiness import Checks
+from bot.process import plan
+from bot.process.board import Board
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
-from bot.supervision import plan
-from bot.supervision.board import Board
 from bot.telemetry import logs
 
 if TYPE_CHECKING:
-    from bot.edge.long_connection import Listener
+    from bot.intake.long_connection import Listener
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -69,11 +69,11 @@ def create_app(settings: Settings | None = None) -> Flask:
         ),
     )
     if settings.admins:
-        from bot.console.door import install  # only where there is a console
+        from bot.operations.console.installation import install  # only where there is a console
 
         install(app, settings, url)
     if settings.sandbox:
-        from bot.edge.sandbox import mount  # only where there is no real Feishu
+        from bot.intake.sandbox import mount  # only where there is no real Feishu
 
         mount(app, settings, url)
 
@@ -90,6 +90,6 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 
 def _listener(settings: Settings, intake: Intake) -> Listener:
-    from bot.edge.long_connection import Listener  # the websocket library is only for who uses it
+    from bot.intake.long_connection import Listener  # the websocket library is only for who uses it
 
     return Listener(settings, intake)

@@ -9,13 +9,13 @@ import os
 import sys
 import threading
 
-from bot.supervision import lifeline, plan
+from bot.process import lifeline, plan
 from bot.telemetry import records
 
 _plan = plan.found()
 if _plan.workers and not plan.supervised():
     os.environ[plan.PLAN] = _plan.dumped()
-    os.execv(sys.executable, [sys.executable, "-m", "bot.supervision", *sys.argv[1:]])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-m", "bot.process", *sys.argv[1:]])  # noqa: S606
 plan.tie_to_supervisor()
 if not plan.supervised():
     _plan.say_remarks()
@@ -26,7 +26,7 @@ loglevel = _plan.log_level.lower()
 logconfig_dict = records.logging_of("gunicorn.error")
 control_socket_disable = True  # it loads asyncio, and nobody asks for it
 umask = 0o077
-worker_class = "bot.edge.receiving.ReceivingWorker"
+worker_class = "bot.intake.receiving.ReceivingWorker"
 worker_connections = 512  # far below the usual limit of open files; more push the slowest out
 threads = 24
 timeout = 60

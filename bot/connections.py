@@ -5,9 +5,9 @@ from __future__ import annotations
 import psycopg
 import structlog
 
-from bot.languages import Sentence
+from bot.process import plan
 from bot.settings import Settings, SettingsError
-from bot.supervision import plan
+from bot.text.languages import Sentence
 from memory import migrations
 from memory.backends import embedded
 from memory.backends.postgres import PostgresRpc, connection_pool

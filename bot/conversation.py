@@ -1,7 +1,8 @@
 """The conversation of a chat: its state behind a store, and the decision with a judge model.
 
 A conversation is active from the bot's first delivered answer until nobody has written in the chat
-for the timeout. The records stand in `bot.group.transcript`, the rules in `bot.group.decisions`.
+for the timeout. The records stand in `bot.listening.transcript`, the rules in
+`bot.listening.decisions`.
 """
 
 import asyncio
@@ -10,18 +11,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from bot.group.bot_budget import NOTHING_SPENT, BotBudget
-from bot.group.decisions import (
-    Decision,
-    IncomingMessage,
-    Reason,
-    before,
-    decide,
-    decide_start,
-)
-from bot.group.rules import Mode
-from bot.group.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord, transcript
-from bot.group.verdict import means_yes
+from bot.listening.bot_budget import NOTHING_SPENT, BotBudget
+from bot.listening.chat_rules import Mode
+from bot.listening.decisions import Decision, IncomingMessage, Reason, before, decide, decide_start
+from bot.listening.judge_verdict import means_yes
+from bot.listening.transcript import MAX_MESSAGES, ChannelConversation, MessageRecord, transcript
 
 __all__ = [
     "ChannelConversation",

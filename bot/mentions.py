@@ -25,17 +25,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from bot.addressing.roster import (
-    NOBODY,
-    SEPARATORS,
-    Address,
-    Escape,
-    NameIndex,
-    Person,
-    Roster,
-)
-from bot.addressing.template import PLAIN, AutoMention, MentionTemplate, auto_mention_of
-from bot.markdown import code_starts, is_code_indent, opens_block, opens_list_in_one_line
+from bot.text.address_template import PLAIN, AutoMention, MentionTemplate, auto_mention_of
+from bot.text.markdown import code_starts, is_code_indent, opens_block, opens_list_in_one_line
+from bot.text.roster import NOBODY, SEPARATORS, Address, Escape, NameIndex, Person, Roster
 
 __all__ = [
     "ADDRESSED_SENDER_TYPES",

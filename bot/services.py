@@ -8,22 +8,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bot.agents.embedder import Embedder
+from bot.agents.llm.embedder import Embedder
+from bot.agents.llm.token_metering import Meter
 from bot.agents.manager import Manager
 from bot.agents.mcp.servers import ActionResult
-from bot.agents.metering import Meter
-from bot.agents.prompt import PendingAction
-from bot.agents.stopping import Stops
-from bot.agents.summariser import Summarise, extractive
+from bot.agents.prompts.prompt import PendingAction
+from bot.agents.running_turns import Stops
+from bot.agents.summaries.summariser import Summarise, extractive
 from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.feishu.models import BotInfo
 from bot.files.reading import FileReader
 from bot.mentions import Person
-from bot.people.meeting import People
+from bot.people.encounters import People
 from bot.people.membership import Membership
-from bot.queue.operations import QueueOperations
+from bot.queue.operator_actions import QueueOperations
 from bot.queue.person_rates import Asker, PersonRates
 from bot.queue.person_shares import PersonShares
 from bot.settings import Settings

@@ -17,11 +17,11 @@ from typing import Any, Literal, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from bot import environment
-from bot import settings_rules as rules
-from bot.languages import Sentence
 from bot.mentions import AutoMention, MentionTemplate, auto_mention_of
-from bot.settings_rules import SettingsError as SettingsError
+from bot.process import environment
+from bot.process import settings_rules as rules
+from bot.process.settings_rules import SettingsError as SettingsError
+from bot.text.languages import Sentence
 from memory.scope import Sharing
 from memory.tokens import estimate_tokens
 

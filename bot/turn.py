@@ -13,42 +13,42 @@ from dataclasses import replace
 
 import structlog
 
-from bot.agents.shown_notes import with_shown
-from bot.agents.stopping import Stop
-from bot.answer import material
-from bot.answer.answering import Answering
-from bot.answer.answering import answer as answer_question
-from bot.answer.chat import within_topic
-from bot.answer.composing import LAST_TO_BOTS, NOTHING, compose
-from bot.answer.foreign_ids import may_be_meant, with_own_ids
-from bot.answer.hearing import Heard, listen, opening_args
-from bot.answer.measuring import measure
-from bot.answer.outgoing import send_reply
-from bot.answer.question import Turn, begin, knowing, language
-from bot.answer.rate import asker_of, is_stop
-from bot.answer.recalling import at_once
-from bot.answer.showing import Showing
+from bot.agents.prompts.shown_notes import with_shown
+from bot.agents.running_turns import Stop
+from bot.answering import material
+from bot.answering.answering import Answering
+from bot.answering.answering import answer as answer_question
+from bot.answering.between_turns import tend_later
+from bot.answering.chat_state import within_topic
+from bot.answering.composing import LAST_TO_BOTS, NOTHING, compose
+from bot.answering.conversation_metrics import measure
+from bot.answering.foreign_ids import may_be_meant, with_own_ids
+from bot.answering.hearing import Heard, listen, opening_args
+from bot.answering.outgoing import send_reply
+from bot.answering.progress_frames import Showing
+from bot.answering.question import Turn, begin, knowing, language
+from bot.answering.recall import at_once
+from bot.answering.request_rate import asker_of, is_stop
+from bot.features.own_memory.command import show_own_memory
+from bot.features.private_answers.looking import Looking
+from bot.features.private_answers.offering import is_offered, queue_look_up
 from bot.feishu.events import Recall
 from bot.files.writing import told_of
-from bot.group.decisions import Reason
-from bot.group.store import conversation_of
-from bot.languages import Language
+from bot.listening.conversation_store import conversation_of
+from bot.listening.decisions import Reason
+from bot.listening.turn_request import TurnRequest
+from bot.outbox.buttons import Reply, marked, stop_button
+from bot.outbox.foot import Foot
 from bot.outbox.streaming import CardStream, Opening, Working, begin_stream
-from bot.private.looking import Looking
-from bot.private.offering import is_offered, queue_look_up
-from bot.private.own_memory import show_own_memory
+from bot.outbox.withdrawing import withdraw_cards
+from bot.outbox.working_sign import showing_work
 from bot.queue.consumer import Lease
 from bot.queue.jobs import Later
-from bot.reply.buttons import Reply, marked, stop_button
-from bot.reply.foot import Foot
-from bot.reply.working import showing_work
 from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from bot.telemetry.turn_records import TurnRecord
-from bot.turn_request import TurnRequest
-from bot.upkeep.tending import tend_later
-from bot.upkeep.withdrawing import withdraw_cards
+from bot.text.languages import Language
 from memory.kept.buttons import new_id
 from memory.models import OpenTurn, StoredCard
 

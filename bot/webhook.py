@@ -17,8 +17,8 @@ import structlog
 from flask import Blueprint, Flask, Request, Response, request
 from werkzeug.datastructures import Headers
 
-from bot.edge.intake import Intake
 from bot.feishu import crypto, events
+from bot.intake.acceptance import Intake
 from bot.queue.arrivals import REFUSED
 from bot.queue.inbox import QueueUnavailable
 from bot.telemetry import metrics

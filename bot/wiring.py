@@ -9,25 +9,25 @@ from datetime import datetime
 
 import structlog
 
-from bot.agents.embedder import Embedder, build_embedder, find
-from bot.agents.files import specialists
 from bot.agents.judge import build_judge
+from bot.agents.llm.configured_models import Models
+from bot.agents.llm.embedder import Embedder, build_embedder, find
+from bot.agents.llm.token_metering import Meter
 from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.config import McpServer, load_servers
 from bot.agents.mcp.servers import McpServers
-from bot.agents.metering import Meter
-from bot.agents.models import Models
-from bot.agents.recalled import told_passages
-from bot.agents.summariser import build_summariser
+from bot.agents.operator_files import specialists
+from bot.agents.prompts.recalled import told_passages
+from bot.agents.summaries.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.connections import open_rpc
-from bot.ending import ended
 from bot.feishu.client import FeishuClient
 from bot.feishu.pacing import Pace
-from bot.people.keeping import NameKeeper
-from bot.people.meeting import People
+from bot.people.encounters import People
 from bot.people.membership import Membership
-from bot.queue.operations import QueueOperations
+from bot.people.write_behind import NameKeeper
+from bot.process.task_cancellation import ended
+from bot.queue.operator_actions import QueueOperations
 from bot.queue.person_rates import PersonRates
 from bot.queue.person_shares import PersonShares
 from bot.services import OwnPerson, Services

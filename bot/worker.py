@@ -21,38 +21,44 @@ from functools import partial
 
 import structlog
 
-from bot.agents.files import check_files
-from bot.answer.giving_up import give_up
-from bot.clicks import handle_click
+from bot.agents.operator_files import check_files
+from bot.answering.between_turns import handle_tending
+from bot.answering.giving_up import give_up
+from bot.card_actions.clicks import handle_click
+from bot.card_actions.reactions import handle_reaction
 from bot.connections import database_url, require_migrated
-from bot.ending import ended
+from bot.features.private_answers.offering import Asked, handle_look_up
+from bot.features.timers.due import tend_timers
+from bot.features.timers.firing import handle_timer
+from bot.features.welcome.first_words import WELCOMED, welcome
 from bot.feishu import chat_events, events, reactions
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
-from bot.interruptions import Interruptions
+from bot.listening.turn_request import TurnRequest
+from bot.operations.maintenance.janitor import keep_order
+from bot.operations.maintenance.membership_refresh import learn_members
+from bot.operations.maintenance.person_rates import share_person_rates, tell_first
+from bot.operations.maintenance.turn_records import record_turns
+from bot.operations.maintenance.worker_presence import Standing
+from bot.operations.startup_checks import (
+    look_at_database,
+    look_at_names,
+    one_sentence,
+    require_port,
+    say,
+)
 from bot.outbox.left_cards import tend_left_cards
 from bot.outbox.pending_replies import sweep_forever
-from bot.private.offering import Asked, handle_look_up
+from bot.outbox.withdrawing import tend_withdrawals
+from bot.process import plan
+from bot.process.interruptions import Interruptions
+from bot.process.task_cancellation import ended
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Hopeless, Later
 from bot.queue.table import TENDING_AT_ONCE, JobTable
-from bot.reactions import handle_reaction
 from bot.services import Services
 from bot.settings import Settings, load
-from bot.starting import look_at_database, look_at_names, one_sentence, require_port, say
-from bot.supervision import plan
 from bot.telemetry import logs, metrics
-from bot.timed.due import tend_timers
-from bot.timed.firing import handle_timer
 from bot.turn import handle_recall, handle_request
-from bot.turn_request import TurnRequest
-from bot.upkeep.janitor import keep_order
-from bot.upkeep.members import learn_members
-from bot.upkeep.person_rates import share_person_rates, tell_first
-from bot.upkeep.recording import record_turns
-from bot.upkeep.standing import Standing
-from bot.upkeep.tending import handle_tending
-from bot.upkeep.withdrawing import tend_withdrawals
-from bot.welcome import WELCOMED, welcome
 from bot.wiring import open_services
 from memory.away.store import SpoolingStore
 from memory.backends.postgres import Pool, connection_pool

@@ -6,7 +6,7 @@ Examples:
   scripts/decisions --chat-logs irc-disentanglement/data/test --window 120
                                                     the same, on annotated logs of people
   scripts/decisions --learn tests/data/*.jsonl tests/data/*.talk > new.json
-                                                    learns bot/group/addressee_weights.json
+                                                    learns bot/listening/addressee_weights.json
 """
 
 from __future__ import annotations

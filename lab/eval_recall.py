@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 import psycopg
 
-from bot.agents.embedder import Embedder, build_embedder
+from bot.agents.llm.embedder import Embedder, build_embedder
 from bot.settings import EXIT_STATUS, SettingsError, load
 from lab.benchmark.processes import postmaster, stop_server
 from lab.evaluation.recall_corpora import (

@@ -6,7 +6,8 @@ format of jkkummerfeld/irc-disentanglement. Needs no database and asks no model.
   scripts/eval_topics data/test             links and conversations, as scored there
   scripts/eval_topics data/dev --json       one JSON document
   scripts/eval_topics data/train --learn > new.json
-                                            learns bot/group/link_weights.json, about five minutes
+                                            learns bot/listening/link_weights.json, about five
+                                            minutes
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.group.topics import link
+from bot.listening.topics import link
 from bot.settings import EXIT_STATUS
 from lab.evaluation.annotated_logs import (
     ChatLog,

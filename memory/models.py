@@ -118,16 +118,16 @@ class OpenTurn:
 
     `fold_due`: enough messages lie between summary and history to be folded (`memory.summary`).
 
-    `conversation`: the chat's, as `begin_turn` found it, for `bot.group`; None when none is on.
+    `conversation`: the chat's, as `begin_turn` found it, for `bot.listening`; None when none is on.
 
-    `rules`: what the chat set of its own, for `bot.group.rules`.
+    `rules`: what the chat set of its own, for `bot.listening.chat_rules`.
 
     `done`: the tools that have changed something for it, in an attempt before this one.
 
     `first_read`: of a question that is asked again, which messages its first answer was given, and
     `asked_in` the message in which somebody wrote it, "" where it stood on a button.
 
-    `shown`: what stands below the answer, once there is one (`bot.reply.foot`).
+    `shown`: what stands below the answer, once there is one (`bot.outbox.foot`).
 
     `recalled`: rows for `memory.recall.passages.passages`, found with the turn's beginning; None
     where nothing was searched then.

@@ -18,8 +18,8 @@ from pathlib import Path
 import psycopg
 
 from bot.connections import check_database, running_database
+from bot.operations.startup_checks import one_sentence
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
-from bot.starting import one_sentence
 from scripts.operating import dumps
 from scripts.operating.console import parser
 

@@ -44,7 +44,7 @@ class Command:
 _WAYS_IN = {"bot", "installed"}  # to all the others
 
 # Programs of other packages that belong to the same command.
-_PROGRAMS = {"start": "bot.supervision.__main__", "sandbox": "sandbox.__main__"}
+_PROGRAMS = {"start": "bot.process.__main__", "sandbox": "sandbox.__main__"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

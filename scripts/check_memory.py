@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.doctor.isolation import probe_isolation
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
-from bot.languages import Sentence
+from bot.operations.doctor.isolation import probe_isolation
 from bot.settings import load
+from bot.text.languages import Sentence
 from memory.kept.operations import Table, Unplaced
 from memory.models import Conversation
 from scripts.operating import stored_rows

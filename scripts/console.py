@@ -16,10 +16,10 @@ import sys
 import psycopg
 
 from bot.connections import database_url, require_migrated
-from bot.console.sessions import Sessions
-from bot.languages import Sentence
+from bot.operations.console.sessions import Sessions
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import Settings, SettingsError, load
+from bot.text.languages import Sentence
 from scripts.operating.arguments import add_language, language, parser
 from scripts.operating.console import run
 

@@ -19,8 +19,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.languages import Sentence
 from bot.settings import load
+from bot.text.languages import Sentence
 from scripts.operating.arguments import add_language, language, parser
 from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import open_desk

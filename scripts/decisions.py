@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.languages import Sentence
 from bot.settings import load
+from bot.text.languages import Sentence
 from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, run
 from scripts.operating.desk import Desk, open_desk

@@ -22,8 +22,8 @@ from scripts.operating.arguments import FINDINGS, add_language, language, parser
 
 def main() -> int:
     given = _arguments()
-    from bot.doctor.examination import Wishes, examine  # after --help, which needs none of it
-    from bot.doctor.result import findings, verdict
+    from bot.operations.doctor.checks import Wishes, examine  # after --help, which needs none of it
+    from bot.operations.doctor.result import findings, verdict
     from scripts.operating import checklist
     from scripts.operating.console import print_json, quiet
 

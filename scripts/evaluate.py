@@ -18,13 +18,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bot.agents.llm.configured_models import Models
+from bot.agents.llm.model import Declined, Model, ModelFailed, Request
+from bot.agents.llm.request_messages import plain_messages
 from bot.agents.manager import Manager
-from bot.agents.model import Declined, Model, ModelFailed, Request
-from bot.agents.models import Models
-from bot.agents.prompt import ModelUnavailable
-from bot.agents.requesting import plain_messages
-from bot.languages import Sentence
+from bot.agents.prompts.prompt import ModelUnavailable
 from bot.settings import EXIT_STATUS, Settings, load
+from bot.text.languages import Sentence
 from scripts.operating.arguments import FINDINGS, add_language, language, parser
 from scripts.operating.console import Screen, print_json, progress, run
 from scripts.replaying.cases import Case, NotACase, broken_rules, question_for_judge, read_case

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.languages import Sentence
 from bot.settings import load
+from bot.text.languages import Sentence
 from memory.text import one_line
 from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, run

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+from bot.operations.startup_checks import one_sentence
 from bot.settings import read
-from bot.starting import one_sentence
 
 _PACKAGES = Path(__file__).resolve().parents[1]
 _COMMANDS = "scripts.bot"
@@ -41,7 +41,7 @@ def _start() -> NoReturn:
         print(f"starting the sandbox: open {page} (Ctrl+C stops it)", flush=True)
         print(f"what it keeps is in {settings.data_dir.resolve()}", flush=True)
     os.environ.update(_only_our_modules())
-    os.execv(sys.executable, [sys.executable, "-m", "bot.supervision"])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-m", "bot.process"])  # noqa: S606
 
 
 def _only_our_modules() -> dict[str, str]:

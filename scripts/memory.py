@@ -26,7 +26,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from bot.queue.operations import Forgotten
+from bot.queue.operator_actions import Forgotten
 from bot.settings import EXIT_STATUS, load
 from memory.errors import AuthUsersError
 from memory.scope import own_context

@@ -13,8 +13,8 @@ import sys
 import psycopg
 
 from bot.connections import check_database, running_database
+from bot.operations.startup_checks import one_sentence
 from bot.settings import load
-from bot.starting import one_sentence
 from memory import migrations
 from scripts.operating.arguments import parser
 

@@ -30,10 +30,10 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from bot.languages import Sentence
 from bot.queue.inbox import QueueUnavailable
-from bot.queue.operations import QueueDepth
+from bot.queue.operator_actions import QueueDepth
 from bot.settings import load, read
+from bot.text.languages import Sentence
 from memory.errors import StoreError
 from memory.kept.operations import RecentTurns
 from scripts.operating.arguments import FINDINGS, add_language, language, parser

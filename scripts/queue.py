@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 
-from bot.queue.operations import Failed, QueueOperations, Reference
+from bot.queue.operator_actions import Failed, QueueOperations, Reference
 from bot.settings import EXIT_STATUS, load
 from scripts.operating.arguments import add_limit
 from scripts.operating.console import FINDINGS, Screen, parser, print_json, run

@@ -24,12 +24,12 @@ from pathlib import Path
 
 import psycopg
 
-from bot.agents.prompt import ModelUnavailable, manager_instructions
+from bot.agents.prompts.prompt import ModelUnavailable, manager_instructions
 from bot.connections import database_url, require_migrated
+from bot.operations.replay.rebuilt_prompt import Rebuilt
+from bot.operations.replay.rerun import Again, NoSuchTurn, ask_again, read_turn, rebuilt
+from bot.operations.replay.turn_record import RecordedTurn
 from bot.queue.inbox import QueueUnavailable
-from bot.replay.rebuilding import Rebuilt
-from bot.replay.recorded import RecordedTurn
-from bot.replay.rerunning import Again, NoSuchTurn, ask_again, read_turn, rebuilt
 from bot.settings import EXIT_STATUS, Settings, load
 from scripts.operating.arguments import FINDINGS, add_language, language, parser
 from scripts.operating.console import Screen, print_json, run

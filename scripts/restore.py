@@ -17,8 +17,8 @@ from pathlib import Path
 
 import psycopg
 
+from bot.operations.startup_checks import one_sentence
 from bot.settings import EXIT_STATUS, load
-from bot.starting import one_sentence
 from memory import migrations
 from scripts.backup import database_with_memory
 from scripts.operating import dumps

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.languages import Sentence
 from bot.settings import load
+from bot.text.languages import Sentence
 from memory.kept.timers import TimerStore
 from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, print_json, run

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from bot.agents.calling import Hands
+from bot.agents.llm.model import Declined, Model, ModelFailed, ToolsRefused
+from bot.agents.llm.model_text import Cleaner
+from bot.agents.llm.request_messages import reader_of, specialist_messages
 from bot.agents.loop import Said, run
-from bot.agents.model import Declined, Model, ModelFailed, ToolsRefused
-from bot.agents.model_text import Cleaner
 from bot.agents.progress import OnProgress
-from bot.agents.requesting import reader_of, specialist_messages
 from bot.agents.specialists import Specialist
-from bot.agents.toolkit import Toolkit
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import FinalAnswer, Tool, ToolFailed, tool
+from bot.agents.tools.tool_calls import Hands
+from bot.agents.tools.toolkit import Toolkit
 from bot.mentions import AutoMention
 
 _ABOUT = "Hand a task to a specialist, who sees the same conversation and memory:\n"

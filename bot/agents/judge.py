@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.agents.model import Request
-from bot.agents.model_text import Cleaner, Manner
-from bot.agents.models import Models
-from bot.agents.requesting import plain_messages
+from bot.agents.llm.configured_models import Models
+from bot.agents.llm.model import Request
+from bot.agents.llm.model_text import Cleaner, Manner
+from bot.agents.llm.request_messages import plain_messages
 from bot.conversation import Judge
-from bot.group.decisions import IncomingMessage
-from bot.group.transcript import MessageRecord, labelled
+from bot.listening.decisions import IncomingMessage
+from bot.listening.transcript import MessageRecord, labelled
 from bot.settings import Settings
 from memory.foreign_text import speaker
 

@@ -13,7 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.agents.calling import (
+from bot.agents.llm.limits import Spent
+from bot.agents.llm.model import Message, Model, ModelFailed, OnText, Request, Response
+from bot.agents.llm.model_text import Reader
+from bot.agents.progress import OnProgress, Progress
+from bot.agents.prompts.prompt import Ended
+from bot.agents.prompts.sentences import confirm_below
+from bot.agents.tools.tool import NO_TOOLS, FinalAnswer
+from bot.agents.tools.tool_calls import (
     Hands,
     Result,
     as_message,
@@ -22,13 +29,6 @@ from bot.agents.calling import (
     performed,
     readable,
 )
-from bot.agents.limits import Spent
-from bot.agents.model import Message, Model, ModelFailed, OnText, Request, Response
-from bot.agents.model_text import Reader
-from bot.agents.progress import OnProgress, Progress
-from bot.agents.prompt import Ended
-from bot.agents.sentences import confirm_below
-from bot.agents.tools.tool import NO_TOOLS, FinalAnswer
 from memory.text import storable
 
 # So often in a row a model may say nothing, or call only what cannot be called.

@@ -13,30 +13,30 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from bot.agents.calling import Hands, offered
 from bot.agents.delegation import Delegation
-from bot.agents.limits import LimitReached, Limits, Spent
+from bot.agents.llm.limits import LimitReached, Limits, Spent
+from bot.agents.llm.model import Declined, Model, ModelFailed, ToolsRefused
+from bot.agents.llm.model_text import Cleaner
+from bot.agents.llm.request_messages import manager_messages, reader_of
 from bot.agents.loop import Said, run, words_of
-from bot.agents.model import Declined, Model, ModelFailed, ToolsRefused
-from bot.agents.model_text import Cleaner
 from bot.agents.offline.model import OfflineModel
+from bot.agents.offline.rule_based_requests import wish_of
 from bot.agents.progress import OnProgress, Written
-from bot.agents.prompt import Answer, Ended, ModelUnavailable, PendingAction, Prompt
-from bot.agents.requesting import manager_messages, reader_of
-from bot.agents.sentences import cut_short, declined
+from bot.agents.prompts.prompt import Answer, Ended, ModelUnavailable, PendingAction, Prompt
+from bot.agents.prompts.sentences import cut_short, declined
+from bot.agents.running_turns import STOPPED, Stop
 from bot.agents.specialists import Specialist
-from bot.agents.stopping import STOPPED, Stop
-from bot.agents.tool_choice import choose
-from bot.agents.toolkit import Toolkit
 from bot.agents.tools.conversation import conversation_tools
 from bot.agents.tools.deps import Liken, Recall, ToolDeps
-from bot.agents.tools.files import file_tools
 from bot.agents.tools.memory import memory_tools
 from bot.agents.tools.notes import note_tools
 from bot.agents.tools.recording import recorded
-from bot.agents.tools.reminders import reminder_tools
 from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox, ToolFailed
-from bot.agents.wishes import wish_of
+from bot.agents.tools.tool_calls import Hands, offered
+from bot.agents.tools.tool_choice import choose
+from bot.agents.tools.toolkit import Toolkit
+from bot.features.files.tools import file_tools
+from bot.features.reminders.tools import reminder_tools
 from memory.kept.notes import NoteStore
 from memory.kept.timers import TimerStore
 from memory.store import MemoryStore

@@ -19,7 +19,7 @@ from bot.feishu.card_text import card_text
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.markup import escape, unescape, without_decoration
 from bot.feishu.mention_keys import ALL_KEY, SOMEONE, Mention, is_joining
-from bot.files.names import safe_name
+from bot.text.file_names import safe_name
 
 UNREADABLE_CARD = "[card]"
 

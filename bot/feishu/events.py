@@ -19,7 +19,7 @@ from bot.feishu.mention_keys import (
     parse_mentions,
     render_mentions,
 )
-from bot.slash import STOP_WORDS
+from bot.text.slash_commands import STOP_WORDS
 
 MESSAGE_RECEIVED = "im.message.receive_v1"
 MESSAGE_RECALLED = "im.message.recalled_v1"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from bot.languages import Sentence
+from bot.text.languages import Sentence
 
 # required: nothing goes without; wanted: people miss something; optional: an admin may decline it.
 Level = Literal["required", "wanted", "optional"]

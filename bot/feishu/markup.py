@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from bot.markdown import certain_spans, code_starts
+from bot.text.markdown import certain_spans, code_starts
 
 _OPEN_ID = re.compile(r"ou_[0-9A-Za-z_-]{1,64}")
 AT_TAG = re.compile(r"<at id=(all|ou_[0-9A-Za-z_-]{1,64})></at>")

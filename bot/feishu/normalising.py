@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from bot.markdown import FENCE, ITEM, closes
+from bot.text.markdown import FENCE, ITEM, closes
 
 _TAB = 4
 _DEEPEST = 8

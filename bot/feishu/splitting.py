@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.markdown import HEADING
+from bot.text.markdown import HEADING
 
 # 30 KB less room for the card around the text: buttons, note, summary, ids.
 MAX_MARKDOWN_BYTES = 20_000

@@ -19,8 +19,8 @@ from typing import Literal, get_args
 import structlog
 
 from bot.files.extracting import ENDINGS
-from bot.files.names import ending_of
-from bot.files.places import Places
+from bot.files.reading_slots import Places
+from bot.text.file_names import ending_of
 
 log = structlog.get_logger()
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from bot.files.names import ending_of, safe_name
+from bot.text.file_names import ending_of, safe_name
 
 Kind = Literal["table", "document", "text", "qr_code"]
 

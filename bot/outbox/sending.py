@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.feishu.errors import Action, FeishuError
+from bot.outbox.buttons import card_buttons
 from bot.outbox.delivery import REPLACING, Aside, Delivered, Target, Undeliverable, deliver
 from bot.outbox.finding import OutcomeUnknown, doubt_of, find_sent, sending
+from bot.outbox.foot import Foot, card_foot
+from bot.outbox.late_notice import late_note
 from bot.outbox.live_card import LiveCard
 from bot.outbox.streaming import CardStream
 from bot.queue.consumer import Lease
-from bot.reply.buttons import card_buttons
-from bot.reply.foot import Foot, card_foot
-from bot.reply.late import late_note
 from bot.services import Services
 from bot.telemetry.timing import stage
 from memory.models import StoredCard

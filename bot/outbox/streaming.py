@@ -25,7 +25,7 @@ from bot.feishu.denials import Denials
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.outbox.delivery import Delivered, Target
 from bot.outbox.live_card import LiveCard
-from bot.reply.partial import frame_gap_s, stage_gap_s
+from bot.outbox.partial_answer import frame_gap_s, stage_gap_s
 from bot.services import Services
 from bot.telemetry import metrics
 from memory.errors import StoreError

@@ -19,9 +19,9 @@ from bot.feishu.chat_events import ChatNews
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.feishu.errors import OUT_OF_CHAT, Action, FeishuError, FeishuFailure, Unreachable
-from bot.people.keeping import ChatKeeper
+from bot.listening.turn_request import TurnRequest
+from bot.people.write_behind import ChatKeeper
 from bot.telemetry import metrics
-from bot.turn_request import TurnRequest
 from memory.kept.chats import ChatStore, ChatType, MetChat, TakenChat
 
 log = structlog.get_logger()

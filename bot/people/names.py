@@ -18,7 +18,7 @@ import structlog
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.mentions import Person, Roster
-from bot.people.keeping import NameKeeper
+from bot.people.write_behind import NameKeeper
 from memory.errors import StoreError
 from memory.foreign_text import NAMELESS, speaker
 from memory.kept.people import PeopleStore, Sighting

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import structlog
 
-from bot.ending import ended
+from bot.process.task_cancellation import ended
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Again, Dead, Job, after_failure
 from bot.queue.presence import Hearing, Presence

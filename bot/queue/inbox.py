@@ -17,10 +17,10 @@ import psycopg
 from psycopg.errors import DeadlockDetected
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from bot.queue.group_commit import Together
 from bot.queue.jobs import EVENT_TASK
 from bot.queue.person_rates import Asker
-from bot.queue.together import Together
-from bot.queue.waiting import waits_since
+from bot.queue.waiting_since import waits_since
 from memory.backends.postgres import has_sessions, prepare_threshold
 from memory.deadlines import DeadlineConnection
 from memory.migrations import SCHEMA

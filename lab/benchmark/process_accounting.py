@@ -16,9 +16,9 @@ from lab.benchmark.processes import postmaster
 PARTS = ("web", "worker", "supervisor", "Postgres")
 _OTHER = "other"
 _MODULES = {
-    "bot.supervision.nursery": "worker",
+    "bot.process.prefork": "worker",
     "bot.worker": "worker",
-    "bot.supervision": "supervisor",
+    "bot.process": "supervisor",
     "gunicorn": "web",
 }
 _CLIENT = re.compile(r"postgres: \S+ \S+ (\[local\]|\S+\(\d+\))")

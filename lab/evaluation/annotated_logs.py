@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.group.transcript import MessageRecord
+from bot.listening.transcript import MessageRecord
 from lab.evaluation.chat_log_decisions import spoken
 
 BOTS = ("ubottu", "ubotu")  # as in the corpus's own code

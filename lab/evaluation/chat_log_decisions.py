@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bot.group.decisions import IncomingMessage, decide
-from bot.group.transcript import ChannelConversation, MessageRecord
+from bot.listening.decisions import IncomingMessage, decide
+from bot.listening.transcript import ChannelConversation, MessageRecord
 
 LOOK_BACK = 10
 CONTEXT = 30

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.group.decisions import IncomingMessage, before, decide, exchange_at
-from bot.group.exchange import Exchange
-from bot.group.transcript import ChannelConversation, MessageRecord
+from bot.listening.decisions import IncomingMessage, before, decide, exchange_at
+from bot.listening.exchange import Exchange
+from bot.listening.transcript import ChannelConversation, MessageRecord
 
 
 @dataclass(frozen=True)

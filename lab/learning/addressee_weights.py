@@ -1,4 +1,5 @@
-"""Learns the weights of `bot.group.hearing` from labelled messages: logistic regression.
+"""Learns the weights of `bot.listening.addressee_classifier` from labelled messages: logistic
+regression.
 
 A trait has a weight that it shares between the situations and one of its own in each; both are kept
 small, so that what is seldom seen in a situation is taken from the others. Checked by leaving
@@ -17,9 +18,9 @@ from sklearn.metrics import precision_score, recall_score
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 
-from bot.group.hearing import SURE
-from bot.group.traits import situation, traits, words
-from bot.group.weights import AddresseeWeights
+from bot.listening.addressee_classifier import SURE
+from bot.listening.traits import situation, traits, words
+from bot.listening.weights import AddresseeWeights
 from lab.evaluation.labelled_messages import exchange_of, is_weighed
 from lab.learning.data_files import data_file
 
@@ -30,7 +31,8 @@ OFTEN = 6  # a word that is in fewer messages teaches nothing
 _LEAST = 0.05  # a smaller weight says nothing
 _SHARED = -1  # the place of a weight that all situations share
 _ABOUT = (
-    "Weights of bot/group/hearing.py, learned by `scripts/decisions --learn` from labelled"
+    "Weights of bot/listening/addressee_classifier.py, learned by `scripts/decisions --learn`"
+    " from labelled"
     " messages. A trait has one for each situation: the bot answered the author, nobody else has"
     " written since; the same, and others have; it answered somebody else, nobody else has written"
     " since; the same, and others have. A word has one for all."
@@ -97,7 +99,7 @@ def _weights(model: Pipeline) -> AddresseeWeights:
 
 
 def file_of(weights: AddresseeWeights) -> str:
-    """The file `bot/group/addressee_weights.json`, without the weights that say nothing."""
+    """The file `bot/listening/addressee_weights.json`, without the weights that say nothing."""
     traits_ = {
         trait: [round(value, 2) + 0.0 for value in values]
         for trait, values in sorted(weights.traits.items())

@@ -1,4 +1,4 @@
-"""Learns the weights of `bot.group.link_weights` from annotated logs, by Adagrad.
+"""Learns the weights of `bot.listening.link_weights` from annotated logs, by Adagrad.
 
 Twice: what came before is told apart as annotated first, then as the weights of the first time
 have it, which is what they will meet in use.
@@ -12,22 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import getitem
 
-from bot.group.linking import (
-    FIRST_VIEWS,
-    PAIR_VIEWS,
-    WINDOW,
-    People,
-    Said,
-    Words,
-    bins,
-)
+from bot.listening.reply_links import FIRST_VIEWS, PAIR_VIEWS, WINDOW, People, Said, Words, bins
 from lab.evaluation.annotated_logs import ChatLog
 from lab.learning.data_files import data_file
 
 EPOCHS = 5
 _VIEWS = (FIRST_VIEWS, PAIR_VIEWS)
 _ABOUT = (
-    "Weights of bot/group/linking.py, learned by `scripts/eval_topics --learn` from the train part"
+    "Weights of bot/listening/reply_links.py, learned by `scripts/eval_topics --learn` from the"
+    " train part"
     " of the corpus of Kummerfeld et al., “A Large-Scale Corpus for Conversation Disentanglement”"
     " (ACL 2019; the data is CC BY 4.0, github.com/jkkummerfeld/irc-disentanglement). These are"
     " figures about its messages, no message."
@@ -58,7 +51,7 @@ def learn(logs: Sequence[ChatLog], say: Callable[[str], None] = print) -> Model:
 
 
 def file_of(model: Model) -> str:
-    """The file `bot/group/link_weights.json`."""
+    """The file `bot/listening/link_weights.json`."""
     first, pair = (
         dict(zip(views, map(_rounded, tables), strict=True))
         for views, tables in zip(_VIEWS, model, strict=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.reply.partial import status
+from bot.outbox.partial_answer import status
 from lab.models.observations import (
     Account,
     Observation,

@@ -192,7 +192,7 @@ def surroundings(
             "SUMMARY_AFTER_MESSAGES": "4",
         }
         stack.callback(lambda: stop_server(postmaster(data)))
-        command = [sys.executable, "-m", "bot.supervision"]
+        command = [sys.executable, "-m", "bot.process"]
         stack.enter_context(
             _running("bot", command, folder, f"http://127.0.0.1:{port}/readyz", environment)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.feishu import manifest
-from bot.languages import Sentence
+from bot.text.languages import Sentence
 from scripts.connecting.registering import FEISHU, App
 from scripts.connecting.talk import Talk
 

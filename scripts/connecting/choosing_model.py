@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.doctor import model
-from bot.doctor.result import Check
-from bot.languages import Sentence
+from bot.operations.doctor import model
+from bot.operations.doctor.result import Check
 from bot.settings import Settings
+from bot.text.languages import Sentence
 from scripts.connecting.talk import Talk
 
 # Chat Completions endpoints as their documentation names them.

@@ -20,7 +20,7 @@ from bot.feishu.connection.long_connection import LongConnection
 from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.transport import Transport
-from bot.languages import Sentence
+from bot.text.languages import Sentence
 from scripts.connecting.registering import FEISHU, App
 from scripts.connecting.talk import Talk
 

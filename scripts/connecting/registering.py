@@ -18,7 +18,7 @@ import requests
 import segno
 
 from bot.feishu import manifest
-from bot.languages import Sentence
+from bot.text.languages import Sentence
 from scripts.connecting.talk import Talk
 
 FEISHU, LARK = "https://open.feishu.cn", "https://open.larksuite.com"

@@ -12,13 +12,13 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 from bot.connections import NotConfigured, database_url
-from bot.doctor import feishu
-from bot.doctor.asking import Silent
-from bot.doctor.examination import Wishes, examine
-from bot.doctor.result import Check, findings
-from bot.languages import Sentence
+from bot.operations.doctor import feishu
+from bot.operations.doctor.checks import Wishes, examine
+from bot.operations.doctor.http_exchange import Silent
+from bot.operations.doctor.result import Check, findings
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.text.languages import Sentence
 from scripts.connecting import by_hand, choosing_model, env_file, listening, registering
 from scripts.connecting.choosing_model import Choice
 from scripts.connecting.registering import App, NotRegistered

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from bot.doctor.result import Check
-from bot.languages import Language, Sentence
+from bot.operations.doctor.result import Check
+from bot.text.languages import Language, Sentence
 from scripts.operating.checklist import WIDTH, show_line, wrapped
 from scripts.operating.console import Screen
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.cells import cell_len
 
-from bot.doctor.result import Check, State, findings, verdict
-from bot.languages import Language, Sentence
+from bot.operations.doctor.result import Check, State, findings, verdict
+from bot.text.languages import Language, Sentence
 from scripts.operating.console import Screen
 
 WIDTH = 80

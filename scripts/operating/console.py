@@ -22,10 +22,10 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
-from bot.languages import Language, Sentence
+from bot.operations.startup_checks import look_at_names, say
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, SettingsError
-from bot.starting import look_at_names, say
+from bot.text.languages import Language, Sentence
 from memory.errors import StoreError
 from scripts.operating.arguments import FINDINGS as FINDINGS
 from scripts.operating.arguments import language

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from bot.connections import check_database, database_url, open_rpc, require_migrated
-from bot.queue.operations import QueueOperations
+from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from memory.kept.operations import Operations
 from memory.kept.people import PeopleStore

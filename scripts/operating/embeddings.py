@@ -14,7 +14,7 @@ from scripts.operating.console import FINDINGS, print_json, progress
 from scripts.operating.desk import Desk
 
 if TYPE_CHECKING:
-    from bot.agents.embedder import Embedder
+    from bot.agents.llm.embedder import Embedder
 
 
 class NothingToEmbedWith(Exception):
@@ -26,7 +26,7 @@ async def embed_everything(desk: Desk, given: argparse.Namespace) -> int:
 
     Can be broken off and run again. Status 1 when the model refused messages or stopped answering.
     """
-    from bot.agents.embedder import build_embedder
+    from bot.agents.llm.embedder import build_embedder
 
     embedder = build_embedder(desk.settings)
     if embedder is None:
@@ -52,8 +52,8 @@ async def _embed(
     desk: Desk, embedder: Embedder, backlog: tuple[Backlog, ...]
 ) -> tuple[int, str | None]:
     """How many, and why it stopped before the end."""
-    from bot.agents.embedder import EmbeddingFailed
-    from bot.upkeep.embedding import embed_new
+    from bot.agents.llm.embedder import EmbeddingFailed
+    from bot.answering.embedding import embed_new
 
     done = 0
     with progress("messages", sum(one.messages for one in backlog)) as step:

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Mapping
 
-from bot.languages import Sentence
+from bot.text.languages import Sentence
 from scripts.operating.arguments import language
 from scripts.operating.console import Screen, print_json
 from scripts.operating.desk import Desk

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.languages import Sentence
+from bot.text.languages import Sentence
 from memory.identity import FeishuPerson
 from scripts.operating.desk import Desk
 

@@ -18,9 +18,9 @@ class NothingToFold(Exception):
 
 async def summarise(desk: Desk, given: argparse.Namespace, context: AgentMemoryContext) -> int:
     """Folds what the window no longer shows, and prints the summary. Raises `NothingToFold`."""
-    from bot.agents.models import Models  # all bring the model's client with them
-    from bot.agents.summariser import build_summariser
-    from bot.upkeep.folding import fold, window
+    from bot.agents.llm.configured_models import Models  # all bring the model's client with them
+    from bot.agents.summaries.summariser import build_summariser
+    from bot.answering.summaries import fold, window
 
     async def names(open_ids: Sequence[str]) -> Mapping[str, str]:
         known = await desk.people.named(context.tenant_key, open_ids)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from bot.agents.prompt import Prompt
+from bot.agents.prompts.prompt import Prompt
 from memory.context import Message
 from memory.models import WorkingMemory
 

@@ -129,7 +129,8 @@ def test_without_admins_there_is_no_console_and_nothing_of_it_is_loaded() -> Non
         "import sys; from app import create_app; from bot.settings import load\n"
         "app = create_app(load())\n"
         "answer = app.test_client().get('/console')\n"
-        "print(answer.status_code, [m for m in sys.modules if m.startswith('bot.console')])"
+        "print(answer.status_code, [m for m in sys.modules if"
+        " m.startswith('bot.operations.console')])"
     )
     environment = {
         **clean_environment(),

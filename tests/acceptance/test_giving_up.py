@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from bot.queue.operations import QueueOperations, Reference
+from bot.queue.operator_actions import QueueOperations, Reference
 from lab.doubles.processes import eventually
 from memory.origins import Origin
 from tests.acceptance.conftest import World, markdown

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.agents.prompt import SUMMARY
+from bot.agents.prompts.prompt import SUMMARY
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, prompt_of
 

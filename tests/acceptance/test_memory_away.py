@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import requests
 
-from bot.agents.prompt import MEMORY_AWAY
-from bot.commands.texts import MEMORY_AWAY as NOTHING_CHANGED
+from bot.agents.prompts.prompt import MEMORY_AWAY
+from bot.features.commands.texts import MEMORY_AWAY as NOTHING_CHANGED
 from lab.doubles import lite
 from lab.doubles.processes import eventually, free_port
 from scripts.operating.log_window import percentile

@@ -345,7 +345,7 @@ def test_a_second_bot_in_the_same_folder_is_refused_in_one_sentence(bot: OneComm
     second = subprocess.run(
         COMMAND,
         cwd=ROOT,
-        env={**os.environ, **bot.environment, "PORT": str(free_port())},
+        env={**os.environ, **bot.process.environment, "PORT": str(free_port())},
         capture_output=True,
         text=True,
         timeout=180,
@@ -394,7 +394,7 @@ def test_an_operators_script_works_beside_the_bot_and_leaves_its_database_runnin
     shown = subprocess.run(
         [sys.executable, "-m", "scripts.check_memory"],
         cwd=ROOT,
-        env={**os.environ, **bot.environment},
+        env={**os.environ, **bot.process.environment},
         capture_output=True,
         text=True,
         timeout=180,

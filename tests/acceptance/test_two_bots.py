@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bot.answer.composing import LAST_TO_BOTS
+from bot.answering.composing import LAST_TO_BOTS
 from tests.acceptance.conftest import World, is_from_bot, markdown, running_world
 from tests.acceptance.test_chat_rules import decided
 from tests.support import postgres

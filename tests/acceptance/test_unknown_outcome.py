@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from bot.queue.operations import QueueOperations, Reference
+from bot.queue.operator_actions import QueueOperations, Reference
 from lab.doubles.processes import eventually, stop
 from tests.acceptance.conftest import World, markdown
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 import pytest
 import requests
 
-from bot.commands.why_texts import JUDGED, SILENT, WHY
-from bot.group.cues import Cue
-from bot.group.decisions import Reason
-from bot.languages import Sentence
+from bot.features.help.why_texts import JUDGED, SILENT, WHY
+from bot.listening.cues import Cue
+from bot.listening.decisions import Reason
+from bot.text.languages import Sentence
 from lab.doubles.processes import APP, eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_chat_rules import decided, set_rule

@@ -13,9 +13,9 @@ from dataclasses import replace
 import pytest
 
 from bot.conversation import ConversationManager
-from bot.group.decisions import Decision, IncomingMessage, Reason, decide_start
-from bot.group.store import ChatConversations, heard_args, told_args
-from bot.group.transcript import MessageRecord
+from bot.listening.conversation_store import ChatConversations, heard_args, told_args
+from bot.listening.decisions import Decision, IncomingMessage, Reason, decide_start
+from bot.listening.transcript import MessageRecord
 from memory.errors import AccessDenied
 from memory.rpc import Rpc
 from memory.store import MemoryStore

@@ -24,8 +24,8 @@ from typing import Any, Literal
 import psycopg
 import pytest
 
-from bot.group.store import ChatConversations
-from bot.group.transcript import MessageRecord
+from bot.listening.conversation_store import ChatConversations
+from bot.listening.transcript import MessageRecord
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, NewButton
 from memory.kept.embeddings import EmbeddingStore

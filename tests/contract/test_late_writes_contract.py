@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.conversation import ConversationManager
-from bot.group.store import ChatConversations
-from bot.group.transcript import MessageRecord
+from bot.listening.conversation_store import ChatConversations
+from bot.listening.transcript import MessageRecord
 from memory.away.breaker import BreakingRpc, CircuitBreaker
 from memory.away.drain import Drain
 from memory.away.rpc import LateRpc

@@ -9,8 +9,8 @@ from datetime import UTC
 import psycopg
 import pytest
 
-from bot.agents.summariser import extractive
-from bot.upkeep.folding import fold
+from bot.agents.summaries.summariser import extractive
+from bot.answering.summaries import fold
 from memory.kept.operations import Operations
 from memory.kept.summaries import Fold, Summaries
 from memory.models import OpenTurn

@@ -25,11 +25,11 @@ import pytest
 import structlog
 from psycopg.rows import dict_row
 
+from bot.features.timers.due import queue_due
 from bot.outbox.left_cards import finish_left_cards
 from bot.outbox.pending_replies import sweep
+from bot.outbox.withdrawing import withdraw_cards
 from bot.queue.inbox import Inbox
-from bot.timed.due import queue_due
-from bot.upkeep.withdrawing import withdraw_cards
 from sandbox.faults import Fault
 from tests.support.mortal_worker import Cradle, Died, Fate, Life, Worker, collapse, cradle, living
 from tests.support.origins import ORIGINS, Origin, Scene

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.agents.model import Message, OnText, Request, Response, ToolCall
-from bot.agents.prompt import without_knowledge
+from bot.agents.llm.model import Message, OnText, Request, Response, ToolCall
+from bot.agents.prompts.prompt import without_knowledge
 
 
 def calling(*calls: tuple[str, Mapping[str, Any]], id: str = "call") -> Response:

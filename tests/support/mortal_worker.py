@@ -23,9 +23,9 @@ from typing import Any, Literal, NoReturn
 
 import structlog
 
+from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.manager import Manager, Stores
-from bot.agents.model import OnText, Request, Response
-from bot.answer.giving_up import give_up
+from bot.answering.giving_up import give_up
 from bot.feishu import transport
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Unreachable

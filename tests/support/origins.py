@@ -11,9 +11,9 @@ from typing import Any
 
 import psycopg
 
+from bot.features.timers.due import queue_due
 from bot.queue.inbox import Inbox
-from bot.queue.operations import QueueOperations, Reference
-from bot.timed.due import queue_due
+from bot.queue.operator_actions import QueueOperations, Reference
 from memory.kept.timers import Plan, TimerStore
 from memory.scope import memory_context
 from sandbox.world.actors import Speech

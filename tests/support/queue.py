@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from bot.ending import ended
+from bot.process.task_cancellation import ended
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.inbox import Inbox
 from bot.queue.jobs import Job

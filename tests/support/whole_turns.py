@@ -23,16 +23,16 @@ from typing import Any
 
 import psycopg
 
+from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.manager import Manager, Stores
-from bot.agents.model import OnText, Request, Response
+from bot.answering.between_turns import handle_tending
+from bot.features.private_answers.offering import Asked, handle_look_up
 from bot.feishu.pacing import Pace
-from bot.private.offering import Asked, handle_look_up
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, Job, Later
 from bot.queue.table import JobTable
 from bot.services import Services
 from bot.settings import Settings
-from bot.upkeep.tending import handle_tending
 from bot.wiring import open_services
 from bot.worker import handle_event
 from memory.backends.postgres import connection_pool

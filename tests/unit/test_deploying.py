@@ -18,8 +18,8 @@ import pytest
 import yaml
 from flask import Flask
 
-from bot.edge import health
-from bot.edge.checks import Checks
+from bot.intake import health
+from bot.intake.readiness import Checks
 from bot.settings import NAMES
 from bot.telemetry import metrics
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bot.agents.lenient_json import loads
+from bot.agents.llm.lenient_json import loads
 from bot.agents.tools.tool import ToolFailed
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.connection import Connection, ServerDown, TimeLimits
-from bot.agents.prompt import PendingAction
+from bot.agents.prompts.prompt import PendingAction
 from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.recording import as_stored
 from bot.agents.tools.tool import NO_TOOLS, Toolbox, ToolFailed

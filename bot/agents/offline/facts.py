@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bot.agents.prompt import PERSON_MEMORY, THREAD_MEMORY
+from bot.agents.prompts.prompt import PERSON_MEMORY, THREAD_MEMORY
 
 _LATIN = re.compile(r"[a-z0-9]+")
 _HAN = re.compile(r"[\u3400-\u9fff]+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.languages import Language
+from bot.text.languages import Language
 
 HELP: Mapping[Language, str] = {
     "zh": """我是离线模型：没有设置模型密钥，所以按固定规则回答。我能听懂：

@@ -10,16 +10,16 @@ import json
 import re
 from dataclasses import dataclass
 
-from bot.agents.model import Message, OnText, Request, Response, ToolCall
+from bot.agents.llm.model import Message, OnText, Request, Response, ToolCall
 from bot.agents.offline import facts, notes, reminders
 from bot.agents.offline.commands import Command, command
 from bot.agents.offline.guide import HELP
 from bot.agents.offline.notes import Call, Returned
-from bot.agents.outcomes import not_done, told
-from bot.agents.prompt import MEMORY_AWAY, without_knowledge
-from bot.agents.quotation import without_material
+from bot.agents.prompts.prompt import MEMORY_AWAY, without_knowledge
+from bot.agents.prompts.quotation import without_material
+from bot.agents.tools.outcomes import not_done, told
 from bot.agents.tools.tool import ERROR
-from bot.languages import Language
+from bot.text.languages import Language
 from memory.foreign_text import as_written
 from memory.text import has_han
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.agents.offline.commands import Command
-from bot.agents.outcomes import tags_of, told
-from bot.agents.prompt import REGISTRY
-from bot.agents.shown_notes import NAMED, named_notes
-from bot.agents.tool_context import MOST_USED
-from bot.languages import Language
+from bot.agents.prompts.prompt import REGISTRY
+from bot.agents.prompts.shown_notes import NAMED, named_notes
+from bot.agents.prompts.tool_context import MOST_USED
+from bot.agents.tools.outcomes import tags_of, told
+from bot.text.languages import Language
 from memory.kept.notes import search_terms
 
 _ROW = re.compile(

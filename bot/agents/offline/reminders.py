@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.agents.offline.notes import Call, Returned
-from bot.agents.outcomes import told
-from bot.agents.reminder_outcomes import LISTED
-from bot.agents.when import when
-from bot.languages import Language
+from bot.agents.tools.outcomes import told
+from bot.features.reminders.outcomes import LISTED
+from bot.text.dates.moments import when
+from bot.text.languages import Language
 
 _NOW = re.compile(r"^Now:\n(\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
 _PEOPLE = r"(?:(?:[、和与,，\s]| and )*@[^\s@,，、]+)*"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bot.agents.prompt import PendingAction
+from bot.agents.prompts.prompt import PendingAction
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import ToolFailed
 

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool
-from bot.follow_ups import MOST_COLUMNS, questions_of
+from bot.text.follow_ups import MOST_COLUMNS, questions_of
 
 
 def conversation_tools() -> list[Tool]:

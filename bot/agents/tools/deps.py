@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bot.agents.limits import Spent
+from bot.agents.llm.limits import Spent
 from bot.agents.progress import OnProgress
-from bot.agents.prompt import Ended, PendingAction, Prompt
+from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
 from bot.agents.tools.tool import NO_TOOLS, Toolbox
 from memory.kept.notes import NoteStore
 from memory.kept.timers import TimerStore

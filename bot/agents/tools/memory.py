@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any, Literal
 
-from bot.agents.drawn_on import note_sources
+from bot.agents.prompts.drawn_on import note_sources
 from bot.agents.tools.confirming import FORGOTTEN
 from bot.agents.tools.deps import RecallScope, ToolDeps
 from bot.agents.tools.tool import Tool, ToolFailed, tool

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from bot.agents.lenient_json import dumps
+from bot.agents.llm.lenient_json import dumps
 
 ERROR = "Error: "
 

@@ -12,17 +12,17 @@ from typing import Any, cast
 import psycopg
 import pytest
 
+from bot.agents.llm.model import Request
 from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
-from bot.agents.model import Request
-from bot.agents.prompt import PendingAction
-from bot.agents.shown_notes import named_notes
-from bot.clicks import handle_click
-from bot.edge.presses import Presses, PressUnavailable
+from bot.agents.prompts.prompt import PendingAction
+from bot.agents.prompts.shown_notes import named_notes
+from bot.card_actions.clicks import handle_click
 from bot.feishu.client import FeishuClient
 from bot.feishu.events import CardAction
 from bot.feishu.models import BotInfo, SentMessage
-from bot.people.meeting import People
+from bot.intake.presses import Presses, PressUnavailable
+from bot.people.encounters import People
 from bot.services import OwnPerson, Services
 from bot.settings import Settings
 from memory.errors import IdentityMissing, StoreError, StoreUnavailable

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from bot.agents.llm.model import Model, Request
 from bot.agents.manager import Answer, Manager, Prompt, Stores
-from bot.agents.model import Model, Request
 from bot.agents.offline.model import OfflineModel
-from bot.agents.prompt import without_knowledge
-from bot.agents.shown_notes import with_shown
-from bot.agents.tool_context import enrich, exchanges, registry_table
+from bot.agents.prompts.prompt import without_knowledge
+from bot.agents.prompts.shown_notes import with_shown
+from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.context import Message
 from memory.kept.notes import Note, NoteStore

@@ -9,13 +9,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from bot.agents.summariser import extractive
+from bot.agents.summaries.summariser import extractive
+from bot.answering.summaries import fold
 from bot.conversation import Decision, IncomingMessage, MessageRecord
-from bot.group.decisions import Reason
-from bot.group.store import ChatConversations
+from bot.listening.conversation_store import ChatConversations
+from bot.listening.decisions import Reason
 from bot.queue.inbox import Inbox
-from bot.queue.operations import Forgotten, QueueOperations
-from bot.upkeep.folding import fold
+from bot.queue.operator_actions import Forgotten, QueueOperations
 from lab.doubles.sentinel import tables_with
 from memory.away.spool import Spool, SpooledTurn
 from memory.backends.postgres import PostgresRpc, connection_pool

@@ -9,10 +9,10 @@ import pytest
 from psycopg import sql
 
 from bot.conversation import MessageRecord
-from bot.doctor.isolation import probe_isolation
-from bot.group.store import ChatConversations
+from bot.listening.conversation_store import ChatConversations
+from bot.operations.doctor.isolation import probe_isolation
 from bot.queue.inbox import Inbox
-from bot.queue.operations import QueueDepth, QueueOperations
+from bot.queue.operator_actions import QueueDepth, QueueOperations
 from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, BadArgument, WorkingMemoryTooLarge

@@ -20,11 +20,11 @@ from flask import Flask
 from rich.cells import cell_len
 
 from bot import webhook
-from bot.doctor import machine
-from bot.doctor.examination import Wishes, examine
-from bot.doctor.result import Check, findings
-from bot.edge.intake import Intake
 from bot.feishu import manifest
+from bot.intake.acceptance import Intake
+from bot.operations.doctor import machine
+from bot.operations.doctor.checks import Wishes, examine
+from bot.operations.doctor.result import Check, findings
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox
 from bot.settings import NAMES, Settings

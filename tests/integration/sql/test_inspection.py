@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from bot.edge.sandbox import inspect
-from bot.queue.operations import QueueOperations
+from bot.intake.sandbox import inspect
+from bot.queue.operator_actions import QueueOperations
 from memory.backends.postgres import PostgresRpc
 from memory.kept.notes import NoteStore
 from memory.store import MemoryStore

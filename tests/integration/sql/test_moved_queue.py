@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from bot.queue.consumer import Lease
-from bot.queue.operations import QueueOperations, Reference
+from bot.queue.operator_actions import QueueOperations, Reference
 from memory import migrations
 from tests.support import stored_database
 from tests.support.postgres import Server

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from bot.agents.prompt import circumstances
+from bot.agents.prompts.prompt import circumstances
+from bot.answering.summaries import told
 from bot.services import Services
 from bot.settings import SettingsError, load
-from bot.upkeep.folding import told
 from memory.kept.summaries import FoldedMessage
 from memory.recall.dates import date_range
 from scripts.operating.desk import Desk, since

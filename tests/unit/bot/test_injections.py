@@ -20,20 +20,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.agents.llm.model import Request
 from bot.agents.manager import Answer, Manager, ModelUnavailable, Prompt, Stores, tool_names
-from bot.agents.model import Request
 from bot.agents.progress import Progress
-from bot.agents.quotation import quotation, with_material
-from bot.agents.recalled import told_passages
+from bot.agents.prompts.quotation import quotation, with_material
+from bot.agents.prompts.recalled import told_passages
+from bot.agents.prompts.tool_context import enrich, exchanges
 from bot.agents.specialists import FOLDER, load_specialists
-from bot.agents.tool_context import enrich, exchanges
 from bot.feishu import cards, degrading, markup, splitting
 from bot.feishu.errors import FeishuError
 from bot.feishu.received import forwarded_text
-from bot.group.transcript import MessageRecord, transcript
+from bot.listening.transcript import MessageRecord, transcript
 from bot.mentions import ALL_NAMES, Person, Roster, address_reply, from_card, to_card
-from bot.reply.buttons import card_buttons, reply_of
-from bot.reply.partial import showable
+from bot.outbox.buttons import card_buttons, reply_of
+from bot.outbox.partial_answer import showable
 from memory.context import Message
 from memory.errors import AccessDenied, NoteNotFound
 from memory.kept.notes import NoteStore

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.markdown import opens_block
 from bot.mentions import (
     PLAIN,
     MentionTemplate,
@@ -19,6 +18,7 @@ from bot.mentions import (
     from_card,
     to_card,
 )
+from bot.text.markdown import opens_block
 
 ALICE = Person("ou_alice", "Alice")
 BOB = Person("ou_bob", "Bob")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bot.group.traits import traits
-from bot.group.weights import ADDRESSEE, AddresseeWeights
+from bot.listening.traits import traits
+from bot.listening.weights import ADDRESSEE, AddresseeWeights
 from lab.evaluation.labelled_messages import exchange_of
 from lab.evaluation.written_talk import rows_of_talk
 from lab.learning.addressee_weights import file_of, learn

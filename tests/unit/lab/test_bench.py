@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.feishu import crypto, events
-from bot.turn_request import TurnRequest
+from bot.listening.turn_request import TurnRequest
 from lab.bench import main, parser
 from lab.benchmark.checkouts import ROOT, NotACheckout, checkout_at
 from lab.benchmark.figures import Compared, Failed, Figure, combined, compared, percentile

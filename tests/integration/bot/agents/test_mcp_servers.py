@@ -15,10 +15,10 @@ import psutil
 import pytest
 from structlog.testing import capture_logs
 
+from bot.agents.llm.model import Model, Request
 from bot.agents.manager import Manager, Prompt, Stores
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import ActionAlreadyRun, McpServers, ServerDown, TimeLimits
-from bot.agents.model import Model, Request
 from bot.agents.specialists import Specialist
 from lab.doubles.processes import free_port
 from memory.kept.notes import NoteStore

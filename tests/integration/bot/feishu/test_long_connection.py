@@ -20,12 +20,12 @@ from flask import Flask
 from structlog.testing import capture_logs
 
 from bot import webhook
-from bot.edge.intake import Intake
-from bot.edge.long_connection import Listener
 from bot.feishu.connection import open_connection
 from bot.feishu.connection.long_connection import LongConnection
 from bot.feishu.connection.open_connection import Ack
 from bot.feishu.transport import Timeouts, Transport
+from bot.intake.acceptance import Intake
+from bot.intake.long_connection import Listener
 from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
 from lab.doubles.processes import free_port, start, stop, wait_for_http

@@ -15,7 +15,7 @@ import structlog
 from bot.feishu import cards
 from bot.feishu.errors import Unreachable
 from bot.outbox.left_cards import UNFINISHED, finish_left_cards
-from bot.people.meeting import People
+from bot.people.encounters import People
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AccessDenied, StoreError, StoreUnavailable, TurnUnknown

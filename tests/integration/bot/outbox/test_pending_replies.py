@@ -16,7 +16,7 @@ from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.models import RawMessage
 from bot.outbox.pending_replies import sweep
-from bot.people.meeting import People
+from bot.people.encounters import People
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool

@@ -19,12 +19,12 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.feishu.retry import RetryPolicy
 from bot.mentions import Person
-from bot.people.keeping import ChatKeeper
-from bot.people.meeting import People
+from bot.operations.maintenance.membership_refresh import learn_members
+from bot.people.encounters import People
 from bot.people.membership import Membership
+from bot.people.write_behind import ChatKeeper
 from bot.queue.consumer import Lease
 from bot.services import Services
-from bot.upkeep.members import learn_members
 from bot.worker import handle_event
 from memory.backends.postgres import PostgresRpc
 from memory.errors import StoreUnavailable

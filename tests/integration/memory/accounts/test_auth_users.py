@@ -19,9 +19,9 @@ import psycopg
 import pytest
 import structlog
 
-from bot.ending import ended
 from bot.feishu.pacing import OwnSlots, Pace
 from bot.mentions import Person
+from bot.process.task_cancellation import ended
 from bot.settings import Settings, SettingsError, load
 from bot.wiring import open_services
 from lab.doubles import lite

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from bot.queue.operations import QueueOperations
+from bot.queue.operator_actions import QueueOperations
 from memory.away.drain import Drain
 from memory.away.spool import Spool, SpooledTurn
 from memory.away.writes import LateWrite

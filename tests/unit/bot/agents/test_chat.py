@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from bot.agents.chat import ChatModel
-from bot.agents.endpoint import Endpoint
-from bot.agents.model import Declined, ModelFailed, Request, Response
-from bot.agents.requesting import plain_messages
+from bot.agents.llm.chat_completions import ChatModel
+from bot.agents.llm.endpoint import Endpoint
+from bot.agents.llm.model import Declined, ModelFailed, Request, Response
+from bot.agents.llm.request_messages import plain_messages
 from bot.agents.tools.tool import Toolbox, tool
 from tests.support.raw_endpoint import (
     EVENTS,

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from bot.agents.calling import Hands
-from bot.agents.limits import LimitReached, Limits, Spent
+from bot.agents.llm.limits import LimitReached, Limits, Spent
+from bot.agents.llm.model import ModelFailed, Response, ToolCall
+from bot.agents.llm.request_messages import plain_messages
 from bot.agents.loop import Said, run
-from bot.agents.model import ModelFailed, Response, ToolCall
 from bot.agents.progress import Progress
-from bot.agents.requesting import plain_messages
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Tool, Toolbox, ToolFailed, tool
+from bot.agents.tools.tool_calls import Hands
 from tests.support.models import Scripted, calling
 
 pytestmark = pytest.mark.anyio

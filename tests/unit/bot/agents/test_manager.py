@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.agents.limits import Limits
+from bot.agents.llm.limits import Limits
+from bot.agents.llm.model import Declined, ModelFailed, Request, Response
 from bot.agents.manager import (
     Answer,
     Manager,
@@ -21,13 +22,12 @@ from bot.agents.manager import (
     all_tools,
     tool_names,
 )
-from bot.agents.model import Declined, ModelFailed, Request, Response
-from bot.agents.outcomes import told
 from bot.agents.progress import Progress
-from bot.agents.prompt import OWNER
-from bot.agents.sentences import CUT_SHORT
+from bot.agents.prompts.prompt import OWNER
+from bot.agents.prompts.sentences import CUT_SHORT
+from bot.agents.prompts.tool_context import HEADING
 from bot.agents.specialists import Specialist
-from bot.agents.tool_context import HEADING
+from bot.agents.tools.outcomes import told
 from memory.context import Exchange, Message
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore

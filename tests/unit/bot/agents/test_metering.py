@@ -7,13 +7,13 @@ from datetime import datetime
 
 import pytest
 
-from bot.agents.chat import ChatModel
-from bot.agents.endpoint import Endpoint
-from bot.agents.metering import Meter, MeteredModel
-from bot.agents.model import Request
-from bot.agents.requesting import plain_messages
+from bot.agents.llm.chat_completions import ChatModel
+from bot.agents.llm.endpoint import Endpoint
+from bot.agents.llm.model import Request
+from bot.agents.llm.request_messages import plain_messages
+from bot.agents.llm.token_metering import Meter, MeteredModel
 from bot.agents.tools.tool import Toolbox, tool
-from bot.answer.prompting import Scene, build_prompt
+from bot.answering.prompt_history import Scene, build_prompt
 from memory.models import OpenTurn, StoredMessage
 from memory.scope import memory_context
 from memory.tokens import Calibration, estimate_tokens

@@ -12,14 +12,14 @@ import httpx
 import openai
 import pytest
 
-from bot.agents.calling import Hands
-from bot.agents.chat import ChatModel
-from bot.agents.endpoint import Endpoint
-from bot.agents.limits import Spent
+from bot.agents.llm.chat_completions import ChatModel
+from bot.agents.llm.endpoint import Endpoint
+from bot.agents.llm.limits import Spent
+from bot.agents.llm.request_messages import plain_messages
 from bot.agents.loop import run
-from bot.agents.requesting import plain_messages
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Toolbox, tool
+from bot.agents.tools.tool_calls import Hands
 from sandbox.model.model import ModelServer
 from sandbox.model.model_script import BadScript, Playbook
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.agents.model_text import Cleaner, Manner
-from bot.agents.prompt import ASKED, KNOWN, RULES, TOOL_RULES
+from bot.agents.llm.model_text import Cleaner, Manner
+from bot.agents.prompts.prompt import ASKED, KNOWN, RULES, TOOL_RULES
 
 RULES_TEXT = RULES.format(bot_name="Memo", subject="Alice") + TOOL_RULES
 MANNER = Manner("Memo", RULES_TEXT, frozenset({"recall", "search_notes", "create_note"}))

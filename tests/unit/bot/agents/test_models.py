@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-import bot.agents.sdk  # noqa: F401 -- loaded before a clock runs
-from bot.agents.fallback import Fallback
+import bot.agents.llm.openai_client  # noqa: F401 -- loaded before a clock runs
 from bot.agents.judge import build_judge
+from bot.agents.llm.configured_models import Models
+from bot.agents.llm.fallback import Fallback
+from bot.agents.llm.model import Declined, ModelFailed, Request
+from bot.agents.llm.request_messages import plain_messages
 from bot.agents.manager import Manager, ModelUnavailable, Prompt
-from bot.agents.model import Declined, ModelFailed, Request
-from bot.agents.models import Models
 from bot.agents.offline.model import OfflineModel
 from bot.agents.progress import OnProgress
-from bot.agents.requesting import plain_messages
-from bot.agents.stopping import Stop
-from bot.agents.summariser import build_summariser
-from bot.group.decisions import IncomingMessage
+from bot.agents.running_turns import Stop
+from bot.agents.summaries.summariser import build_summariser
+from bot.listening.decisions import IncomingMessage
 from bot.settings import Settings
 from bot.telemetry.tally import Tally
 from memory.models import WorkingMemory
@@ -187,13 +187,13 @@ async def test_a_worker_loads_neither_sdk_nor_mcp_before_it_needs_them() -> None
     """An answer that comes at once needs neither."""
     code = (
         "import asyncio, sys, bot.worker, bot.wiring\n"
-        "from bot.agents.chat import ChatModel\n"
-        "from bot.agents.endpoint import Endpoint\n"
-        "from bot.agents.model import Request\n"
+        "from bot.agents.llm.chat_completions import ChatModel\n"
+        "from bot.agents.llm.endpoint import Endpoint\n"
+        "from bot.agents.llm.model import Request\n"
         "model = ChatModel(Endpoint('key', sys.argv[1]), 'm')\n"
         "response = asyncio.run(model.respond(Request([{'role': 'user', 'content': 'Hi'}])))\n"
         "assert response.text == 'Hello.', response\n"
-        "heavy = {'openai', 'mcp', 'httpx2', 'bot.agents.sdk', 'rich', 'pydantic'}\n"
+        "heavy = {'openai', 'mcp', 'httpx2', 'bot.agents.llm.openai_client', 'rich', 'pydantic'}\n"
         "heavy &= set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)"
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.agents.offline.notes import known_notes, meant
-from bot.agents.prompt import REGISTRY
-from bot.agents.tool_context import MOST_USED, registry_table
+from bot.agents.prompts.prompt import REGISTRY
+from bot.agents.prompts.tool_context import MOST_USED, registry_table
 from memory.kept.notes import RegisteredNote
 from memory.tokens import estimate_tokens
 

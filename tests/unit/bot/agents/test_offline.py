@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.calling import Hands
-from bot.agents.limits import Spent
+from bot.agents.llm.limits import Spent
+from bot.agents.llm.model import Request
+from bot.agents.llm.request_messages import plain_messages
 from bot.agents.loop import run
-from bot.agents.model import Request
 from bot.agents.offline import facts
 from bot.agents.offline.commands import Command, command
 from bot.agents.offline.guide import HELP
@@ -21,10 +21,10 @@ from bot.agents.offline.model import OfflineModel, Situation, next_step
 from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.notice import without_notice
 from bot.agents.progress import OnProgress, Progress
-from bot.agents.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
-from bot.agents.requesting import plain_messages
+from bot.agents.prompts.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Toolbox, tool
+from bot.agents.tools.tool_calls import Hands
 
 TOOLS = frozenset(
     {"create_note", "update_note", "update_working_memory", "forget_fact", "recall", "set_reminder"}

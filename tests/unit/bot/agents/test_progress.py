@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from bot.agents.chat import ChatModel
-from bot.agents.endpoint import Endpoint
+from bot.agents.llm.chat_completions import ChatModel
+from bot.agents.llm.endpoint import Endpoint
 from bot.agents.manager import Manager, ModelUnavailable
 from bot.agents.offline.model import OfflineModel
 from bot.agents.progress import Progress
-from bot.agents.prompt import Answer, Image, Prompt, without_knowledge
+from bot.agents.prompts.prompt import Answer, Image, Prompt, without_knowledge
 from memory.models import WorkingMemory
 from sandbox.model.model import ModelServer
 

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.abilities import FORGOTTEN_AFTER_S, Abilities
-from bot.agents.chat import ChatModel
-from bot.agents.endpoint import Endpoint
-from bot.agents.fallback import Fallback
+from bot.agents.llm.chat_completions import ChatModel
+from bot.agents.llm.endpoint import Endpoint
+from bot.agents.llm.fallback import Fallback
+from bot.agents.llm.model import ModelFailed, Request, ToolsRefused
+from bot.agents.llm.model_abilities import FORGOTTEN_AFTER_S, Abilities
+from bot.agents.llm.refusal_table import REFUSALS, Feature, Refusal
+from bot.agents.llm.refusals import refused_feature
 from bot.agents.manager import Manager, ModelUnavailable, Stores
-from bot.agents.model import ModelFailed, Request, ToolsRefused
 from bot.agents.progress import Progress
-from bot.agents.prompt import Answer, Image, Prompt
-from bot.agents.refusal_table import REFUSALS, Feature, Refusal
-from bot.agents.refusals import refused_feature
+from bot.agents.prompts.prompt import Answer, Image, Prompt
 from bot.agents.tools.tool import Toolbox, tool
 from memory.context import Message
 from memory.kept.notes import NoteStore

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.agents.tools.planning import addressees, content_of, moment, skipped_remark
 from bot.agents.tools.tool import ToolFailed
+from bot.features.reminders.planning import addressees, content_of, moment, skipped_remark
 from bot.mentions import Person, Roster
 
 NOW = datetime(2026, 11, 25, 10, 0, tzinfo=ZoneInfo("Asia/Shanghai"))

@@ -18,9 +18,9 @@ import pytest
 
 from bot.agents.offline.notes import Call
 from bot.agents.offline.reminders import next_step, wish
-from bot.agents.tools.planning import moment
 from bot.agents.tools.tool import ToolFailed
-from bot.languages import language_of
+from bot.features.reminders.planning import moment
+from bot.text.languages import language_of
 
 NOW = datetime(2026, 11, 25, 10, 0, tzinfo=ZoneInfo("Asia/Shanghai"))
 TOLD = f"Now:\n{NOW:%Y-%m-%d %H:%M %A} (Asia/Shanghai)"

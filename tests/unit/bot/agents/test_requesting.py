@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.agents.prompt import Prompt, without_knowledge
-from bot.agents.requesting import manager_messages
+from bot.agents.llm.request_messages import manager_messages
+from bot.agents.prompts.prompt import Prompt, without_knowledge
 from memory.context import Message
 from memory.models import WorkingMemory
 

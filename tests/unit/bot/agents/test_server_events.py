@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.server_events import EventReader
+from bot.agents.llm.server_sent_events import EventReader
 
 
 def read(*received: bytes) -> list[bytes]:

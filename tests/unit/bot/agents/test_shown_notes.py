@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.shown_notes import named_notes, with_shown
+from bot.agents.prompts.shown_notes import named_notes, with_shown
 
 FOUND = """3 notes, oldest first:
 1. "Pasta" (ID: note_aaaa), tags: none

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.delegation import Delegation
+from bot.agents.llm.model_text import Cleaner
+from bot.agents.llm.request_messages import manager_messages
 from bot.agents.manager import Manager, Stores, all_tools, tool_names
-from bot.agents.model_text import Cleaner
-from bot.agents.prompt import Prompt, without_knowledge
-from bot.agents.requesting import manager_messages
+from bot.agents.prompts.prompt import Prompt, without_knowledge
+from bot.agents.prompts.tool_context import enrich
 from bot.agents.specialists import FOLDER, load_specialists
-from bot.agents.tool_choice import choose, groups_for
-from bot.agents.tool_context import enrich
-from bot.agents.tool_cues import GROUP_OF, SPECIALISTS
 from bot.agents.tools.tool import Toolbox
+from bot.agents.tools.tool_choice import choose, groups_for
+from bot.agents.tools.tool_cues import GROUP_OF, SPECIALISTS
 from memory.context import Exchange, Message
 from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.tool_context import (
+from bot.agents.prompts.tool_context import (
     HEADING,
     enrich,
     exchanges,

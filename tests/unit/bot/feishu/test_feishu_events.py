@@ -27,7 +27,7 @@ from bot.feishu.events import (
     question_text,
     to_keep,
 )
-from bot.turn_request import TurnRequest
+from bot.listening.turn_request import TurnRequest
 
 DATA = Path(__file__).parents[3] / "data" / "feishu"
 BOT = "ou_e6e14f667cfe239d7b129b521dce0569"

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.edge.health import Checks
 from bot.feishu.connection import frames
 from bot.feishu.connection.assembly import Assembly
 from bot.feishu.connection.frames import CONTROL, DATA, Frame, MalformedFrame
 from bot.feishu.connection.long_connection import address_of, reconnect_delay
 from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack, OpenConnection, Pace
 from bot.feishu.errors import Unreachable
+from bot.intake.health import Checks
 from bot.settings import SettingsError, load
 
 FIXTURES = Path(__file__).parents[3] / "data" / "feishu"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.files.places import OF_A_CHAT, OF_A_PERSON, PLACES, NoPlace, Places
 from bot.files.reading import FileReader, Limits, Read
+from bot.files.reading_slots import OF_A_CHAT, OF_A_PERSON, PLACES, NoPlace, Places
 from tests.support import hostile_files as made
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.model_text import Reader
+from bot.agents.llm.model_text import Reader
 from bot.agents.progress import Progress
 from bot.feishu import cards, markup
 from bot.feishu.denials import Denials
@@ -18,8 +18,8 @@ from bot.feishu.errors import FeishuError, Unreachable
 from bot.mentions import ALL_NAMES, Person, Roster, to_card
 from bot.outbox.delivery import NEUTRAL, Delivered, Target, Undeliverable
 from bot.outbox.live_card import TAKEN_BACK, LiveCard
+from bot.outbox.partial_answer import frame_gap_s, showable, stage_gap_s
 from bot.outbox.streaming import DENIAL, CardStream, Opening, Pace, Working
-from bot.reply.partial import frame_gap_s, showable, stage_gap_s
 from memory.kept.cards import OpenCard
 from memory.scope import memory_context
 from tests.support.card_platform import CardPlatform, KeptCards

@@ -14,9 +14,9 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.content import Mention
 from bot.feishu.errors import Unreachable
 from bot.mentions import Person
-from bot.people.keeping import NameKeeper
-from bot.people.meeting import People
+from bot.people.encounters import People
 from bot.people.names import Names
+from bot.people.write_behind import NameKeeper
 from memory.errors import StoreUnavailable
 from memory.kept.people import KnownName, PeopleStore, Sighting
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from bot.queue.together import Together
+from bot.queue.group_commit import Together
 from lab.doubles.processes import eventually
 
 LONG_S = 60.0

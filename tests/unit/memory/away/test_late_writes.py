@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.group.transcript import MessageRecord
+from bot.listening.transcript import MessageRecord
 from memory.away.breaker import BreakingRpc, CircuitBreaker
 from memory.away.rpc import LateRpc
 from memory.away.writes import LateWrite, late_write

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.model import Response
-from bot.agents.recalled import told_passages
-from bot.agents.summariser import asked, extractive, model_summariser
+from bot.agents.llm.model import Response
+from bot.agents.prompts.recalled import told_passages
+from bot.agents.summaries.summariser import asked, extractive, model_summariser
+from bot.answering.summaries import told
 from bot.feishu import markup
-from bot.upkeep.folding import told
 from memory.kept.summaries import FoldedMessage
 from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext

@@ -1,0 +1,61 @@
+"""Which model answers: any Chat Completions endpoint, or the offline model without a key."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bot.agents.llm.chat_completions import BETWEEN_S, ChatModel
+from bot.agents.llm.endpoint import Endpoint
+from bot.agents.llm.fallback import Fallback
+from bot.agents.llm.model import Model
+from bot.agents.llm.token_metering import CountedModel, Meter, MeteredModel
+from bot.settings import Settings
+from bot.telemetry.tally import Tally
+
+
+class Models:
+    """The models of the configured endpoint, over one shared client; `await close()` at the end.
+
+    With a fallback model each has half of the time to begin. Without a key every name is
+    the offline model. `meter` learns from what the main model reports; `tally` counts what is used
+    in the background.
+    """
+
+    def __init__(
+        self, settings: Settings, meter: Meter | None = None, tally: Tally | None = None
+    ) -> None:
+        self._tally = tally or Tally()
+        self._settings = settings
+        self._meter = meter
+        share = 0.5 if settings.openai_fallback_model else 1.0
+        self._first_s = settings.model_timeout_seconds * share
+        self._endpoint = Endpoint(
+            settings.openai_api_key,
+            settings.openai_base_url,
+            timeout_s=max(self._first_s, BETWEEN_S),
+        )
+
+    def main(self) -> Model:
+        """The model of the settings."""
+        return self.named(self._settings.openai_model)
+
+    def named(self, name: str) -> Model:
+        """The model `name`, with the fallback model behind it."""
+        if not self._settings.openai_api_key:
+            from bot.agents.offline.model import OfflineModel  # for who has no key
+
+            return OfflineModel()
+        first: Model = ChatModel(self._endpoint, name, first_s=self._first_s)
+        if self._meter and name == self._settings.openai_model:
+            first = MeteredModel(first, self._meter)
+        if not self._settings.openai_fallback_model:
+            return first
+        other = self._settings.openai_fallback_model
+        return Fallback(first, ChatModel(self._endpoint, other, first_s=self._first_s))
+
+    def counted(self, name: str, kind: str) -> Model:
+        """The model `name`, whose tokens count as `kind` and not as an answer's."""
+        return CountedModel(self.named(name), partial(self._tally.asked, kind))
+
+    async def close(self) -> None:
+        await self._endpoint.close()

@@ -1,0 +1,191 @@
+"""The embedding model: vectors of questions, at once, and of messages, in the background.
+
+Without EMBEDDING_MODEL there is none and recall goes by words. While it does not answer, recall
+goes by words too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from bot.agents.llm.endpoint import Endpoint
+from bot.agents.llm.lenient_json import dumps, loads
+from bot.agents.llm.model import Declined, ModelFailed
+from bot.agents.prompts.drawn_on import note_sources
+from bot.settings import Settings
+from bot.telemetry import metrics
+from bot.telemetry.tally import Tally
+from bot.text.slash_commands import parse
+from memory.kept.embeddings import Vector, as_text, bare
+from memory.models import Likeness
+from memory.recall.passages import Passage, RecallScope
+from memory.scope import AgentMemoryContext
+from memory.store import MemoryStore
+
+log = structlog.get_logger()
+
+QUESTION_WITHIN_S = 1.0
+_BATCH_WITHIN_S = 30.0
+COMMANDS_AMONG = 3
+_PATH = "/embeddings"
+
+
+class EmbeddingFailed(Exception):
+    """The embedding model gave no vectors. `reason` is a kind, without text of anybody."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the embedding model gave no vectors ({reason}): check EMBEDDING_MODEL")
+        self.reason = reason
+
+
+class TextRefused(EmbeddingFailed):
+    """The endpoint does not take one of the texts; others it may."""
+
+
+class Embedder:
+    """An OpenAI-compatible embeddings endpoint. `weight` is what likeness counts in recall."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        *,
+        dimensions: int = 0,
+        weight: float = 0.2,
+        question_within_s: float = QUESTION_WITHIN_S,
+        tally: Tally | None = None,
+    ) -> None:
+        self._tally = tally or Tally()
+        self._endpoint = endpoint
+        self._asked: dict[str, Any] = {"model": model, "encoding_format": "float"}
+        if dimensions:
+            self._asked["dimensions"] = dimensions
+        self._question_within_s = question_within_s
+        self.weight = weight
+        # Vectors of different lengths do not compare, so they count as different models.
+        self.name = f"{model}/{dimensions}" if dimensions else model
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+    async def of_messages(self, texts: Sequence[str]) -> list[Vector]:
+        """The vectors of at most 64 texts, none of them empty, in their order.
+
+        Raises `EmbeddingFailed`, `TextRefused` when the request itself was not taken.
+        """
+        return await self._ask("messages", texts, _BATCH_WITHIN_S)
+
+    async def likeness(self, question: str) -> Likeness | None:
+        """What recall needs to find by meaning; None when there is no vector in time."""
+        if not question.strip() or not self.weight:
+            return None
+        try:
+            [vector] = await self._ask("question", [bare(question)], self._question_within_s)
+            return Likeness(self.name, as_text(vector), self.weight)
+        except EmbeddingFailed as exc:
+            log.warning("embedding.unavailable", reason=exc.reason)
+        except ValueError:
+            _failed("no_direction")
+            log.warning("embedding.unavailable", reason="no_direction")
+        return None
+
+    async def _ask(self, of: str, texts: Sequence[str], within_s: float) -> list[Vector]:
+        body = dumps({**self._asked, "input": list(texts)})
+        try:
+            with metrics.EMBEDDING_SECONDS.labels(of=of).time():
+                async with asyncio.timeout(within_s):
+                    async with self._endpoint.posted(_PATH, body) as reply:
+                        answer = loads(await reply.read())
+        except (ModelFailed, Declined, TimeoutError, ValueError) as exc:
+            raise _translated(exc) from exc
+        self._tally.asked("embedding", _tokens(answer))
+        vectors = _vectors(answer)
+        if len(vectors) != len(texts):
+            raise _failed("incomplete")
+        return vectors
+
+
+def _vectors(answer: Any) -> list[Vector]:
+    """The vectors in their order; some servers answer with an error and status 200."""
+    given = (answer.get("data") if isinstance(answer, dict) else None) or ()
+    try:
+        return [one["embedding"] for one in sorted(given, key=lambda one: one["index"])]
+    except (KeyError, TypeError) as exc:
+        raise _failed("malformed") from exc
+
+
+def _tokens(answer: Any) -> int:
+    """As they are reported; 0 when they are not."""
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return count if isinstance(count, int) else 0
+
+
+def _translated(exc: Exception) -> EmbeddingFailed:
+    if not isinstance(exc, ModelFailed):
+        return _failed("timeout" if isinstance(exc, TimeoutError) else "malformed")
+    if exc.reason == "status_400":
+        metrics.EMBEDDING_FAILURES.labels(reason="refused").inc()
+        return TextRefused("refused")
+    return _failed(exc.reason)
+
+
+def _failed(reason: str) -> EmbeddingFailed:
+    metrics.EMBEDDING_FAILURES.labels(reason=reason).inc()
+    return EmbeddingFailed(reason)
+
+
+def build_embedder(settings: Settings, tally: Tally | None = None) -> Embedder | None:
+    """The embedder of the settings; None without EMBEDDING_MODEL."""
+    if not settings.embedding_model:
+        return None
+    # The key of one endpoint is not given to another.
+    key = settings.embedding_api_key or (
+        "" if settings.embedding_base_url else settings.openai_api_key
+    )
+    endpoint = Endpoint(
+        key or "none",
+        settings.embedding_base_url or settings.openai_base_url,
+        timeout_s=_BATCH_WITHIN_S,
+        retries=0,
+    )
+    return Embedder(
+        endpoint,
+        settings.embedding_model,
+        dimensions=settings.embedding_dimensions,
+        weight=settings.recall_vector_weight,
+        tally=tally,
+    )
+
+
+async def find(
+    store: MemoryStore,
+    embedder: Embedder | None,
+    context: AgentMemoryContext,
+    query: str,
+    *,
+    now: datetime,
+    scope: RecallScope,
+    k: int = 5,
+    before_id: int | None = None,
+) -> tuple[Passage, ...]:
+    """`MemoryStore.find`, by meaning too where there is an embedder that answers in time. What a
+    command showed, such as the settings, is nothing that was said."""
+    likeness = await embedder.likeness(query) if embedder else None
+    wanted = k + COMMANDS_AMONG
+    hits = await store.find(
+        context, query, now=now, scope=scope, k=wanted, before_id=before_id, likeness=likeness
+    )
+    return said(hits, k)
+
+
+def said(hits: Sequence[Passage], k: int) -> tuple[Passage, ...]:
+    """The first `k` of `hits` without what commands showed; they are noted as sources."""
+    found = tuple(one for one in hits if not parse(one.question))[:k]
+    note_sources(passage.turn_id for passage in found)
+    return found

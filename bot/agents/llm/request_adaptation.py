@@ -1,0 +1,96 @@
+"""A request without what its endpoint refuses. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from bot.agents.llm.model import Message, Request
+from bot.agents.llm.refusal_table import Feature
+
+_UNSEEN = "[A picture came with this message. You cannot see pictures: say so.]"
+_EARLIER = "[What was said before is not shown.]"
+_LIMITS: tuple[Feature, ...] = ("max_completion_tokens", "max_tokens")
+
+
+def fields_of(
+    request: Request, lacks: Collection[Feature], *, streams: bool, bare: bool = False
+) -> dict[str, Any]:
+    """The fields of the body, without `model` and `tools`; `bare`: none that can be left out."""
+    fields: dict[str, Any] = {"messages": adapted(request.messages, lacks)}
+    if streams:
+        fields["stream"] = True
+    if bare:
+        return fields
+    if streams and "stream_options" not in lacks:
+        fields["stream_options"] = {"include_usage": True}
+    limit = next((name for name in _LIMITS if name not in lacks), None)
+    if request.max_tokens is not None and limit:
+        fields[limit] = request.max_tokens
+    if request.temperature is not None and "temperature" not in lacks:
+        fields["temperature"] = request.temperature
+    return fields
+
+
+def can_be_bared(request: Request, *, streams: bool) -> bool:
+    """Whether a request has fields that can be left out."""
+    return streams or request.max_tokens is not None or request.temperature is not None
+
+
+def sent_features(request: Request, fields: dict[str, Any]) -> frozenset[Feature]:
+    """What of a request an endpoint could refuse."""
+    messages = fields["messages"]
+    names: set[Any] = {name for name in fields if name != "messages"}
+    names.add("stream" if "stream" in fields else "whole")
+    if request.tools:
+        names.add("tools")
+    if any(message["role"] == "system" for message in messages):
+        names.add("system")
+    if any(isinstance(message.get("content"), list) for message in messages):
+        names.add("images")
+    roles = [message["role"] for message in messages if message["role"] != "system"]
+    if roles[:1] == ["assistant"] or any(one == other for one, other in pairwise(roles)):
+        names.add("turns")
+    return frozenset(names)
+
+
+def adapted(messages: Sequence[Message], lacks: Collection[Feature]) -> Sequence[Message]:
+    """The same words in messages that the endpoint takes."""
+    if not {"images", "system", "turns"} & set(lacks):
+        return messages
+    found: Iterable[Message] = messages
+    if "images" in lacks:
+        found = map(_in_words, found)
+    if "system" in lacks:
+        found = ({**one, "role": "user"} if one["role"] == "system" else one for one in found)
+    return _in_turns(found)
+
+
+def _in_words(message: Message) -> Message:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    texts = [part["text"] for part in content if part["type"] == "text"]
+    return {**message, "content": "\n\n".join([*texts, _UNSEEN])}
+
+
+def _in_turns(messages: Iterable[Message]) -> list[Message]:
+    """Neighbours of one role as one message, a person's first; calls and their results stay."""
+    merged: list[Message] = []
+    for message in messages:
+        if message["role"] == "assistant" and all(one["role"] == "system" for one in merged):
+            merged.append({"role": "user", "content": _EARLIER})
+        last = merged[-1] if merged else {}
+        if last.get("role") == message["role"] and _has_text_only(last, message):
+            merged[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+        else:
+            merged.append(message)
+    return merged
+
+
+def _has_text_only(*messages: Message) -> bool:
+    return all(
+        isinstance(one.get("content"), str) and not one.keys() & {"tool_calls", "tool_call_id"}
+        for one in messages
+    )

@@ -1,0 +1,105 @@
+"""A prompt as the messages of a request. Pure."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bot.agents.llm.model import Message, called, returned
+from bot.agents.llm.model_text import Cleaner, Manner, Reader
+from bot.agents.prompts.prompt import (
+    Image,
+    Prompt,
+    manager_rules,
+    own_rules,
+    short_name,
+    specialist_rules,
+    with_knowledge,
+)
+from bot.agents.prompts.sentences import without_end_mark
+from bot.agents.prompts.tool_context import enrich
+from bot.agents.tools.tool import ERROR, Toolbox
+from memory import context
+from memory.foreign_text import continued
+
+# Of a kind of message that has no text. Many endpoints refuse a message without content.
+_NOTHING_TO_READ = "[a message without text]"
+_TASK = "Task: {task}\n\nThe person's message:\n{question}"
+
+
+def manager_messages(
+    prompt: Prompt, *, with_tools: bool, done: Sequence[Mapping[str, Any]] = ()
+) -> list[Message]:
+    """What the manager is told: instructions, history, and the question with its pictures after
+    what is known for it; and the calls that were made for the question before its model refused
+    tools."""
+    told = manager_rules(prompt.bot_name, with_tools=with_tools, owner=prompt.owner)
+    messages = _messages(told, prompt, _asked(prompt), with_tools=with_tools)
+    return [*messages, {"role": "user", "content": enrich("", done)}] if done else messages
+
+
+def specialist_messages(
+    instructions: str, task: str, prompt: Prompt, *, with_tools: bool
+) -> list[Message]:
+    """What a specialist is told: its own instructions, the same history, and the task."""
+    told = specialist_rules(instructions, prompt)
+    asked = _TASK.format(task=continued(task), question=prompt.question)
+    return _messages(told, prompt, with_knowledge(prompt, asked), with_tools=with_tools)
+
+
+def reader_of(prompt: Prompt, tools: Toolbox, cleaner: Cleaner) -> Reader:
+    """What takes out of an answer to `prompt` what is not for people."""
+    return Reader(cleaner, Manner(short_name(prompt.bot_name), own_rules(prompt), frozenset(tools)))
+
+
+def plain_messages(instructions: str, question: str) -> list[Message]:
+    """One question, without a conversation."""
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": question}]
+
+
+def _messages(instructions: str, prompt: Prompt, asked: Any, *, with_tools: bool) -> list[Message]:
+    told = _with_pairs if with_tools else _with_block
+    return [
+        {"role": "system", "content": instructions},
+        *(message for one in prompt.history for message in told(one)),
+        {"role": "user", "content": asked},
+    ]
+
+
+def _with_pairs(said: context.Message) -> Iterator[Message]:
+    """A message of the thread, after the calls and results that came before it."""
+    if said.exchanges:
+        calls = [called(one.id, one.name, one.arguments) for one in said.exchanges]
+        yield {"role": "assistant", "content": None, "tool_calls": calls}
+    for one in said.exchanges:
+        yield returned(one.id, one.result)
+    yield {"role": said.role, "content": without_end_mark(said.content) or _NOTHING_TO_READ}
+
+
+def _with_block(said: context.Message) -> Iterator[Message]:
+    """The same for an agent without tools: some endpoints take no calls where there are none."""
+    calls = [
+        {
+            "name": one.name,
+            "arguments": json.loads(one.arguments),
+            "result": one.result,
+            "ok": not one.result.startswith(ERROR),
+        }
+        for one in said.exchanges
+    ]
+    content = enrich(without_end_mark(said.content), calls)
+    yield {"role": said.role, "content": content or _NOTHING_TO_READ}
+
+
+def _asked(prompt: Prompt) -> str | list[dict[str, Any]]:
+    asked = with_knowledge(prompt, prompt.question)
+    if not prompt.images:
+        return asked
+    return [{"type": "text", "text": asked}, *map(_picture, prompt.images)]
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    data = base64.b64encode(image.data).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}

@@ -1,0 +1,81 @@
+"""Which tools a question can need. Pure.
+
+Tools for memory, follow-ups and MCP servers are always sent; the others come in groups, when
+something in the prompt calls for them. A group that is sent for nothing costs some hundred tokens;
+one that is missing costs the answer, so cues are wide. A tool that was not sent still works.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from bot.agents.offline import facts, reminders
+from bot.agents.offline.commands import command
+from bot.agents.prompts.prompt import Prompt
+from bot.agents.prompts.quotation import without_material
+from bot.agents.tools.tool import Toolbox
+from bot.agents.tools.tool_cues import CUES, GROUP_OF, SPECIALISTS, Cues, Group
+
+_RIVALS: tuple[Group, ...] = ("notes", "reminders")
+_POINTS = re.compile(
+    r"\b(that|this|it|them|these|those|above|same|so|yes|ok|okay|sure|please|go ahead)\b"
+    r"|这|那|它|上面|刚才|照|好的?|可以|行|办|弄|搞|帮",
+    re.IGNORECASE,
+)
+
+
+def choose(tools: Toolbox, prompt: Prompt, specialists: Collection[str] = ()) -> Toolbox:
+    """The tools to send: the constant ones first, then the groups in the order of `tools`.
+
+    `specialists` are the names of those who can be asked.
+    """
+    groups = groups_for(prompt, specialists)
+    always = [name for name in tools if name not in GROUP_OF]
+    return tools.part((*always, *(name for name in tools if GROUP_OF.get(name) in groups)))
+
+
+def groups_for(prompt: Prompt, specialists: Collection[str] = ()) -> frozenset[Group]:
+    """What the question and the conversation before it can need.
+
+    A longer conversation never needs less, so that tools are only added while one goes on.
+    """
+    asked = _called_for(prompt.question, specialists) | _understood_offline(prompt)
+    if not asked and _POINTS.search(prompt.question):
+        asked = _called_for(prompt.transcript, specialists)
+    earlier: set[Group] = {"notes"} if prompt.registry else set()
+    for one in prompt.history:
+        words_of_people = one.role == "user"
+        earlier |= _called_for(one.content, specialists, hints=words_of_people)
+        earlier |= _used(one.content, [exchange.name for exchange in one.exchanges])
+    if any(name not in SPECIALISTS for name in specialists):
+        earlier.add("specialists")
+    return frozenset(asked | earlier)
+
+
+def _called_for(text: str, specialists: Iterable[str], *, hints: bool = True) -> set[Group]:
+    cues = [*CUES.items(), *_of_specialists(specialists)]
+    groups: set[Group] = {group for group, cue in cues if cue.names.search(text)}
+    if hints and not groups.intersection(_RIVALS):
+        groups |= {group for group, cue in cues if cue.hints.search(text)}
+    return groups
+
+
+def _of_specialists(names: Iterable[str]) -> list[tuple[Group, Cues]]:
+    return [("specialists", SPECIALISTS[name]) for name in names if name in SPECIALISTS]
+
+
+def _understood_offline(prompt: Prompt) -> set[Group]:
+    """What the rules of the offline model would do."""
+    question = facts.spoken(without_material(prompt.question), prompt.bot_name)
+    groups: set[Group] = set()
+    if command(question):
+        groups.add("notes")
+    if reminders.wish(question):
+        groups.add("reminders")
+    return groups
+
+
+def _used(text: str, called: Collection[str]) -> set[Group]:
+    """The groups of tools that were called for an answer, or that its tool context names."""
+    return {group for name, group in GROUP_OF.items() if name in called or name in text}

@@ -1,0 +1,344 @@
+"""What is answered: a command carried out, or the model's reply within its time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+import structlog
+
+from bot.agents.llm.model import next_step
+from bot.agents.manager import Answer, ModelUnavailable
+from bot.agents.prompts.drawn_on import note_sources, noting_sources
+from bot.agents.prompts.prompt import Prompt
+from bot.agents.prompts.sentences import stopped_first
+from bot.agents.running_turns import STOPPED
+from bot.answering import material
+from bot.answering.apologies import apology
+from bot.answering.attachments import limits_of
+from bot.answering.commands import answer_words
+from bot.answering.deduplication import Quoted, untold
+from bot.answering.material import Material
+from bot.answering.prompt_history import Scene, build_prompt
+from bot.answering.question import Turn, language, people_of
+from bot.answering.recall import recalled
+from bot.answering.request_rate import asker_of, too_many
+from bot.answering.usage_limits import used_up
+from bot.feishu import markup
+from bot.files.refusals import not_read
+from bot.listening.chat_rules import ChatRules, rules_of, told_by_owner
+from bot.listening.decisions import Reason
+from bot.listening.transcript import MessageRecord, newest_lines
+from bot.outbox.buttons import Reply, reply_of
+from bot.outbox.foot import Foot, Source, Where
+from bot.people.names import Names
+from bot.services import Services
+from bot.telemetry import metrics, timing
+from bot.telemetry.timing import stage
+from bot.text.languages import Language
+from memory.errors import StoreUnavailable
+from memory.kept.notes import note_source
+from memory.kept.read_messages import note_read_messages, read_source
+from memory.models import OpenTurn
+from memory.recall.passages import Passage
+from memory.scope import AgentMemoryContext
+from memory.tokens import estimate_tokens
+
+log = structlog.get_logger()
+
+Answering = Callable[[Services, Turn, OpenTurn], Awaitable[Reply]]
+
+# People wait for the first words at most this long after the acknowledgement (s).
+_BEGINS_WITHIN_S = 56.0
+_LEAST_MODEL_TIME_S = 8.0
+# Feishu ends the streaming of a card ten minutes after it was opened.
+FLOWS_FOR_S = 540.0
+_TRANSCRIPT_TOKENS = 2000
+
+# In place of an answer that is given unasked (`bot.features.unasked.answers`).
+NO_ANSWER = "NO_ANSWER"
+_UNASKED = (
+    "Nobody asked you: the question was put to the group, and nobody has answered it. Answer in "
+    "one or two sentences, and only if what was said in this chat before answers it. Otherwise "
+    f"reply with {NO_ANSWER} and nothing else."
+)
+UNSUPPORTED = (
+    "这种消息我还读不了，请用文字发给我。 / "
+    "I cannot read this kind of message yet; please send text."
+)
+
+
+async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
+    """A command to the bot is carried out; everything else is for the model."""
+    if turn.heard.decision.reason is Reason.RATE_LIMITED:
+        return Reply(too_many(services, language(services, turn, opened)))
+    if reply := await answer_words(services, turn, opened):
+        return reply
+    found, earlier, given = await _answer(services, turn, opened)
+    spoken = language(services, turn, opened)
+    reply = reply_of(found, chat_type=turn.chat_type, language=spoken)
+    reply = replace(reply, given=given)
+    seconds = services.clock() - turn.received_ms / 1000
+    foot = _foot(turn.context, found, earlier, seconds, spoken)
+    if opened.degraded:  # nobody could press anything
+        return replace(reply, foot=replace(foot, bare=True)) if found.ended else reply
+    before = tuple((name, True) for name in opened.done) if found.ended == STOPPED else ()
+    return replace(reply, foot=replace(foot, tools=(*before, *foot.tools)))
+
+
+def _foot(
+    here: AgentMemoryContext,
+    answer: Answer,
+    earlier: Sequence[Passage],
+    seconds: float,
+    language: Language,
+) -> Foot:
+    """What is told below the answer of how it came about."""
+    calls = tuple((str(call["name"]), bool(call["ok"])) for call in answer.tool_calls)
+    return Foot(
+        language,
+        seconds,
+        calls,
+        tuple(Source(one.asked_at, _said_where(here, one)) for one in earlier),
+        answer.ended,
+    )
+
+
+def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
+    if passage.conversation_id == here.conversation_id:
+        return "thread"
+    return "chat" if passage.chat_id == here.chat_id else "elsewhere"
+
+
+async def _answer(
+    services: Services, turn: Turn, opened: OpenTurn
+) -> tuple[Answer, tuple[Passage, ...], tuple[str, ...]]:
+    """The model's answer, or an honest sentence when there is none in time; what it was told of
+    what was said earlier; and the ids of all messages that it was given."""
+    if not turn.question.strip():
+        return Answer(UNSUPPORTED), (), ()
+    if refused := used_up(services, turn, language(services, turn, opened)):
+        return Answer(refused), (), ()
+    came = await material.gather(services, _source(turn, opened))
+    services.rates.count(asker_of(turn.request), services.clock(), came.files)
+    if not await _may_tell(services, turn, opened, came):
+        came = material.TAKEN_BACK
+    if refused := _only_unread(services, turn, opened, came):
+        return Answer(refused), (), ()
+    with noting_sources() as found:
+        if opened.degraded:
+            note_sources(map(read_source, {*came.read, *came.texts}))
+        prompt, earlier = await _prompt(services, turn, opened, came)
+        answer = await _asked(services, turn, opened, prompt)
+    return answer, earlier, tuple(sorted(found - {turn.id, turn.request.message_id}))
+
+
+async def _may_tell(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> bool:
+    """Whether what came with others' messages may be told: not when one was taken back. The answer
+    goes when one is later. While the memory is away this is looked for when it is back."""
+    if not (came.read or came.texts) or opened.degraded:
+        return True
+    try:
+        return await note_read_messages(services.rpc, turn.context, turn.id, came.read, came.texts)
+    except StoreUnavailable as exc:
+        log.warning("incoming.not_noted", turn_id=turn.id, error=type(exc).__name__)
+        return True
+
+
+async def _asked(services: Services, turn: Turn, opened: OpenTurn, prompt: Prompt) -> Answer:
+    """What the model says in time."""
+    begins_s, flows_for_s = _times(services, turn, opened)
+    try:
+        with stage("model"):
+            answer = await services.manager.answer(
+                prompt,
+                timeout_s=begins_s,
+                flows_for_s=flows_for_s,
+                on_progress=turn.on_progress,
+                stop=turn.stop,
+            )
+    except ModelUnavailable as exc:
+        return _sorry(turn, exc.reason, language(services, turn, opened))
+    if answer.ended:
+        answer = _unfinished(turn, opened, answer, language(services, turn, opened))
+    elif not answer.text.strip():
+        return _sorry(turn, "empty", language(services, turn, opened))
+    _count(answer)
+    return answer
+
+
+def _times(services: Services, turn: Turn, opened: OpenTurn) -> tuple[float, float]:
+    """How long (s) the answer has to begin, and in all once it has. An attempt that goes on with an
+    earlier one's card has what is left of the card's time."""
+    spent = services.clock() - turn.received_ms / 1000
+    wanted = services.settings.model_timeout_seconds
+    left = max(_LEAST_MODEL_TIME_S, max(_BEGINS_WITHIN_S, wanted) - spent)
+    return min(left, wanted), FLOWS_FOR_S - (spent if opened.attempts > 1 else 0.0)
+
+
+def _unfinished(turn: Turn, opened: OpenTurn, answer: Answer, language: Language) -> Answer:
+    """The answer as far as it came; of its end, what is certain. What somebody stopped offers
+    nothing any more."""
+    answer = replace(answer, text=turn.settle(answer.text))
+    if answer.ended != STOPPED:
+        return answer
+    metrics.STOPPED.inc()
+    answer = replace(answer, follow_ups=(), pending_actions=(), files=())
+    if answer.text:
+        return answer
+    calls = [call["name"] for call in answer.tool_calls if call["ok"]]
+    return replace(answer, text=stopped_first([*opened.done, *calls], language), ended="")
+
+
+def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> str:
+    """What is said to a file that cannot be read and came without a question; "" otherwise."""
+    if turn.request.message_type != "file" or came.file_tokens or not came.unread:
+        return ""
+    limits, spoken = limits_of(services.settings), language(services, turn, opened)
+    return "\n".join(
+        not_read(markup.escape(name), reason, limits, spoken) for name, reason in came.unread
+    )
+
+
+async def _prompt(
+    services: Services, turn: Turn, opened: OpenTurn, came: Material
+) -> tuple[Prompt, tuple[Passage, ...]]:
+    talk = _talk(turn, opened, came.quoted)
+    lines = _lines(talk, turn.names)
+    shown = talk[len(talk) - len(lines) :]
+    turns = {message.message_id for message in opened.told if message.role == "user"}
+    turns.update(one.message_id for one in shown if one.answered)
+    earlier = await recalled(services, turn, opened, turns)
+    _keep(services, opened, shown, came, turn.bot.name)
+    note_sources(_given(turn, opened, shown))
+    prompt = build_prompt(
+        opened,
+        turn.question,
+        _scene(services, turn, opened),
+        context=turn.context,
+        turn_id=turn.id,
+        transcript="\n".join(lines),
+        recalled=earlier.text,
+        recalled_worth=earlier.worth,
+        budget_tokens=services.settings.history_token_budget + came.file_tokens,
+        calibration=services.meter.calibration,
+        material=came.text,
+        images=came.images,
+        quoted=came.quoted,
+        words_of_model=turn.by_click,
+        reads_only=turn.private or turn.unasked,
+    )
+    note_sources(one.turn_id for one in earlier.found)
+    return prompt, earlier.found
+
+
+def _given(turn: Turn, opened: OpenTurn, shown: Sequence[MessageRecord]) -> Iterator[str | None]:
+    """Of what the prompt shows, the messages, notes and threads that it comes from."""
+    yield from (message.message_id for message in opened.told)
+    yield from (record.message_id for record in shown)
+    yield from opened.working_memory.turns
+    yield from (note_source(str(row["id"])) for row in opened.registry)
+    if opened.summary:
+        yield turn.context.thread_source
+
+
+def _keep(
+    services: Services,
+    opened: OpenTurn,
+    shown: Sequence[MessageRecord],
+    came: Material,
+    bot_name: str,
+) -> None:
+    """For the record of the turn: which rows its prompt is made of."""
+    timing.keep(
+        bot=bot_name,
+        model=services.settings.openai_model if services.settings.openai_api_key else "offline",
+        history_ids=[message.id for message in opened.history],
+        recent_ids=[message.id for message in opened.recent],
+        transcript_ids=[one.message_id for one in shown],
+        summary=opened.summary.version if opened.summary else None,
+        came_along=bool(came.text or came.images),
+        budget=services.settings.history_token_budget,
+    )
+
+
+def _count(answer: Answer) -> None:
+    metrics.count_tokens("answer", answer.input_tokens, answer.output_tokens)
+    timing.note(
+        tokens_in=answer.input_tokens,
+        tokens_out=answer.output_tokens,
+        tools=[call["name"] for call in answer.tool_calls],
+        specialists=list(answer.specialists),
+        cut_short=answer.cut_short,
+    )
+
+
+def _source(turn: Turn, opened: OpenTurn) -> material.Source:
+    talk = turn.heard.conversation.messages if turn.heard.conversation else ()
+    told_since_ms = opened.rules.get("told_since_ms") or 0
+    return material.Source(
+        turn.request,
+        turn.context,
+        turn.bot,
+        opened.history,
+        talk,
+        opened.first_read,
+        opened.asked_in,
+        told_since_ms,
+    )
+
+
+def _sorry(turn: Turn, reason: str, language: Language) -> Answer:
+    metrics.MODEL_FAILURES.labels(reason=reason).inc()
+    log.error("model.unavailable", turn_id=turn.id, reason=reason, next_step=next_step(reason))
+    return Answer(apology(reason, language))
+
+
+def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
+    settings = services.settings
+    usual = ChatRules(settings.chat_mode, settings.chat_language)
+    owner = told_by_owner(settings.bot_instructions, rules_of(opened.rules, usual))
+    return Scene(
+        bot_name=turn.bot.name,
+        subject=turn.names.name(turn.context.user_id),
+        names=turn.names.known,
+        label=turn.names.label,
+        labelled=turn.in_group,
+        now=services.now(),
+        people=turn.names.roster(people_of(turn)),
+        owner=f"{owner}\n\n{_UNASKED}".strip() if turn.unasked else owner,
+    )
+
+
+def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageRecord, ...]:
+    """What was said in this chat (in a thread: in this thread) that the prompt has nowhere else, on
+    the topic of the question where that is clear.
+
+    Who asks the bot outright is given the talk that the bot did not answer; other people's
+    exchanges with the bot stay theirs. A turn that follows a discussion sees all of it.
+    """
+    if turn.heard.conversation is None:
+        return ()
+    outright = turn.heard.decision.is_outright
+    discussion = turn.heard.discussion
+    said = turn.heard.conversation.messages
+    others = (
+        message
+        for message in (discussion.of_topic(turn.question) if discussion else said)
+        if message.message_id != turn.request.message_id
+        and message.is_in(turn.heard.message.root_id)
+        and not (outright and (message.ours or message.answered))
+    )
+    names = turn.names.known
+    return untold(others, opened.told, names, bot_name=turn.bot.name, quoted=quoted)
+
+
+def _lines(talk: Sequence[MessageRecord], names: Names) -> list[str]:
+    """The newest of it, as much as a prompt shows: people by the names they have now."""
+    label = cache(names.label)
+
+    def name(one: MessageRecord) -> str:
+        return one.author if one.ours else label(one.author_id, one.author)
+
+    return newest_lines(talk, budget_tokens=_TRANSCRIPT_TOKENS, estimate=estimate_tokens, name=name)

@@ -1,0 +1,118 @@
+"""From what was answered to the exact markdown of each card."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.answering.question import Turn, notified
+from bot.feishu import markup, splitting
+from bot.feishu.normalising import normalised
+from bot.mentions import (
+    NOBODY,
+    PLAIN,
+    AutoMention,
+    MentionTemplate,
+    Person,
+    Roster,
+    address_reply,
+    to_card,
+)
+from bot.services import Services
+from bot.text.languages import Language
+from bot.text.roster import Escape
+
+# Above `address_reply`, which gives nothing for nothing: a card is never empty.
+NOTHING: Mapping[Language, str] = {
+    "zh": "这次我没有得出可以发出的内容，请换个说法再问一次。",
+    "en": "I came up with nothing to say this time; please ask again in other words.",
+}
+LAST_TO_BOTS: Mapping[Language, str] = {
+    "zh": "（机器人之间的对话我先到这里。需要我继续的话，请 @我。）",
+    "en": "(I'll stop answering bots here. Mention me if you'd like me to go on.)",
+}
+_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Who speaks to whom, and how they are addressed; nobody is where `addresses` is off."""
+
+    agent: Person
+    addressee: Person | None
+    roster: Roster = NOBODY
+    sender_type: str = "user"
+    chat_type: str = "group"
+    addresses: bool = True
+    template: MentionTemplate = PLAIN
+    allow_all: bool = False
+
+
+def compose(
+    services: Services,
+    turn: Turn,
+    text: str,
+    *,
+    nothing: str,
+    auto_mention: AutoMention | None = None,
+) -> list[str]:
+    """The markdown of each card: addressed to whom it is for, inert, within the limits.
+
+    `nothing` is said where the text comes to nothing. `auto_mention`: in place of the setting.
+    """
+    return cards_of(text, voice_of(services, turn, auto_mention), nothing=nothing)
+
+
+def voice_of(services: Services, turn: Turn, auto_mention: AutoMention | None = None) -> Voice:
+    """The bot's voice in a turn: it addresses who asked, or whom the question is about."""
+    settings = services.settings
+    mode = auto_mention or settings.auto_mention
+    sender = turn.request.sender_open_id
+    meant = turn.context.user_id if mode == "meant" else sender
+    reached = notified(turn)
+    return Voice(
+        agent=turn.bot,
+        addressee=turn.names.person(meant) if meant in reached else None,
+        roster=turn.names.roster(reached) if turn.in_group else NOBODY,
+        sender_type=turn.request.sender_type if meant == sender else "user",
+        chat_type=turn.request.chat_type,
+        addresses=mode != "off",
+        template=settings.template,
+        allow_all=settings.allow_mention_all,
+    )
+
+
+def cards_of(
+    text: str, voice: Voice, *, nothing: str, escape: Escape = markup.card_markdown
+) -> list[str]:
+    """The markdown of each card that says `text` in that voice. Pure."""
+    said = _addressed(normalised(text), voice, addresses=False)
+    spoken = _addressed(said if _is_seen(said) else nothing, voice, addresses=voice.addresses)
+    markdown = to_card(
+        spoken,
+        voice.roster,
+        escape=escape,
+        preferred=voice.addressee.open_id if voice.addressee else None,
+        allow_all=voice.allow_all,
+        lead=voice.template.lead if voice.addresses else "",
+    )
+    return splitting.split_markdown(markdown)
+
+
+def _addressed(text: str, voice: Voice, *, addresses: bool) -> str:
+    return address_reply(
+        text,
+        sender=voice.addressee,
+        agent=voice.agent,
+        sender_type=voice.sender_type,
+        roster=voice.roster,
+        chat_type=voice.chat_type,
+        auto_mention=addresses,
+        template=voice.template,
+    )
+
+
+def _is_seen(text: str) -> bool:
+    """Whether a reader sees anything of `text`."""
+    return any(unicodedata.category(character) not in _UNSEEN for character in text)

@@ -1,0 +1,78 @@
+"""Embedding what was said, in the background: the optional leg of recall is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from bot.agents.llm.embedder import Embedder, EmbeddingFailed, TextRefused
+from bot.services import Services
+from memory.kept.embeddings import EmbeddingStore, Unembedded, Vector, bare
+from memory.rpc import Rpc
+from memory.scope import AgentMemoryContext
+
+log = structlog.get_logger()
+
+_BATCH = 64
+# A job of the background looks at so many of a conversation's newest messages, and embeds so many.
+_RECENT = 1000
+_MOST_A_JOB = 512
+
+
+async def embed_messages(services: Services, context: AgentMemoryContext) -> None:
+    """Embeds what has no embedding yet; what fails is left until a later turn asks again."""
+    if services.embedder is None:
+        return
+    try:
+        embedded = await embed_new(services.rpc, services.embedder, context)
+    except EmbeddingFailed as exc:
+        log.warning("embedding.postponed", reason=exc.reason)
+    else:
+        log.info("embedded", messages=embedded)
+
+
+async def embed_new(
+    rpc: Rpc,
+    embedder: Embedder,
+    context: AgentMemoryContext,
+    *,
+    most: int = _MOST_A_JOB,
+    recent: int | None = _RECENT,
+) -> int:
+    """Embeds messages of the conversation that have no embedding, newest first; returns how many.
+
+    At most `most`, among the `recent` newest. Raises `EmbeddingFailed` and `StoreError`.
+    """
+    store = EmbeddingStore(rpc)
+    done = 0
+    while done < most:
+        limit = min(_BATCH, most - done)
+        messages = await store.missing(context, embedder.name, limit=limit, recent=recent)
+        if messages is None:
+            log.warning("embedding.no_vectors", next_step="run scripts/migrate: it says why")
+        if not messages:
+            break
+        saved = await store.save(context, embedder.name, await _embedded(embedder, messages))
+        if not saved:
+            break  # what is left is refused, or has just gone
+        done += saved
+    return done
+
+
+async def _embedded(
+    embedder: Embedder, messages: Sequence[Unembedded]
+) -> list[tuple[Unembedded, Vector]]:
+    """Each message with its vector, without those that the endpoint does not take."""
+    try:
+        vectors = await embedder.of_messages([bare(message.content) for message in messages])
+    except TextRefused:
+        if len(messages) == 1:
+            log.warning("embedding.refused", id=messages[0].id)
+            return []
+        half = len(messages) // 2
+        return [
+            *await _embedded(embedder, messages[:half]),
+            *await _embedded(embedder, messages[half:]),
+        ]
+    return [pair for pair in zip(messages, vectors, strict=True) if any(pair[1])]

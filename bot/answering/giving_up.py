@@ -1,0 +1,123 @@
+"""A job that gets no other attempt: people read that something went wrong, operators find the job.
+
+Whoever asked outright is owed a word. It is stored before it is sent, like every reply; where the
+memory is what fails, it is sent all the same. The job itself stays in the queue as failed.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from bot.answering.composing import compose
+from bot.answering.hearing import Heard
+from bot.answering.question import Turn, begin
+from bot.feishu import events
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.events import MalformedEvent
+from bot.listening.decisions import Decision, IncomingMessage, Reason
+from bot.listening.turn_request import TurnRequest
+from bot.mentions import Person
+from bot.outbox.finding import OutcomeUnknown
+from bot.outbox.sending import Outgoing, send
+from bot.queue.consumer import Lease
+from bot.queue.jobs import EVENT_TASK, Job, Later
+from bot.services import Services
+from bot.telemetry import metrics
+from bot.text.languages import language_of
+from memory.errors import StoreError
+from memory.models import StoredCard
+
+log = structlog.get_logger()
+
+SORRY = {
+    "zh": "抱歉，处理这条消息时出了问题，没能回答。请再问一次；"
+    "如果还是不行，请把编号 {reference} 告诉管理员。",
+    "en": "Sorry, something went wrong with this message and I could not answer it. Please ask "
+    "again; if it happens again, give the reference {reference} to whoever runs me.",
+}
+
+
+async def give_up(services: Services, lease: Lease, reason: str) -> bool:
+    """Says so to who asked, with the job's number as reference; whether that is what they read.
+
+    Raises `Later` while Feishu cannot be reached.
+    """
+    try:
+        excused = await _excuse(services, lease, reason)
+    except FeishuFailure as exc:
+        if not isinstance(exc, FeishuError) or exc.action.may_pass:
+            raise Later(type(exc).__name__) from exc
+        excused = False
+    job = lease.job
+    metrics.GIVEN_UP.labels(reason=reason).inc()
+    log.error("job.given_up", job=job.id, task=job.task, attempt=job.attempt, reason=reason)
+    return excused
+
+
+async def _excuse(services: Services, lease: Lease, reason: str) -> bool:
+    request = _message(lease.job)
+    if request is None or reason == OutcomeUnknown.reason:
+        return False
+    bot = await services.own_person.look_up()
+    if request.chat_type != "p2p" and not request.is_for(bot.open_id):
+        return False  # nobody was promised an answer
+    turn = begin(services, request, _heard(request, bot), bot, lease.job.received_ms)
+    text = SORRY[language_of([turn.question])].format(reference=f"J{lease.job.id}")
+    excuse = compose(services, turn, text, nothing=text)
+    reply = await _stored(services, turn, excuse)
+    is_read = await _send(services, turn, reply, lease)
+    return is_read and [card.content for card in reply] == excuse
+
+
+def _message(job: Job) -> TurnRequest | None:
+    """The message that the job is about; None for other jobs."""
+    if job.task != EVENT_TASK:
+        return None
+    try:
+        envelope = events.parse_envelope(job.args["payload"])
+        if envelope.event_type != events.MESSAGE_RECEIVED:
+            return None
+        return TurnRequest.of(events.parse_message(envelope))
+    except MalformedEvent:
+        return None
+
+
+def _heard(request: TurnRequest, bot: Person) -> Heard:
+    message = IncomingMessage(
+        message_id=request.message_id,
+        author="",
+        author_id=request.sender_open_id,
+        text=request.text,
+        timestamp=request.create_time_ms,
+        chat_type=request.chat_type,
+        mentions_bot=request.is_for(bot.open_id),
+    )
+    return Heard(message, Decision(True, Reason.EXPLICIT_TRIGGER, "explicit"))
+
+
+async def _stored(services: Services, turn: Turn, cards: list[str]) -> tuple[StoredCard, ...]:
+    """The reply that counts: an earlier one if there is any, else the excuse."""
+    store = services.store
+    try:
+        opened = await store.open_turn(turn.context, turn_id=turn.id, content=turn.question)
+        if opened.state != "open":
+            return opened.reply
+        _, reply = await store.record_reply(turn.context, turn_id=turn.id, cards=cards)
+    except StoreError as exc:
+        log.warning("job.excuse_not_stored", turn_id=turn.id, error=type(exc).__name__)
+        return tuple(StoredCard(number, text, "pending") for number, text in enumerate(cards))
+    return reply
+
+
+async def _send(
+    services: Services, turn: Turn, reply: tuple[StoredCard, ...], lease: Lease
+) -> bool:
+    """Whether they read it now."""
+    since_ms = lease.job.maybe_sent_ms
+    out = Outgoing(turn.context, turn.id, reply, turn.target, turn.names.known, since_ms=since_ms)
+    try:
+        outcome = await send(services, out, lease=lease)
+    except StoreError as exc:
+        log.warning("job.excuse_not_stored", turn_id=turn.id, error=type(exc).__name__)
+        return True
+    return outcome.state == "sent" and all(card.status != "failed" for card in reply)

@@ -1,0 +1,296 @@
+"""Listening in a group: what is heard is kept while a conversation is on, and decided upon.
+
+Whether the bot speaks is decided in `bot.listening.decisions`; here are the steps around it that
+need the store or Feishu: recording, beginning a conversation with what was said before, logging the
+decision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from bot.answering.chat_state import chat_rules, conversations_of, follows, store_of, timeout_ms
+from bot.answering.earlier_messages import LOOK_BACK_TIMEOUT_S, recent_messages
+from bot.answering.plain_stop import ends_an_answer
+from bot.answering.request_rate import judge_of, within_rate
+from bot.conversation import ResponseDecider
+from bot.feishu import events
+from bot.feishu.errors import FeishuFailure
+from bot.listening.bot_budget import NOTHING_SPENT, BotBudget
+from bot.listening.conversation_store import NO_TOPICS, decision_args, heard_args, told_args
+from bot.listening.decisions import Decision, IncomingMessage, Reason, decide_start
+from bot.listening.topics import Discussion, tell_apart
+from bot.listening.transcript import ChannelConversation, MessageRecord
+from bot.listening.turn_request import TurnRequest
+from bot.mentions import Person
+from bot.process.task_cancellation import ended
+from bot.services import Services
+from bot.telemetry import metrics
+from memory.errors import StoreUnavailable
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message, the decision on it, and the group conversation it belongs to, if one is on.
+
+    `discussion` is where in it the message belongs; in a thread there is none.
+
+    What is not `kept` is still to be recorded and stored, with the opening of the turn.
+    """
+
+    message: IncomingMessage
+    decision: Decision
+    conversation: ChannelConversation | None = None
+    kept: bool = True
+    discussion: Discussion | None = None
+
+    def within(self, conversation: ChannelConversation | None) -> Heard:
+        """The same, its topic found in that conversation."""
+        conversation, discussion = _told_apart(self.message, conversation)
+        return replace(self, conversation=conversation, discussion=discussion)
+
+
+async def listen(
+    services: Services, request: TurnRequest, bot: Person, *, asked_at_s: float | None = None
+) -> Heard:
+    """Decides, and records what is not answered. Every decision is one log line and one count.
+    `asked_at_s` (s since epoch): the message counts as a request of its sender.
+
+    Who is asked outright by a person needs to know nothing for that: such a message is recorded,
+    and the decision stored, by the opening of its turn.
+    """
+    message = await _incoming(services, request, bot)
+    question = events.question_text(request, bot.open_id) or request.text
+    if _asked_outright(request, message, bot):
+        decision = decide_start(message, bot.open_id)
+        decision = await within_rate(services, request, message, question, decision, asked_at_s)
+        if not decision.respond:
+            await _store_skipped(services, request, message, decision)
+        _say(request, message, decision)
+        return Heard(message, decision, kept=not decision.respond)
+    if await ends_an_answer(services, request, message):
+        decision = Decision(True, Reason.STOP, "explicit")
+        _say(request, message, decision)
+        return Heard(message, decision, kept=False)
+    conversation, rules = await asyncio.gather(
+        _record(services, request, message, bot), chat_rules(services, store_of(services, request))
+    )
+    conversation = await _in_own_thread(
+        services, request, message, bot, conversation, rules.told_since_ms
+    )
+    judge = judge_of(services, request, asked_at_s)
+    decider = ResponseDecider(bot.open_id, services.settings.followup_window_seconds, judge)
+    budget = await _bot_budget(services, request, message)
+    conversation, discussion = _told_apart(message, conversation)
+    decision = await decider.decide(message, conversation, budget, rules.mode)
+    decision = await within_rate(services, request, message, question, decision, asked_at_s)
+    topics = discussion.found if discussion else NO_TOPICS
+    decision = await _store_decision(services, request, message, decision, topics)
+    _say(request, message, decision)
+    if rules.proactive:
+        from bot.answering.waiting_questions import wait_for_others  # for chats that want it
+
+        await wait_for_others(services, request, message, decision)
+    return Heard(message, decision, conversation, discussion=discussion)
+
+
+def _told_apart(
+    message: IncomingMessage, conversation: ChannelConversation | None
+) -> tuple[ChannelConversation | None, Discussion | None]:
+    """The conversation with its topics, and where in it the message belongs."""
+    if conversation is None or message.root_id is not None:
+        return conversation, None
+    asked = message.record()
+    discussion = tell_apart(conversation.messages, asked, asks_bot=message.is_explicit)
+    return replace(conversation, messages=discussion.messages), discussion
+
+
+async def _in_own_thread(
+    services: Services,
+    request: TurnRequest,
+    message: IncomingMessage,
+    bot: Person,
+    known: ChannelConversation | None,
+    told_since_ms: int,
+) -> ChannelConversation | None:
+    """What was said in a thread in which the bot has answered, however long ago: there listening
+    does not lapse. Elsewhere, and where the conversation knows it, the conversation as it is."""
+    root = message.root_id
+    if root is None or not follows(services, request) or message.author_id == bot.open_id:
+        return known
+    if known and any(record.ours and record.is_in(root) for record in known.messages):
+        return known
+    store = store_of(services, request)
+    try:
+        if not await store.has_answered_in(root):
+            return known
+        quiet = bool(known and known.quiet) or await store.is_quiet()
+    except StoreUnavailable:
+        return known
+    recent = await recent_messages(services, request, bot)
+    told = [one for one in recent if one.timestamp >= told_since_ms]
+    said = (*told, message.record())
+    return ChannelConversation(request.chat_id, said[0].timestamp, message.timestamp, said, quiet)
+
+
+def opening_args(
+    services: Services, request: TurnRequest, heard: Heard
+) -> dict[str, Mapping[str, object]]:
+    """What `MemoryStore.begin_turn` has to record and store of a message."""
+    if heard.kept or request.chat_type == "p2p":
+        return {}
+    args: dict[str, Mapping[str, object]] = {
+        "decision": decision_args(heard.message, heard.decision)
+    }
+    if follows(services, request):
+        args["heard"] = heard_args(heard.message.record(), timeout_ms(services))
+    return args
+
+
+def told_args_of(
+    services: Services,
+    request: TurnRequest,
+    heard: Heard,
+    before: Sequence[MessageRecord],
+    record: MessageRecord,
+) -> dict[str, object] | None:
+    """What the conversation of the chat is told of a delivered reply (`record`): it goes on with
+    it, or begins with it after what was said `before`. None where conversations are not followed.
+    """
+    if not follows(services, request):
+        return None
+    known = heard.discussion or Discussion(tuple(before))
+    topics = {**known.found, **tell_apart(known.messages, record).found}
+    return told_args((*before, record), record.timestamp, timeout_ms(services), topics)
+
+
+@contextlib.asynccontextmanager
+async def before_answer(
+    services: Services, request: TurnRequest, heard: Heard, bot: Person
+) -> AsyncIterator[Callable[[], Awaitable[tuple[MessageRecord, ...]]]]:
+    """What was said before an answer that begins a conversation, looked up while it is sent."""
+    if heard.conversation or not follows(services, request):
+        yield _nothing
+        return
+    looking = asyncio.create_task(recent_messages(services, request, bot))
+
+    async def before() -> tuple[MessageRecord, ...]:
+        return (*await looking, heard.message.record())
+
+    try:
+        yield before
+    finally:
+        await ended([looking])
+
+
+async def _nothing() -> tuple[MessageRecord, ...]:
+    return ()
+
+
+async def _incoming(services: Services, request: TurnRequest, bot: Person) -> IncomingMessage:
+    to_bot = request.is_for(bot.open_id)
+    quotes = bool(request.quotes) and not to_bot
+    quoted_bot = quotes and await _is_ours(services, request.quotes)
+    return IncomingMessage(
+        message_id=request.message_id,
+        author=services.people.of(request.tenant_key).name(request.sender_open_id),
+        author_id=request.sender_open_id,
+        text=request.text,
+        timestamp=request.create_time_ms or int(services.clock() * 1000),
+        is_bot=request.sender_type != "user",
+        chat_type=request.chat_type,
+        mentions_bot=to_bot,
+        mentions_bots=any(m.is_bot and m.open_id != bot.open_id for m in request.mentions),
+        mentions_others=request.mentions_all
+        or any(m.open_id != bot.open_id for m in request.mentions),
+        replies_to_bot=quoted_bot,
+        replies_to_other=quotes and not quoted_bot,
+        quotes=request.quotes,
+        root_id=request.root_of_thread or None,
+    )
+
+
+async def _is_ours(services: Services, message_id: str) -> bool:
+    """Whether this bot sent a message; when Feishu does not say, it did not."""
+    try:
+        async with asyncio.timeout(LOOK_BACK_TIMEOUT_S):
+            found = await services.feishu.get_message(message_id)
+    except (TimeoutError, FeishuFailure):
+        return False
+    return bool(found) and found[0].sender_id == services.settings.feishu_app_id
+
+
+async def _record(
+    services: Services, request: TurnRequest, message: IncomingMessage, bot: Person
+) -> ChannelConversation | None:
+    """Keeps what is said while a conversation is on; the bot's own words are kept when sent."""
+    if not follows(services, request) or message.author_id == bot.open_id:
+        return None
+    try:
+        return await conversations_of(services, request).record_message(
+            request.chat_id, message.record()
+        )
+    except StoreUnavailable:
+        return None  # without memory the bot keeps to explicit triggers
+
+
+async def _bot_budget(
+    services: Services, request: TurnRequest, message: IncomingMessage
+) -> BotBudget | None:
+    """What another bot that mentions this one is answered from. None without memory: unable to
+    count, the bot rather keeps silent than talks forever."""
+    if not (message.is_bot and message.mentions_bot):
+        return NOTHING_SPENT
+    try:
+        return await store_of(services, request).bot_budget(message)
+    except StoreUnavailable:
+        return None
+
+
+async def _store_decision(
+    services: Services,
+    request: TurnRequest,
+    message: IncomingMessage,
+    decision: Decision,
+    topics: Mapping[str, int],
+) -> Decision:
+    if request.chat_type != "p2p":
+        with contextlib.suppress(StoreUnavailable):
+            return await store_of(services, request).log_decision(message, decision, topics)
+    return decision
+
+
+async def _store_skipped(
+    services: Services, request: TurnRequest, message: IncomingMessage, decision: Decision
+) -> None:
+    """In p2p too, where nothing else is decided: `/why` tells it."""
+    with contextlib.suppress(StoreUnavailable):
+        await store_of(services, request).log_decision(message, decision)
+
+
+def _asked_outright(request: TurnRequest, message: IncomingMessage, bot: Person) -> bool:
+    """By a person, beyond doubt, and with words (a picture alone is answered in p2p only)."""
+    by_person = not message.is_bot and message.author_id != bot.open_id
+    readable = request.chat_type == "p2p" or bool(request.text.strip())
+    return message.is_explicit and by_person and readable
+
+
+def _say(request: TurnRequest, message: IncomingMessage, decision: Decision) -> None:
+    metrics.DECISIONS.labels(respond=decision.respond, reason=decision.reason.value).inc()
+    log.info(
+        "decision",
+        message_id=message.message_id,
+        chat_id=request.chat_id,
+        respond=decision.respond,
+        reason=decision.reason.value,
+        tier=decision.tier,
+        since_bot_ms=decision.since_bot_ms,
+        judge_ms=decision.judge_ms,
+    )

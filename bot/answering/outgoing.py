@@ -1,0 +1,78 @@
+"""Hands the stored reply of a turn to the outbox, with what the group's conversation is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.answering.hearing import before_answer
+from bot.answering.question import Turn, told
+from bot.feishu import markup
+from bot.mentions import from_card
+from bot.outbox.delivery import Delivered
+from bot.outbox.sending import After, Outgoing, Told, send
+from bot.outbox.streaming import CardStream
+from bot.queue.consumer import Lease
+from bot.services import Services
+from bot.text.slash_commands import quietens
+from memory.models import OpenTurn, StoredCard
+from memory.rpc import Statement
+
+_OVER = ("sent", "failed", "cancelled")
+
+
+async def send_reply(
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    reply: tuple[StoredCard, ...],
+    stream: CardStream | None,
+    lease: Lease | None,
+    look_up: Callable[[], Statement | None],
+) -> str:
+    """Sends what is pending of the reply; what came of it, for metrics. `look_up` gives what is
+    queued with the end of the job."""
+    if opened.state in _OVER or not reply:
+        if stream:
+            await stream.withdraw()
+        return "duplicate" if opened.state == "sent" else "cancelled"
+    quiet = quietens(turn.question)
+    async with before_answer(services, turn.request, turn.heard, turn.bot) as before:
+
+        async def tell(sent: Delivered) -> Told:
+            if quiet:
+                return None
+            spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
+            return told(services, turn, await before(), spoken, sent.message_id)
+
+        outcome = await send(
+            services,
+            _outgoing(turn, reply, lease, plain=_is_plain(opened, reply, stream)),
+            lease=lease,
+            stream=stream,
+            tell=tell,
+            after=After(lease, look_up),
+        )
+    return outcome.state
+
+
+def _outgoing(
+    turn: Turn, reply: tuple[StoredCard, ...], lease: Lease | None, *, plain: bool
+) -> Outgoing:
+    return Outgoing(
+        turn.context,
+        turn.id,
+        reply,
+        turn.target,
+        turn.names.known,
+        since_ms=lease.job.maybe_sent_ms if lease else 0,
+        question=turn.question,
+        asked_ms=turn.request.create_time_ms or turn.received_ms,
+        asked=turn.asked,
+        foot=turn.foot,
+        plain=plain,
+    )
+
+
+def _is_plain(opened: OpenTurn, reply: tuple[StoredCard, ...], stream: CardStream | None) -> bool:
+    """Whether the answer is one card, without buttons, that nobody can have begun before."""
+    return stream is None and opened.attempts == 1 and len(reply) == 1 and not reply[0].buttons

@@ -1,0 +1,189 @@
+"""What the model is told: the stored conversation as text, within the token budget. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bot.agents.offline.notice import without_notice
+from bot.agents.prompts.prompt import Image, Prompt, circumstances, manager_rules
+from bot.agents.prompts.quotation import with_material
+from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
+from bot.agents.tools.own_words import own_words
+from bot.answering.deduplication import Quoted, without_quoted
+from bot.feishu import markup
+from bot.mentions import NOBODY, Roster, from_card
+from memory.context import Message, Sections, assemble, exchange_cost
+from memory.foreign_text import json_line, speaker, spoken, unlabelled
+from memory.foreign_text import quoted as quoted_text
+from memory.kept.notes import registered_notes
+from memory.models import OpenTurn, Remark, StoredMessage, WorkingMemory
+from memory.recall.reading import Label
+from memory.scope import AgentMemoryContext
+from memory.tokens import Calibration
+
+# So many answers, the newest ones, are told with the tool calls that led to them as real pairs.
+_PAIRED_ANSWERS = 3
+_PAIRED_SHARE = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Who speaks where: `names` is open_id → name; `label` gives what stands in front of the words
+    of an open_id, known by a name; `labelled` says whether it does.
+
+    `owner` are the owner's own instructions; `people` those whom a name can mean.
+    """
+
+    bot_name: str
+    subject: str
+    names: Mapping[str, str]
+    labelled: bool
+    now: datetime
+    owner: str = ""
+    people: Roster = NOBODY
+    label: Label = lambda open_id, name: speaker(name or open_id)
+
+
+def build_prompt(
+    opened: OpenTurn,
+    question: str,
+    scene: Scene,
+    *,
+    context: AgentMemoryContext,
+    turn_id: str,
+    transcript: str,
+    recalled: str,
+    budget_tokens: int,
+    calibration: Calibration,
+    recalled_worth: tuple[float, ...] = (),
+    material: str = "",
+    images: tuple[Image, ...] = (),
+    quoted: Quoted | None = None,
+    words_of_model: bool = False,
+    reads_only: bool = False,
+) -> Prompt:
+    """The prompt of a turn. The question is never cut; of the rest, the newest is kept.
+
+    `budget_tokens` are the endpoint's, as `calibration` has learned them; the schemas of the tools
+    come on top.
+
+    `material` and `images` are what came with the question besides its text; `quoted` is the
+    message in `material` that the person picked out.
+
+    While the memory is away the prompt has no `context`: then no tool can claim to remember.
+    """
+    told = tell_all(opened.told, scene, room=int(budget_tokens * _PAIRED_SHARE))
+    sections = Sections(
+        question=with_material(material, told[-1].content if told else question),
+        system=_rules(scene, away=opened.degraded),
+        working_memory=_memory_lines(opened.working_memory, scene.label),
+        registry=registry_table(registered_notes(opened.registry)),
+        summary=quoted_text(opened.summary.content) if opened.summary else "",
+        recalled=recalled,
+        recalled_worth=recalled_worth,
+        transcript=transcript,
+        history=tuple(without_quoted(told[:-1], opened.told[:-1], quoted)),
+    )
+    fitted = _fitted(sections, budget_tokens, calibration)
+    memory, remarks = _memory_within(opened.working_memory, fitted.working_memory, scene.label)
+    return Prompt(
+        bot_name=scene.bot_name,
+        question=fitted.question,
+        history=_from_a_person(fitted.history),
+        subject=scene.subject,
+        working_memory=memory,
+        working_memory_cut=memory != opened.working_memory,
+        remarks=remarks,
+        registry=fitted.registry,
+        summary=fitted.summary,
+        recalled=fitted.recalled,
+        transcript=fitted.transcript,
+        now=scene.now,
+        context=None if opened.degraded else context,
+        turn_id=turn_id,
+        memory_away=opened.degraded,
+        images=images,
+        owner=scene.owner,
+        own_words=own_words(question, opened.told[:-1], context.actor_id, alone=not material),
+        words_of_model=words_of_model,
+        reads_only=reads_only,
+        people=scene.people,
+    )
+
+
+def _rules(scene: Scene, *, away: bool) -> str:
+    rules = manager_rules(scene.bot_name, with_tools=not away, owner=scene.owner)
+    return f"{rules}\n\n{circumstances(scene.subject, scene.now, memory_away=away)}"
+
+
+def _fitted(sections: Sections, budget_tokens: int, calibration: Calibration) -> Sections:
+    """What fits beside the rules, which are always sent whole."""
+    assembly = assemble(sections, budget_tokens, calibration)
+    if "system" in assembly.cut:
+        return Sections(question=sections.question)
+    return assembly.sections
+
+
+def tell_all(messages: Sequence[StoredMessage], scene: Scene, *, room: int) -> list[Message]:
+    """The thread as a model reads it. The tool calls of the newest answers that have some are real
+    pairs of call and result, as far as they cost at most `room`; older ones are a block of text."""
+    told: list[Message] = []
+    left = _PAIRED_ANSWERS
+    for message in reversed(messages):
+        paired = tell(message, scene, paired=True) if message.tool_calls and left > 0 else None
+        if paired:
+            left -= 1
+            room -= sum(map(exchange_cost, paired.exchanges))
+        told.append(paired if paired and room >= 0 else tell(message, scene))
+    return told[::-1]
+
+
+def tell(message: StoredMessage, scene: Scene, *, paired: bool = False) -> Message:
+    """A stored message as the model reads it: at-tags as names, people labelled in groups."""
+    if message.role == "assistant":
+        text = without_notice(from_card(message.content, scene.names, unescape=markup.unescape))
+        if paired:
+            return Message("assistant", text, exchanges=exchanges(message.id, message.tool_calls))
+        return Message("assistant", enrich(text, message.tool_calls))
+    if not scene.labelled:
+        return Message("user", unlabelled(message.content))
+    author = scene.label(message.actor_id or "", message.actor_name)
+    return Message("user", spoken(author, message.content), author=author)
+
+
+def _from_a_person(history: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The window from the first message of a person on: an answer without its question misleads,
+    and some endpoints refuse it."""
+    people = (place for place, message in enumerate(history) if message.role == "user")
+    return history[next(people, len(history)) :]
+
+
+def _memory_lines(memory: WorkingMemory, label: Label) -> str:
+    """A line for each key, the shortest first: cut at the end, it keeps as many as possible."""
+    lines = [_memory_line(item) for kept in (memory.chat, memory.user) for item in kept.items()]
+    lines += [_remark(remark, label) for remark in memory.said]
+    return "\n".join(sorted(lines, key=len))
+
+
+def _memory_within(memory: WorkingMemory, lines: str, label: Label) -> tuple[WorkingMemory, str]:
+    """The keys whose whole line is among `lines`, and the remarks that are, as lines."""
+    left = frozenset(lines.split("\n"))
+
+    def within(kept: Mapping[str, Any]) -> dict[str, Any]:
+        return {item[0]: item[1] for item in kept.items() if _memory_line(item) in left}
+
+    said = tuple(remark for remark in memory.said if _remark(remark, label) in left)
+    kept = WorkingMemory(within(memory.chat), within(memory.user), said)
+    return kept, "\n".join(_remark(remark, label) for remark in said)
+
+
+def _memory_line(item: tuple[str, Any]) -> str:
+    return json_line(dict([item]))
+
+
+def _remark(remark: Remark, label: Label) -> str:
+    author, subject = (label(open_id, "") for open_id in (remark.actor_id, remark.user_id))
+    return f"{author} about {subject}: {json_line(remark.content)}"

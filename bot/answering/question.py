@@ -1,0 +1,205 @@
+"""A message that will be answered: whose memory, in which thread, by and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from bot.agents.progress import OnProgress
+from bot.agents.running_turns import Stop
+from bot.answering.chat_state import root_of
+from bot.answering.hearing import Heard, told_args_of
+from bot.feishu import events
+from bot.listening.requests import asks
+from bot.listening.transcript import ChannelConversation, MessageRecord
+from bot.listening.turn_request import TurnRequest
+from bot.mentions import Person
+from bot.outbox.delivery import Target
+from bot.outbox.foot import Foot
+from bot.people.names import Names
+from bot.services import Services
+from bot.text.languages import Language, language_of, says_words
+from memory.models import OpenTurn
+from memory.origins import Origin
+from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
+
+_RECENT_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message and what it means; `context` says whose memory and which thread.
+
+    `id` is the message's, or that of its `origin`. `reply_to` is the Feishu message the answer
+    hangs under. `by_click`: the question stood on a button that somebody pressed, so they did not
+    write it.
+    `private`: only the person who asked sees the answer, which draws on all they may read.
+    `names` are those of its tenant. `asked` is the question that was pressed, shown with the
+    answer, and `foot` what stands below it. `stop` says when the answer is to end where it is;
+    `settle` then gives what stays of its text.
+    """
+
+    id: str
+    origin: Origin
+    request: TurnRequest
+    heard: Heard
+    context: AgentMemoryContext
+    question: str
+    bot: Person
+    received_ms: int
+    reply_to: str
+    names: Names
+    on_progress: OnProgress | None = None
+    settle: Callable[[str], str] = str
+    stop: Stop | None = None
+    asked: str | None = None
+    foot: Foot | None = None
+    by_click: bool = False
+    private: bool = False
+
+    @property
+    def unasked(self) -> bool:
+        """Whether nobody put the question to the bot."""
+        return self.origin.kind == "unasked"
+
+    @property
+    def in_group(self) -> bool:
+        return self.request.chat_type != "p2p"
+
+    @property
+    def recent_s(self) -> int:
+        """How far back (s) the sender's exchanges in other threads of the chat go on with this one.
+
+        In the main chat of a group every mention opens a thread of its own; for who writes there it
+        is one conversation.
+        """
+        return _RECENT_S if self.in_group and not self.request.in_thread else 0
+
+    @property
+    def target(self) -> Target:
+        in_thread = self.in_group and self.context.root_id != MAIN_ROOT
+        return Target(self.reply_to, self.request.chat_id, in_thread)
+
+    @property
+    def chat_type(self) -> ChatType:
+        return kind_of(self.request)
+
+
+def begin(
+    services: Services,
+    request: TurnRequest,
+    heard: Heard,
+    bot: Person,
+    received_ms: int,
+    anew: int = 0,
+) -> Turn:
+    """Resolves thread, subject and question of a message. `anew`: how many times an operator
+    wanted an answer beside the word that there is none."""
+    origin = Origin("retry", request.id, str(anew)) if anew else request.origin
+    root = root_of(request, reply_in_thread=services.settings.reply_in_thread)
+    context = memory_context(
+        chat_id=request.chat_id,
+        root=root,
+        subject=subject_of(request, bot.open_id),
+        actor=request.sender_open_id,
+        tenant_key=request.tenant_key,
+        chat_type=kind_of(request),
+        actor_tenant=request.sender_tenant,
+    )
+    structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
+    question = events.question_text(request, bot.open_id) or request.text
+    return Turn(
+        id=origin.turn_id if anew else request.id,
+        origin=origin,
+        request=request,
+        heard=heard,
+        context=context,
+        question=question,
+        bot=bot,
+        received_ms=received_ms,
+        reply_to=request.reply_to or request.message_id,
+        names=services.people.of(request.tenant_key),
+        by_click=request.origin.is_pressed,
+    )
+
+
+def kind_of(request: TurnRequest) -> ChatType:
+    """Who reads what is said there: a topic group is a group, and so is what is not known."""
+    return "p2p" if request.chat_type == "p2p" else "group"
+
+
+def knowing(turn: Turn, opened: OpenTurn, conversation: ChannelConversation | None = None) -> Turn:
+    """The turn under the id that it has, with the chat's conversation, where that was not known
+    before it was opened."""
+    turn = replace(turn, id=opened.turn_id or turn.id)
+    if conversation is None:
+        return turn
+    return replace(turn, heard=turn.heard.within(conversation))
+
+
+def subject_of(request: TurnRequest, bot_open_id: str) -> str:
+    """Whose memory is meant: the first mentioned human, else the sender (by open_id). In p2p it is
+    always the sender's."""
+    if kind_of(request) == "p2p":
+        return request.sender_open_id
+    for mention in request.mentions:
+        if mention.open_id and not mention.is_bot and mention.open_id != bot_open_id:
+            return mention.open_id
+    return request.sender_open_id
+
+
+def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
+    """The language that the chat or the environment set, else that of the question; of a slash
+    command and a question without words (a number, a name, a link), that of what was said."""
+    set_here = opened.rules.get("language") or services.settings.chat_language
+    if set_here in ("zh", "en"):
+        return "zh" if set_here == "zh" else "en"
+    if not turn.question.startswith(("/", "／")) and says_words(turn.question):
+        return language_of([turn.question])
+    said = (message.content for message in opened.told if message.role == "user")
+    return language_of([turn.question, *said])
+
+
+def people_of(turn: Turn) -> list[str]:
+    """open_ids of whom a name in the reply can mean: those who speak and who are mentioned."""
+    mentioned = [m.open_id for m in turn.request.mentions]
+    talking = list(turn.heard.conversation.participants) if turn.heard.conversation else []
+    known = [turn.request.sender_open_id, turn.context.user_id, *mentioned, *talking]
+    return [open_id for open_id in dict.fromkeys(known) if open_id and open_id != turn.bot.open_id]
+
+
+def notified(turn: Turn) -> list[str]:
+    """open_ids that an at-tag in the reply may reach: everybody of `people_of`, but of the bots
+    only one that the asking person named, or that asked and so waits for the answer."""
+    request = turn.request
+    by_bot = request.sender_type != "user"
+    talk = turn.heard.conversation.messages if turn.heard.conversation else ()
+    bots = {m.open_id for m in request.mentions if m.is_bot}
+    wanted = set() if by_bot else set(bots)
+    bots |= {record.author_id for record in talk if record.is_bot}
+    if by_bot:
+        bots.add(request.sender_open_id)
+        wanted |= {request.sender_open_id} if asks(turn.question) else set()
+    return [one for one in people_of(turn) if one not in bots or one in wanted]
+
+
+def told(
+    services: Services, turn: Turn, before: Sequence[MessageRecord], spoken: str, message_id: str
+) -> dict[str, object] | None:
+    """What the chat's conversation is told when a card was delivered as `message_id`."""
+    root = None if turn.context.root_id == MAIN_ROOT else turn.context.root_id
+    earlier = [one for one in before if one.message_id != message_id]  # as Feishu lists the card
+    record = MessageRecord(
+        author=turn.bot.name,
+        author_id=turn.bot.open_id,
+        content=spoken,
+        timestamp=int(services.clock() * 1000),
+        is_bot=True,
+        message_id=message_id,
+        root_id=root,
+        ours=True,
+        quotes="" if root else turn.request.message_id,
+    )
+    return told_args_of(services, turn.request, turn.heard, earlier, record)

@@ -1,0 +1,108 @@
+"""Earlier messages that may matter for a question, for its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import structlog
+
+from bot.agents.llm.embedder import COMMANDS_AMONG, find, said
+from bot.agents.prompts.drawn_on import note_sources
+from bot.agents.prompts.recalled import told_passages
+from bot.answering.question import Turn
+from bot.services import Services
+from bot.telemetry import timing
+from bot.telemetry.timing import stage
+from bot.text.slash_commands import parse
+from memory.errors import StoreError, StoreUnavailable
+from memory.models import Former, OpenTurn
+from memory.recall.former import asks_for_former, with_former
+from memory.recall.passages import (
+    Passage,
+    needs_recall,
+    passages,
+    recall_at_once,
+    usual_scope,
+)
+from memory.recall.reading import Recalled
+
+log = structlog.get_logger()
+
+_MOST = 5
+
+
+async def recalled(
+    services: Services, turn: Turn, opened: OpenTurn, told: Collection[str | None]
+) -> Recalled:
+    """What was said earlier, where the thread as told does not hold the question's words: in this
+    chat (in p2p, where nobody else reads the answer, everywhere).
+
+    `told` are the ids of the turns that the prompt has already.
+    """
+    if opened.recalled is not None:
+        found = said(passages(opened.recalled), _MOST + len(told))
+    elif _is_wanted(services, turn, opened):
+        found = await _found(services, turn, opened, _MOST + len(told))
+    else:
+        found = ()
+    earlier = [passage for passage in found if passage.turn_id not in told][:_MOST]
+    timing.keep(recalled=[passage.turn_id for passage in earlier])
+    names, now = turn.names, services.now()
+    lines = told_passages(earlier, turn.context, now, names.known, names.label, turn.question)
+    former = await _former(services, turn, opened)
+    note_sources(one.turn_id for one in former)
+    subject = names.label(turn.context.user_id, "")
+    return with_former(lines, former, question=turn.question, subject=subject, now=now)
+
+
+def at_once(services: Services, turn: Turn) -> Mapping[str, object] | None:
+    """What is recalled with the turn's beginning, which saves a call; None: nothing, or later, for
+    the question's vector is not there yet."""
+    if services.embedder or parse(turn.question):
+        return None
+    return recall_at_once(turn.context, turn.question, now=services.now(), k=_MOST + COMMANDS_AMONG)
+
+
+async def _former(services: Services, turn: Turn, opened: OpenTurn) -> tuple[Former, ...]:
+    """What the facts about the subject said before, where that is asked for."""
+    facts = opened.working_memory.chat or opened.working_memory.user
+    if opened.degraded or not facts or not asks_for_former(turn.question):
+        return ()
+    try:
+        return await services.store.items.former(turn.context)
+    except StoreError as exc:
+        _log_missing(turn, exc)
+        return ()
+
+
+def _is_wanted(services: Services, turn: Turn, opened: OpenTurn) -> bool:
+    """Whether to search: that costs the memory a call, greetings are not worth it."""
+    if opened.degraded or parse(turn.question):
+        return False
+    window = [message.content for message in opened.told[:-1]]
+    if turn.private:
+        return True
+    return needs_recall(turn.question, window, services.now())
+
+
+async def _found(services: Services, turn: Turn, opened: OpenTurn, k: int) -> tuple[Passage, ...]:
+    try:
+        with stage("recall"):
+            return await find(
+                services.store,
+                services.embedder,
+                turn.context,
+                turn.question,
+                now=services.now(),
+                scope=usual_scope(turn.context),
+                k=k,
+                before_id=opened.history[0].id if opened.history else None,
+            )
+    except StoreError as exc:
+        _log_missing(turn, exc)
+        return ()
+
+
+def _log_missing(turn: Turn, exc: StoreError) -> None:
+    event = "recall.unavailable" if isinstance(exc, StoreUnavailable) else "recall.refused"
+    log.warning(event, turn_id=turn.id, error=type(exc).__name__, code=exc.code)

@@ -1,0 +1,97 @@
+"""Reactions to what the bot said, in the worker: to its question, 👍 is the asker's yes.
+
+`handle_reaction` is where every reaction arrives. It counts as the answer, once, when the card ends
+with a question that yes or no answers, whoever asked put it there, and has not gone on in words.
+Then it goes the way of every message, as what that person said. On any other answer 👍 and 👎 say
+what the buttons below it say, until they are taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from bot.card_actions.pressed_message import Place, Saying, as_said
+from bot.feishu import markup
+from bot.feishu.reactions import Consent, Reaction
+from bot.listening.questions import asks_for_consent, last_question
+from bot.mentions import from_card
+from bot.queue.consumer import Lease
+from bot.queue.person_rates import Asker
+from bot.services import Services
+from bot.telemetry import metrics
+from bot.text.languages import Language, language_of
+from bot.turn import handle_request
+from memory.kept.handles import HandleStore
+from memory.origins import Origin
+from memory.scope import MAIN_ROOT
+
+log = structlog.get_logger()
+
+_WORDS: Mapping[Consent, Mapping[Language, str]] = {
+    "yes": {"zh": "是的", "en": "Yes"},
+    "no": {"zh": "不用", "en": "No"},
+}
+
+
+async def handle_reaction(
+    services: Services, reaction: Reaction, received_ms: int, lease: Lease
+) -> None:
+    """Hears a reaction. Raises what is worth another attempt."""
+    if not reaction.open_id:
+        return
+    says = None if reaction.gone else reaction.consent
+    if says and await _answer_of(services, reaction, says, received_ms, lease):
+        return
+    if reaction.helpful is not None:
+        await _keep_feedback(services, reaction, helpful=reaction.helpful)
+
+
+async def _keep_feedback(services: Services, reaction: Reaction, *, helpful: bool) -> None:
+    verdict = await HandleStore(services.rpc).react(
+        reaction.message_id,
+        reaction.open_id,
+        reaction.tenant_key,
+        helpful=helpful,
+        gone=reaction.gone,
+    )
+    if verdict != "unknown":
+        metrics.count_feedback("reaction", helpful=helpful, kept=verdict == "thanks")
+        log.info("feedback", message_id=reaction.message_id, helpful=helpful, verdict=verdict)
+
+
+async def _answer_of(
+    services: Services, reaction: Reaction, consent: Consent, received_ms: int, lease: Lease
+) -> bool:
+    """Whether it was an answer, which is given then."""
+    params = {
+        "p_message_id": reaction.message_id,
+        "p_tenant_key": reaction.tenant_key,
+        "p_operator_id": reaction.open_id,
+    }
+    asked = await services.rpc.call("card_asked", params, None)
+    if asked is None:
+        return False
+    question = _question(services, reaction, asked)
+    if not question:
+        return False
+    services.rates.count(Asker(reaction.tenant_key, reaction.open_id), received_ms / 1000)
+    log.info("reaction", message_id=reaction.message_id, consent=consent)
+    root = "" if asked["root_id"] == MAIN_ROOT else asked["root_id"]
+    place = Place(asked["chat_id"], asked["chat_type"], root, reaction.message_id)
+    saying = Saying(reaction.open_id, reaction.tenant_key, reaction.at_ms)
+    origin = Origin("reaction", asked["turn_id"])
+    words = _WORDS[consent][language_of([question])]
+    request = await as_said(services, saying, origin, place, words)
+    await handle_request(services, request, received_ms, lease=lease)
+    return True
+
+
+def _question(services: Services, reaction: Reaction, asked: Mapping[str, Any]) -> str:
+    """The question that the card ends with, if yes or no answers it."""
+    known = services.people.of(reaction.tenant_key).known
+    text = markup.AT_TAG.sub("", asked["content"])  # whom it addresses asks nothing
+    question = last_question(from_card(text, known, unescape=markup.unescape))
+    return question if question and asks_for_consent(question) else ""

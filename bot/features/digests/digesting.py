@@ -1,0 +1,103 @@
+"""A digest: what was said in a chat in some time, in short, for those who read the chat anyway.
+
+A model writes it from what is stored of the chat; where there is none, or it fails, the sentences
+that tell most are chosen by rules. What it is made of is noted first, so that it goes with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from bot.agents.summaries.summariser import extractive
+from bot.features.digests import texts
+from bot.features.digests.sources import Gathered, Span
+from bot.feishu import markup, splitting
+from bot.mentions import from_card
+from bot.services import Services
+from bot.text.languages import Language, language_of
+from bot.text.slash_commands import parse
+from memory.kept.digests import DigestStore, Said
+from memory.scope import AgentMemoryContext
+from memory.summary.text import Line, batch
+
+_ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
+_IMAGE = re.compile(r"!\[image\]\([^)\s]*\)")
+_WITHIN_S = 40.0
+_MOST_BATCHES = 6
+
+
+async def cards(
+    services: Services,
+    context: AgentMemoryContext,
+    turn_id: str,
+    found: Gathered,
+    span: Span,
+    language: Language | None = None,
+) -> list[str]:
+    """The markdown of the cards of the open turn `turn_id`; none where some of it was taken back
+    meanwhile. `language`: of the heading; None: that of what was said. Raises `StoreError`."""
+    said = found.said
+    if not said or not await DigestStore(services.rpc).keep_sources(context, turn_id, said):
+        return []
+    lines = _lines(services, context, said)
+    text = await _written(services, lines)
+    tongue = language or language_of(line.text for line in lines if not line.by_bot)
+    zone = services.settings.zone
+    began = span.since
+    if span.root or found.seen == "newest":
+        began = datetime.fromtimestamp(said[0].at_ms / 1000, zone)
+    head = texts.heading(
+        began.astimezone(zone),
+        span.until.astimezone(zone),
+        len(lines),
+        tongue,
+        of_thread=bool(span.root),
+    )
+    notes = texts.notes(
+        found.seen, found.wordless, tongue, follows=services.settings.sharing == "chat"
+    )
+    attached = texts.attached(
+        [(line.author, line.text) for line in lines if not line.by_bot], tongue
+    )
+    foot = [markup.escape(attached)] if attached else []
+    parts = [head, markup.card_markdown(text), *foot, *notes]
+    return splitting.split_markdown("\n\n".join(parts))
+
+
+def _lines(services: Services, context: AgentMemoryContext, said: Sequence[Said]) -> list[Line]:
+    names, zone = services.people.of(context.tenant_key), services.settings.zone
+
+    def line(one: Said) -> Line:
+        day = f"{datetime.fromtimestamp(one.at_ms / 1000, zone):%Y-%m-%d}"
+        if one.card:
+            text = from_card(one.content, names.known, unescape=markup.unescape)
+            return Line("Bot", text, day, by_bot=True)
+        text = _IMAGE.sub("[image]", one.content)
+        return Line(one.author or names.name(one.author_id or ""), text, day)
+
+    worded = [one for one in said if one.content.strip()]
+    return [line(one) for one in worded if not _is_command(one)] or list(map(line, worded))
+
+
+def _is_command(one: Said) -> bool:
+    return not one.card and parse(_ADDRESSED.sub("", one.content)) is not None
+
+
+async def _written(services: Services, lines: Sequence[Line]) -> str:
+    """The newest are told where there is too much to read in time."""
+    if services.summarise is extractive:  # rules cannot tell that the bot repeats what people said
+        lines = [line for line in lines if not line.by_bot] or lines
+    parts, left, text = [], list(lines), ""
+    while left:
+        parts.append(batch(left))
+        left = left[len(parts[-1]) :]
+    try:
+        async with asyncio.timeout(_WITHIN_S):
+            for part in parts[-_MOST_BATCHES:]:
+                text = await services.summarise(text, part)
+    except TimeoutError:
+        return await extractive(text, lines)
+    return text

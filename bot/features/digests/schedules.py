@@ -1,0 +1,81 @@
+"""`/digest`: what was said today or in a thread, in short, now; and when that comes by itself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bot.features.chat_settings import texts as rule_texts
+from bot.features.chat_settings.group_access import with_limits
+from bot.features.chat_settings.managers import learn_managers
+from bot.features.digests import texts
+from bot.features.digests.digesting import cards
+from bot.features.digests.sources import Span, gathered
+from bot.features.own_memory.items import Looking
+from bot.outbox.buttons import Reply
+from bot.services import Services
+from bot.text.dates.recurrence import next_after
+from memory.errors import AccessDenied
+from memory.kept.digests import DigestStore
+from memory.kept.timers import Plan
+from memory.scope import MAIN_ROOT
+
+_EVER = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+async def answer_digest(services: Services, looking: Looking, argument: str) -> Reply:
+    """Now, or the schedule changed. Raises `StoreUnavailable`."""
+    asked, language = texts.wanted(argument), looking.language
+    if asked.kind == "unclear":
+        return Reply(texts.say("usage", language))
+    if asked.kind in ("schedule", "off"):
+        return await _change(services, looking, asked)
+    now, root = services.now(), looking.context.root_id
+    in_thread = root not in (MAIN_ROOT, looking.turn_id)
+    if asked.kind == "thread" or (asked.kind == "here" and in_thread):
+        span = Span(_EVER, now, root)
+    else:
+        span = Span(now.replace(hour=0, minute=0, second=0, microsecond=0), now)
+    found = await gathered(services, looking.context, span)
+    shown = await cards(services, looking.context, looking.turn_id, found, span, language)
+    if not shown:
+        timer = await DigestStore(services.rpc).schedule(looking.context)
+        follows = services.settings.sharing == "chat"
+        unknown = texts.notes(found.seen, found.wordless, language, follows=follows)
+        schedule = [texts.scheduled(timer, language)] if timer else []
+        return Reply("\n\n".join([texts.say("nothing-said", language), *unknown, *schedule]))
+    return Reply("", cards=tuple(shown))
+
+
+async def _change(services: Services, looking: Looking, asked: texts.Wanted) -> Reply:
+    """The chat's schedule, by who manages it."""
+    language, context = looking.language, looking.context
+    if not context.speaks_for_self:
+        return Reply(rule_texts.REFUSED[language])
+    plan = plan_of(services, asked, language) if asked.kind == "schedule" else None
+    readable = await learn_managers(services, context, looking.chat_type)
+    try:
+        had = await DigestStore(services.rpc).set_schedule(context, looking.turn_id, plan)
+    except AccessDenied:
+        return Reply((rule_texts.REFUSED if readable else rule_texts.UNREADABLE)[language])
+    if plan:
+        said = texts.was_set(plan.repeats, plan.local_at, language)
+        return Reply(await with_limits(services, looking.chat_type, said, language))
+    return Reply(texts.say("stopped" if had else "none-scheduled", language))
+
+
+def plan_of(services: Services, asked: texts.Wanted, language: str) -> Plan:
+    """The timer of a schedule."""
+    now, zone = services.now(), services.settings.zone
+    local = texts.first(asked, now)
+    due = next_after(local, asked.repeats, zone, now)
+    if due is None:
+        raise ValueError("what repeats comes again")
+    return Plan(
+        content="",
+        local_at=local,
+        zone=zone.key,
+        due_ms=int(due.timestamp() * 1000),
+        repeats=asked.repeats,
+        for_all=True,
+        language=language,
+    )

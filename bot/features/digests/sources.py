@@ -1,0 +1,173 @@
+"""What a digest is made of: what is stored of the chat, and what else was said there.
+
+What nobody said to the bot is not kept; it is read from Feishu for the digest, as everybody in the
+chat can read it. What was said to the bot is only what is stored: the rest was forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+import structlog
+
+from bot.feishu.content import UNREADABLE_CARD
+from bot.feishu.denials import is_refused
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.models import RawMessage
+from bot.feishu.received import raw_text
+from bot.listening.chat_rules import ChatRules
+from bot.listening.conversation_store import ChatConversations
+from bot.services import Services
+from memory.kept.digests import MOST, DigestStore, Said
+from memory.scope import AgentMemoryContext
+
+log = structlog.get_logger()
+
+Seen = Literal["all", "newest", "heard"]
+
+_API = "list_messages"
+_WITHIN_S = 20.0
+_MOST_THREADS = 30
+_MOST_OF_A_THREAD = 50  # one page
+_WORDLESS = frozenset({"", UNREADABLE_CARD, "[sticker]", "[voice message]"})
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What a digest tells of: a time (both ends aware), or in it the thread `root`."""
+
+    since: datetime
+    until: datetime
+    root: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What was said, oldest first. `seen`: all of it, the newest of it, or only what the bot heard;
+    `wordless`: how many messages besides have no words, such as stickers and voice."""
+
+    said: tuple[Said, ...]
+    seen: Seen = "all"
+    wordless: int = 0
+
+
+async def gathered(services: Services, context: AgentMemoryContext, span: Span) -> Gathered:
+    """What there is to tell. Raises `StoreError`."""
+    span = await _as_far_as_told(services, context, span)
+    digests = DigestStore(services.rpc)
+    stored = await digests.material(context, since=span.since, until=span.until, root=span.root)
+    if context.chat_type == "p2p":
+        return Gathered(stored, "newest" if len(stored) >= MOST else "all")
+    if services.settings.sharing != "chat" or await is_refused(
+        services.feishu, services.denials, _API, "group"
+    ):
+        return Gathered(stored, "heard")
+    try:
+        async with asyncio.timeout(_WITHIN_S):
+            listed, whole = await _listed(services, context, span)
+            others = await _talk(services, context, listed, digests)
+    except (TimeoutError, FeishuFailure) as exc:
+        if isinstance(exc, FeishuError) and not exc.action.is_of_one_call:
+            services.denials.note(_API, "group", exc)
+        log.info("digest.not_listed", error=type(exc).__name__)
+        return Gathered(stored, "heard")
+    services.denials.allow(_API, "group")
+    known = {one.message_id for one in stored}
+    new = [one for one in others if one.message_id not in known]
+    said = sorted(
+        (*stored, *(one for one in new if one.content.strip())), key=lambda one: one.at_ms
+    )
+    wordless = sum(not one.content.strip() for one in new)
+    whole = whole and len(said) <= MOST and len(stored) < MOST
+    return Gathered(tuple(said[-MOST:]), "all" if whole else "newest", wordless)
+
+
+async def _as_far_as_told(services: Services, context: AgentMemoryContext, span: Span) -> Span:
+    """The span without what newcomers do not see, where the chat says so."""
+    rules = await ChatConversations(services.rpc, context).rules(ChatRules())
+    since = datetime.fromtimestamp(rules.told_since_ms / 1000, span.since.tzinfo)
+    return replace(span, since=max(span.since, since))
+
+
+async def _listed(
+    services: Services, context: AgentMemoryContext, span: Span
+) -> tuple[list[RawMessage], bool]:
+    """What Feishu lists of it, and whether that is all. A thread that began earlier is not found by
+    its chat's list."""
+    since_ms, until_ms = span.since.timestamp() * 1000, span.until.timestamp() * 1000
+    if span.root:
+        root = await services.feishu.get_message(span.root, user_card_content=True)
+        thread = root[0].thread_id if root else ""
+        found = await _thread(services, thread, MOST) if thread else list(root)
+        return [raw for raw in found if raw.create_time_ms >= since_ms], len(found) < MOST
+    main = await services.feishu.list_messages(
+        "chat",
+        context.chat_id,
+        start_s=int(span.since.timestamp()),
+        end_s=int(span.until.timestamp()) + 1,
+        descending=True,
+        max_items=MOST,
+        user_card_content=True,
+    )
+    threads = list(dict.fromkeys(raw.thread_id for raw in main if raw.thread_id))
+    whole = len(main) < MOST and len(threads) <= _MOST_THREADS
+    under: list[RawMessage] = []
+    for thread in threads[:_MOST_THREADS]:
+        newest = await _thread(services, thread, _MOST_OF_A_THREAD)
+        whole = whole and len(newest) < _MOST_OF_A_THREAD
+        under += newest
+    return [raw for raw in (*main, *under) if since_ms <= raw.create_time_ms <= until_ms], whole
+
+
+async def _thread(services: Services, thread_id: str, most: int) -> list[RawMessage]:
+    """The newest of it, newest first."""
+    return await services.feishu.list_messages(
+        "thread", thread_id, descending=True, max_items=most, user_card_content=True
+    )
+
+
+async def _talk(
+    services: Services,
+    context: AgentMemoryContext,
+    listed: Sequence[RawMessage],
+    digests: DigestStore,
+) -> list[Said]:
+    """What people said among themselves and did not have forgotten."""
+    bot = await services.own_person.look_up()
+    talk = {
+        raw.message_id: raw
+        for raw in listed
+        if not raw.deleted
+        and raw.sender_type == "user"
+        and not any(mention.open_id == bot.open_id for mention in raw.mentions)
+    }
+    people = {raw.sender_id for raw in talk.values()}
+    names = services.people.of(context.tenant_key)
+    await names.look_up(people)
+    forgotten = await digests.forgotten(people) if people else {}
+    return _said(talk.values(), forgotten, names.known, names.name)
+
+
+def _said(
+    talk: Iterable[RawMessage],
+    forgotten: Mapping[str, int],
+    known: Mapping[str, str],
+    name: Callable[[str], str],
+) -> list[Said]:
+    """As stored messages are; without text where there are no words."""
+    return [
+        Said(
+            raw.message_id,
+            name(raw.sender_id),
+            raw.sender_id,
+            "" if (text := raw_text(raw, known)).strip() in _WORDLESS else text,
+            raw.create_time_ms,
+            card=False,
+        )
+        for raw in talk
+        if raw.create_time_ms > forgotten.get(raw.sender_id, 0)
+    ]

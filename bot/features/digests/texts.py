@@ -1,0 +1,123 @@
+"""What people write and read about digests, in both languages. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from bot.text.catalogues import Catalogue
+from bot.text.languages import Language
+from memory.kept.timers import Repeats, Timer
+
+_OFF = frozenset({"off", "stop", "none", "关闭", "关", "取消"})
+_THREAD = frozenset({"thread", "this thread", "话题", "本话题", "这个话题"})
+_TODAY = frozenset({"today", "now", "今天", "今日", "现在"})
+_DAYS = "mon tue wed thu fri sat sun".split()
+_DAYS_ZH = "一二三四五六日"
+_SCHEDULE = re.compile(
+    r"(?:(?P<daily>daily|every ?day|每天|每日)|(?P<weekdays>weekdays|工作日|每个?工作日)"
+    r"|(?:weekly|every|每)\s*(?P<day>mon|tue|wed|thu|fri|sat|sun)[a-z]*"
+    r"|每?(?:周|星期)(?P<zh>[一二三四五六日天]))"
+    r"[\s,，]*(?:at\s*)?(?P<hour>\d{1,2})(?:[:：点](?P<minute>\d{2})?)?分?"
+)
+
+say = Catalogue(__file__).say
+_FILE = re.compile(r"\[(?:file|video): ([^\]\n]+)\]")
+_MOST_FILES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What `/digest …` asks for. `repeats` and `at` (hour, minute) of a schedule; `weekday` counts
+    from Monday, None: any day."""
+
+    kind: Literal["today", "thread", "here", "schedule", "off", "unclear"]
+    repeats: Repeats = "daily"
+    weekday: int | None = None
+    at: tuple[int, int] = (0, 0)
+
+
+def wanted(argument: str) -> Wanted:
+    """From the command's argument, in lower case."""
+    if argument in _OFF:
+        return Wanted("off")
+    if argument in _THREAD:
+        return Wanted("thread")
+    if not argument or argument in _TODAY:
+        return Wanted("today" if argument else "here")
+    match = _SCHEDULE.fullmatch(argument)
+    if not match:
+        return Wanted("unclear")
+    hour, minute = int(match["hour"]), int(match["minute"] or 0)
+    if hour > 23 or minute > 59:
+        return Wanted("unclear")
+    if match["daily"] or match["weekdays"]:
+        return Wanted("schedule", "daily" if match["daily"] else "weekdays", None, (hour, minute))
+    if match["zh"]:
+        day = _DAYS_ZH.index(match["zh"].replace("天", "日"))
+    else:
+        day = _DAYS.index(match["day"])
+    return Wanted("schedule", "weekly", day, (hour, minute))
+
+
+def first(asked: Wanted, now: datetime) -> datetime:
+    """The wall clock time, naive, from which a schedule counts: today, or that day of this week."""
+    hour, minute = asked.at
+    today = now.replace(tzinfo=None, hour=hour, minute=minute, second=0, microsecond=0)
+    if asked.weekday is None:
+        return today
+    return today + timedelta(days=asked.weekday - today.weekday())
+
+
+def scheduled(timer: Timer, language: Language) -> str:
+    """“Scheduled: every day at 18:00”."""
+    return say("scheduled", language, when=when(timer.plan.repeats, timer.plan.local_at, language))
+
+
+def was_set(repeats: Repeats, local_at: datetime, language: Language) -> str:
+    return say("was-set", language, when=when(repeats, local_at, language))
+
+
+def when(repeats: Repeats, at: datetime, language: Language) -> str:
+    """“every day at 18:00”."""
+    day = _DAYS_ZH[at.weekday()] if language == "zh" else f"{at:%A}"
+    return say(repeats, language, time=f"{at:%H:%M}", day=day)
+
+
+def when_wanted(argument: str, language: Language) -> str:
+    """When a schedule comes, as the command's argument names it: “every day at 18:00”."""
+    asked = wanted(argument)
+    monday = datetime(2024, 1, 1, tzinfo=UTC)
+    return when(asked.repeats, first(asked, monday), language)
+
+
+def heading(
+    since: datetime, until: datetime, count: int, language: Language, *, of_thread: bool
+) -> str:
+    to = f"{until:%H:%M}" if until.date() == since.date() else f"{until:%Y-%m-%d %H:%M}"
+    key = "heading-of-thread" if of_thread else "heading"
+    return say(key, language, since=f"{since:%Y-%m-%d %H:%M}", until=to, n=count)
+
+
+def notes(seen: str, wordless: int, language: Language, *, follows: bool) -> list[str]:
+    """What the digest does not know. `follows`: the bot follows the talk of groups at all."""
+    keys = {"heard": "only-heard" if follows else "only-to-me", "newest": "only-newest"}
+    told = [say(keys[seen], language)] if seen in keys else []
+    return told + ([say("without-words", language, n=wordless)] if wordless else [])
+
+
+def attached(lines: Iterable[tuple[str, str]], language: Language) -> str:
+    """“📎 plan.pdf (Bob), 2 pictures”, of what people wrote as (name, text); "" where there is
+    nothing of the kind."""
+    found, pictures = dict[str, str](), 0
+    for name, text in lines:
+        pictures += text.count("[image]")
+        found |= dict.fromkeys(_FILE.findall(text), name)
+    named = [say("file-by", language, file=file, name=name) for file, name in found.items()]
+    more = [f"+{len(named) - _MOST_FILES}"] if len(named) > _MOST_FILES else []
+    images = [say("pictures", language, n=pictures)] if pictures else []
+    parts = [*named[:_MOST_FILES], *more, *images]
+    return f"📎 {('、' if language == 'zh' else ', ').join(parts)}" if parts else ""

@@ -1,0 +1,65 @@
+"""While an answer is made for a group: did who asked tell the bot elsewhere what may help?
+
+The answer knows nothing of it and does not wait: the model is being waited for anyway. Only where
+something fits, or nobody could tell in time, a job of its own looks again and offers it
+(`bot.features.private_answers.offering`); most questions cost no job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Self
+
+import structlog
+
+from bot.answering.question import Turn
+from bot.features.private_answers.offering import Asked, asked_of, queued
+from bot.services import Services
+from memory.errors import StoreError
+from memory.kept.private import PrivateStore
+from memory.models import OpenTurn
+from memory.rpc import Statement
+
+log = structlog.get_logger()
+
+
+class Looking:
+    """One turn's look; it ends with the `with` block."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._asked: Asked | None = None
+        self._task: asyncio.Task[bool] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, at: TracebackType | None
+    ) -> None:
+        if self._task:
+            self._task.cancel()
+
+    def begin(self, turn: Turn, opened: OpenTurn) -> None:
+        """Looks in the background, if the turn is one that anything is offered after. What was
+        answered before and is only sent now is left to the job."""
+        self._asked = asked_of(self._services, turn, opened)
+        if self._asked and opened.state == "open":
+            self._task = asyncio.create_task(self._fits(self._asked, turn.question))
+
+    def after(self) -> Statement | None:
+        """What queues the job; None where there is nothing to offer."""
+        if self._asked is None:
+            return None
+        known = self._task is not None and self._task.done() and not self._task.cancelled()
+        nothing = known and self._task is not None and not self._task.result()
+        return None if nothing else queued(self._asked)
+
+    async def _fits(self, asked: Asked, question: str) -> bool:
+        private, chat_id = PrivateStore(self._services.rpc), asked.group.chat_id
+        try:
+            return await private.fits(asked.own_place, question, asked_in=chat_id)
+        except StoreError as exc:
+            log.info("private.not_looked", turn_id=asked.turn_id, error=type(exc).__name__)
+            return True  # as far as anybody knows: the job looks again

@@ -1,0 +1,164 @@
+"""From what a model asks for to a reminder that can be kept: when, how often, for whom. Pure.
+
+What cannot be kept is refused with a sentence that says what to ask the person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from bot.agents.tools.tool import ToolFailed
+from bot.mentions import Person, Roster
+from bot.text.dates.recurrence import is_skipped, next_after
+from memory.kept.timers import LONGEST, MOST_PEOPLE, Repeats
+from memory.text import one_line, storable
+
+_FARTHEST = timedelta(days=3660)
+_ME = frozenset("me myself i asker 我 我自己 自己 本人".split())
+_ALL = frozenset(
+    "us everyone everybody all group team channel chat here "
+    "我们 咱们 大家 所有人 全体 全员 群里 各位".split()
+)
+_LONGEST_WORDS = 300
+_UNCLEAR = {
+    "several": "is more than one time, or only before or after one. Nothing was set. Ask the "
+    "person for one day and one time of day.",
+    "often": "is no repetition there is: once, daily, on weekdays, weekly, monthly, at one time "
+    "of day. Nothing was set. Say so, and ask the person what they would like instead.",
+    "halves": "may be morning or evening. Nothing was set. Ask the person which.",
+}
+
+
+def moment(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, int, Repeats]:
+    """The wall clock time `at` (ISO 8601, with an offset turned into the zone of `now`; or words
+    such as “next Friday at 3 pm”), naive, its first time after `now` in ms since epoch, and how
+    often it is, as the words may say. Raises `ToolFailed`."""
+    local, repeats = _read(at, repeats, now)
+    first = next_after(local, repeats, _zone(now), now)
+    if first is None:
+        raise ToolFailed(
+            f"{local:%Y-%m-%d %H:%M} is in the past: now it is {now:%Y-%m-%d %H:%M %A}. Nothing "
+            "was set. Ask the person which day and time they mean."
+        )
+    if first - now > _FARTHEST:
+        raise ToolFailed(
+            f"{local:%Y-%m-%d} is more than ten years away. Nothing was set. Ask the person for an "
+            "earlier day."
+        )
+    return local, int(first.timestamp() * 1000), repeats
+
+
+def skipped_remark(local: datetime, now: datetime) -> str:
+    """What to say of a time that the clock leaves out that day; "" for every other."""
+    if not is_skipped(local, _zone(now)):
+        return ""
+    return f" The clock skips {local:%H:%M} that day, so it comes after the change."
+
+
+def content_of(text: str) -> str:
+    """What the reminder says. Raises `ToolFailed`."""
+    said = one_line(storable(text))
+    if not said:
+        raise ToolFailed("It does not say what to remind of. Ask the person. Nothing was set.")
+    if len(said) > LONGEST:
+        raise ToolFailed(
+            f"The text has {len(said)} characters, at most {LONGEST} are kept. Nothing was set. "
+            "Shorten it."
+        )
+    return said
+
+
+def addressees(
+    wanted: Sequence[str] | None, people: Roster, asker: str, *, in_p2p: bool
+) -> tuple[tuple[str, ...], bool]:
+    """The open_ids of those meant, and whether the whole chat is. Nobody named: the asker. Raises
+    `ToolFailed` for who cannot be told."""
+    names = [_bare(name) for name in wanted or ()]
+    names = [name for name in names if name] or ["me"]
+    if in_p2p:
+        names = ["me" if name.casefold() in _ALL else name for name in names]
+    if any(name.casefold() in _ALL for name in names):
+        return (), True
+    found = dict.fromkeys(_person(name, people, asker) for name in names)
+    if in_p2p and list(found) != [asker]:
+        raise ToolFailed(
+            "In this private chat only the person themselves can be reminded. Nothing was set. "
+            "Tell them to ask in a group where the other person is."
+        )
+    if len(found) > MOST_PEOPLE:
+        raise ToolFailed(f"At most {MOST_PEOPLE} people can be named; use “us” for the chat.")
+    return tuple(found), False
+
+
+def means_asker(name: str) -> bool:
+    return _bare(name).casefold() in _ME
+
+
+def means_everybody(name: str) -> bool:
+    return _bare(name).casefold() in _ALL
+
+
+def _bare(name: str) -> str:
+    return name.strip().lstrip("@").strip()
+
+
+def _person(name: str, people: Roster, asker: str) -> str:
+    if name.casefold() in _ME:
+        return asker
+    if name in people.names():
+        return name
+    named = [one for one in people.named(name) if not one.is_bot]
+    if len({one.open_id for one in named}) == 1:
+        return named[0].open_id
+    if named:
+        raise ToolFailed(
+            f"Several people here are called {name!r}. Nothing was set. Ask the person to mention "
+            "with @ the one they mean."
+        )
+    raise ToolFailed(
+        f"Nobody called {name!r} is known here. Nothing was set. Ask the person to mention them "
+        "with @." + _known(people.people)
+    )
+
+
+def _known(people: Iterable[Person]) -> str:
+    names = ", ".join(one.name for one in people if not one.is_bot)
+    return f" Known here: {names}." if names else ""
+
+
+def _read(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
+    written = at.strip()
+    try:
+        found = datetime.fromisoformat(written)
+    except ValueError:
+        return _in_words(written, repeats, now)
+    if "T" not in written.upper() and ":" not in written:
+        raise ToolFailed(
+            f"{written[:40]!r} has no time of day. Nothing was set. Ask the person at what time."
+        )
+    if found.tzinfo is not None:
+        found = found.astimezone(_zone(now)).replace(tzinfo=None)
+    return found.replace(microsecond=0), repeats
+
+
+def _in_words(written: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
+    from bot.text.dates.moments import when  # for models that hand over words
+
+    said = when(written[:_LONGEST_WORDS], now)
+    if said.problem in _UNCLEAR:
+        raise ToolFailed(f"{written[:40]!r} {_UNCLEAR[said.problem]}")
+    try:
+        found = datetime.fromisoformat(said.at)
+    except ValueError as exc:
+        raise ToolFailed(
+            f"{written[:40]!r} is no date and time that exists. Nothing was set. Ask the person "
+            "which day and time they mean (“at” looks like 2026-11-23T15:00)."
+        ) from exc
+    return found, repeats if said.repeats == "once" else said.repeats
+
+
+def _zone(now: datetime) -> ZoneInfo:
+    zone = now.tzinfo
+    return zone if isinstance(zone, ZoneInfo) else ZoneInfo("UTC")

@@ -1,0 +1,177 @@
+"""A question of a chat has waited: if nobody took it up and the chat told the answer, the bot gives
+it, marked as unasked, in the way of every answer.
+
+What others said since is read from Feishu at that time, so nothing that was missed meanwhile is
+taken for silence; where Feishu does not say, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import structlog
+
+from bot.answering.answering import NO_ANSWER
+from bot.answering.answering import answer as answer_question
+from bot.answering.apologies import is_apology
+from bot.answering.hearing import Heard
+from bot.answering.question import Turn
+from bot.features.timers.left_chats import is_gone
+from bot.features.timers.waiting_times import asked_now, look_around
+from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.models import RawMessage
+from bot.listening.decisions import Decision, IncomingMessage, Reason
+from bot.listening.open_questions import is_open_question, is_told, itself, speaks_at
+from bot.listening.turn_request import TurnRequest, Written
+from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
+from bot.outbox.sending import leave_unsent
+from bot.queue.consumer import Lease
+from bot.services import Services
+from bot.text.languages import Language, language_of
+from bot.turn import handle_request
+from memory.kept.buttons import NewButton
+from memory.kept.proactive import May, ProactiveStore
+from memory.kept.timers import DueTimer, Timer
+from memory.models import OpenTurn
+from memory.origins import Origin
+
+log = structlog.get_logger()
+
+LATE_S = 1800.0  # later than this an answer is of no use
+
+UNASKED: Mapping[Language, str] = {
+    "zh": "> 没有人问我，不过这个问题还没有人回答，而这里以前说过：",
+    "en": "> I was not asked, but nobody has answered, and it was said here before:",
+}
+STOP_THIS: Mapping[Language, str] = {"zh": "别再这样", "en": "Stop this"}
+
+
+class NothingToSay(Exception):
+    """The model found no answer in what it was told."""
+
+
+async def answer_unasked(services: Services, due: DueTimer, lease: Lease) -> str:
+    """One job. Returns what came of it, for metrics; raises what is worth another attempt."""
+    timer = due.timer
+    may = await _may(services, timer, claim=False)
+    if may == "no":
+        return "not_wanted"
+    try:
+        asked = await asked_now(services, timer)
+        if asked is None:
+            return "taken_up"
+        if may == "free" and (reason := await _silent_because(services, due, asked)):
+            return reason
+    except FeishuFailure as exc:
+        if may == "claimed":
+            raise
+        return await _not_told(services, timer, exc)
+    if await _may(services, timer, claim=True) != "claimed":
+        return "not_wanted"
+    request = _request(services, timer, asked)
+    heard = _heard(services, request)
+    try:
+        await handle_request(
+            services, request, due.now_ms, answering=_answered, lease=lease, heard=heard
+        )
+    except NothingToSay:
+        await leave_unsent(services, timer.context, timer.turn_id, "nothing to say")
+        await ProactiveStore(services.rpc).leave(timer.context, timer.turn_id)
+        return "nothing_to_say"
+    return "sent"
+
+
+async def _may(services: Services, timer: Timer, *, claim: bool) -> May:
+    midnight = services.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    return await ProactiveStore(services.rpc).may_answer(
+        timer.context,
+        timer.turn_id,
+        since=midnight,
+        most=services.settings.proactive_per_day,
+        claim=claim,
+    )
+
+
+async def _silent_because(services: Services, due: DueTimer, asked: RawMessage) -> str:
+    """Why nothing is said; "" where there is something to say. Raises `FeishuFailure`."""
+    timer, settings = due.timer, services.settings
+    now = datetime.fromtimestamp(due.now_ms / 1000, UTC)
+    if not settings.proactive:
+        return "not_wanted"
+    if not speaks_at(now.astimezone(settings.zone), settings.speaking_hours):
+        return "quiet_hours"
+    if due.now_ms - timer.plan.due_ms > LATE_S * 1000:
+        return "late"
+    around = await look_around(services, timer, asked)
+    if around.taken_up:
+        return "taken_up"
+    if not is_open_question(timer.plan.content, around.names):
+        return "addressed"
+    found = await ProactiveStore(services.rpc).said_about(timer.context, itself(timer.plan.content))
+    return "" if is_told(found) else "unknown"
+
+
+async def _not_told(services: Services, timer: Timer, exc: FeishuFailure) -> str:
+    """Feishu does not say what was said: nothing is."""
+    if await is_gone(services, timer.context, exc):
+        return "gone"
+    if isinstance(exc, FeishuError) and not exc.action.is_of_one_call:
+        services.denials.note("list_messages", "group", exc)
+    log.info("proactive.not_listed", error=type(exc).__name__)
+    return "taken_up"
+
+
+def _request(services: Services, timer: Timer, asked: RawMessage) -> TurnRequest:
+    """The question as it was heard, where it stands now."""
+    context = timer.context
+    return TurnRequest(
+        id=timer.turn_id,
+        origin=Origin("unasked"),
+        sender_open_id=context.actor_id,
+        tenant_key=context.tenant_key,
+        chat_id=context.chat_id,
+        chat_type="group",
+        text=timer.plan.content,
+        create_time_ms=int(services.clock() * 1000),
+        root_id=asked.root_id,
+        thread_id=asked.thread_id,
+        threaded=context.root_id == asked.root_id,
+        written=Written(timer.turn_id, "text", asked.parent_id, template=timer.plan.content),
+    )
+
+
+def _heard(services: Services, request: TurnRequest) -> Heard:
+    message = IncomingMessage(
+        message_id=request.message_id,
+        author=services.people.of(request.tenant_key).name(request.sender_open_id),
+        author_id=request.sender_open_id,
+        text=request.text,
+        timestamp=request.create_time_ms,
+        root_id=request.root_of_thread or None,
+    )
+    return Heard(message, Decision(True, Reason.PROACTIVE, "heuristic"))
+
+
+async def _answered(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
+    """The model's answer below a line that says that nobody asked. Raises `NothingToSay`."""
+    reply = await answer_question(services, turn, opened)
+    known = reply.foot is not None and reply.foot.recalled
+    if not known or NO_ANSWER in reply.text or is_apology(reply.text):
+        raise NothingToSay
+    language = language_of([turn.question])
+    stop = NewButton(
+        STOP_THIS[language],
+        "follow_up",
+        {"text": STOP_THIS[language], "stops": "proactive", "language": language},
+        "group",
+        FOLLOW_UP_LIVES_S,
+    )
+    return replace(
+        reply,
+        text=f"{UNASKED[language]}\n\n{reply.text}",
+        buttons=(stop,),
+        auto_mention=None,
+        files=(),
+    )

@@ -1,0 +1,80 @@
+"""`/healthz` (the process is up), `/readyz` (what it needs answers; else what), `/metrics`.
+
+Anybody may ask whether the bot is ready. What is wrong in detail, and the numbers, are for this
+machine and for who knows METRICS_TOKEN.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+
+from flask import Flask, Request, Response, jsonify, request
+
+from bot.intake.readiness import Checks, Readiness
+from bot.intake.single_flight import SingleFlight
+from bot.telemetry import metrics
+
+_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
+_BEING_LOOKED_AT = Readiness({"readiness": "it is being looked at: ask again in a moment"}, ())
+
+
+def register(app: Flask, checks: Checks) -> None:
+    """Adds the three routes; the application keeps the checks for its start."""
+    app.extensions["health"] = checks
+    flight = SingleFlight(checks.run)
+    token = checks.settings.metrics_token
+
+    def healthz() -> Response:
+        return jsonify({"status": "up"})
+
+    def readyz() -> tuple[Response, int]:
+        found = flight.outcome() or _BEING_LOOKED_AT
+        answer: dict[str, object] = {"ready": found.ready}
+        if may_look(request, token):
+            answer |= {"degraded": found.degraded, "checks": found.checks}
+        return jsonify(answer), 200 if found.ready else 503
+
+    def exposition() -> Response:
+        if not may_look(request, token):
+            return Response(
+                "for this machine, or with METRICS_TOKEN as bearer token\n",
+                status=401,
+                content_type="text/plain",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        return Response(metrics.render(), content_type="text/plain; version=0.0.4; charset=utf-8")
+
+    app.add_url_rule("/healthz", "healthz", healthz)
+    app.add_url_rule("/readyz", "readyz", readyz)
+    app.add_url_rule("/metrics", "metrics", exposition)
+
+
+def may_look(asking: Request, token: str) -> bool:
+    """Whether the request bears `token`, or comes from this machine and through no proxy.
+
+    A proxy on this machine shows by what it adds, or by the host that was asked for.
+    """
+    kind, _, given = asking.headers.get("Authorization", "").partition(" ")
+    if token and kind.lower() == "bearer":
+        return hmac.compare_digest(given.strip().encode(), token.encode())
+    if any(name in asking.headers for name in _FORWARDED):
+        return False
+    return _is_loopback(asking.remote_addr or "") and _is_loopback(_host(asking))
+
+
+def _host(asking: Request) -> str:
+    """The host that was asked for, without its port."""
+    host = asking.headers.get("Host", "")
+    return host[1 : host.find("]")] if host.startswith("[") else host.partition(":")[0]
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)

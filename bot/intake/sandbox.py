@@ -1,0 +1,110 @@
+"""Sandbox mode: the simulated group of `sandbox/`, mounted beside the bot it talks to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from flask import Flask
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+
+from bot.features.help.capabilities import offered, set_up
+from bot.features.help.why_texts import in_short
+from bot.listening.decisions import Reason
+from bot.settings import Settings
+from bot.text.languages import Sentence
+from memory.backends.postgres import prepare_threshold
+from memory.scope import ChatType
+from sandbox.app import create_sandbox
+from sandbox.config import SandboxConfig
+from sandbox.extras import Extras, Link, Offered, Words
+
+_OWN = ("/webhook", "/healthz", "/readyz", "/metrics", "/console")
+
+
+def mount(app: Flask, settings: Settings, url: str) -> None:
+    """Puts the simulated platform and its page on every path that is not the bot's."""
+    webhook_url = f"http://127.0.0.1:{settings.port}/webhook/event"
+    config = SandboxConfig(
+        webhook_url=webhook_url,
+        card_webhook_url=f"http://127.0.0.1:{settings.port}/webhook/card",
+        app_id=settings.feishu_app_id,
+        app_secret=settings.feishu_app_secret,
+        encrypt_key=settings.feishu_encrypt_key,
+        verification_token=settings.feishu_verification_token,
+        timezone=settings.zone.key,
+        offline_model=not settings.openai_api_key,
+        journal=settings.data_dir / "sandbox.jsonl",
+    )
+    platform = create_sandbox(
+        config, inspector=lambda chat_id: inspect(url, chat_id), extras=_extras(settings)
+    )
+    bot = app.wsgi_app
+    keep_prefix = {path: _with_prefix(bot, path) for path in _OWN}
+    app.wsgi_app = DispatcherMiddleware(platform, keep_prefix)  # type: ignore[method-assign]
+
+
+_LINKS: list[Link] = [
+    {"title": {"en": "Console", "zh": "控制台"}, "href": "/console"},
+    {"title": {"en": "Conversations", "zh": "会话"}, "href": "/console/turns"},
+    {"title": {"en": "Set-up check", "zh": "配置检查"}, "href": "/console/setup"},
+    {"title": {"en": "Queue", "zh": "队列"}, "href": "/console/queue"},
+]
+
+
+def _extras(settings: Settings) -> Extras:
+    kinds: tuple[ChatType, ...] = ("group", "p2p")
+    commands: dict[str, list[Offered]] = {
+        kind: [
+            {"word": _both(word), "about": _both(about)}
+            for word, about in offered(set_up(settings, kind, {}))
+        ]
+        for kind in kinds
+    }
+    return Extras(commands, _LINKS)
+
+
+def _both(sentence: Sentence) -> Words:
+    return {"en": sentence.en, "zh": sentence.zh}
+
+
+def _with_prefix(application: Any, prefix: str) -> Any:
+    """The dispatcher strips the prefix; the bot's routes want it back."""
+
+    def call(environ: dict[str, Any], start_response: Any) -> Any:
+        environ["PATH_INFO"] = prefix + environ.get("PATH_INFO", "")
+        environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "").removesuffix(prefix)
+        return application(environ, start_response)
+
+    return call
+
+
+_TITLES = {
+    "working_memory": {"en": "Working memory", "zh": "工作记忆"},
+    "notes": {"en": "Notes", "zh": "笔记"},
+    "summaries": {"en": "Summaries of long threads", "zh": "长话题的摘要"},
+    "decisions": {"en": "Why it spoke or kept silent", "zh": "为什么开口或沉默"},
+    "messages": {
+        "en": "What it keeps, and whose memory it is",
+        "zh": "它保存的内容，以及属于谁的记忆",
+    },
+}
+
+
+def inspect(url: str, chat_id: str) -> dict[str, Any]:
+    """What the bot remembers of a chat, newest first, for the page's side panel."""
+    with psycopg.connect(
+        url, autocommit=True, prepare_threshold=prepare_threshold(url)
+    ) as connection:
+        row = connection.execute("select public.inspect_chat(%s)", [chat_id]).fetchone()
+    found: dict[str, Any] = row[0] if row else {}
+    found["decisions"] = [[who, _decided(said)] for who, said in found["decisions"]]
+    return {"sections": [{"title": title, "rows": found[key]} for key, title in _TITLES.items()]}
+
+
+def _decided(said: str) -> Words:
+    """`answered: explicit_trigger` in words; a reason that is not known any more as it stands."""
+    how, _, reason = said.partition(": ")
+    if reason not in set(Reason):
+        return {"en": said, "zh": said}
+    return _both(in_short(how == "answered", Reason(reason)))

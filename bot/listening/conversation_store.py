@@ -1,0 +1,285 @@
+"""Conversations of chats over the memory's SQL functions; one round trip each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+from bot.listening.bot_budget import BotBudget
+from bot.listening.chat_rules import ChatRules, rules_of
+from bot.listening.decisions import Decision, IncomingMessage, Reason
+from bot.listening.transcript import (
+    KEPT_CHARACTERS,
+    MAX_MESSAGES,
+    ChannelConversation,
+    MessageRecord,
+)
+from memory.rpc import Rpc
+from memory.scope import AgentMemoryContext
+from memory.text import as_json
+
+NO_TOPICS: Mapping[str, int] = MappingProxyType({})
+
+MOST_BYTES = 500_000  # the functions take twice that, for records that stand in other JSON
+
+_FIELDS = tuple(field.name for field in fields(MessageRecord))
+
+
+@dataclass(frozen=True, slots=True)
+class PastDecision:
+    """A stored decision on a message of `actor_id` ("" when that person is forgotten)."""
+
+    message_id: str
+    actor_id: str
+    respond: bool
+    reason: str
+    cue: str | None
+    since_bot_ms: int | None
+    verdict: str | None
+    at_ms: int
+
+
+class ChatConversations:
+    """A `ConversationStore` with the token of one message: only its own chat is reachable."""
+
+    def __init__(self, rpc: Rpc, context: AgentMemoryContext) -> None:
+        self._rpc = rpc
+        self._context = context
+
+    async def load(self, channel_id: str) -> ChannelConversation | None:
+        return conversation_of(await self._call("load_conversation", channel_id, p_topics=True))
+
+    async def begin(self, channel_id: str, now: int, seed: Sequence[MessageRecord]) -> None:
+        await self._call(
+            "begin_conversation",
+            channel_id,
+            p_tenant_key=self._context.tenant_key,
+            p_now=now,
+            p_records=_dump(seed),
+        )
+
+    async def append(
+        self, channel_id: str, record: MessageRecord, *, active_since: int, keep: int
+    ) -> ChannelConversation | None:
+        row = await self._call(
+            "append_to_conversation",
+            channel_id,
+            p_tenant_key=self._context.tenant_key,
+            p_records=_dump([record]),
+            p_at=record.timestamp,
+            p_active_since=active_since,
+            p_keep=keep,
+            p_short=True,
+        )
+        return conversation_of(row)
+
+    async def go_on(
+        self,
+        channel_id: str,
+        records: Sequence[MessageRecord],
+        *,
+        now: int,
+        active_since: int,
+        keep: int,
+    ) -> ChannelConversation | None:
+        row = await self._call(
+            "continue_conversation",
+            channel_id,
+            p_tenant_key=self._context.tenant_key,
+            p_records=_dump(records),
+            p_now=now,
+            p_active_since=active_since,
+            p_keep=keep,
+        )
+        return conversation_of(row)
+
+    async def remove(self, channel_id: str, message_id: str) -> None:
+        await self._call("remove_from_conversation", channel_id, p_message_id=message_id)
+
+    async def finish(self, channel_id: str) -> None:
+        await self._call("finish_conversation", channel_id)
+
+    async def set_quiet(self, channel_id: str, quiet: bool) -> None:
+        await self._call(
+            "set_chat_quiet", channel_id, p_tenant_key=self._context.tenant_key, p_quiet=quiet
+        )
+
+    async def log_decision(
+        self,
+        message: IncomingMessage,
+        decision: Decision,
+        topics: Mapping[str, int] = NO_TOPICS,
+    ) -> Decision:
+        """Stores a decision, with the topics that were found (message id → topic), and returns the
+        one that holds: the first made on this message."""
+        row = await self._call(
+            "log_decision",
+            self._context.chat_id,
+            p_tenant_key=self._context.tenant_key,
+            p_actor_id=self._context.actor_id,
+            **decision_args(message, decision),
+            **_topic_args(topics),
+        )
+        if not row:
+            return decision
+        return replace(decision, respond=row["respond"], reason=Reason(row["reason"]))
+
+    async def bot_budget(self, message: IncomingMessage) -> BotBudget:
+        """Notes another bot's message to this one, and returns what bots are answered from.
+
+        The same message gets the same budget again, and two messages never the same answer.
+        """
+        row = await self._call(
+            "note_bot_message",
+            self._context.chat_id,
+            p_tenant_key=self._context.tenant_key,
+            p_message_id=message.message_id,
+            p_bot_id=message.author_id,
+            p_at=message.timestamp,
+        )
+        answers = tuple((one["bot_id"], one["at"]) for one in row["answers"])
+        return BotBudget(answers, row["request_ms"], row["shared"], row["unasked"])
+
+    async def last_decision(
+        self, *, root_id: str | None = None, message_id: str | None = None
+    ) -> PastDecision | None:
+        """The last decision in the chat, in a thread of it, or on one message."""
+        row = await self._call(
+            "last_decision",
+            self._context.chat_id,
+            p_tenant_key=self._context.tenant_key,
+            p_root_id=root_id,
+            p_message_id=message_id,
+        )
+        return PastDecision(**row) if row else None
+
+    async def rules(self, usual: ChatRules) -> ChatRules:
+        """The rules of the chat; what it does not set is as usual."""
+        tenant = self._context.tenant_key
+        row = await self._call("get_chat_rules", self._context.chat_id, p_tenant_key=tenant)
+        return rules_of(row, usual)
+
+    async def set_rule(self, name: str, value: str) -> None:
+        """Changes one rule; "" gives it back to the environment. Raises `AccessDenied`."""
+        await self._call(
+            "set_chat_rule",
+            self._context.chat_id,
+            p_tenant_key=self._context.tenant_key,
+            p_name=name,
+            p_value=value,
+        )
+
+    async def is_quiet(self) -> bool:
+        """Whether the chat keeps the bot to explicit triggers, with or without a conversation."""
+        return bool(await self._call("chat_is_quiet", self._context.chat_id))
+
+    async def has_answered_in(self, root_id: str) -> bool:
+        """Whether the bot has answered in that thread of the chat."""
+        return bool(await self._call("has_answered_in", self._context.chat_id, p_root_id=root_id))
+
+    async def _call(self, function: str, channel_id: str, **params: object) -> Any:
+        return await self._rpc.call(function, {"p_chat_id": channel_id, **params}, self._context)
+
+
+def decision_args(message: IncomingMessage, decision: Decision) -> dict[str, object]:
+    """The arguments of the SQL function `log_decision`, beside chat, tenant and sender."""
+    return {
+        "p_message_id": message.message_id,
+        "p_respond": decision.respond,
+        "p_reason": decision.reason.value,
+        "p_tier": decision.tier,
+        "p_cue": decision.cue.value if decision.cue else None,
+        "p_since_bot_ms": decision.since_bot_ms,
+        "p_verdict": decision.verdict,
+        "p_judge_ms": decision.judge_ms,
+        "p_root_id": message.root_id,
+        "p_request_ms": message.timestamp if message.is_request else None,
+        "p_shared": message.mentions_bots and message.is_request and message.is_explicit,
+    }
+
+
+def heard_args(record: MessageRecord, timeout_ms: int) -> dict[str, object]:
+    """The arguments of `append_to_conversation`, beside chat and tenant."""
+    return {
+        "p_records": _dump([record]),
+        "p_at": record.timestamp,
+        "p_active_since": record.timestamp - timeout_ms,
+        "p_keep": MAX_MESSAGES,
+    }
+
+
+def told_args(
+    records: Sequence[MessageRecord],
+    now: int,
+    timeout_ms: int,
+    topics: Mapping[str, int] = NO_TOPICS,
+) -> dict[str, object]:
+    """The arguments of `tell_conversation`, beside chat and tenant; `now` is ms since epoch,
+    `topics` those that were found (message id → topic)."""
+    return {
+        "p_records": _dump(records[-MAX_MESSAGES:]),
+        "p_now": now,
+        "p_active_since": now - timeout_ms,
+        "p_keep": MAX_MESSAGES,
+        **_topic_args(topics),
+    }
+
+
+def conversation_of(row: Mapping[str, Any] | None) -> ChannelConversation | None:
+    """A conversation as the SQL functions give it, in short or not; None when none is on."""
+    if not row:
+        return None
+    if "answered" in row:
+        return _of_short(row)
+    messages = tuple(MessageRecord(**message) for message in row["messages"])
+    return ChannelConversation(**{**row, "messages": messages})
+
+
+def _of_short(row: Mapping[str, Any]) -> ChannelConversation:
+    topics, answered = row["topics"], frozenset(row["answered"])
+    messages = tuple(
+        _record(
+            author=author,
+            author_id=author_id,
+            content=content,
+            timestamp=timestamp,
+            is_bot=is_bot,
+            message_id=message_id,
+            root_id=root_id,
+            ours=ours,
+            answered=message_id in answered,
+            topic=topics.get(message_id),
+        )
+        for message_id, root_id, author, author_id, content, timestamp, is_bot, ours in row[
+            "messages"
+        ]
+    )
+    return ChannelConversation(
+        row["channel_id"], row["started_at"], row["last_activity"], messages, row["quiet"]
+    )
+
+
+def _record(**values: Any) -> MessageRecord:
+    """`MessageRecord(**values)`; that sets the fields of a frozen record one by one, which for the
+    two hundred messages of a busy chat takes as long as all else that is done with them."""
+    record = object.__new__(MessageRecord)
+    vars(record).update(values)
+    return record
+
+
+def _topic_args(topics: Mapping[str, int]) -> dict[str, object]:
+    return {"p_topics": as_json(dict(topics))} if topics else {}
+
+
+def _dump(records: Sequence[MessageRecord]) -> str:
+    """The records as the store takes them: their beginnings, and the newest if that is too much."""
+    rows = [
+        {name: getattr(record, name) for name in _FIELDS}
+        | {"content": record.content[:KEPT_CHARACTERS]}
+        for record in records
+    ]
+    while len((dumped := as_json(rows)).encode()) > MOST_BYTES:
+        rows = rows[len(rows) // 2 + 1 :]
+    return dumped

@@ -1,0 +1,343 @@
+"""How likely a message answers an earlier one: what is looked at, and how it is weighed. Pure.
+
+A log-linear model: each view of a pair of messages has a table of weights in
+`link_weights.json`, and a pair's score is the sum of one weight from each. For English and
+Chinese.
+"""
+
+import math
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import getitem
+from typing import NamedTuple
+
+from bot.listening.patterns import has_han, pattern, topics
+from bot.listening.transcript import MessageRecord
+from bot.listening.weights import LINKS
+
+WINDOW = 50  # earlier messages that a message may answer
+_READ_CHARACTERS = 500
+
+Bins = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Said:
+    """A message as it is weighed.
+
+    `to` are the authors it names, `calls` that it names somebody who is not known. `text` is what
+    remains, in small letters, `flat` the same with a blank before every word, to look words up in.
+    `length` is in words (Chinese: pairs of characters), `topic` any label.
+    """
+
+    author: str
+    at: int
+    is_bot: bool
+    to: frozenset[str]
+    calls: bool
+    text: str
+    flat: str
+    asks: bool
+    length: int
+    topic: int | None = None
+
+    @property
+    def names(self) -> int:
+        """1: it addresses somebody, 0: nobody."""
+        return 1 if self.to or self.calls else 0
+
+
+class People:
+    """The names of those who speak in a chat, for finding whom a message addresses."""
+
+    def __init__(self) -> None:
+        self._by_token: dict[str, str] = {}
+        self._within: dict[str, str] = {}
+        self._ours: set[str] = set()
+
+    @classmethod
+    def of(cls, records: Sequence[MessageRecord]) -> "People":
+        """Those who wrote these messages; of two with one name, who wrote last."""
+        people = cls()
+        last = {(one.author, one.author_id, one.ours): one for one in reversed(records)}
+        for one in reversed(last.values()):
+            people.meet(one)
+        return people
+
+    def meet(self, record: MessageRecord) -> None:
+        """Learns the author's name. Our own is what everybody writes: it addresses nobody."""
+        name = record.author.casefold().strip()
+        if record.ours:
+            self._ours.add(f"@{name}")
+        elif has_han(name) or " " in name:
+            if len(name) > 1:
+                self._within[name] = record.author_id
+        elif len(core := name.strip(_MARKS)) > 2:
+            self._by_token[name] = self._by_token[core] = record.author_id
+
+    def read(self, record: MessageRecord, topic: int | None = None) -> Said:
+        """The message as it is weighed; of a long one its beginning."""
+        text = record.content[:_READ_CHARACTERS].casefold().strip()
+        for ours in self._ours:
+            text = text.replace(ours, " ").strip()
+        form = _form(text)
+        to = {author for name, author in self._within.items() if name in text}
+        known = self._by_token
+        if any(name in text for name in known):
+            tokens = text.split()
+            cores = (known.get(token) or known.get(token.strip(_MARKS)) for token in tokens)
+            to.update(filter(None, cores))
+        return Said(
+            author=record.author_id,
+            at=record.timestamp,
+            is_bot=record.is_bot,
+            to=frozenset(to - {record.author_id}),
+            calls=form.calls and not to,
+            text=form.rest,
+            flat=form.flat,
+            asks=form.asks,
+            length=form.length,
+            topic=topic,
+        )
+
+
+class _Form(NamedTuple):
+    """What a text shows whoever wrote it: `rest` is without the call it begins with."""
+
+    rest: str
+    flat: str
+    calls: bool
+    asks: bool
+    length: int
+
+
+@lru_cache(maxsize=2048)
+def _form(text: str) -> _Form:
+    """Kept, for a line is read again with each message that comes after it."""
+    call = _CALL.match(text)
+    rest = text[call.end() :] if call else text
+    return _Form(
+        rest=rest,
+        flat=" " + _BETWEEN_WORDS.sub(" ", rest),
+        calls=bool(call),
+        asks=bool(_ASKS.search(rest)),
+        length=len(rest) // 2 if has_han(rest) else rest.count(" ") + 1,
+    )
+
+
+def likelihoods(
+    message: Said, earlier: Sequence[Said], words: "Words", *, asks_bot: bool = False
+) -> list[float]:
+    """How likely `message` begins a topic (first), and answers each of `earlier` (oldest first, at
+    most `WINDOW`), with which it shares `words`; they add up to 1.
+
+    `asks_bot`: it is a question to the bot, which may come from outside a discussion.
+    """
+    first, pairs = bins(message, earlier, words)
+    within = words.within if asks_bot else words.han_within
+    scores = [sum(map(getitem, _FIRST, first)) + _NEW * words.asks_of_new]
+    scores += [
+        sum(map(getitem, _PAIR, places)) + _WORD * within.get(said.topic, 0.0)
+        for places, said in zip(pairs, earlier, strict=True)
+    ]
+    most = max(scores)
+    weights = [math.exp(score - most) for score in scores]
+    total = sum(weights)
+    return [weight / total for weight in weights]
+
+
+def bins(message: Said, earlier: Sequence[Said], words: "Words") -> tuple[Bins, list[Bins]]:
+    """Where to look in the table of each of `FIRST_VIEWS`, and for each of `earlier` in the table
+    of each of `PAIR_VIEWS`."""
+    opening = _opening(message.text)
+    return _first_bins(message, earlier, opening, words), _pair_bins(
+        message, earlier, opening, words
+    )
+
+
+class Words:
+    """What words a message shares with earlier ones; the fewer of them have a word, the more it
+    weighs. `shared` is by message, `of_topic` by topic, `known` of all. `within`: of each word the
+    part of its messages that belong to a topic, added up; `han_within` of Chinese words alone."""
+
+    def __init__(self, message: Said, earlier: Sequence[Said]) -> None:
+        self.shared = [0.0] * len(earlier)
+        self.of_topic: defaultdict[int | None, float] = defaultdict(float)
+        self.within: defaultdict[int | None, float] = defaultdict(float)
+        self.han_within: defaultdict[int | None, float] = defaultdict(float)
+        self.known = 0.0
+        words = topics(message.text) - _COMMON
+        for word in words:
+            sought = word if has_han(word) else f" {word}"
+            self._count([n for n, said in enumerate(earlier) if sought in said.flat], earlier)
+        if has_han(message.text):
+            self.han_within.update(self.within)
+        self.asks_of_new = bool(
+            message.asks and not self.known and len(words) > 2 and has_han(message.text)
+        )
+        for author in message.to:
+            self._count([n for n, said in enumerate(earlier) if author in said.to], earlier)
+
+    def _count(self, places: Sequence[int], earlier: Sequence[Said]) -> None:
+        if not places:
+            return
+        weight = 1 / len(places)
+        self.known += weight
+        for place in places:
+            self.shared[place] += weight
+            self.within[earlier[place].topic] += weight
+        for topic in {earlier[place].topic for place in places}:
+            self.of_topic[topic] += weight
+
+    def part_of(self, topic: int | None) -> int:
+        """How far the words speak for a topic: 0 not known, else by its part of them and their
+        weight, up to 8."""
+        if not self.known:
+            return 0
+        part = bisect_right((0.34, 0.67, 0.99), self.of_topic.get(topic, 0.0) / self.known)
+        return 1 + part * 2 + (self.known >= _HEAVY)
+
+
+def _first_bins(message: Said, earlier: Sequence[Said], opening: int, words: Words) -> Bins:
+    named = message.names
+    if named and any(said.author in message.to for said in earlier):
+        named = 2
+    author = message.author
+    spoke = next((n for n, said in enumerate(reversed(earlier), 1) if said.author == author), 0)
+    pause = message.at - earlier[-1].at if earlier else _LONG_MS
+    return (
+        (1 + bisect_right((2, 4, 8, 16), spoke) if spoke else 0) * 3 + named,
+        (message.asks * _OPENINGS + opening) * 3 + named,
+        bisect_right(_PAUSES_MS, pause) * 3 + named,
+        min(message.length // 3, 4) * 2 + message.asks,
+        bisect_right(_WEIGHTS, words.known) * 2 + bool(spoke),
+    )
+
+
+def _pair_bins(message: Said, earlier: Sequence[Said], opening: int, words: Words) -> list[Bins]:
+    author, to, named = message.author, message.to, message.names
+    backwards = earlier[::-1]
+    own = next((said.topic for said in backwards if said.author == author), None)
+    told = next((said.topic for said in backwards if author in said.to), None)
+    later: set[str] = set()
+    later_topics: set[int | None] = set()
+    parts = {topic: words.part_of(topic) for topic in {said.topic for said in earlier}}
+    found: list[Bins] = []
+    for back, said in enumerate(backwards, 1):
+        same = said.author == author
+        whom = (2 if said.author in to else named) + 3 * same
+        back_to = 2 if author in said.to else said.names
+        newest = said.author not in later
+        here = 3 * _same_topic(said, own) + _same_topic(said, told)
+        shared = words.shared[-back]
+        found.append(
+            (
+                ((whom * 3 + back_to) * 2 + newest) * 2 + (author not in later),
+                bisect_right(_DISTANCES, back) * 6 + whom,
+                bisect_right(_PAUSES_MS, message.at - said.at) * 6 + whom,
+                (1 + bisect_right(_WEIGHTS, shared) if shared else 0) * 6 + whom,
+                here * 6 + whom,
+                parts[said.topic] * 2 + same,
+                (opening * 2 + same) * 2 + said.asks,
+                ((message.is_bot * 2 + said.is_bot) * 2 + (back == 1)) * 2
+                + said.text.startswith(("!", "/")),
+                ((said.topic not in later_topics) * 2 + newest) * 6 + whom,
+                (min(said.length // 4, 2) * 3 + min(message.length // 4, 2)) * 2 + same,
+            )
+        )
+        later.add(said.author)
+        later_topics.add(said.topic)
+    return found[::-1]
+
+
+def _same_topic(said: Said, topic: int | None) -> int:
+    return 0 if topic is None else 1 if said.topic == topic else 2
+
+
+def _opening(text: str) -> int:
+    return next((kind for kind, form in enumerate(_FORMS, 1) if form.search(text)), 0)
+
+
+_DISTANCES = (2, 3, 4, 5, 6, 8, 11, 16, 26)
+_LONG_MS = 24 * 3600 * 1000
+_PAUSES_MS = tuple(minutes * 60_000 for minutes in (1, 2, 3, 5, 10, 20, 60))
+_WEIGHTS = (0.3, 0.6, 1.2)
+_HEAVY = 0.6
+# What the corpus, which is English, cannot teach. A word that was said on one topic alone makes
+# that one so many times likelier (a power of e): in Chinese, whose pairs of characters seldom
+# coincide, and in questions to the bot. In English talk words tell less, as the tables have it.
+# A Chinese question of new words alone begins a topic.
+_WORD = 2.0
+_NEW = 2.0
+_BETWEEN_WORDS = re.compile(r"[^\w]+")
+_MARKS = "'\"`,.:;!?()[]{}<>|~*-_^\\/+=@&%$#，。：；！？（）、…"
+# “@Mei …”, “mei: …” and “mei, …”; in Chinese only with the sign.
+_CALL = re.compile(r"@\S+\s*|[!-~]+\s?[,:](?!\S)\s*")
+_ASKS = pattern(
+    r"[?？]|[吗呢么][\s。.!！~～…]*$",
+    r"^(?:how|what|why|where|when|who|which|is there|anyone)\b|^(?:can|does|do) ",
+    "怎么|什么|谁|哪|多少|几[个点天号]|有没有|是不是|能不能",
+)
+_FORMS = (
+    # A greeting
+    pattern(
+        r"^\W*(?:hi|hey|hello|yo|good (?:morning|evening|afternoon))\b",
+        r"^\W*(?:大家好|你好|各位|请问)",
+    ),
+    # Thanks
+    pattern(r"\b(?:thanks?|thank you|thx|ty|cheers)\b|谢谢|多谢|感谢"),
+    # An answer in a word
+    pattern(
+        r"^(?:ok(?:ay)?|yes|yeah|yep|yup|no|nope|nah|ah+|oh+|right|sure|cool|true|great|nice|got it"
+        r"|i see|hm+|lol|haha|:\)|收到|明白)(?!\w)",
+        r"^(?:好的?|嗯|对|是的|不是|行|可以|没有|不行|哈)(?=\W|$)",
+    ),
+    # What goes on with something
+    pattern(
+        r"^(?:and|but|so|or|also|then|because|well|it|that|this|they|he|she|those|except|however)\b"
+        "|^(?:还有|另外|那|但|不过|所以|而且|这|它|因为|然后)"
+    ),
+    # A command to a bot
+    pattern(r"^[!/]\w"),
+    # About oneself
+    pattern(r"^(?:i|i'm|i've|my)\b|^(?:我|咱)"),
+    # To everybody
+    pattern(r"\b(?:anyone|anybody|someone|somebody|guys|all)\b|有人|大家|谁"),
+    # To one
+    pattern(r"^(?:you|try|use|did|have|do|are|what|why|which|is|does|run|type|check|sudo|/)\b|^[你您试]"),
+)  # fmt: skip
+_OPENINGS = len(_FORMS) + 1
+
+# Pairs of characters that tell nothing of what is spoken about.
+_COMMON = frozenset(
+    "一下 一个 一些 一共 时候 现在 今天 明天 昨天 刚才 刚刚 上午 下午 晚上 知道 问题"
+    " 大家 多少 已经 应该 需要 没有 因为 所以 但是 如果 然后 这个 那个 帮忙 总结 整理"
+    " 告诉 看看 看下 进展 情况 怎样 结果 同学 时间 最后 最近 之前 以后".split()
+)
+
+# The views of a message and of a pair, and how many weights each has.
+FIRST_VIEWS = {
+    "when the author spoke last, whom it names": 18,
+    "whether it asks, how it opens, whom it names": 54,
+    "the pause before it, whom it names": 24,
+    "its length, whether it asks": 10,
+    "the weight of its words that were said before, whether the author spoke": 8,
+}
+PAIR_VIEWS = {
+    "who names whom, who has spoken since": 72,
+    "messages between, who names whom": 60,
+    "time between, who names whom": 48,
+    "words in common, who names whom": 30,
+    "the topic where the author spoke or was named last, who names whom": 54,
+    "what its words say of the topic, the same author": 18,
+    "how it opens, the same author, whether the other asks": 36,
+    "bots, next to each other, a command": 16,
+    "the newest of its topic and author, who names whom": 24,
+    "lengths of both, the same author": 18,
+}
+_FIRST = tuple(LINKS.first[view] for view in FIRST_VIEWS)
+_PAIR = tuple(LINKS.pair[view] for view in PAIR_VIEWS)

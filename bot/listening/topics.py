@@ -1,0 +1,223 @@
+"""Several discussions in one chat: who answers whom, and which topic a message belongs to. Pure.
+
+A quotation and a thread say it themselves; else it is weighed (`bot.listening.reply_links`). A
+topic of the main chat is named by when its first message was sent (ms since epoch); a thread is its
+own topic.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from bot.listening.reply_links import WINDOW, People, Said, Words, likelihoods
+from bot.listening.transcript import MessageRecord
+
+SURE = 0.75
+_NEAR = 5
+_NO_DISCUSSION = 2  # messages of one person
+Shares = Mapping[int | None, float]
+
+
+@dataclass(frozen=True)
+class Discussion:
+    """The messages of a chat with their topics, and where one of them, the newest, belongs.
+
+    `shares`: how likely that one belongs to which topic; None is a new one. `spoken_for`: of its
+    words that were said before, the part that was said on which topic. `found` are the topics that
+    were not known before: message id → topic. `newest` is the key of that message.
+    """
+
+    messages: tuple[MessageRecord, ...] = ()
+    shares: Shares = field(default_factory=dict)
+    spoken_for: Mapping[int | None, float] = field(default_factory=dict)
+    found: Mapping[str, int] = field(default_factory=dict)
+    newest: str = ""
+
+    @property
+    def topic(self) -> int | None:
+        """The topic of the newest message; None where it is a new one, or in doubt: not likely
+        enough, or its words do not say the same."""
+        topic = max(self.shares, key=lambda one: self.shares[one], default=None)
+        if topic is None or self.shares[topic] < SURE:
+            return None
+        return topic if self.spoken_for.get(topic, 0.0) >= SURE else None
+
+    def topic_of(self, record: MessageRecord) -> int | None:
+        """The topic of a message; of one in a thread, that of the message it hangs under."""
+        return record.topic if record.root_id is None else self._topics.get(record.root_id)
+
+    def of_topic(self, text: str) -> tuple[MessageRecord, ...]:
+        """What was said on the topic of the newest message, whose text is `text`, and in threads
+        under it, and what no discussion holds right before it. All messages where that is in
+        doubt, or where everything is asked for."""
+        topic = self.topic
+        if topic is None or _ALL.search(text):
+            return self.messages
+        near = self._near()
+        return tuple(
+            one for one in self.messages if self.topic_of(one) == topic or one.message_id in near
+        )
+
+    @cached_property
+    def _topics(self) -> Mapping[str, int | None]:
+        """message_id → topic."""
+        return {one.message_id: one.topic for one in reversed(self.messages)}
+
+    def _near(self) -> frozenset[str]:
+        """Of the last lines of the main chat before the newest those that no discussion holds: one
+        person said them, and few. Their words need not say what they are meant for."""
+        speakers: defaultdict[int | None, list[str]] = defaultdict(list)
+        main: list[MessageRecord] = []
+        for one in self.messages:
+            if _key(one) == self.newest:
+                break
+            speakers[self.topic_of(one)].append(one.author_id)
+            if one.root_id is None:
+                main.append(one)
+        return frozenset(
+            one.message_id
+            for one in main[-_NEAR:]
+            if len(said := speakers[one.topic]) <= _NO_DISCUSSION and len(set(said)) == 1
+        )
+
+
+def link(messages: Sequence[MessageRecord]) -> tuple[int, ...]:
+    """For each message, oldest first, the index of the one it answers, or its own."""
+    people = People()
+    answered: list[int] = []
+    topics: list[int] = []
+    chat: list[tuple[int, Said]] = []
+    for index, message in enumerate(messages):
+        people.meet(message)
+        said = people.read(message)
+        answers = _told(message, messages[:index])
+        if answers is None:
+            earlier = chat[-WINDOW:]
+            before = [one for _, one in earlier]
+            likely = likelihoods(said, before, Words(said, before))
+            best = max(range(len(likely)), key=likely.__getitem__)
+            answers = earlier[best - 1][0] if best else index
+        answered.append(answers)
+        topics.append(topics[answers] if answers < index else index)
+        if _in_main(message):
+            said.topic = topics[index]
+            chat.append((index, said))
+    return tuple(answered)
+
+
+def tell_apart(
+    messages: Sequence[MessageRecord], newest: MessageRecord, *, asks_bot: bool = False
+) -> Discussion:
+    """Finds the topics of a chat's last `WINDOW` messages (oldest first) that have none, and where
+    `newest` belongs, which may be among them. A message in a thread has no topic here.
+
+    `asks_bot`: the newest is a question to the bot, which may come from outside a discussion.
+    """
+    key = _key(newest)
+    known = [newest if _key(one) == key else one for one in messages]
+    if not any(one is newest for one in known):
+        known.append(newest)
+    chat = [one for one in known if _in_main(one)][-2 * WINDOW :]
+    if not any(_is_open(one, newest) for one in chat[-WINDOW:]):
+        return Discussion(tuple(known))  # nothing is to be weighed
+    topics = {_key(one): one.topic for one in chat if one.topic is not None}
+    found: dict[str, int] = {}
+    shares: Shares = {}
+    spoken_for: Shares = {}
+    asking = newest if asks_bot else None
+    for one, its_shares, its_words in _weighed(chat, newest, asking, topics):
+        if one is newest:
+            shares, spoken_for = its_shares, its_words
+        if _key(one) not in topics:
+            topics[_key(one)] = found[_key(one)] = _name(its_shares, one)
+    placed = [replace(one, topic=found[_key(one)]) if _key(one) in found else one for one in known]
+    return Discussion(tuple(placed), shares, spoken_for, found, key)
+
+
+def _weighed(
+    chat: Sequence[MessageRecord],
+    newest: MessageRecord,
+    asking: MessageRecord | None,
+    topics: Mapping[str, int],
+) -> Iterator[tuple[MessageRecord, Shares, Shares]]:
+    """The messages whose topic is to be weighed, how likely each is, and what their words say.
+    `topics` grow meanwhile."""
+    last = range(max(0, len(chat) - WINDOW), len(chat))
+    begin = next((i for i in last if _is_open(chat[i], newest)), len(chat))
+    people = People.of(chat)
+    said: list[Said] = []
+    for index in range(max(0, begin - WINDOW), len(chat)):
+        one = chat[index]
+        read = people.read(one)
+        if index >= begin and _is_open(one, newest):
+            earlier = said[-WINDOW:]
+            answers = _told(one, chat[:index])
+            if answers is not None:
+                quoted = chat[answers]
+                sure = {topics.get(quoted.root_id or _key(quoted)): 1.0}
+                yield one, sure, sure
+            else:
+                words = Words(read, earlier)
+                shares = _shares(read, earlier, words, asks_bot=one is asking)
+                yield one, shares, _spoken_for(words)
+        read.topic = topics.get(one.root_id or _key(one))
+        said.append(read)
+
+
+def _key(message: MessageRecord) -> str:
+    """Its id; of one that has none, what tells it from others."""
+    return message.message_id or f"{message.timestamp} {message.author_id} {message.content[:20]}"
+
+
+def _is_open(message: MessageRecord, newest: MessageRecord) -> bool:
+    """Whether a message's topic is to be weighed."""
+    return message.root_id is None and (message.topic is None or message is newest)
+
+
+def _in_main(message: MessageRecord) -> bool:
+    """Whether it is part of the main chat: what the bot answers in a thread goes on there."""
+    return message.root_id is None or message.ours
+
+
+def _shares(read: Said, said: Sequence[Said], words: Words, *, asks_bot: bool) -> Shares:
+    shares: dict[int | None, float] = defaultdict(float)
+    first, *rest = likelihoods(read, said, words, asks_bot=asks_bot)
+    shares[None] = first
+    for one, share in zip(said, rest, strict=True):
+        shares[one.topic] += share
+    return shares
+
+
+def _spoken_for(words: Words) -> Shares:
+    total = sum(words.within.values())
+    return {topic: part / total for topic, part in words.within.items()} if total else {}
+
+
+def _name(shares: Shares, message: MessageRecord) -> int:
+    topic = max(shares, key=lambda one: shares[one])
+    return message.timestamp if topic is None else topic
+
+
+def _told(message: MessageRecord, before: Sequence[MessageRecord]) -> int | None:
+    """The index of the message that `message` quotes, or of the one before it in its thread."""
+    if not message.quotes and not message.root_id:
+        return None
+    for index in reversed(range(len(before))):
+        one = before[index]
+        if message.quotes == one.message_id and message.quotes:
+            return index
+        if message.root_id and not message.quotes and one.is_in(message.root_id):
+            return index
+    return len(before) if message.root_id else None
+
+
+# Who asks for what everybody said wants no selection.
+_ALL = re.compile(
+    r"\b(?:everything|all (?:the |these )?(?:topics|discussions|messages|points)"
+    r"|(?:whole|entire) (?:chat|group|discussion)|this (?:chat|group))\b"
+    r"|所有(?:的)?(?:讨论|话题|消息|内容|事)|全部(?:的)?(?:讨论|话题|消息|内容)|(?:各|几)个(?:话题|讨论)|整个群|群里|本群"
+    r"|大家(?:刚才|刚刚|今天|最近|都|在)*(?:说|聊|讨论)",
+    re.IGNORECASE,
+)

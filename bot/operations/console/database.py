@@ -1,0 +1,131 @@
+"""What the console reads, with a role of its own that can read no more than it shows.
+
+What people wrote is readable only in a transaction that has noted the look first (`looking`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from bot.operations.console.sessions import connected
+
+_ROLE = "set local role bot_console"
+_WITHIN = "set local statement_timeout = '10s'"
+_NOTE = "insert into feishu_bot.console_audit (admin, action, about) values (%s, %s, %s)"
+
+Row = Mapping[str, Any]
+
+
+class View:
+    """One transaction of the console's role."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def rows(self, query: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
+        """Rows by column. Raises `psycopg.Error`."""
+        with self._connection.cursor(row_factory=dict_row) as cursor:
+            cursor.execute(query.encode(), parameters or {})
+            return list(cursor.fetchall())
+
+    def row(self, query: str, parameters: Mapping[str, object] | None = None) -> Row | None:
+        found = self.rows(query, parameters)
+        return found[0] if found else None
+
+
+class Reader:
+    """The console's way to the memory's tables. All methods raise `psycopg.Error`."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    @contextmanager
+    def looking(self, admin: str, action: str, about: str) -> Iterator[View]:
+        """A view that reads what people wrote too; that `admin` looked at it is kept with it."""
+        with self._acting() as connection:
+            connection.execute(_NOTE, (admin, action, about[:300]))
+            yield View(connection)
+
+    @contextmanager
+    def view(self) -> Iterator[View]:
+        """A view of who, where, when and how; it changes nothing."""
+        with self._acting() as connection:
+            connection.execute("set transaction read only")
+            yield View(connection)
+
+    def note(self, admin: str, action: str, about: str) -> None:
+        """Keeps that `admin` did something."""
+        with self._acting() as connection:
+            connection.execute(_NOTE, (admin, action, about[:300]))
+
+    @contextmanager
+    def _acting(self) -> Iterator[psycopg.Connection[Any]]:
+        with connected(self._url) as connection:
+            connection.execute(_ROLE)
+            connection.execute(_WITHIN)
+            yield connection
+
+
+class Names:
+    """Names of people and chats, for pages that show no bare ids."""
+
+    def __init__(self, people: Mapping[str, str], chats: Mapping[str, Row]) -> None:
+        self._people = people
+        self._chats = chats
+
+    def person(self, open_id: str | None) -> str:
+        """The name, or "" of somebody whose name nobody has said."""
+        return self._people.get(open_id or "", "")
+
+    def chat(self, chat_id: str | None) -> tuple[str, str]:
+        """Name and kind of a chat: a p2p chat is called after its person."""
+        found = self._chats.get(chat_id or "")
+        if found is None:
+            return "", ""
+        if found["chat_type"] == "p2p":
+            return self.person(found["person"]), "p2p"
+        return found["name"], "group"
+
+
+_PEOPLE = """
+select open_id, max(name) as name from public.people
+where open_id = any (%(ids)s) and name <> '' group by open_id
+"""
+_CHATS = """
+select k.chat_id, coalesce(max(c.name), '') as name,
+       coalesce(max(c.chat_type), max(a.chat_type), 'group') as chat_type, max(a.user_id) as person
+from unnest(%(ids)s::text[]) k(chat_id)
+left join public.chats c on c.chat_id = k.chat_id
+left join lateral (select chat_type, user_id from public.agent_chats a
+                   where a.chat_id = k.chat_id order by updated_at desc limit 1) a on true
+group by k.chat_id
+"""
+
+
+def names(view: View, people: Sequence[str | None], chats: Sequence[str | None] = ()) -> Names:
+    """The names of these people and chats, and of the people of p2p chats."""
+    found = view.rows(_CHATS, {"ids": sorted({one for one in chats if one})})
+    of_chats = {row["chat_id"]: row for row in found}
+    wanted = {one for one in people if one} | {row["person"] for row in found if row["person"]}
+    named = view.rows(_PEOPLE, {"ids": sorted(wanted)})
+    return Names({row["open_id"]: row["name"] for row in named}, of_chats)
+
+
+def moment_given(text: str | None) -> str | None:
+    """A moment of a page's address, as ISO 8601; None for none and for what is no moment."""
+    try:
+        return datetime.fromisoformat(text).isoformat() if text else None
+    except ValueError:
+        return None
+
+
+def chat_of(conversation_id: str | None) -> str:
+    """The chat of a conversation's id, or of a job's lock; "" when there is none in it."""
+    parts = (conversation_id or "").split(":")
+    return parts[1] if len(parts) > 2 and parts[0] == "feishu" else ""

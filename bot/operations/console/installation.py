@@ -1,0 +1,43 @@
+"""The way to `/console`: its code and templates are loaded when somebody asks for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from flask import Flask
+
+from bot.settings import Settings
+
+PREFIX = "/console"
+
+
+def install(app: Flask, settings: Settings, url: str) -> None:
+    """Puts the console on its path, before the other routes of `app`. `url`: the database."""
+    app.wsgi_app = _Door(app.wsgi_app, settings, url)  # type: ignore[method-assign]
+
+
+class _Door:
+    def __init__(self, below: Any, settings: Settings, url: str) -> None:
+        self._below = below
+        self._settings = settings
+        self._url = url
+        self._opening = threading.Lock()
+        self._console: Flask | None = None
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == PREFIX or path.startswith(f"{PREFIX}/"):
+            answer: Iterable[bytes] = self._opened()(environ, start_response)
+            return answer
+        below: Iterable[bytes] = self._below(environ, start_response)
+        return below
+
+    def _opened(self) -> Flask:
+        with self._opening:
+            if self._console is None:
+                from bot.operations.console.application import create_console
+
+                self._console = create_console(self._settings, self._url)
+            return self._console

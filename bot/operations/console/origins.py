@@ -1,0 +1,63 @@
+"""Which requests the console takes: of this machine's browser, from its own pages. Pure.
+
+It is reached over loopback, from elsewhere through a tunnel. A page of another site must not use
+it: neither by a name of its own that leads here (the Host is wrong) nor across origins.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network
+
+from werkzeug.datastructures import Headers
+
+from bot.text.languages import Sentence
+
+_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_OWN_SITE = frozenset({"", "same-origin", "none"})
+_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
+
+NOT_HERE = Sentence(
+    "The console is for this machine: open it as http://127.0.0.1 or http://localhost, from "
+    "elsewhere through an ssh tunnel (docs/console.md).",
+    "控制台只在本机可用：请用 http://127.0.0.1 或 http://localhost 打开；"
+    "从别处请通过 ssh 隧道（docs/console.md）。",
+)
+OTHER_PAGE = Sentence("Another page may not use the console.", "其他页面不能使用控制台。")
+
+
+def refusal(
+    headers: Headers,
+    *,
+    scheme: str,
+    method: str,
+    address: str,
+    networks: Sequence[IPv4Network | IPv6Network] = (),
+) -> Sentence | None:
+    """Why a request is not for us; None when it is. `address`: who is connected; `networks`: from
+    where the console is used beside this machine, as a published port of a container is."""
+    host = headers.get("Host", "").lower()
+    name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+    if (
+        name not in _NAMES
+        or any(one in headers for one in _FORWARDED)
+        or not _is_near(address, networks)
+    ):
+        return NOT_HERE
+    if headers.get("Origin", f"{scheme}://{host}").lower() != f"{scheme}://{host}":
+        return OTHER_PAGE
+    # a link to a page may stand anywhere; the cookie does not come along with it
+    opened = method == "GET" and headers.get("Sec-Fetch-Mode") == "navigate"
+    if headers.get("Sec-Fetch-Site", "") not in _OWN_SITE and not opened:
+        return OTHER_PAGE
+    return None
+
+
+def _is_near(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    found = getattr(found, "ipv4_mapped", None) or found
+    return found.is_loopback or any(found in network for network in networks)

@@ -1,0 +1,78 @@
+"""What every page works with, and how a page is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from flask import g, redirect, render_template, request
+from werkzeug.wrappers import Response
+
+from bot.operations.console.database import Reader
+from bot.operations.console.sessions import Sessions
+from bot.operations.console.texts import said
+from bot.queue.operator_actions import QueueOperations
+from bot.settings import Settings
+from bot.text.languages import Language, Sentence
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The adapters of the console."""
+
+    settings: Settings
+    url: str
+    reader: Reader
+    sessions: Sessions
+    queue: QueueOperations
+
+    def moment(self, time: datetime | str | None) -> str:
+        """A time as people read it, in the zone of the settings."""
+        if not time:
+            return ""
+        found = datetime.fromisoformat(time) if isinstance(time, str) else time
+        return found.astimezone(self.settings.zone).strftime("%Y-%m-%d %H:%M:%S")
+
+    def clock(self, seconds: int) -> str:
+        """Seconds since epoch as the time of the day."""
+        return datetime.fromtimestamp(seconds, self.settings.zone).strftime("%H:%M")
+
+
+def admin() -> str:
+    """Who is signed in."""
+    return cast(str, g.admin)
+
+
+def language() -> Language:
+    """That of the page: what was chosen, else what the browser prefers."""
+    chosen = request.cookies.get("console_lang") or request.args.get("lang")
+    best = chosen or request.accept_languages.best_match(["en", "zh"]) or "en"
+    return "zh" if best == "zh" else "en"
+
+
+def draw(template: str, **given: Any) -> str:
+    """A page in the language of the request."""
+    spoken = language()
+
+    def words(key: str, **parts: object) -> str:
+        return said(key, spoken).format(**parts) if parts else said(key, spoken)
+
+    def both(sentence: Sentence) -> str:
+        return sentence.said(spoken)
+
+    return render_template(
+        template,
+        t=words,
+        both=both,
+        lang=spoken,
+        theme=request.cookies.get("console_theme", ""),
+        here=request.path,
+        **given,
+    )
+
+
+def back_to(path: str, done: str, *about: object) -> Response:
+    """To a page, which says what was done: `done` is a key of the words."""
+    named = ",".join(map(str, about))
+    return redirect(f"/console/{path}?done={done}&about={named}", 303)

@@ -1,0 +1,171 @@
+"""Conversations and one turn: who asked what, why it was answered, from what, and how it went."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import structlog
+from flask import Flask, abort, request
+
+from bot.agents.prompts.prompt import manager_instructions
+from bot.card_actions import redrawing
+from bot.feishu import markup
+from bot.mentions import from_card
+from bot.operations.console.database import Row, moment_given, names
+from bot.operations.console.page_context import Desk, admin, draw
+from bot.operations.console.texts import keys
+from bot.operations.replay.rerun import rebuilt
+from bot.operations.replay.turn_record import MESSAGES, OF_TURN, RecordedTurn
+from memory.errors import StoreError
+
+log = structlog.get_logger()
+
+_PAGE = 50
+_TURNS = """
+select t.id, t.conversation_id, t.chat_id, t.user_id, t.actor_id, t.state, t.error, t.created_at,
+       extract(epoch from t.updated_at - t.created_at) as seconds,
+       (select d.reason from public.agent_decisions d
+        where d.message_id = t.id and d.chat_id = t.chat_id and d.tenant_key = t.tenant_key
+        order by d.id desc limit 1) as reason
+from public.agent_turns t
+where (%(before)s::timestamptz is null or t.created_at < %(before)s)
+  and (%(state)s = '' or t.state = %(state)s)
+  and (%(person)s = '' or array[t.actor_id, t.user_id] && array(
+    select p.open_id from public.people p where strpos(lower(p.name), lower(%(person)s)) > 0))
+  and (%(chat)s = '' or t.chat_id = any (array(
+    select c.chat_id from public.chats c where strpos(lower(c.name), lower(%(chat)s)) > 0)))
+  and (%(reason)s = '' or exists (
+    select from public.agent_decisions d
+    where d.message_id = t.id and d.chat_id = t.chat_id and d.tenant_key = t.tenant_key
+      and d.reason = %(reason)s))
+order by t.created_at desc limit %(limit)s
+"""
+_SILENT = """
+select d.id, d.message_id, d.chat_id, d.actor_id, d.reason, d.tier, d.cue, d.verdict, d.created_at
+from public.agent_decisions d
+where not d.respond and (%(before)s::timestamptz is null or d.created_at < %(before)s)
+  and (%(person)s = '' or d.actor_id = any (array(
+    select p.open_id from public.people p where strpos(lower(p.name), lower(%(person)s)) > 0)))
+  and (%(chat)s = '' or d.chat_id = any (array(
+    select c.chat_id from public.chats c where strpos(lower(c.name), lower(%(chat)s)) > 0)))
+  and (%(reason)s = '' or d.reason = %(reason)s)
+order by d.created_at desc limit %(limit)s
+"""
+_DECISION = """
+select d.* from bot_private.first_asked(%(turn)s) f
+join public.agent_decisions d on d.message_id = f.id order by d.id desc limit 1
+"""
+_BUTTONS = """
+select chunk, id, label, coalesce(payload -> 'form', '[]') as form
+from public.agent_buttons where turn_id = %(turn)s order by ordinal
+"""
+_ASKED = """
+select b.label from bot_private.first_asked(%(turn)s) f
+join public.agent_buttons b on b.turn_id = f.parent_id and b.id = f.cause
+where f.origin = 'button' and b.kind = 'follow_up'
+"""
+REASONS = tuple(key.removeprefix("reason_") for key in keys("reason_"))
+STATES = ("sent", "failed", "open", "pending", "cancelled", "silent")
+
+
+def add(app: Flask, desk: Desk) -> None:
+    def show() -> str:
+        wanted = {
+            name: request.args.get(name, "").strip()[:100]
+            for name in ("person", "chat", "reason", "state")
+        }
+        before = request.args.get("before") or None
+        query = _SILENT if wanted["state"] == "silent" else _TURNS
+        with desk.reader.view() as view:
+            rows = view.rows(query, {**wanted, "before": moment_given(before), "limit": _PAGE + 1})
+            named = names(view, [row["actor_id"] for row in rows], [row["chat_id"] for row in rows])
+        more = rows[_PAGE - 1]["created_at"] if len(rows) > _PAGE else None
+        return draw("turns.html", rows=rows[:_PAGE], names=named, reasons=REASONS, states=STATES,
+                    wanted=wanted, more=more)  # fmt: skip
+
+    def one(turn: str) -> str:
+        with desk.reader.looking(admin(), "read turn", turn) as view:
+            found = view.row(OF_TURN, {"turn": turn})
+            if found is None:
+                abort(404)
+            messages = view.rows(MESSAGES, {"turn": turn})
+            decision = view.row(_DECISION, {"turn": turn})
+            buttons = view.rows(_BUTTONS, {"turn": turn})
+            asked = view.row(_ASKED, {"turn": turn})
+            named = names(view, [found["actor_id"], found["user_id"]], [found["chat_id"]])
+            known = view.rows("select open_id, name from public.people where name <> ''")
+        recorded = RecordedTurn.of_rows(found, list(messages))
+        people = [(row["open_id"], row["name"]) for row in known]
+        cards = drawn_cards(found, messages, buttons, asked, datetime.now(desk.settings.zone))
+        return draw("turn.html", turn=found, record=recorded.record, messages=messages,
+                    decision=decision, names=named, visible=_visible(dict(people)), cards=cards,
+                    addressed=_addressed(messages, dict(people)), stages=_stages(recorded.record),
+                    **_prompt(desk, recorded, people))  # fmt: skip
+
+    app.add_url_rule("/console/turns", "turns", show)
+    app.add_url_rule("/console/turns/<path:turn>", "turn", one)
+
+
+def _visible(people: Mapping[str, str]) -> Any:
+    """A card's text with names for at-tags."""
+    return partial(from_card, names=people, unescape=markup.unescape)
+
+
+def drawn_cards(
+    turn: Row, messages: Sequence[Row], buttons: Sequence[Row], asked: Row | None, now: datetime
+) -> dict[int, dict[str, Any]]:
+    """Card JSON 2.0 of each piece of the answer, as it was sent, by its number. Pure."""
+    answer = [one for one in messages if one["role"] == "assistant" and not one["file"]]
+    last = max((one["chunk"] for one in answer), default=0)
+    return {
+        one["chunk"]: redrawing.drawn(
+            {
+                "turn_id": turn["id"],
+                "chunk": one["chunk"],
+                "content": one["content"],
+                "buttons": [{**b, "pressed": None} for b in buttons if b["chunk"] == one["chunk"]],
+                "shown": turn["shown"],
+                "is_last": one["chunk"] == last,
+                "again": True,
+                "asked": asked["label"] if asked else None,
+            },
+            now,
+        )
+        for one in answer
+    }
+
+
+def _addressed(messages: Sequence[Row], people: Mapping[str, str]) -> dict[str, str]:
+    """The names of those whom the cards address, by open_id."""
+    found = {tag[1] for one in messages for tag in markup.AT_TAG.finditer(one["content"])}
+    return {open_id: people[open_id] for open_id in found if open_id in people}
+
+
+def _stages(record: Row) -> list[tuple[str, float]]:
+    found = [
+        (name.removesuffix("_ms"), float(value))
+        for name, value in record.items()
+        if name.endswith("_ms") and isinstance(value, int | float)
+    ]
+    return sorted(found, key=lambda one: -one[1])
+
+
+def _prompt(desk: Desk, turn: RecordedTurn, people: list[tuple[str, str]]) -> dict[str, Any]:
+    """The prompt as it is built again; nothing where there is no record of it."""
+    if not turn.record.get("history_ids"):
+        return {"prompt": None, "missing": ()}
+    try:
+        again = asyncio.run(rebuilt(desk.settings, desk.url, turn, people))
+    except StoreError as exc:
+        log.warning("console.prompt", error=type(exc).__name__)
+        return {"prompt": None, "missing": ()}
+    prompt = again.prompt
+    return {
+        "prompt": prompt,
+        "system": manager_instructions(prompt, with_tools=prompt.context is not None),
+        "missing": again.missing,
+    }

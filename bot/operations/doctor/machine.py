@@ -1,0 +1,71 @@
+"""This machine: room on the disk, the clock beside Feishu's, the time zone."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from bot.operations.doctor.result import Check, fail, ok, unknown, warn
+from bot.settings import Settings
+
+_MB = 1024 * 1024
+_FULL = 200 * _MB
+_NEARLY_FULL = 1024 * _MB
+# Feishu's signatures carry times, and a token for Supabase lives for five minutes.
+_FAST_S, _WRONG_S = 30, 120
+
+
+def disk(settings: Settings, *, free: int | None = None) -> Check:
+    """Where DATA_DIR is; `free` in bytes, as it is found unless given."""
+    folder = settings.data_dir.absolute()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    left = shutil.disk_usage(there).free if free is None else free
+    size, path = f"{left / _MB / 1024:,.1f} GB", _short(folder)
+    if left < _FULL:
+        return fail("disk", f"Only {left / _MB:,.0f} MB are left for {path}: make room.",
+                    f"{path} 只剩 {left / _MB:,.0f} MB：请清理磁盘。")  # fmt: skip
+    if left < _NEARLY_FULL:
+        return warn("disk", f"{left / _MB:,.0f} MB are left for {path}.",
+                    f"{path} 剩余 {left / _MB:,.0f} MB。")  # fmt: skip
+    return ok("disk", f"{size} are free for {path}.", f"{path} 可用 {size}。")
+
+
+def clock(header: str, now: datetime) -> Check:
+    """`header`: the Date of an answer of Feishu's that came just now; "" when there was none."""
+    try:
+        theirs = parsedate_to_datetime(header)
+    except ValueError:
+        return unknown("clock", "Feishu did not say what time it is.", "飞书没有返回时间。")
+    theirs = theirs if theirs.tzinfo else theirs.replace(tzinfo=UTC)
+    off = (now - theirs).total_seconds()
+    seconds = f"{abs(off):,.0f} s"
+    if abs(off) < _FAST_S:
+        return ok("clock", "It agrees with Feishu's.", "与飞书的时间一致。")
+    en = f"This machine is {seconds} {'ahead of' if off > 0 else 'behind'} Feishu: switch NTP on."
+    zh = f"本机时间比飞书{'快' if off > 0 else '慢'} {seconds}：请启用 NTP。"
+    say = fail if abs(off) > _WRONG_S else warn
+    return say("clock", en, zh, command="timedatectl set-ntp true")
+
+
+def time_zone(settings: Settings, now: datetime) -> Check:
+    """What “today” means. Only a machine that says another place than UTC is asked about."""
+    zone, here = settings.zone, now.astimezone()
+    there = now.astimezone(zone)
+    shown, name = there.strftime("%Y-%m-%d %H:%M"), zone.key
+    offset = here.utcoffset()
+    if not settings.timezone and offset and offset != there.utcoffset():
+        return warn(
+            "time zone",
+            f"People's “today” is that of {name} ({shown}), not this machine's: set TIMEZONE.",
+            f"“今天”按 {name} 计算（{shown}），与本机时区不同：请设置 TIMEZONE。",
+        )
+    return ok("time zone", f"{name}, where it is {shown}.", f"{name}，当地时间 {shown}。")
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

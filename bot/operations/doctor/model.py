@@ -1,0 +1,233 @@
+"""The models: one token of each, which is what the bot itself will ask for.
+
+Listing the models would cost nothing and prove less: some endpoints have no list, some give it to
+anybody, and none says whether the configured name is there for this key. One token costs a
+thousandth of a cent.
+"""
+
+from __future__ import annotations
+
+from bot.agents.llm.refusals import refused_feature
+from bot.operations.doctor.http_exchange import Answer, Silent, ask
+from bot.operations.doctor.result import Check, State, fail, ok, unknown, warn
+from bot.settings import Settings
+from bot.text.languages import Sentence
+
+_OPENAI = "https://api.openai.com/v1"
+_TIMEOUT_S = 20.0
+_QUOTA = ("insufficient_quota", "insufficient balance", "exceeded your current quota", "arrears")
+# A model that takes the key and finds a token too few, or calls the limit otherwise, says so.
+_ABOUT_THE_LIMIT = ("max_tokens", "max_completion_tokens", "output limit", "max_output_tokens")
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "current_time",
+        "description": "Tell the time.",
+        "parameters": {"type": "object", "properties": {}},
+    },
+}
+
+
+def models(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
+    """The model that answers, and the one behind it."""
+    if not settings.openai_api_key:
+        return [
+            warn(
+                "model",
+                "No OPENAI_API_KEY: the rule-based offline model answers; set a key for a real "
+                "one.",
+                "没有 OPENAI_API_KEY：由基于规则的离线模型回答；请设置密钥以使用真正的模型。",
+            )
+        ]
+    found = [model(settings, settings.openai_model, timeout_s=timeout_s)]
+    if settings.openai_fallback_model:
+        name = settings.openai_fallback_model
+        found.append(model(settings, name, check="fallback", timeout_s=timeout_s))
+    return found
+
+
+def model(
+    settings: Settings, name: str, *, check: str = "model", timeout_s: float = _TIMEOUT_S
+) -> Check:
+    """`fail` when only a person can help (key, name, quota, address), else `warn`."""
+    try:
+        answer = _one_token(settings, name, timeout_s)
+    except Silent as exc:
+        return _silent(check, exc, "OPENAI_BASE_URL")
+    if _is_answered(answer):
+        return _works(check, name, answer)
+    variable = "OPENAI_FALLBACK_MODEL" if check == "fallback" else "OPENAI_MODEL"
+    return _refused(check, answer, name, ("OPENAI_API_KEY", variable, "OPENAI_BASE_URL"))
+
+
+def abilities(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
+    """What the bot asks of a model that answers, and what does not work without it."""
+    name = settings.openai_model
+    try:
+        both = _one_token(settings, name, timeout_s, tools=[_TOOL], stream=True)
+        if _is_streamed(both):
+            return [_takes_tools(name, both), _streams(name)]
+        tools = _one_token(settings, name, timeout_s, tools=[_TOOL])
+        stream = _one_token(settings, name, timeout_s, stream=True)
+    except Silent as exc:
+        said = exc.sentence
+        return [unknown("tools", f"Not looked at: {said.en}.", f"无法检查：{said.zh}。")]
+    return [_takes_tools(name, tools), _streams(name) if _is_streamed(stream) else _whole(name)]
+
+
+def _one_token(settings: Settings, name: str, timeout_s: float, **more: object) -> Answer:
+    """What the endpoint says to a short request, its limit called as it wants that. Raises
+    `Silent`."""
+    url = f"{(settings.openai_base_url or _OPENAI).rstrip('/')}/chat/completions"
+    headers = {"Authorization": f"Bearer {settings.openai_api_key}"}
+    body = {"model": name, "messages": [{"role": "user", "content": "Say ok."}], **more}
+    limited = {**body, "max_tokens": 1}
+    answer = ask("POST", url, body=limited, headers=headers, timeout_s=timeout_s)
+    if not _is_about_the_limit(answer):
+        return answer
+    limited = {**body, "max_completion_tokens": 16}
+    return ask("POST", url, body=limited, headers=headers, timeout_s=timeout_s)
+
+
+def _is_about_the_limit(answer: Answer) -> bool:
+    return answer.status in (400, 422) and _names(answer, _ABOUT_THE_LIMIT)
+
+
+def _is_answered(answer: Answer) -> bool:
+    if answer.status == 400:
+        return _is_about_the_limit(answer)
+    return answer.status == 200 and isinstance(answer.body.get("choices"), list)
+
+
+def _is_streamed(answer: Answer) -> bool:
+    return answer.status == 200 and answer.raw.lstrip().startswith((b"data:", b":", b"event:"))
+
+
+def _takes_tools(name: str, answer: Answer) -> Check:
+    if _is_streamed(answer) or _is_answered(answer):
+        return ok("tools", f"{name} takes tools.", f"{name} 支持工具调用。")
+    refused = refused_feature(answer.status, answer.raw, {"tools"})
+    if not refused and answer.status not in (400, 404, 422, 500, 501):
+        return unknown(
+            "tools",
+            f"Not known: {name} answered HTTP {answer.status} to a request with tools.",
+            f"未知：{name} 对带工具的请求返回 HTTP {answer.status}。",
+        )
+    return warn(
+        "tools",
+        f"{name} takes no tools ({answer.status}). The bot answers, and keeps, forgets and reminds "
+        "when asked to in one plain sentence. It cannot search earlier talk, work on notes while "
+        "it answers, make files, or use specialists and MCP servers. Choose a model with tool "
+        "calling, or switch that on in the server (vLLM: --enable-auto-tool-choice and "
+        "--tool-call-parser; llama.cpp: --jinja).",
+        f"{name} 不支持工具调用（{answer.status}）。机器人照常回答；用一句话明确说“记住……”"
+        "“忘掉……”“……提醒我”仍然有效。但它不能检索以前的对话、边回答边处理笔记、生成文件，"
+        "也不能使用专家和 MCP 服务。请换用支持工具调用的模型，或在服务端开启"
+        "（vLLM：--enable-auto-tool-choice 和 --tool-call-parser；llama.cpp：--jinja）。",
+    )
+
+
+def _streams(name: str) -> Check:
+    return ok("streaming", f"{name} streams its answers.", f"{name} 支持流式输出。")
+
+
+def _whole(name: str) -> Check:
+    return warn(
+        "streaming",
+        f"{name} does not stream: people see an answer only when it is complete, and it has to be "
+        "complete within MODEL_TIMEOUT_SECONDS.",
+        f"{name} 不支持流式输出：回答全部完成后才会显示，并且必须在 MODEL_TIMEOUT_SECONDS 内完成。",
+    )
+
+
+def embeddings(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
+    """Whether the endpoint gives vectors of the configured model and length."""
+    name = settings.embedding_model
+    if not name:
+        return ok("embeddings", "None: recall goes by words alone.", "未设置：只按词语检索。")
+    base = (settings.embedding_base_url or settings.openai_base_url or _OPENAI).rstrip("/")
+    own = bool(settings.embedding_base_url)
+    key = settings.embedding_api_key or ("" if own else settings.openai_api_key)
+    body: dict[str, object] = {"model": name, "input": "ok"}
+    if settings.embedding_dimensions:
+        body["dimensions"] = settings.embedding_dimensions
+    try:
+        answer = ask("POST", f"{base}/embeddings", body=body, timeout_s=timeout_s,
+                     headers={"Authorization": f"Bearer {key or 'none'}"})  # fmt: skip
+    except Silent as exc:
+        return _silent("embeddings", exc, "EMBEDDING_BASE_URL")
+    if answer.status == 200 and isinstance(answer.body.get("data"), list):
+        return _works("embeddings", name, answer)
+    key_name = "EMBEDDING_API_KEY" if own or settings.embedding_api_key else "OPENAI_API_KEY"
+    variables = (key_name, "EMBEDDING_MODEL", "EMBEDDING_BASE_URL")
+    return _refused("embeddings", answer, name, variables)
+
+
+def _works(check: str, name: str, answer: Answer) -> Check:
+    took = f"{answer.seconds:.1f} s"
+    return ok(check, f"{name} answers in {took}.", f"{name} 在 {took} 内响应。")
+
+
+def _silent(check: str, exc: Silent, variable: str) -> Check:
+    said = exc.sentence
+    return warn(
+        check,
+        f"The model's endpoint is silent: {said.en}; check {variable} and the network.",
+        f"模型接口没有响应：{said.zh}；请检查 {variable} 和网络。",
+    )
+
+
+def _refused(check: str, answer: Answer, name: str, variables: tuple[str, str, str]) -> Check:
+    state, said = _meaning(answer, name, *variables)
+    return (fail if state == "fail" else warn)(check, said.en, said.zh)
+
+
+def _meaning(
+    answer: Answer, name: str, key: str, model_name: str, address: str
+) -> tuple[State, Sentence]:
+    status = answer.status
+    if status == 401:
+        return "fail", Sentence(
+            f"{key} is a wrong key (401): copy it once more, and check that it belongs to "
+            f"{address}.",
+            f"{key} 密钥错误（401）：请重新复制，并确认它属于 {address} 的服务。",
+        )
+    if status == 402 or _names(answer, _QUOTA):
+        return "fail", Sentence(
+            f"The quota of {key} is used up ({status}): top up the account.",
+            f"{key} 的额度已用完（{status}）：请充值。",
+        )
+    if status == 403:
+        return "fail", Sentence(
+            f"{key} may not use {name} (403): allow the model for it, or set {model_name}.",
+            f"{key} 无权使用 {name}（403）：请为它开通该模型，或修改 {model_name}。",
+        )
+    if status == 404 or (status == 400 and _names(answer, ("model",))):
+        return "fail", Sentence(
+            f"The endpoint does not know {name} ({status}): check {model_name}, and that {address} "
+            "ends as the provider says (often /v1).",
+            f"接口不认识 {name}（{status}）：请检查 {model_name}，以及 {address} 的结尾"
+            "（通常是 /v1）。",
+        )
+    if status == 429:
+        return "warn", Sentence(
+            f"{name} is rate-limited right now (429): people wait longer; raise the limit.",
+            f"{name} 正被限流（429）：大家要多等一会儿；请提高限额。",
+        )
+    if status < 300:
+        return "fail", Sentence(
+            f"What answers is no model endpoint: check {address} (often it ends in /v1).",
+            f"应答的不是模型接口：请检查 {address}（通常以 /v1 结尾）。",
+        )
+    return "warn", Sentence(
+        f"The endpoint of {name} is in trouble (HTTP {status}): look at its status page.",
+        f"{name} 的接口出现问题（HTTP {status}）：请查看服务商的状态页。",
+    )
+
+
+def _names(answer: Answer, signs: tuple[str, ...]) -> bool:
+    said = answer.message.lower()
+    error = answer.body.get("error")
+    if isinstance(error, dict):
+        said += f" {error.get('code')} {error.get('type')} {error.get('param')}".lower()
+    return any(sign in said for sign in signs)

@@ -1,0 +1,90 @@
+"""What a check found: a state, one sentence in both languages, one link or command. Pure.
+
+The start, `/readyz`, `scripts/doctor` and whatever else shows the state of the bot speak from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bot.text.languages import Sentence
+
+# unknown: it could not be looked at, or nothing proves it yet; that is no finding.
+State = Literal["ok", "warn", "fail", "unknown"]
+_FINDINGS: tuple[State, ...] = ("fail", "warn")
+_IN_CHINESE: Mapping[str, str] = {
+    "bot": "机器人", "clicks": "点击", "clock": "时钟", "connections": "连接",
+    "credentials": "凭证", "database": "数据库", "disk": "磁盘", "embeddings": "向量",
+    "events": "事件", "fallback": "备用模型", "isolation": "隔离", "messages": "消息",
+    "migrations": "数据库迁移", "model": "模型", "scope": "权限", "scopes": "权限",
+    "settings": "设置", "streaming": "流式输出", "supabase": "Supabase", "time zone": "时区",
+    "tools": "工具", "webhook": "Webhook",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line. `link` is a page to open, `command` what to run; at most one of them is given."""
+
+    name: str
+    state: State
+    sentence: Sentence
+    link: str = ""
+    command: str = ""
+
+    @property
+    def title(self) -> Sentence:
+        """Its name in both languages."""
+        return Sentence(self.name, _IN_CHINESE.get(self.name, self.name))
+
+    @property
+    def next_step(self) -> str:
+        return self.link or self.command
+
+    def as_json(self) -> dict[str, Any]:
+        """For other programs; `en` and `zh` are the sentence."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "en": self.sentence.en,
+            "zh": self.sentence.zh,
+            "link": self.link,
+            "command": self.command,
+        }
+
+
+def ok(name: str, en: str, zh: str) -> Check:
+    return Check(name, "ok", Sentence(en, zh))
+
+
+def warn(name: str, en: str, zh: str, *, link: str = "", command: str = "") -> Check:
+    return Check(name, "warn", Sentence(en, zh), link, command)
+
+
+def fail(name: str, en: str, zh: str, *, link: str = "", command: str = "") -> Check:
+    return Check(name, "fail", Sentence(en, zh), link, command)
+
+
+def unknown(name: str, en: str, zh: str, *, link: str = "", command: str = "") -> Check:
+    return Check(name, "unknown", Sentence(en, zh), link, command)
+
+
+def findings(checks: Iterable[Check]) -> list[Check]:
+    """What somebody should do something about, the worst first."""
+    found = [check for check in checks if check.state in _FINDINGS]
+    return sorted(found, key=lambda check: _FINDINGS.index(check.state))
+
+
+def verdict(checks: Iterable[Check]) -> Sentence:
+    """All of it in one sentence."""
+    states = [check.state for check in checks]
+    wrong, doubtful = states.count("fail"), states.count("warn")
+    if wrong:
+        more = f", {doubtful} to look at" if doubtful else ""
+        more_zh = f"，{doubtful} 项需要留意" if doubtful else ""
+        return Sentence(f"{wrong} to fix{more}", f"{wrong} 项需要修复{more_zh}")
+    if doubtful:
+        return Sentence(f"it runs, {doubtful} to look at", f"可以运行，{doubtful} 项需要留意")
+    return Sentence("everything is as it must be", "一切正常")

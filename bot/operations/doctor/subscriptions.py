@@ -1,0 +1,109 @@
+"""Events and callbacks: each is proved by having arrived. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from bot.feishu import manifest
+from bot.operations.doctor.result import Check, fail, ok, unknown, warn
+from bot.queue.arrivals import NOTED_EVERY, REFUSED
+from bot.settings import Settings
+
+# Reasons of `bot.webhook.Refused` that another key or token has; the others are strangers' noise.
+_KEYS = {
+    "wrong signature": "FEISHU_ENCRYPT_KEY",
+    "cannot be decrypted": "FEISHU_ENCRYPT_KEY",
+    "not encrypted": "FEISHU_ENCRYPT_KEY",
+    "wrong token": "FEISHU_VERIFICATION_TOKEN",
+}
+
+
+def subscriptions(
+    settings: Settings, arrived: Mapping[str, datetime], now: datetime
+) -> list[Check]:
+    """`arrived`: when something of each kind has last come."""
+    page = manifest.console_url(settings.domain, settings.feishu_app_id, "event")
+    lines = [_refusals(arrived, page)] if not settings.long_connection else []
+    lines += [_message(arrived, now, page), _click(arrived, now, page), _others(arrived, page)]
+    return [line for line in lines if line]
+
+
+def _message(arrived: Mapping[str, datetime], now: datetime, page: str) -> Check:
+    name = manifest.MESSAGE.name
+    if last := arrived.get(name):
+        ago = _ago(last, now)
+        return ok("messages", f"The last message arrived {ago[0]} ago.",
+                  f"最近一条消息在{ago[1]}前到达。")  # fmt: skip
+    return warn(
+        "messages",
+        f"No message has ever arrived: add {name}, publish a version, then mention the bot.",
+        f"从未收到过消息：请添加 {name}，发布版本，然后 @ 机器人。",
+        link=page,
+    )
+
+
+def _click(arrived: Mapping[str, datetime], now: datetime, page: str) -> Check:
+    name = manifest.CLICK.name
+    if last := arrived.get(name):
+        ago = _ago(last, now)
+        return ok("clicks", f"The last click arrived {ago[0]} ago.",
+                  f"最近一次点击在{ago[1]}前到达。")  # fmt: skip
+    return warn(
+        "clicks",
+        f"No click has ever arrived: add {name} on the tab Callback Configuration, publish a "
+        "version, then press a button.",
+        f"从未收到过点击：请在“回调配置”标签页添加 {name}，发布版本，然后点击一个按钮。",
+        link=page,
+    )
+
+
+def _others(arrived: Mapping[str, datetime], page: str) -> Check:
+    """They come when somebody does such a thing, so their absence proves nothing."""
+    others = [one for one in manifest.SUBSCRIPTIONS if one.level != "required"]
+    unseen = [one.name for one in others if one.name not in arrived]
+    if not unseen:
+        return ok("events", "Every other event has arrived before.", "其他事件都收到过。")
+    listed = ", ".join(unseen)
+    return unknown(
+        "events",
+        f"Not seen yet, so not proved: {listed}.",
+        f"尚未出现过，无法证明已订阅：{listed}。",
+        link=page,
+    )
+
+
+def _refusals(arrived: Mapping[str, datetime], page: str) -> Check | None:
+    """Deliveries that our keys do not fit, when nothing was taken since the hour before."""
+    reasons = {
+        kind.removeprefix(REFUSED): at for kind, at in arrived.items() if kind.startswith(REFUSED)
+    }
+    known = {reason: at for reason, at in reasons.items() if reason in _KEYS}
+    taken = max((at for kind, at in arrived.items() if kind not in _refused(arrived)), default=None)
+    if not known:
+        return None
+    reason = max(known, key=lambda one: known[one])
+    if taken and known[reason] - taken <= NOTED_EVERY:
+        return None
+    variable = _KEYS[reason]
+    return fail(
+        "deliveries",
+        f"The webhook refuses what Feishu sends ({reason}): copy {variable} once more from "
+        "Encryption Strategy.",
+        f"webhook 拒绝了飞书的推送（{reason}）：请从“加密策略”重新复制 {variable}。",
+        link=page,
+    )
+
+
+def _refused(arrived: Mapping[str, datetime]) -> set[str]:
+    return {kind for kind in arrived if kind.startswith(REFUSED)}
+
+
+def _ago(then: datetime, now: datetime) -> tuple[str, str]:
+    """Roughly, for an arrival is noted once an hour."""
+    minutes = max(0.0, (now - then).total_seconds() / 60)
+    if minutes < 60:
+        return "less than an hour", "不到一小时"
+    if minutes < 48 * 60:
+        return f"{minutes / 60:.0f} h", f" {minutes / 60:.0f} 小时"
+    return f"{minutes / 60 / 24:.0f} days", f" {minutes / 60 / 24:.0f} 天"

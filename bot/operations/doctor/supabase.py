@@ -1,0 +1,144 @@
+"""Supabase: keys of the right kind in the right variables, and whether the API takes them."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+from bot.operations.doctor.http_exchange import Silent, ask
+from bot.operations.doctor.result import Check, fail, ok, warn
+from bot.settings import Settings
+from memory.away.probe import PROBE
+from memory.backends.refusals import refusal
+from memory.errors import KeyRefused, NotMigrated, StoreError
+
+_DASHBOARD = "https://supabase.com/dashboard/project/_/settings"
+_KEYS, _JWT = f"{_DASHBOARD}/api-keys", f"{_DASHBOARD}/jwt"
+_STATUS = "https://status.supabase.com"
+_TIMEOUT_S = 5.0
+
+
+def supabase(settings: Settings) -> list[Check]:
+    """What the keys look like, then what Supabase says of them; nothing without SUPABASE_URL, or
+    without a key to sign with, which the settings miss already."""
+    signs = settings.supabase_jwt_private_key or settings.supabase_jwt_secret
+    if not settings.supabase_url or not signs:
+        return []
+    found = keys(settings)
+    return found or [api(settings)]
+
+
+def keys(settings: Settings) -> list[Check]:
+    """Keys that stand in the wrong variable, without asking anybody."""
+    found = []
+    if _kind(settings.supabase_publishable_key) == "secret":
+        found.append(_misplaced("SUPABASE_PUBLISHABLE_KEY", "a secret key", "secret 密钥"))
+    if _kind(settings.supabase_secret_key) == "publishable":
+        found.append(_misplaced("SUPABASE_SECRET_KEY", "a publishable key", "publishable 密钥"))
+    if _kind(settings.supabase_jwt_secret) != "other" and settings.supabase_jwt_secret:
+        found.append(
+            fail(
+                "supabase keys",
+                "SUPABASE_JWT_SECRET holds an API key: copy the legacy JWT secret (HS256).",
+                "SUPABASE_JWT_SECRET 里是 API 密钥：请复制 legacy JWT secret（HS256）。",
+                link=_JWT,
+            )
+        )
+    return found
+
+
+def asked(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> None:
+    """Calls as the service and as a person: each has a key of its own, and turns need both.
+
+    Raises `Silent`, or the `StoreError` that Supabase's refusal means.
+    """
+    from memory.backends.credentials import Credentials  # signs; only for who uses Supabase
+    from memory.backends.signing import signing_key
+
+    credentials = Credentials(
+        settings.supabase_publishable_key,
+        settings.supabase_secret_key,
+        signing_key(
+            secret=settings.supabase_jwt_secret, private_key=settings.supabase_jwt_private_key
+        ),
+    )
+    for function, params, context in PROBE:
+        headers = credentials.headers(context)
+        url = f"{settings.supabase_url.rstrip('/')}/rest/v1/rpc/{function}"
+        answer = ask("POST", url, body=params, headers=headers, timeout_s=timeout_s)
+        if not 200 <= answer.status < 300:
+            raise refusal(function, answer.status, answer.raw, credentials.named(headers))
+
+
+def api(settings: Settings) -> Check:
+    """Whether Supabase takes the keys, and keeps people apart with them."""
+    try:
+        asked(settings)
+    except Silent as exc:
+        said = exc.sentence
+        return warn(
+            "supabase",
+            f"{said.en}: people are answered without history; look at Supabase's status page.",
+            f"{said.zh}：机器人会在没有历史的情况下回答；请查看 Supabase 状态页。",
+            link=_STATUS,
+        )
+    except StoreError as exc:
+        return _refused(exc)
+    return ok("supabase", "Supabase takes the keys, as the service and as a person.",
+              "Supabase 接受密钥（服务与个人身份）。")  # fmt: skip
+
+
+def _refused(problem: StoreError) -> Check:
+    if isinstance(problem, NotMigrated):
+        return fail(
+            "supabase",
+            "Supabase lacks the bot's functions: run the migrations.",
+            "Supabase 里没有机器人的函数：请运行迁移。",
+            command="scripts/migrate",
+        )
+    if not isinstance(problem, KeyRefused):
+        return warn(
+            "supabase",
+            f"Supabase is in trouble: {problem}.",
+            f"Supabase 出现问题（{problem.code or type(problem).__name__}）：请查看状态页。",
+            link=_STATUS,
+        )
+    variable = next((name for name in _VARIABLES if name in str(problem)), "")
+    said = str(problem).partition(": ")[2] or str(problem)
+    link = _JWT if variable == "SUPABASE_JWT_SECRET" else _KEYS
+    if not variable:  # a token that is out of date
+        return fail("supabase", f"{said}.", "Supabase 认为令牌已过期：请检查本机时钟。", link=link)
+    return fail("supabase", f"{said}.", f"Supabase 不接受 {variable}：请重新复制。", link=link)
+
+
+_VARIABLES = ("SUPABASE_PUBLISHABLE_KEY", "SUPABASE_SECRET_KEY", "SUPABASE_JWT_SECRET")
+
+
+def _misplaced(variable: str, en: str, zh: str) -> Check:
+    return fail(
+        "supabase keys",
+        f"{variable} holds {en}: exchange the two.",
+        f"{variable} 里是 {zh}：请对调两个密钥。",
+        link=_KEYS,
+    )
+
+
+def _kind(key: str) -> str:
+    """secret, publishable or other. Legacy keys are JWTs with a role (Supabase, “API keys”)."""
+    if key.startswith("sb_secret_"):
+        return "secret"
+    if key.startswith("sb_publishable_"):
+        return "publishable"
+    return {"service_role": "secret", "anon": "publishable"}.get(_role(key), "other")
+
+
+def _role(key: str) -> str:
+    """The role that a JWT claims, unverified; "" for anything else."""
+    parts = key.split(".")
+    if len(parts) != 3:
+        return ""
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return ""
+    return str(claims.get("role", "")) if isinstance(claims, dict) else ""

@@ -1,0 +1,161 @@
+"""The prompt of an earlier turn, built again from the ids in its record and what is still there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot.agents.llm.embedder import Embedder, find
+from bot.agents.prompts.prompt import Prompt
+from bot.agents.prompts.recalled import told_passages
+from bot.answering.prompt_history import Scene, build_prompt
+from bot.feishu.client import FeishuClient
+from bot.listening.chat_rules import ChatRules, rules_of, told_by_owner
+from bot.listening.transcript import MessageRecord, transcript
+from bot.operations.replay.turn_record import RecordedTurn
+from bot.people.names import Names, Sources
+from bot.settings import Settings
+from bot.text.languages import Sentence
+from memory.backends.rehearsal import RehearsalRpc
+from memory.models import OpenTurn, StoredMessage, Summary
+from memory.recall.passages import Passage, usual_scope
+from memory.rpc import call_as
+from memory.store import MemoryStore
+from memory.tokens import Calibration, estimate_tokens
+
+_UNRECORDED = Sentence(
+    "There is no record of it (TRACE_DAYS): only the question is asked again.",
+    "没有该轮的记录（TRACE_DAYS）：只会重新提出这个问题。",
+)
+_CAME_ALONG = Sentence(
+    "What came with the question (a quoted message, a file, a picture) is not in it.",
+    "不包含随问题一起发来的内容（引用的消息、文件或图片）。",
+)
+_SUMMARY = Sentence("The summary of the thread has been made anew since.", "话题的摘要此后已更新。")
+_TRANSCRIPT_TOKENS = 2000
+_LOOK_FAR = 100
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """`missing`: what the prompt had and could not be found again."""
+
+    prompt: Prompt
+    missing: tuple[Sentence, ...]
+
+
+async def rebuild(
+    settings: Settings,
+    rpc: RehearsalRpc,
+    turn: RecordedTurn,
+    known: Sequence[tuple[str, str]],
+    embedder: Embedder | None = None,
+) -> Rebuilt:
+    """The prompt of `turn`; `known` are open_ids with names. Raises `StoreError`."""
+    names = Names(turn.context.tenant_key, Sources(_NoFeishu(), time.time))
+    names.learn(known, keep=False)
+    opened = await _opened(rpc, turn)
+    talk = [MessageRecord(**row) for row in await rpc.talk(turn.ids("transcript_ids"))]
+    now = turn.at.astimezone(settings.zone)
+    found = await _recalled(rpc, turn, embedder, opened)
+    earlier = told_passages(found, turn.context, now, names.known, names.label, turn.question)
+    usual = ChatRules(settings.chat_mode, settings.chat_language)
+    scene = Scene(
+        bot_name=str(turn.record.get("bot") or "Bot"),
+        subject=names.name(turn.context.user_id),
+        names=names.known,
+        label=names.label,
+        labelled=turn.context.chat_type != "p2p",
+        now=now,
+        owner=told_by_owner(settings.bot_instructions, rules_of(opened.rules, usual)),
+    )
+    prompt = build_prompt(
+        opened,
+        turn.question,
+        scene,
+        context=turn.context,
+        turn_id=turn.id,
+        transcript=transcript(
+            [one if one.ours else _labelled(one, names) for one in talk],
+            budget_tokens=_TRANSCRIPT_TOKENS,
+            estimate=estimate_tokens,
+        ),
+        recalled=earlier.text,
+        recalled_worth=earlier.worth,
+        budget_tokens=int(turn.record.get("budget") or settings.history_token_budget),
+        calibration=Calibration(),
+    )
+    return Rebuilt(prompt, tuple(_missing(turn, opened, len(talk), len(found))))
+
+
+async def _opened(rpc: RehearsalRpc, turn: RecordedTurn) -> OpenTurn:
+    rows = await rpc.messages([*turn.ids("history_ids"), *turn.ids("recent_ids")])
+    told = (StoredMessage(**{**row, "tool_calls": tuple(row["tool_calls"])}) for row in rows)
+    stored = {message.id: message for message in told}
+    history = tuple(stored[one] for one in turn.ids("history_ids") if one in stored)
+    recent = tuple(stored[one] for one in turn.ids("recent_ids") if one in stored)
+    summary = await rpc.summary() if turn.record.get("summary") else None
+    place = {"p_chat_id": turn.context.chat_id, "p_tenant_key": turn.context.tenant_key}
+    registry = await call_as(rpc, "note_registry", turn.context, **place)
+    rules = await rpc.call("get_chat_rules", place, turn.context)
+    return OpenTurn(
+        state="open",
+        attempts=1,
+        history=history,
+        recent=recent,
+        working_memory=await MemoryStore(rpc).working_memory(turn.context),
+        registry=tuple(registry),
+        summary=Summary(**summary) if summary else None,
+        rules=rules or {},
+    )
+
+
+async def _recalled(
+    rpc: RehearsalRpc, turn: RecordedTurn, embedder: Embedder | None, opened: OpenTurn
+) -> list[Passage]:
+    """Those that were found then, however they would rank today."""
+    wanted = turn.ids("recalled")
+    if not wanted:
+        return []
+    found = await find(
+        MemoryStore(rpc),
+        embedder,
+        turn.context,
+        turn.question,
+        now=turn.at,
+        scope=usual_scope(turn.context),
+        k=_LOOK_FAR,
+        before_id=opened.history[0].id if opened.history else None,
+    )
+    by_turn = {passage.turn_id: passage for passage in found}
+    return [by_turn[one] for one in wanted if one in by_turn]
+
+
+def _missing(turn: RecordedTurn, opened: OpenTurn, talk: int, found: int) -> list[Sentence]:
+    told = []
+    if not turn.record:
+        told.append(_UNRECORDED)
+    gone = len(turn.ids("history_ids")) + len(turn.ids("recent_ids"))
+    gone -= len(opened.history) + len(opened.recent)
+    gone += len(turn.ids("transcript_ids")) - talk + len(turn.ids("recalled")) - found
+    if gone > 0:
+        en = f"{gone} messages of its prompt are not there any more, or may not be read any more."
+        told.append(Sentence(en, f"当时提示中的 {gone} 条消息已不存在，或已不可读取。"))
+    if turn.record.get("came_along"):
+        told.append(_CAME_ALONG)
+    version = turn.record.get("summary")
+    if version and (opened.summary is None or opened.summary.version != version):
+        told.append(_SUMMARY)
+    return told
+
+
+def _labelled(one: MessageRecord, names: Names) -> MessageRecord:
+    return replace(one, author=names.label(one.author_id, one.author))
+
+
+class _NoFeishu(FeishuClient):
+    """Nobody is asked for names: those that are known are enough."""
+
+    def __init__(self) -> None:
+        pass

@@ -1,0 +1,280 @@
+"""Buttons under an answer, and what a click is told at once. Pure.
+
+A button's callback carries an opaque id and nothing else. Follow-up questions stand on buttons,
+never in the card's text; an action that needs a confirmation is described in the text, because
+people must read what they confirm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast, get_args
+
+from bot.agents.prompts.prompt import Answer, PendingAction
+from bot.feishu import cards, markup
+from bot.feishu.events import CardAction
+from bot.feishu.fields import as_text
+from bot.mentions import AutoMention
+from bot.outbox.foot import Foot
+from bot.text.follow_ups import parted, questions_of
+from bot.text.languages import Language
+from memory.kept.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
+from memory.kept.handles import Handle, Touch, TouchVerdict
+from memory.models import CardButton, StoredCard
+from memory.scope import ChatType
+
+# Feishu: a card of schema 2.0 can be interacted with for 14 days.
+FOLLOW_UP_LIVES_S = 14 * 86400
+CONFIRM_LIVES_S = 3600
+_LABEL_CHARS = 40
+_DELETING = frozenset({"forget_fact", "delete_note"})
+_ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
+
+Decision = Literal["confirm", "cancel"]
+Toast = Verdict | TouchVerdict | Literal["later", "away", "too_many", "stopping", "stopped"]
+
+CONFIRM: Mapping[Language, str] = {"zh": "确认", "en": "Confirm"}
+CANCEL: Mapping[Language, str] = {"zh": "取消", "en": "Cancel"}
+STOP: Mapping[Language, str] = {"zh": "停止", "en": "Stop"}
+_WOULD: Mapping[Language, str] = {
+    "zh": "**需要你确认**：只有你按下按钮，我才会执行",
+    "en": "**Please confirm.** Only if you press the button will I run",
+}
+_WITH: Mapping[Language, str] = {"zh": "参数：", "en": "With:"}
+
+_TOASTS: Mapping[Toast, tuple[str, str, str]] = {
+    "accepted": ("success", "收到，正在处理…", "On it …"),
+    "later": ("info", "收到，稍后处理…", "Received; it will be done in a moment …"),
+    "used": ("info", "这个按钮已经用过了", "This button has already been used"),
+    "expired": ("warning", "这个按钮已过期，请重新提问", "Expired; please ask again"),
+    "not_yours": (
+        "warning",
+        "只有提问的人（或被问到的人）可以按这个按钮",
+        "Only who asked can press this",
+    ),
+    "unknown": ("warning", "这个按钮已失效", "This button is no longer valid"),
+    "thanks": ("success", "谢谢反馈，再按一次可收回", "Thank you; press again to take it back"),
+    "taken_back": ("info", "已收回你的反馈", "Your feedback was taken back"),
+    "over": ("info", "已经结束了，没有可以停止的", "It is over; there is nothing left to stop"),
+    "stopping": ("success", "正在停止…", "Stopping …"),
+    "stopped": ("info", "已经在停止了", "It is being stopped already"),
+    "too_many": (
+        "warning",
+        "操作太频繁，请过一分钟再按",
+        "Too many requests; try again in a minute",
+    ),
+    "away": ("error", "现在处理不了，请稍后再按", "Not possible now; try again later"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a turn says: text before it is composed, buttons, and the tool calls that led to it.
+    `cards` are shown as they are, in place of the text. `in_private`: the question is answered
+    again, to the person alone. `unsaid`: that was all, and nothing is said here. `forgets`:
+    something was forgotten, or shown from what is kept; then the turn keeps no words once it is
+    over. `files` (`bot.files.writing`) follow the cards. `given`: the messages that its prompt
+    showed besides the question; not stored where one was taken back meanwhile.
+    """
+
+    text: str
+    buttons: tuple[NewButton, ...] = ()
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    auto_mention: AutoMention | None = None
+    foot: Foot | None = None
+    cards: tuple[str, ...] = ()
+    in_private: bool = False
+    unsaid: bool = False
+    forgets: bool = False
+    files: tuple[Mapping[str, str], ...] = ()
+    given: tuple[str, ...] = ()
+
+
+def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Reply:
+    """The model's answer with its follow-ups and the actions that wait for a confirmation."""
+    actions = answer.pending_actions
+    ending = parted(answer.text, answer.follow_ups)
+    sections = [described(action, language) for action in actions]
+    confirming = [
+        button
+        for number, action in enumerate(actions, 1)
+        for button in _confirmation(action, chat_type, language, number if actions[1:] else None)
+    ]
+    return Reply(
+        text="\n\n".join(part for part in (ending.text, *sections, _listed(answer)) if part),
+        buttons=(*confirming, *follow_ups(ending.questions, chat_type)),
+        tool_calls=answer.tool_calls,
+        auto_mention=answer.auto_mention,
+        forgets=any(map(_deletes, answer.tool_calls)),
+        files=answer.files,
+    )
+
+
+def _listed(answer: Answer) -> str:
+    """The files that come after the answer, by name."""
+    return "\n".join(f"📎 {markup.escape(file['name'])}" for file in answer.files)
+
+
+def _deletes(call: Mapping[str, Any]) -> bool:
+    patch = call["arguments"].get("patch")
+    return bool(call["ok"]) and (
+        call["name"] in _DELETING or (isinstance(patch, dict) and None in patch.values())
+    )
+
+
+def follow_ups(questions: Iterable[str], chat_type: ChatType) -> tuple[NewButton, ...]:
+    """Up to three questions that a model wrote; each is asked as it stands on its button."""
+    return offered(questions_of(as_text(text) for text in questions), chat_type)
+
+
+def offered(
+    texts: Iterable[str], chat_type: ChatType, *, again: bool = False
+) -> tuple[NewButton, ...]:
+    """Buttons that ask what stands on them: texts of ours, commands among them. With `again` each
+    can be pressed any number of times."""
+    more = {"again": True} if again else {}
+    return tuple(
+        NewButton(text, "follow_up", {"text": text, **more}, chat_type, FOLLOW_UP_LIVES_S)
+        for text in texts
+    )
+
+
+def decision(
+    text: str,
+    payload: Mapping[str, Any],
+    choice: Decision,
+    *,
+    group_id: str,
+    chat_type: ChatType,
+    language: Language,
+    danger: bool = False,
+) -> NewButton:
+    """One of the buttons of a confirmation; pressing one uses up all with its `group_id`."""
+    kept = {**_storable(payload), "decision": choice, "language": language}
+    return NewButton(
+        label(text), "confirm", kept, chat_type, CONFIRM_LIVES_S, group_id, danger=danger
+    )
+
+
+def _storable(value: Any) -> Any:
+    """JSON without the characters that Postgres refuses (NUL, lone surrogates)."""
+    if isinstance(value, Mapping):
+        return {as_text(str(key)): _storable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(item) for item in value]
+    return as_text(value) if isinstance(value, str) else value
+
+
+def described(action: PendingAction, language: Language) -> str:
+    """What would be done, and with what: all of it."""
+    tool = one_line(action.tool.replace("`", "'"))
+    return f"{_WOULD[language]} `{tool}`\n\n{_WITH[language]}\n```\n{action.shown}\n```"
+
+
+def _confirmation(
+    action: PendingAction, chat_type: ChatType, language: Language, number: int | None
+) -> tuple[NewButton, ...]:
+    payload = {
+        "id": action.id,
+        "tool": action.tool,
+        "arguments": dict(action.arguments),
+        "description": action.description,
+    }
+    group = new_id()
+    which = f" {number}" if number else ""
+
+    def button(text: str, choice: Decision) -> NewButton:
+        return decision(
+            text + which, payload, choice, group_id=group, chat_type=chat_type, language=language
+        )
+
+    return button(CONFIRM[language], "confirm"), button(CANCEL[language], "cancel")
+
+
+def label(text: str) -> str:
+    """`text` as it fits on a button: one line, at most 40 characters."""
+    line = one_line(text)
+    return line if len(line) <= _LABEL_CHARS else line[: _LABEL_CHARS - 1] + "…"
+
+
+def one_line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:
+    """Stored buttons as the card shows them."""
+    return [
+        cards.Button(one.label, {"b": one.id}, danger=one.danger, selects=selects_of(one.form))
+        for one in stored
+    ]
+
+
+def selects_of(form: Sequence[Mapping[str, Any]]) -> tuple[cards.Select, ...]:
+    """The selects that a button submits."""
+    return tuple(
+        cards.Select(one["name"], one["label"], one["initial"], tuple(map(tuple, one["options"])))
+        for one in form
+    )
+
+
+def marked(stored: Sequence[StoredCard], new: Sequence[NewButton]) -> tuple[StoredCard, ...]:
+    """The cards, with those buttons looking dangerous that are."""
+    dangerous = {button.id for button in new if button.danger}
+    if not dangerous:
+        return tuple(stored)
+    return tuple(
+        replace(
+            card, buttons=tuple(replace(one, danger=one.id in dangerous) for one in card.buttons)
+        )
+        for card in stored
+    )
+
+
+def stop_button(button_id: str, language: Language) -> cards.Button:
+    """Stands under an answer while it is written."""
+    return cards.Button(STOP[language], {"b": button_id})
+
+
+def pressed_id(value: object) -> str | None:
+    """The id in a callback's value; None for everything that is no button of ours."""
+    found = value.get("b") if isinstance(value, dict) else None
+    return found if isinstance(found, str) and _ID.fullmatch(found) else None
+
+
+def click_of(action: CardAction) -> Click | None:
+    """The press a card callback asks for; None when it comes from no button of ours."""
+    button_id = pressed_id(action.value)
+    if not button_id or not action.operator_open_id:
+        return None
+    return Click(
+        button_id=button_id,
+        chat_id=action.open_chat_id,
+        message_id=action.open_message_id,
+        operator_id=action.operator_open_id,
+        tenant_key=action.tenant_key,
+        event_id=action.event_id,
+    )
+
+
+def touch_of(action: CardAction) -> Touch | None:
+    """The press of a button below an answer; None for all others."""
+    value = action.value
+    named = value.get("h") if isinstance(value, dict) and len(value) == 1 else None
+    if named not in get_args(Handle) or not action.operator_open_id:
+        return None
+    return Touch(
+        cast(Handle, named),
+        chat_id=action.open_chat_id,
+        message_id=action.open_message_id,
+        operator_id=action.operator_open_id,
+        tenant_key=action.tenant_key,
+    )
+
+
+def toast(kind: Toast) -> dict[str, Any]:
+    """The answer to a card callback. Source: Feishu, “Card callback communication”."""
+    level, zh, en = _TOASTS[kind]
+    shown = {"type": level, "content": f"{zh} / {en}", "i18n": {"zh_cn": zh, "en_us": en}}
+    return {"toast": shown}

@@ -1,0 +1,98 @@
+"""The bot as one command: database, web process and workers, kept running and stopped together.
+
+`python -m bot.process [GUNICORN ARGUMENTS]` is what `scripts/start` runs, and what gunicorn
+becomes when it is started by hand with INLINE_WORKER=1. `--beside` runs the workers alone, beside
+a web server that another program keeps.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from bot.process import lifeline, plan
+from bot.process.plan import Plan
+from bot.process.programs import Program
+from bot.process.supervisor import Supervisor
+from memory.backends.embedded import Launch, Server, open_lock
+from memory.errors import ServerRefused
+
+_PREDECESSOR_S = 20.0
+_LOOK_S = 0.1
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs until it is told to stop."""
+    os.umask(0o077)
+    beside = list(arguments) == ["--beside"]
+    if beside:
+        lifeline.tie(int(os.environ[plan.SUPERVISOR]), signal.SIGTERM)
+    found = plan.found(running=beside)
+    gunicorn = tuple(arguments) or plan.GUNICORN
+    if not found.workers:
+        os.environ[plan.PLAN] = found.dumped()
+        os.execv(sys.executable, [sys.executable, "-m", "gunicorn", *gunicorn])  # noqa: S606
+    try:
+        _be_the_only_one(Path(found.data_dir), for_ever=beside)
+        found.board.clear()
+        found.say_remarks()
+        if beside:
+            programs = plan.workers(found, with_database=False)
+        else:
+            programs = _everything(found, gunicorn)
+    except ServerRefused as exc:
+        sys.stderr.write(f"{exc}.\n")
+        return 2
+    return Supervisor(programs, found.board, before_reload=partial(plan.look, running=True)).run()
+
+
+def _everything(found: Plan, gunicorn: Sequence[str]) -> list[Program]:
+    programs = [plan.web(found, gunicorn), *plan.workers(found)]
+    if found.embedded:
+        server = Server(Path(found.data_dir))
+        programs.insert(0, plan.database(server, _taken_over(server)))
+    return programs
+
+
+def _taken_over(server: Server) -> Launch:
+    """How to start the server as our child; one that was left behind is stopped first."""
+    server.join()
+    deadline = time.monotonic() + _PREDECESSOR_S
+    while time.monotonic() < deadline:
+        with server.alone():
+            if server.answers() and server.is_last():
+                server.stop()
+            if not server.answers():
+                return server.prepare()
+        time.sleep(_LOOK_S)
+    raise ServerRefused(
+        f"the database in {server.folder} is used by another program (a script, or a worker "
+        "started by hand): end that first"
+    )
+
+
+def _be_the_only_one(data_dir: Path, *, for_ever: bool) -> None:
+    """One bot in one DATA_DIR; one that is about to end is waited for. The lock goes with us."""
+    lock = open_lock(data_dir, ".supervisor.lock")
+    deadline = time.monotonic() + _PREDECESSOR_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not for_ever and time.monotonic() > deadline:
+                raise ServerRefused(
+                    f"another bot runs in {data_dir}: stop it first, or set another DATA_DIR"
+                ) from None
+            time.sleep(_LOOK_S)
+        else:
+            return
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,184 @@
+"""Which processes one command consists of, from the settings as `bot.intake.preflight` found
+them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bot.process import lifeline
+from bot.process.board import Board
+from bot.process.prefork import MODULE, Nursery
+from bot.process.programs import Program
+from bot.telemetry.lines import say
+from memory.backends.embedded import Launch, Server
+
+SUPERVISOR = "BOT_SUPERVISOR"  # the process id of who started this one
+DATABASE = "BOT_DATABASE"  # set where somebody else starts the embedded database
+SLOT = "BOT_SLOT"  # the number of a worker, counted from 1
+PLAN = "BOT_PLAN"  # what preflight found, for who starts next
+_WORKER = "bot.worker"
+_THRIFT = {"MALLOC_ARENA_MAX": "1"}  # Python's threads take turns: no heap for each
+_CONFIGURATION = Path(__file__).resolve().parents[2] / "gunicorn.conf.py"
+GUNICORN = ("-c", str(_CONFIGURATION), "app:create_app()")
+
+
+class Plan(NamedTuple):
+    """`web`: processes of gunicorn; `workers`: beside it, 0 for none."""
+
+    bind: str
+    web: int
+    workers: int
+    log_level: str
+    data_dir: str
+    embedded: bool
+    remarks: list[dict[str, Any]]
+
+    def say_remarks(self) -> None:
+        """Writes into the log what was found and does not prevent the start."""
+        for remark in self.remarks:
+            say(remark["event"], level="warning", **remark["fields"])
+
+    @property
+    def board(self) -> Board:
+        return Board(Path(self.data_dir))
+
+    def dumped(self) -> str:
+        return json.dumps(self._asdict())
+
+
+class Unusable(Exception):
+    """These settings cannot be used; the message is the sentence that says why."""
+
+
+def found(*, running: bool = False) -> Plan:
+    """The plan that was handed over, once, or that of the settings as they are now.
+
+    `running`: the web server is there already, so its port is taken. Ends the process with status 2
+    and one sentence when they cannot be used.
+    """
+    given = os.environ.pop(PLAN, "")
+    try:
+        return Plan(**json.loads(given)) if given else look(running=running)
+    except Unusable as exc:
+        sys.stderr.write(f"{exc}\n")
+        raise SystemExit(2) from exc
+
+
+def look(*, running: bool) -> Plan:
+    """The plan of the settings as they are now. Raises `Unusable`."""
+    command = [sys.executable, "-m", "bot.intake.preflight", *(["--running"] if running else [])]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if checked.returncode:
+        raise Unusable(checked.stderr.strip())
+    return Plan(**json.loads(checked.stdout))
+
+
+def supervised() -> bool:
+    """Whether a supervisor started this process, itself or through gunicorn."""
+    return SUPERVISOR in os.environ
+
+
+def has_database() -> bool:
+    """Whether that supervisor keeps the embedded database too."""
+    return DATABASE in os.environ
+
+
+def slot() -> int:
+    """The number of this worker under its supervisor, counted from 1; 0 for one by itself."""
+    return int(os.environ.get(SLOT, "0"))
+
+
+def tie_to_supervisor() -> None:
+    """Ends this process, which a supervisor started, with it; does nothing for others."""
+    if supervised():
+        lifeline.tie(int(os.environ[SUPERVISOR]))
+
+
+def web(plan: Plan, gunicorn: Sequence[str]) -> Program:
+    """Gunicorn with these arguments. It is ready when the application is loaded."""
+    arguments = (sys.executable, "-m", "gunicorn", *gunicorn)
+    environment = {**_environment(plan), PLAN: plan.dumped()}
+    return Program(
+        "web",
+        arguments,
+        stage=1,
+        after=("database",) if plan.embedded else (),
+        environment=environment,
+        ready=lambda _: plan.board.web_is_ready,
+        required=True,
+        reload=signal.SIGHUP,
+    )
+
+
+def workers(plan: Plan, *, with_database: bool = True) -> list[Program]:
+    """The workers, and the nursery of several; a single one saves its memory."""
+    nursery = Nursery() if plan.workers > 1 and lifeline.adopt() else None
+    after = ("database",) if plan.embedded and with_database else ()
+    environment = _environment(plan, with_database=with_database)
+    programs = [_nursery(nursery, environment)] if nursery else []
+    return programs + [
+        Program(
+            f"worker-{slot}",
+            (sys.executable, "-m", _WORKER),
+            stage=2,
+            after=(*after, "nursery") if nursery else after,
+            environment={SLOT: str(slot)} if nursery else {**environment, SLOT: str(slot)},
+            ready=plan.board.announced,  # it takes jobs
+            alarm=signal.SIGUSR1,
+            forked_by=nursery,
+        )
+        for slot in range(1, plan.workers + 1)
+    ]
+
+
+def _nursery(nursery: Nursery, environment: Mapping[str, str]) -> Program:
+    """What forks the workers. It is ready when it has loaded what they need."""
+    return Program(
+        "nursery",
+        (sys.executable, "-m", "bot.process.prefork"),
+        stage=1,
+        environment={**environment, MODULE: _WORKER},
+        ready=nursery.is_ready,
+        keeps=nursery,
+    )
+
+
+def database(server: Server, launch: Launch) -> Program:
+    """The embedded Postgres, as a child; whoever is connected is cut off when it stops."""
+
+    def prepare() -> None:
+        with server.alone():
+            server.prepare()
+
+    return Program(
+        "database",
+        launch.arguments,
+        stage=0,
+        environment=launch.environment,
+        options=launch.options(),
+        log=launch.open_log,
+        prepare=prepare,
+        ready=lambda _: server.is_ready,
+        required=True,
+        stop=signal.SIGINT,
+        orphaned=signal.SIGINT,
+    )
+
+
+def _environment(plan: Plan, *, with_database: bool = True) -> dict[str, str]:
+    ours = {
+        SUPERVISOR: str(os.getpid()),
+        "PROMETHEUS_MULTIPROC_DIR": str(plan.board.metrics),
+        "PYTHONNODEBUGRANGES": "1",  # columns in tracebacks, which no line of the log shows
+    }
+    if plan.embedded and with_database:
+        ours[DATABASE] = "1"
+    return {**_THRIFT, **os.environ, **ours}

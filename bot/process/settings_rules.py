@@ -1,0 +1,234 @@
+"""The form of single settings, and names that look like one of ours. Pure.
+
+No sentence holds a value: a URL may carry a password, and a key may stand in the wrong variable.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+from urllib.parse import SplitResult, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+from bot.text.languages import Sentence
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_HOST = re.compile(r"[0-9A-Za-z._:-]+")
+_HEADER_VALUE = re.compile(r"[!-~]+")
+_PRIVATE: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(one)
+    for one in (
+        *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
+        *("100.64.0.0/10", "::1/128", "fc00::/7", "fe80::/10"),  # the first: of VPNs and carriers
+    )
+)
+_HERE = frozenset({"127.0.0.1", "localhost", "::1"})
+_LIKE = 0.75  # of what follows a known prefix
+_VERY_LIKE = 0.9  # of a whole name: the environment is full of other programs' variables
+
+
+class SettingsError(Exception):
+    """A setting is missing, malformed or cannot be used: one sentence, with what to do. `zh` is the
+    same in Chinese."""
+
+    def __init__(self, sentence: str, zh: str = "") -> None:
+        super().__init__(sentence)
+        self.zh = zh or sentence
+
+
+def require(needed: Mapping[str, str], where: Sentence, *, given: Iterable[str] = ()) -> None:
+    """Raises for the first variable without a value; of what is `given` says what may be it."""
+    for name, value in needed.items():
+        if not value:
+            hint, hint_zh = _meant_hint(given, [name])
+            raise SettingsError(
+                f"{name} is not set: {where.en}. See .env.example.{hint}",
+                f"没有设置 {name}：{where.zh}。参见 .env.example。{hint_zh}",
+            )
+
+
+def require_one(either: Mapping[str, str], where: Sentence, *, given: Iterable[str] = ()) -> None:
+    """Raises unless one of the variables has a value."""
+    if not any(either.values()):
+        hint, hint_zh = _meant_hint(given, either)
+        raise SettingsError(
+            f"Neither {' nor '.join(either)} is set: {where.en}. See .env.example.{hint}",
+            f"{' 和 '.join(either)} 都没有设置：{where.zh}。参见 .env.example。{hint_zh}",
+        )
+
+
+def require_private_key(name: str, value: str) -> None:
+    """Raises unless `value` is empty or a private JWK, EC on P-256 or RSA, with its id."""
+    if not value:
+        return
+    from memory.backends.signing import MalformedKey, of_jwk  # cryptography, for who has a key
+
+    try:
+        of_jwk(value)
+    except MalformedKey as exc:
+        raise SettingsError(
+            f"{name} {exc}: it is the private key that `supabase gen signing-key` printed, in one "
+            "line. See .env.example.",
+            f"{name} 不可用：应为 `supabase gen signing-key` 输出的私钥，写在一行内。"
+            "参见 .env.example。",
+        ) from exc
+
+
+def _meant_hint(given: Iterable[str], names: Iterable[str]) -> tuple[str, str]:
+    """In both languages, which variable was probably meant by one that is given."""
+    wanted = set(names)
+    found = {typed: meant for typed, meant in misspelt(given, wanted).items() if meant in wanted}
+    english = (f" {typed} is set: was {meant} meant?" for typed, meant in found.items())
+    chinese = (f"设置了 {typed}：是否应为 {meant}？" for typed, meant in found.items())
+    return "".join(english), "".join(chinese)
+
+
+def require_url(name: str, value: str, example: str) -> None:
+    """Raises unless `value` is empty or an http:// or https:// URL with a host."""
+    if value and _parts(value) is None:
+        raise SettingsError(
+            f"{name} is not a URL such as {example}. See .env.example.",
+            f"{name} 不是网址，应形如 {example}。参见 .env.example。",
+        )
+
+
+def require_origin(name: str, value: str, example: str) -> None:
+    """Raises unless `value` is an https:// origin, or an http:// one on this machine."""
+    parts = _parts(value)
+    if parts is None or (parts.path.strip("/") or parts.query or parts.fragment):
+        raise SettingsError(
+            f"{name} is not an origin such as {example}. See .env.example.",
+            f"{name} 应只含协议和域名，形如 {example}。参见 .env.example。",
+        )
+    if parts.scheme == "http" and parts.hostname not in _HERE:
+        raise SettingsError(
+            f"{name} must be an https:// origin, or http:// on this machine.",
+            f"{name} 必须以 https:// 开头；只有本机可用 http://。",
+        )
+
+
+def require_header_value(name: str, value: str) -> None:
+    """Raises when `value` cannot be sent as a key: it was cut, or copied with something else."""
+    if value and not _HEADER_VALUE.fullmatch(value):
+        raise SettingsError(
+            f"{name} holds a character that no key has: copy it once more.",
+            f"{name} 含有密钥中不会出现的字符：请重新复制。",
+        )
+
+
+def require_names(name: str, value: str) -> None:
+    """Raises unless `value` is empty or names of people with commas between, 64 characters each."""
+    names = [one.strip() for one in value.split(",")] if value else []
+    if any(not one or len(one) > 64 or not one.isprintable() for one in names):
+        raise SettingsError(
+            f"{name} is not a list of names such as ada, grace. See .env.example.",
+            f"{name} 不是名字列表，应形如 ada, grace。参见 .env.example。",
+        )
+
+
+def require_address(name: str, value: str) -> None:
+    """Raises unless `value` is empty or an IP address."""
+    try:
+        ipaddress.ip_address(value or "127.0.0.1")
+    except ValueError as exc:
+        raise SettingsError(
+            f"{name} is not an IP address such as 127.0.0.1 or 0.0.0.0. See .env.example.",
+            f"{name} 不是 IP 地址，应形如 127.0.0.1 或 0.0.0.0。参见 .env.example。",
+        ) from exc
+
+
+def networks_of(name: str, value: str) -> tuple[Network, ...]:
+    """Private IP networks with commas between. Raises `SettingsError`."""
+    named = [one.strip() for one in value.split(",")] if value else []
+    try:
+        networks = tuple(ipaddress.ip_network(one, strict=False) for one in named)
+    except ValueError as exc:
+        raise SettingsError(
+            f"{name} is not a list of networks such as 172.18.0.0/16, 10.1.2.3. See .env.example.",
+            f"{name} 不是网段列表，应形如 172.18.0.0/16, 10.1.2.3。参见 .env.example。",
+        ) from exc
+    if not all(any(n[0] in private and n[-1] in private for private in _PRIVATE) for n in networks):
+        raise SettingsError(
+            f"{name} has addresses of the internet: name private networks only, such as "
+            "172.18.0.0/16. See .env.example.",
+            f"{name} 含有互联网地址：只能填写私有网段，如 172.18.0.0/16。参见 .env.example。",
+        )
+    return networks
+
+
+def require_time_zone(name: str, value: str) -> None:
+    """Raises unless `value` is empty or the IANA name of a time zone."""
+    try:
+        ZoneInfo(value or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
+        raise SettingsError(
+            f"{name} is not the name of a time zone such as Asia/Shanghai or UTC. "
+            "See .env.example.",
+            f"{name} 不是时区名称，应形如 Asia/Shanghai 或 UTC。参见 .env.example。",
+        ) from exc
+
+
+def hours_of(name: str, value: str) -> tuple[int, int]:
+    """Full hours such as 9-18 or 22-6, from and to. Raises for everything else."""
+    match = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", value, re.ASCII)
+    begin, end = (int(match[1]), int(match[2])) if match else (0, 0)
+    if begin == end or begin > 23 or end > 24:
+        raise SettingsError(
+            f"{name} is not a range of full hours such as 9-18. See .env.example.",
+            f"{name} 不是整点时段，应形如 9-18。参见 .env.example。",
+        )
+    return begin, end
+
+
+def require_database_url(name: str, value: str) -> None:
+    """Raises unless `value` is empty or what libpq takes for a connection string."""
+    try:
+        ports = str(conninfo_to_dict(value).get("port", "5432"))
+    except ProgrammingError:
+        ports = "?"
+    # A password with a slash ends the host too early, and its beginning counts as the port.
+    if not re.fullmatch(r"[0-9,]*", ports):
+        raise SettingsError(
+            f"{name} is not a connection string such as postgresql://USER:PASSWORD@HOST:5432/NAME; "
+            "special characters of the password are percent-encoded. See .env.example.",
+            f"{name} 不是连接字符串，应形如 postgresql://USER:PASSWORD@HOST:5432/NAME；"
+            "密码中的特殊字符需要百分号编码。参见 .env.example。",
+        )
+
+
+def misspelt(given: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Names that are not `known` and nearly are, each with the name that was probably meant."""
+    ours = {name.upper() for name in known}
+    found = {name: _meant(name.upper(), ours) for name in given if name.upper() not in ours}
+    return {name: meant for name, meant in sorted(found.items()) if meant}
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    likeness, meant = max(((_likeness(name, one), one) for one in sorted(known)), default=(0, ""))
+    return meant if likeness else ""
+
+
+def _likeness(name: str, known: str) -> float:
+    """0: another name altogether."""
+    prefix, _, rest = known.partition("_")
+    own_prefix, _, own_rest = name.partition("_")
+    whole = SequenceMatcher(None, name, known).ratio()
+    if own_prefix == prefix and rest and SequenceMatcher(None, own_rest, rest).ratio() >= _LIKE:
+        return whole
+    return whole if whole >= _VERY_LIKE else 0.0
+
+
+def _parts(value: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(value)
+        parts.port  # noqa: B018 (raises for what is no number)
+    except ValueError:
+        return None
+    is_url = parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "")
+    return parts if is_url and not re.search(r"\s", value) else None

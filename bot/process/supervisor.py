@@ -1,0 +1,224 @@
+"""Keeps programs running: starts them in order, starts the dead again, stops all in order.
+
+SIGTERM and SIGINT stop everything and let running work finish; a second one kills what is left.
+SIGHUP loads code and settings anew, one process after the other, without a gap. Everything that is
+started ends with the supervisor, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from bot.process.board import Board
+from bot.process.programs import Child, Program, failures_after, pause_s
+from bot.telemetry.lines import say
+from memory.errors import ServerRefused
+
+UNUSABLE = 2  # the status of a program that cannot run with these settings
+_LOOK_S = 1.0
+_WATCHED_S = 0.05
+
+
+class Supervisor:
+    """`before_reload` is called at SIGHUP; when it raises, everything stays as it is."""
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        board: Board,
+        *,
+        before_reload: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._board = board
+        self._before_reload = before_reload
+        self._due = {program.name: 0.0 for program in programs}
+        self._programs = {program.name: program for program in programs}
+        self._failures: dict[str, int] = {}
+        self._children: dict[int, Child] = {}
+        self._proven: set[str] = set()  # programs that were ready once
+        self._to_replace: deque[int] = deque()
+        self._heard: deque[int] = deque()
+        self._status: int | None = None
+
+    def run(self) -> int:
+        """Returns the exit status when everything has stopped."""
+        wake = self._listen()
+        while self._status is None or self._children:
+            select.select([wake], [], [], 0 if self._heard else self._pause_s())
+            _drain(wake)
+            self._bury()
+            while self._heard:
+                self._obey(self._heard.popleft())
+            if self._status is None:
+                self._look_who_is_ready()
+                self._start_due()
+                self._replace_next()
+            else:
+                self._stop_next()
+            self._kill_overdue()
+        say("supervisor.stopped", status=self._status)
+        return self._status
+
+    def _listen(self) -> int:
+        """Signals are kept until the loop comes to them; returns what becomes readable then."""
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda heard, _: self._heard.append(heard))
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # only wakes the loop
+        return reading
+
+    def _pause_s(self) -> float:
+        """Until there may be something to do; what starts or stops is watched closely."""
+        if self._status is not None or any(
+            child.leaving or not child.is_ready for child in self._children.values()
+        ):
+            return _WATCHED_S
+        return max(0.0, min([_LOOK_S, *(at - time.monotonic() for at in self._due.values())]))
+
+    def _obey(self, number: int) -> None:
+        if number == signal.SIGHUP:
+            self._reload()
+        elif self._status is None:
+            say("supervisor.stopping", signal=signal.Signals(number).name)
+            self._status = 0
+        else:
+            for child in self._children.values():
+                if child.program.stage:
+                    child.kill_at = time.monotonic()
+
+    # Starting
+
+    def _look_who_is_ready(self) -> None:
+        for child in self._children.values():
+            if not child.is_ready and child.program.ready(child.pid):
+                child.is_ready = True
+                self._proven.add(child.program.name)
+
+    def _start_due(self) -> None:
+        ready = {child.program.name for child in self._children.values() if child.is_ready}
+        for name, at in list(self._due.items()):
+            program = self._programs[name]
+            if at <= time.monotonic() and ready.issuperset(program.after):
+                del self._due[name]
+                self._start(program)
+
+    def _start(self, program: Program, *, replaces: int = 0) -> bool:
+        try:
+            program.prepare()
+            process = program.spawn()
+        except (OSError, subprocess.SubprocessError, ServerRefused) as exc:
+            say("process.failed", level="error", name=program.name, reason=str(exc))
+            if not replaces:
+                self._start_again(program, 0.0, status=1)
+            return False
+        child = Child(program, process, time.monotonic(), replaces)
+        self._children[child.pid] = child
+        say("process.started", name=program.name, pid=child.pid)
+        return True
+
+    def _start_again(self, program: Program, ran_s: float, *, status: int) -> None:
+        if status == UNUSABLE or (program.required and program.name not in self._proven):
+            self._status = status or 1
+            return
+        failures = failures_after(self._failures.get(program.name, 0), ran_s)
+        self._failures[program.name] = failures
+        self._due[program.name] = time.monotonic() + pause_s(failures)
+
+    # Ending
+
+    def _bury(self) -> None:
+        """Takes leave of the dead, strangers included: as a container's first process it has to."""
+        while True:
+            try:
+                pid, waited = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            if child := self._children.pop(pid, None):
+                child.process.returncode = os.waitstatus_to_exitcode(waited)
+                self._ended(child, child.process.returncode)
+
+    def _ended(self, child: Child, status: int) -> None:
+        self._board.forget(child.pid)
+        ran_s = time.monotonic() - child.started
+        level = "info" if child.leaving else "error"
+        about = {"name": child.program.name, "pid": child.pid, "ran_s": round(ran_s, 1)}
+        say("process.ended", level=level, status=status, **about)
+        if child.leaving or self._status is not None:
+            return
+        if child.replaces in self._children:
+            say("reload.failed", level="error", name=child.program.name, status=status)
+            self._to_replace.clear()
+        elif not any(other.replaces == child.pid for other in self._children.values()):
+            self._start_again(child.program, ran_s, status=status)
+        self._alarm_others_of(child.program)
+
+    def _alarm_others_of(self, fallen: Program) -> None:
+        """Those that do the same work, and know what the signal means because they are ready."""
+        for child in self._children.values():
+            does_the_same = child.program.stage == fallen.stage
+            if does_the_same and child.program.alarm and child.is_ready and not child.leaving:
+                child.signal(child.program.alarm)
+
+    def _stop_next(self) -> None:
+        """The highest stage that still runs is told to end; the next one when it is gone."""
+        highest = max((child.program.stage for child in self._children.values()), default=0)
+        for child in self._children.values():
+            if child.program.stage == highest:
+                child.leave(time.monotonic())
+
+    def _kill_overdue(self) -> None:
+        for child in self._children.values():
+            if child.kill_at is not None and child.kill_at <= time.monotonic():
+                say("process.killed", level="error", name=child.program.name, pid=child.pid)
+                child.signal(signal.SIGKILL)
+                child.kill_at = time.monotonic() + child.program.grace_s
+
+    # Loading anew
+
+    def _reload(self) -> None:
+        if self._status is not None or self._to_replace:
+            return
+        try:
+            self._before_reload()
+        except Exception as exc:  # noqa: BLE001 - whatever it is, what runs goes on
+            say("reload.refused", level="error", reason=str(exc))
+            return
+        say("reload.started")
+        for child in sorted(self._children.values(), key=lambda child: child.program.stage):
+            if child.program.reload:
+                child.signal(child.program.reload)
+            elif child.program.stage:
+                self._to_replace.append(child.pid)
+
+    def _replace_next(self) -> None:
+        """One after the other: the new process starts, and when it works the old one may go."""
+        if not self._to_replace:
+            return
+        old = self._children.get(self._to_replace[0])
+        new = next((c for c in self._children.values() if old and c.replaces == old.pid), None)
+        if old is None or old.leaving:
+            self._to_replace.popleft()
+        elif new is None:
+            if not self._start(old.program, replaces=old.pid):
+                self._to_replace.clear()
+        elif new.is_ready:
+            old.leave(time.monotonic())
+
+
+def _drain(descriptor: int) -> None:
+    try:
+        while os.read(descriptor, 4096):
+            pass
+    except BlockingIOError:
+        return

@@ -1,0 +1,61 @@
+"""What people read, as data: one gettext catalogue a module and language, beside the module.
+
+`digest_texts.py` has `digest_texts.en.po` and `digest_texts.zh.po`. The msgid is a key; the msgstr
+is the text with fields in braces, as `str.format` fills them. A key with `msgid_plural` takes its
+form by the field `n`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gettext
+import io
+from functools import cache
+from pathlib import Path
+
+from bot.text.languages import Language
+
+
+class Catalogue:
+    """The texts of one module in both languages; each is read when the first text is asked for.
+
+    A key that is not there raises KeyError: a test finds it before anybody else does.
+    """
+
+    def __init__(self, module: str) -> None:
+        """`module`: the `__file__` of the module whose texts these are."""
+        self._path = Path(module).with_suffix("")
+
+    def say(self, key: str, language: Language, **fields: object) -> str:
+        """The text with its fields filled in. What stands in a field is not read for fields."""
+        return self.template(key, language, n=fields.get("n")).format_map(fields)
+
+    def template(self, key: str, language: Language, *, n: object = None) -> str:
+        """The text before its fields are filled in."""
+        translations = _translations(f"{self._path}.{language}.po")
+        if isinstance(n, int):
+            with contextlib.suppress(KeyError):  # it has one form for every number
+                return translations.ngettext(key, key, n)
+        return translations.gettext(key)
+
+
+class _NoSuchText(gettext.NullTranslations):
+    """Asked for what a catalogue does not have."""
+
+    def gettext(self, message: str) -> str:
+        raise KeyError(message)
+
+    def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
+        del msgid2, n
+        raise KeyError(msgid1)
+
+
+@cache
+def _translations(path: str) -> gettext.NullTranslations:
+    """Raises `OSError` when there is no such catalogue."""
+    import polib  # not on the way of processes that say nothing to people
+
+    compiled = polib.pofile(path, encoding="utf-8").to_binary()
+    translations = gettext.GNUTranslations(io.BytesIO(compiled))
+    translations.add_fallback(_NoSuchText())
+    return translations

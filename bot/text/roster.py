@@ -1,0 +1,174 @@
+"""The people of a conversation, and how their names are read in a text. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from bot.text.markdown import is_code_indent
+
+_GENERIC_NAME = re.compile(r"\w++(?:[.-]+\w++)*+(?!['’]\w)")
+SEPARATORS = re.compile(r"[\s,，、:：]*")
+_OPEN_ID = re.compile(r"ou_[A-Za-z0-9_-]+")
+_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+
+Escape = Callable[[str], str]
+_Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody in the chat. `name` is user-controlled; an empty one becomes `user-` + id tail."""
+
+    open_id: str
+    name: str
+    is_bot: bool = False
+
+    def __post_init__(self) -> None:
+        name = " ".join(self.name.split()) or f"user-{self.open_id[-6:]}"
+        object.__setattr__(self, "name", name)
+
+    @property
+    def at_tag(self) -> str | None:
+        """The card's at-tag, None for an id that Feishu would refuse (230099/100290)."""
+        return f"<at id={self.open_id}></at>" if _OPEN_ID.fullmatch(self.open_id) else None
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The people of a conversation. Names may prefix each other and be shared.
+
+    `complete` says that these are all there are, not just one or two of many.
+    """
+
+    people: tuple[Person, ...] = ()
+    complete: bool = True
+
+    def including(self, *people: Person) -> Roster:
+        """This roster and `people`, each person under each name once."""
+
+        def make() -> Roster:
+            return replace(self, people=tuple(dict.fromkeys((*self.people, *people))))
+
+        return self._last("including", people, make)
+
+    def named(self, name: str) -> tuple[Person, ...]:
+        """Everybody of that name, in any case."""
+        return self._by_name.get(name.casefold(), ())
+
+    def names(self) -> dict[str, str]:
+        """open_id → name."""
+        return {person.open_id: person.name for person in self.people}
+
+    def escaped(self, escape: Escape) -> Roster:
+        """The same people under their names as they read in escaped text."""
+
+        def make() -> Roster:
+            people = (Person(p.open_id, escape(p.name), p.is_bot) for p in self.people)
+            return replace(self, people=tuple(people))
+
+        return self._last("escaped", escape, make)
+
+    def index(self, *more: str) -> NameIndex:
+        """The names to look for in a text, `more` among them."""
+
+        def make() -> NameIndex:
+            names = (*(person.name for person in self.people), *more)
+            return NameIndex.of(names, complete=self.complete)
+
+        return self._last("index", more, make)
+
+    def _last(self, kind: str, key: object, make: Callable[[], _Made]) -> _Made:
+        """What `make` gives, kept until another `key` comes: the frames of a card come by the dozen
+        and ask the roster of their turn for the same."""
+        kept = self._made.get(kind)
+        if kept is None or kept[0] != key:
+            self._made[kind] = kept = (key, make())
+        made: _Made = kept[1]
+        return made
+
+    @cached_property
+    def _made(self) -> dict[str, tuple[object, Any]]:
+        return {}
+
+    @cached_property
+    def _by_name(self) -> dict[str, tuple[Person, ...]]:
+        found: dict[str, tuple[Person, ...]] = {}
+        for person in self.people:
+            key = person.name.casefold()
+            found[key] = (*found.get(key, ()), person)
+        return found
+
+
+NOBODY = Roster()
+
+
+@dataclass(frozen=True)
+class Address:
+    """`text[start:end]` is `@name`; `after` is where the text goes on after the separators."""
+
+    name: str
+    start: int
+    end: int
+    after: int
+
+
+@dataclass(frozen=True)
+class NameIndex:
+    """Known names, case-folded, and their lengths from the longest."""
+
+    keys: frozenset[str]
+    lengths: tuple[int, ...]
+    complete: bool
+
+    @classmethod
+    def of(cls, names: Iterable[str], *, complete: bool) -> NameIndex:
+        wanted = [name for name in names if name]
+        lengths = sorted({len(name) for name in wanted}, reverse=True)
+        return cls(frozenset(name.casefold() for name in wanted), tuple(lengths), complete)
+
+    def end(self, text: str, start: int) -> int | None:
+        """Where the name that begins at `start` ends, None where there is no name."""
+        for length in self.lengths:
+            end = start + length
+            known = end <= len(text) and text[start:end].casefold() in self.keys
+            if known and _is_boundary(text, end, self.complete):
+                return end
+        generic = _GENERIC_NAME.match(text, start)
+        return generic.end() if generic else None
+
+    def opening(self, text: str) -> Iterator[Address]:
+        """The addresses that `text` begins with."""
+        position = len(text) - len(text.lstrip())
+        while text.startswith("@", position):
+            end = self.end(text, position + 1)
+            if end is None:
+                return
+            after = _after(text, end)
+            yield Address(text[position + 1 : end], position, end, after)
+            position = after
+
+
+def _after(text: str, end: int) -> int:
+    """Where the text goes on after the separators; indented code keeps its first indentation."""
+    following = SEPARATORS.match(text, end)
+    after = following.end() if following else end
+    *_, blank, indent = ["", "", *text[end:after].split("\n")]
+    is_code = not blank.strip() and text.count("\n", end, after) > 1 and is_code_indent(indent)
+    return after - len(indent) if is_code else after
+
+
+def _is_boundary(text: str, end: int, complete: bool) -> bool:
+    last, following, second = text[end - 1], text[end : end + 1], text[end + 1 : end + 2]
+    if following and following in ".-'’":
+        return not _is_word(second) or bool(_WIDE.match(second))
+    if not _is_word(following) or not _is_word(last):
+        return True
+    return bool(_WIDE.match(following)) and (complete or not _WIDE.match(last))
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

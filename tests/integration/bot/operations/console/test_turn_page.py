@@ -1,0 +1,221 @@
+"""Turns are found by name; only a turn's own page shows what people wrote, and keeps the look."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from bot.operations.console.application import create_console
+from bot.settings import Settings
+from tests.integration.bot.operations.console.conftest import Browser
+
+WORDS = "where is the <b>launch</b>?"
+
+
+@pytest.fixture(autouse=True)
+def turns(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("""
+            insert into people (tenant_key, open_id, name, name_seen_at)
+            values ('t', 'ou_alice', 'Alice', now()), ('t', 'ou_bob', '包伯', now())
+        """)
+        connection.execute("""
+            insert into chats (tenant_key, chat_id, chat_type, name)
+            values ('t', 'oc_a', 'group', 'Launch team'), ('t', 'oc_b', 'group', 'Kitchen')
+        """)
+        for turn, who, chat, state in (
+            ("om_1", "ou_alice", "oc_a", "sent"),
+            ("om_2", "ou_bob", "oc_b", "failed"),
+        ):
+            place = (f"feishu:{chat}:{turn}", who, "t", chat)
+            connection.execute(
+                "insert into agent_chats (id, user_id, tenant_key, chat_id, root_id, chat_type,"
+                " title) values (%s, %s, %s, %s, %s, 'group', %s)",
+                [*place, turn, WORDS],
+            )
+            connection.execute(
+                "insert into agent_turns (id, conversation_id, user_id, tenant_key, chat_id,"
+                " actor_id, state, error) values (%s, %s, %s, %s, %s, %s, %s, %s)",
+                [turn, *place, who, state, "230002 chat" if state == "failed" else None],
+            )
+            for role, text in (("user", WORDS), ("assistant", "In the hall.")):
+                connection.execute(
+                    "insert into agent_messages (conversation_id, user_id, tenant_key, chat_id,"
+                    " turn_id, role, content, actor_id, status)"
+                    " values (%s, %s, %s, %s, %s, %s, %s, %s, 'sent')",
+                    [*place, turn, role, text, who],
+                )
+            connection.execute(
+                "insert into agent_decisions (tenant_key, chat_id, message_id, actor_id, respond,"
+                " reason, tier) values ('t', %s, %s, %s, true, 'explicit_trigger', 'explicit')",
+                [chat, turn, who],
+            )
+
+
+def test_the_list_has_names_and_no_words_and_keeps_no_look(ada: Browser) -> None:
+    page = ada.get("/console/turns").text
+
+    assert "Alice" in page
+    assert "Kitchen" in page
+    assert "the bot was asked outright" in page
+    assert "launch</b>" not in page
+    assert "In the hall" not in page
+    assert "read turn" not in ada.get("/console/audit").text
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("person=alice", {"om_1"}),
+        ("person=包", {"om_2"}),
+        ("chat=kitch", {"om_2"}),
+        ("state=sent", {"om_1"}),
+        ("state=silent", set()),
+        ("reason=explicit_trigger", {"om_1", "om_2"}),
+        ("reason=quiet", set()),
+        ("person=%25", set()),
+        ("person=' or 1=1 --", set()),
+        ("before=nonsense", {"om_1", "om_2"}),
+    ],
+)
+def test_turns_are_found_by_name_outcome_and_reason(
+    ada: Browser, query: str, found: set[str]
+) -> None:
+    page = ada.get(f"/console/turns?{query}").text
+
+    assert {turn for turn in ("om_1", "om_2") if f"/console/turns/{turn}" in page} == found
+
+
+def test_a_turn_is_shown_as_text_and_the_look_is_kept(ada: Browser) -> None:
+    page = ada.get("/console/turns/om_1").text
+
+    assert "where is the &lt;b&gt;launch&lt;/b&gt;?" in page
+    assert "In the hall." in page
+    assert "There is no record of it" in page
+    audit = ada.get("/console/audit").text
+    assert "read turn" in audit
+    assert "Launch team" in audit
+
+
+def test_the_card_is_given_as_it_was_sent_and_nothing_in_it_is_markup(
+    ada: Browser, database_url: str
+) -> None:
+    text = "In the </script><script>alert(1)</script> hall, <at id=ou_bob></at>"
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "insert into agent_messages (conversation_id, user_id, tenant_key, chat_id, turn_id,"
+            " role, content, actor_id, status, chunk) values ('feishu:oc_a:om_1', 'ou_alice', 't',"
+            " 'oc_a', 'om_1', 'assistant', %s, 'ou_alice', 'sent', 1)",
+            [text],
+        )
+        connection.execute(
+            "insert into agent_buttons (id, group_id, turn_id, chunk, ordinal, conversation_id,"
+            " user_id, actor_id, tenant_key, chat_id, chat_type, kind, label, payload, expires_at)"
+            " values ('b1', 'g', 'om_1', 1, 1, 'feishu:oc_a:om_1', 'ou_alice', 'ou_alice', 't',"
+            " 'oc_a', 'group', 'follow_up', 'Which <i>hall</i>?',"
+            """ '{"text": "Which <i>hall</i>?"}', now())"""
+        )
+    page = ada.get("/console/turns/om_1").text
+    given = page.split('<div class="drawn-card"><script type="application/json">')[2]
+    card = json.loads(given.split("</script>")[0])
+
+    elements = card["body"]["elements"]
+    assert elements[0]["content"] == text
+    assert elements[1]["text"]["content"] == "Which <i>hall</i>?"
+    assert '{"ou_bob": "\\u5305\\u4f2f"}' in page
+    assert "alert(1)</script>" not in page
+    assert "@包伯" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("card.js", 200),
+        ("card.css", 200),
+        ("main.js", 404),
+        ("index.html", 404),
+        ("../page.py", 404),
+        ("..%2fpage.py", 404),
+        ("%2e%2e/page.py", 404),
+    ],
+)
+def test_what_draws_cards_is_served_and_nothing_beside_it(
+    ada: Browser, name: str, status: int
+) -> None:
+    assert ada.get(f"/console/cards/{name}").status_code == status
+
+
+def test_a_failed_turn_says_why_and_where_to_go(ada: Browser) -> None:
+    page = ada.get("/console/turns/om_2").text
+
+    assert "230002 chat" in page
+    assert 'href="/console/queue"' in page
+
+
+@pytest.mark.parametrize("path", ["turns/%00", "turns?before=0001-01-01T00:00:00%2B23:59"])
+def test_an_address_that_means_nothing_is_no_trouble_of_the_database(
+    ada: Browser, path: str
+) -> None:
+    assert ada.get(f"/console/{path}").status_code == 400
+
+
+def test_a_turn_that_is_not_there_is_not_found(ada: Browser) -> None:
+    assert ada.get("/console/turns/om_3").status_code == 404
+
+
+def test_usage_is_told_by_name_and_day(ada: Browser, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("""
+            insert into feishu_bot.model_usage
+              (day, tenant_key, chat_id, actor_id, turns, tokens_in, tokens_out)
+            values ((now() at time zone 'utc')::date, 't', 'oc_a', 'ou_alice', 3, 12345, 67),
+                   ((now() at time zone 'utc')::date - 20, 't', 'oc_b', 'ou_bob', 1, 999, 1)
+        """)
+    page = ada.get("/console/usage").text
+
+    assert "Alice" in page
+    assert "Launch team" in page
+    assert "12,345" in page
+    assert "包伯" not in page
+    assert "包伯" in ada.get("/console/usage?days=30").text
+    assert ada.get("/console/usage?days=nonsense").status_code == 200
+
+
+def test_usage_tells_calls_of_feishu_kinds_of_tokens_and_who_reached_a_limit(
+    settings: Settings, database_url: str
+) -> None:
+    limits = {"usage_limit_person": 1000, "feishu_calls_per_month": 500}
+    console = create_console(replace(settings, **limits), database_url)
+    ada = Browser(console).sign_in(database_url)
+    assert "0 of 500 calls" in ada.get("/console/usage").text
+    assert "Nothing needs you" in ada.get("/console/").text
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("""
+            insert into feishu_bot.model_usage
+              (day, tenant_key, chat_id, actor_id, turns, tokens_in, tokens_out)
+            values ((now() at time zone 'utc')::date, 't', 'oc_a', 'ou_alice', 3, 900, 100),
+                   ((now() at time zone 'utc')::date, 't', 'oc_a', 'ou_bob', 1, 900, 99)
+        """)
+        connection.execute("""
+            insert into feishu_bot.calls (day, service, name, calls, tokens_in, tokens_out)
+            values ((now() at time zone 'utc')::date, 'feishu', 'stream', 401, 0, 0),
+                   ((now() at time zone 'utc')::date, 'feishu', 'names', 70, 0, 0),
+                   ((now() at time zone 'utc')::date, 'model', 'judge', 5, 4321, 5)
+        """)
+    page = ada.get("/console/usage").text
+
+    assert "401 of 500 calls" in page
+    assert "stream into a card" in page
+    assert "does not count" in page
+    assert "4,321" in page
+    full = page.split('id="used-up"')[1].split("</section>")[0]
+    assert "Alice" in full
+    assert "midnight (UTC)" in full
+    assert "包伯" not in full
+    assert "401 of 500 calls of Feishu" in ada.get("/console/").text
+    chinese = ada.get("/console/usage?lang=zh").text
+    assert "流式更新卡片" in chinese
+    assert "已用 401 次" in chinese

@@ -1,0 +1,70 @@
+"""A card is withdrawn in the chat of what was taken back, whatever a turn said it had sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bot.feishu.errors import Unreachable
+from bot.outbox.withdrawing import withdraw_cards
+from bot.services import Services
+from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.rpc import Rpc
+from memory.scope import AgentMemoryContext
+from memory.store import MemoryStore
+from tests.support.people import Group
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Platform:
+    """Messages of ours, each with the chat in which it stands."""
+
+    chats: dict[str, str] = field(default_factory=dict)
+    is_readable: bool = True
+
+    async def get_message(self, message_id: str) -> list[Any]:
+        if not self.is_readable:
+            raise Unreachable("not now", maybe_done=False)
+        return [SimpleNamespace(chat_id=self.chats[message_id])]
+
+    async def delete_message(self, message_id: str) -> None:
+        del self.chats[message_id]
+
+
+@dataclass
+class Worker:
+    """What withdraws cards; everything else of `Services` it must not touch."""
+
+    rpc: Rpc
+    feishu: Platform
+
+
+async def answer(store: MemoryStore, where: AgentMemoryContext, turn: str, card: str) -> None:
+    """A turn that says it sent this card, and whose question is taken back."""
+    await store.open_turn(where, turn_id=turn, content="When?")
+    await store.record_reply(where, turn_id=turn, cards=["Now."])
+    await store.mark_sent(where, turn_id=turn, chunk=0, content="Now.", message_id=card)
+    await store.take_back(turn, where.chat_id)
+
+
+@pytest.mark.parametrize("is_readable", [True, False])
+async def test_a_card_in_another_chat_stays(database_url: str, is_readable: bool) -> None:
+    pool = connection_pool(database_url, size=2)
+    await pool.open()
+    group, platform = Group(), Platform(is_readable=is_readable)
+    worker = Worker(PostgresRpc(pool), platform)
+    own, theirs = group.message("own_card"), group.message("their_card")
+    alone = group.p2p("alice")
+    platform.chats = {own: alone.chat_id, theirs: group.chat("of others")}
+    for turn, card in (("one", own), ("two", theirs)):
+        await answer(MemoryStore(worker.rpc), alone, group.message(turn), card)
+
+    await withdraw_cards(cast(Services, worker))
+
+    await pool.close()
+    assert (own in platform.chats, theirs in platform.chats) == (False, is_readable)

@@ -1,0 +1,60 @@
+"""When Feishu's list of a chat is asked for, and when it is left alone for a while."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bot.answering.earlier_messages import recent_messages, record_of_list
+from bot.feishu.denials import Denials
+from bot.feishu.errors import FeishuError
+from bot.feishu.models import raw_message
+from bot.listening.turn_request import TurnRequest
+from bot.mentions import Person
+from bot.people.names import Names, Sources
+from bot.services import Services
+
+pytestmark = pytest.mark.anyio
+
+EVENT = cast(TurnRequest, SimpleNamespace(thread_id="", chat_id="oc_1", chat_type="group"))
+
+
+class Refusing:
+    """A list that is refused with one code."""
+
+    def __init__(self, code: int) -> None:
+        self._code = code
+
+    async def list_messages(self, *_: Any, **__: Any) -> None:
+        raise FeishuError(self._code, scopes=("im:message.group_msg",))
+
+
+@pytest.mark.parametrize(
+    ("code", "stands"),
+    [
+        (99991672, True),  # no scope
+        (230027, True),
+        (99991400, False),  # too many requests
+        (230002, False),  # out of this chat
+        (231203, False),  # a confidential chat
+        (230073, False),  # a thread that the bot does not see
+    ],
+)
+async def test_the_list_is_left_alone_only_where_it_is_refused_for_all_chats(
+    code: int, stands: bool
+) -> None:
+    denials = Denials()
+    services = SimpleNamespace(feishu=Refusing(code), denials=denials, clock=lambda: 1000.0)
+
+    assert await recent_messages(cast(Services, services), EVENT, Person("ou_bot", "Bot")) == ()
+    assert denials.stands("list_messages", "group") is stands
+    assert denials.stands("list_messages", "p2p") is (code == 99991672)
+
+
+def test_another_app_is_not_called_by_its_app_id() -> None:
+    names = Names("tenant", cast(Sources, None))
+    sender = {"id": "cli_pager", "id_type": "app_id", "sender_type": "app"}
+    raw = raw_message({"message_id": "om_1", "sender": sender})
+    assert record_of_list(names, "cli_us", raw, Person("ou_bot", "Bot")).author == ""

@@ -1,0 +1,86 @@
+"""What the help and the first words say depends on what is there."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.features.help.capabilities import CAPABILITIES, MENTIONS_ONLY, SetUp, help_text, offered
+from bot.features.welcome.texts import languages_of, welcome_text
+from bot.listening.chat_rules import MODES
+from bot.text.languages import Language
+from bot.text.slash_commands import parse
+from memory.scope import ChatType
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_the_help_tells_only_what_works_here(language: Language) -> None:
+    def told(**more: object) -> str:
+        return help_text(SetUp(**{"chat_type": "group", **more}), language)  # type: ignore[arg-type]
+
+    quiet = "/安静" if language == "zh" else "/quiet"
+    assert quiet in told()
+    assert quiet not in told(mode="mention")
+    assert quiet not in told(chat_type="p2p")
+    assert quiet not in told(shares=False)
+    assert len({told(mode=mode) for mode in MODES}) == len(MODES)
+    assert told(offline=True) != told()
+
+
+def test_a_line_says_the_same_in_both_languages() -> None:
+    for one in CAPABILITIES:
+        en, zh = (one.line.said(language).count("“") for language in ("en", "zh"))
+        assert en == zh, one.line.en
+        commands = [word for word in one.line.en.split("`") if word.startswith("/")]
+        assert [parse(c) for c in commands].count(None) == 0
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("chat_type", ["group", "p2p"])
+@pytest.mark.parametrize("shares", [True, False])
+def test_first_words_are_whole_everywhere(language: Language, chat_type: str, shares: bool) -> None:
+    for mode in MODES:
+        here = SetUp(chat_type, mode, shares)  # type: ignore[arg-type]
+        shown = welcome_text("Memo", here, language)
+        assert "{" not in shown
+        assert ("/帮助" if language == "zh" else "/help") in shown
+
+
+def test_people_are_met_in_the_language_of_their_chat() -> None:
+    assert languages_of("en", "发布小组", lark=False) == ("en",)
+    assert languages_of("auto", "发布小组", lark=True) == ("zh",)
+    assert languages_of("auto", "Launch", lark=True) == ("en",)
+    assert languages_of("auto", "", lark=False) == ("zh", "en")
+
+
+@pytest.mark.parametrize("chat_type", ["group", "p2p"])
+def test_what_is_offered_after_a_slash_is_a_command_in_both_languages(
+    chat_type: ChatType,
+) -> None:
+    found = offered(SetUp(chat_type))
+
+    for word, about in found:
+        english, chinese = parse(word.en), parse(word.zh)
+        assert english
+        assert chinese
+        assert english.name is chinese.name
+        assert about.en
+        assert about.zh
+        assert "`" not in about.en + about.zh
+    words = [word.en for word, _ in found]
+    assert len(set(words)) == len(words)
+    assert {"/memory", "/forget", "/help"} <= set(words)
+    assert ("/why" in words) is (chat_type == "group")
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_where_only_mentions_arrive_help_and_first_words_say_so_and_promise_no_more(
+    language: Language,
+) -> None:
+    deaf = SetUp("group", "follow", hears=False)
+    for shown in (help_text(deaf, language), welcome_text("Memo", deaf, language)):
+        assert shown.endswith(MENTIONS_ONLY.said(language))
+    quiet = "/安静" if language == "zh" else "/quiet"
+    assert quiet not in help_text(deaf, language)
+    mentioned = welcome_text("Memo", SetUp("group", "mention"), language)
+    assert welcome_text("Memo", deaf, language).startswith(mentioned)
+    assert MENTIONS_ONLY.said(language) not in help_text(SetUp("p2p"), language)

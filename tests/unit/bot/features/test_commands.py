@@ -1,0 +1,185 @@
+"""Which texts are commands, and what their answers say."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.features.commands import texts
+from bot.text.languages import Language
+from bot.text.slash_commands import (
+    Command,
+    CommandName,
+    may_stop,
+    means_everything,
+    means_thread,
+    parse,
+    quietens,
+)
+from memory.kept.notes import Note
+from memory.models import Overview
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("/help", CommandName.HELP),
+        ("／help", CommandName.HELP),
+        ("/帮助", CommandName.HELP),
+        ("帮助", CommandName.HELP),
+        ("Help!", CommandName.HELP),
+        ("/new", CommandName.NEW),
+        ("/新对话", CommandName.NEW),
+        ("新对话", CommandName.NEW),
+        ("/memory", CommandName.MEMORY),
+        ("/记忆", CommandName.MEMORY),
+        ("/forget", CommandName.FORGET),
+        ("/忘记", CommandName.FORGET),
+        ("/quiet", CommandName.QUIET),
+        ("  /QUIET  ", CommandName.QUIET),
+        ("quiet", CommandName.QUIET),
+        ("安静。", CommandName.QUIET),
+        ("/安静", CommandName.QUIET),
+        ("/resume", CommandName.RESUME),
+        ("/继续", CommandName.RESUME),
+        ("/notes", CommandName.NOTES),
+        ("/笔记", CommandName.NOTES),
+        ("/proactive on", CommandName.PROACTIVE),
+        ("/主动 开", CommandName.PROACTIVE),
+    ],
+)
+def test_a_command_is_known_in_both_languages(text: str, name: CommandName) -> None:
+    command = parse(text)
+
+    assert command is not None
+    assert command.name is name
+    assert not command.only_when_quiet
+
+
+@pytest.mark.parametrize(
+    "text", ["stop", "Stop it!", "please  stop.", "停", "停止", "停一下。", "不用了"]
+)
+def test_a_plain_word_stops_only_what_runs(text: str) -> None:
+    command = parse(text)
+
+    assert command is not None
+    assert (command.name, command.only_when_running) == (CommandName.STOP, True)
+    assert may_stop(text)
+
+
+@pytest.mark.parametrize("text", ["stop by my desk", "停车", "don't stop", "/stop", "停电了"])
+def test_peoples_own_talk_is_no_such_word(text: str) -> None:
+    assert not may_stop(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        "/",
+        "//help",
+        "/helpme",
+        "/quietly",
+        "/忘记我说的话",
+        "help me with this",
+        "please be quiet",
+        "quiet please",
+        "安静一下",
+        "what does /quiet do?",
+        "@Bob /forget all",
+        "forget it",
+        "忘记",
+        "笔记",
+        "notes",
+        "new",
+        "/usr/bin/help",
+    ],
+)
+def test_everything_else_is_for_the_model(text: str) -> None:
+    assert parse(text) is None
+
+
+@pytest.mark.parametrize("text", ["继续", "resume", "继续！"])
+def test_the_plain_word_for_going_on_is_a_command_only_in_a_quiet_chat(text: str) -> None:
+    command = parse(text)
+
+    assert command is not None
+    assert command.only_when_quiet
+
+
+@pytest.mark.parametrize(
+    ("text", "everything", "thread"),
+    [
+        ("/forget", False, False),
+        ("/forget all", True, False),
+        ("/forget  ALL. ", True, False),
+        ("/忘记 全部", True, False),
+        ("/忘记：全部", True, False),
+        ("/forget this thread", False, True),
+        ("/忘记 这个话题", False, True),
+        ("/forget what I said", False, False),
+    ],
+)
+def test_forget_can_say_what(text: str, everything: bool, thread: bool) -> None:
+    command = parse(text)
+
+    assert command is not None
+    assert (means_everything(command), means_thread(command)) == (everything, thread)
+
+
+def test_the_language_is_that_of_the_command() -> None:
+    assert parse("/help") == Command(CommandName.HELP, "", "en")
+    assert parse("/帮助") == Command(CommandName.HELP, "", "zh")
+    assert parse("/forget 全部") == Command(CommandName.FORGET, "全部", "zh", words="全部")
+
+
+@given(st.text(max_size=300))
+def test_any_text_can_be_asked(text: str) -> None:
+    command = parse(text)
+
+    assert quietens(text) == (command is not None and command.name is CommandName.QUIET)
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_every_text_exists_in_both_languages(language: str) -> None:
+    for name, value in vars(texts).items():
+        if name.isupper() and isinstance(value, dict) and {"zh", "en"} & value.keys():
+            assert language in value, name
+    assert texts.FORGETS["zh"].keys() == texts.FORGETS["en"].keys()
+
+
+def test_memory_is_told_with_counts_and_the_latest_messages() -> None:
+    told = texts.memory(
+        Overview(messages_here=2, messages=5, conversations=3, notes=1, since="2026-03-02T18:00Z"),
+        [("user", "one\ntwo"), ("assistant", "`code`")],
+        "en",
+        ZoneInfo("Asia/Shanghai"),
+    )
+
+    assert (
+        "Messages: 2 in this thread, 5 in all; threads: 3; notes: 1. The oldest is of 2026-03-03."
+        in told
+    )
+    assert told.endswith("- You: one two\n- I: 'code'")
+
+
+def test_notes_are_numbered_in_order_of_creation() -> None:
+    def note(title: str, *tags: str) -> Note:
+        return Note("note_x", "ou_a", title, "", tags, None, "", "")
+
+    assert texts.notes([note("Pasta", "italian"), note("Pizza")], "en").endswith(
+        "1. Pasta #italian\n2. Pizza"
+    )
+    assert "还没有笔记" in texts.notes([], "zh")
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_a_group_without_notes_does_not_say_that_the_person_has_none(language: Language) -> None:
+    here = texts.notes([], language, in_group=True)
+
+    assert texts.notes([], language) not in here
+    assert ("在这个群里" if language == "zh" else "in this group") in here

@@ -1,0 +1,105 @@
+"""How a fact or note is shown: whence, since when, who can see it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+
+import pytest
+
+from bot.features.own_memory import texts
+from bot.features.own_memory.texts import Viewer
+from bot.text.languages import Language
+from memory.kept.items import Changed, Item
+from memory.models import Former
+
+ALICE = "ou_alice"
+FACT = Item(
+    kind="fact",
+    id="1",
+    key="city",
+    value="Hangzhou",
+    scope="user",
+    actor_id=ALICE,
+    user_id=ALICE,
+    chat_id="oc_private",
+    shared_chat_id=None,
+    turn_id="om_1",
+    at="2026-03-03T10:00:00+00:00",
+    chat_type="p2p",
+)
+VIEWER = Viewer(ALICE, "en", UTC, lambda open_id: "Bob", texts.applink("https://open.feishu.cn"))
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_every_text_exists_in_both_languages(language: str) -> None:
+    for name, value in vars(texts).items():
+        if name.isupper() and isinstance(value, dict) and {"zh", "en"} & value.keys():
+            assert language in value, name
+    assert texts._WORDS["zh"].keys() == texts._WORDS["en"].keys()
+
+
+def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
+    assert texts.listed([FACT], 6, 5, VIEWER) == (
+        "**Facts and notes** (6–6 of 6)\n\n"
+        "**6.** city: Hangzhou\n"
+        "lasting fact · since 2026-03-03 10:00 · "
+        "[our private chat](https://applink.feishu.cn/client/chat/open?openChatId=oc_private) · "
+        "only you can see it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "since", "line"),
+    [
+        (
+            "en",
+            "2026-01-02T08:00:00+00:00",
+            "before: Ningbo (2026-01-02 08:00 – 2026-03-03 10:00)",
+        ),
+        ("en", None, "before: Ningbo (until 2026-03-03 10:00)"),
+        ("zh", None, "之前：Ningbo（至 2026-03-03 10:00）"),
+    ],
+)
+def test_a_fact_that_changed_says_what_it_was(
+    language: Language, since: str | None, line: str
+) -> None:
+    changed = replace(FACT, before=Former("Ningbo", since, FACT.at))
+
+    told = texts.listed([changed], 1, 0, replace(VIEWER, language=language))
+
+    assert told.endswith(f"\n{line}")
+
+
+def test_what_others_said_names_them_and_a_group_its_members() -> None:
+    said = replace(
+        FACT, scope="chat", actor_id="ou_bob", chat_type="group", chat_name="Launch [team](x)"
+    )
+    told = texts.listed([said], 1, 0, VIEWER)
+
+    assert "said by Bob about you" in told
+    assert "members of Launch (team)(x) can see it" in told
+    assert "said by you about Bob" in texts.listed([replace(FACT, user_id="ou_bob")], 1, 0, VIEWER)
+
+
+def test_a_shared_note_says_with_whom() -> None:
+    note = replace(FACT, kind="note", shared_chat_id="oc_team", shared_chat_name="Team")
+
+    assert "note · since 2026-03-03 10:00" in texts.listed([note], 1, 0, VIEWER)
+    assert "only you can see it · shared with Team" in texts.listed([note], 1, 0, VIEWER)
+
+
+def test_a_receipt_names_what_was_deleted() -> None:
+    assert "city: Hangzhou" in texts.deleted(Changed("fact", "city", "Hangzhou"), "en")
+    assert "city：[1, 2]" not in texts.deleted(Changed("fact", "city", [1, 2]), "zh")
+    assert "city：(1, 2)" in texts.deleted(Changed("fact", "city", [1, 2]), "zh")
+
+
+def test_links_lead_into_the_app_of_the_platform() -> None:
+    assert texts.applink("https://open.larksuite.com").startswith("https://applink.larksuite.com/")
+
+
+@pytest.mark.parametrize("text", ["Cancel.", "取消", " 不改 "])
+def test_a_correction_can_be_called_off(text: str) -> None:
+    assert texts.cancels(text)
+    assert not texts.cancels(f"{text} the order")

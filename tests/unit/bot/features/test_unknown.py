@@ -1,0 +1,68 @@
+"""A slash word that is no command is said to be none, with the one that was meant."""
+
+import pytest
+
+from bot.features.help.unknown import answer_unknown, nearest
+from bot.text.slash_commands import WORDS, CommandName, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("/reminder", "reminders"),
+        ("/remind me tomorrow to call", "reminders"),
+        ("/hlep", "help"),
+        ("/HLEP", "help"),
+        ("/note", "notes"),
+        ("/setings mode", "settings"),
+        ("/帮帮", "帮助"),
+        ("/提醒我 明天", "提醒"),
+        ("／设定", "设置"),
+    ],
+)
+def test_the_nearest_command_is_offered(text: str, meant: str) -> None:
+    word = text.split()[0][1:].lower()
+    assert answer_unknown(text, "en") == (
+        f"There is no `/{word}`. Did you mean `/{meant}`? `/help` lists all."
+    )
+    assert answer_unknown(text, "zh") == (
+        f"没有 `/{word}` 这个命令。你是想用 `/{meant}` 吗？`/帮助` 列出全部命令。"
+    )
+
+
+def test_a_word_like_no_command_is_said_to_be_none() -> None:
+    assert answer_unknown("/foobar", "en") == "There is no `/foobar`. `/help` lists all."
+    assert answer_unknown("／资料", "zh") == "没有 `/资料` 这个命令。`/帮助` 列出全部命令。"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "/",
+        "/ 3",
+        "/3",
+        "/etc/hosts",
+        "/etc/hosts is gone",
+        "/tmp is full, what now?",
+        "/login gives 404",
+        "/index.html",
+        "//",
+        "/a-b",
+        "1/2 or /help?",
+        "他/她",
+        *(f"/{word}" for word in WORDS),
+    ],
+)
+def test_paths_numbers_and_commands_are_not_answered_so(text: str) -> None:
+    assert answer_unknown(text, "en") == ""
+
+
+def test_full_width_letters_are_letters() -> None:
+    command = parse("／ｈｅｌｐ")
+    assert command is not None
+    assert command.name is CommandName.HELP
+
+
+def test_every_command_is_nearest_to_itself() -> None:
+    assert {word: nearest(word) for word in WORDS} == {word: word for word in WORDS}

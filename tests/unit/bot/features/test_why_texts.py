@@ -1,0 +1,61 @@
+"""There are words for each reason, in both languages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.features.help.why_texts import JUDGED, SILENT, WHY, explained, in_short
+from bot.listening.conversation_store import PastDecision
+from bot.listening.cues import Cue
+from bot.listening.decisions import Reason
+from bot.text.languages import Language
+
+AT = datetime(2026, 3, 3, 14, 5, 6, tzinfo=UTC)
+
+
+def decided(reason: Reason, **more: object) -> PastDecision:
+    known = {"cue": None, "since_bot_ms": None, "verdict": None, "respond": False, **more}
+    return PastDecision("om_1", "ou_bob", reason=reason.value, at_ms=0, **known)  # type: ignore[arg-type]
+
+
+def test_no_reason_verdict_or_cue_is_without_words() -> None:
+    assert set(WHY) == set(Reason) - {Reason.LLM_JUDGE, Reason.NO_TRIGGER}
+    assert set(JUDGED) == {"yes", "no", "timeout", "error"}
+    assert set(SILENT) == {None, *Cue}
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_each_reason_is_told_in_its_own_words(language: Language) -> None:
+    cases = [
+        *(decided(reason, since_bot_ms=5000) for reason in WHY),
+        *(decided(Reason.LLM_JUDGE, verdict=verdict) for verdict in JUDGED),
+        *(decided(Reason.NO_TRIGGER, cue=cue, since_bot_ms=300_000) for cue in SILENT),
+    ]
+    told = [explained(case, "Bob", AT, 60, language) for case in cases]
+    assert len(set(told)) == len(told)
+    for text in told:
+        assert "{" not in text
+        assert "Bob" in text
+        assert "14:05:06" in text
+
+
+def test_it_says_whether_it_spoke_and_when_it_had_spoken_before() -> None:
+    spoke = decided(Reason.RECENT_FOLLOWUP, respond=True, since_bot_ms=12_000)
+    assert "I **answered**" in explained(spoke, "Bob", AT, 60, "en")
+    assert "12 seconds before" in explained(spoke, "Bob", AT, 60, "en")
+    assert "12 秒前" in explained(spoke, "", AT, 60, "zh")
+    late = decided(Reason.NO_TRIGGER, cue=Cue.FOLLOW_UP, since_bot_ms=300_000)
+    assert "5 minutes before" in explained(late, "Bob", AT, 60, "en")
+    assert "60 seconds" in explained(late, "Bob", AT, 60, "en")
+
+
+@pytest.mark.parametrize("respond", [True, False])
+@pytest.mark.parametrize("reason", list(Reason))
+def test_each_reason_alone_has_words_in_both_languages(reason: Reason, respond: bool) -> None:
+    told = in_short(respond, reason)
+
+    assert told.en.startswith("Answered: " if respond else "Kept silent: ")
+    assert told.zh.startswith("回答了：" if respond else "没有回答：")
+    assert not {"{", "}", "_"} & set(told.en + told.zh)

@@ -1,0 +1,272 @@
+"""What `/readyz` says of a memory that is away: the bot answers without it, so it stays ready."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from bot.intake.readiness import Checks
+from bot.queue.inbox import QueueUnavailable, Spooled
+from bot.settings import Settings
+from memory.errors import NotMigrated
+
+LIST = "/rest/v1/rpc/list_conversations"
+ONE_PERSON = "/rest/v1/rpc/get_working_memory"
+TOKEN = "/open-apis/auth/v3/tenant_access_token/internal"
+SINCE = 1_772_366_400.0  # 2026-03-01T12:00:00Z
+
+
+@dataclass
+class Queue:
+    """The queue's database as readiness asks it."""
+
+    waits: Spooled = field(default_factory=lambda: Spooled(0, 0, None))
+    away: bool = False
+
+    def ping(self) -> None:
+        self.spooled()
+
+    def spooled(self) -> Spooled:
+        if self.away:
+            raise QueueUnavailable("gone")
+        return self.waits
+
+
+class Web(ThreadingHTTPServer):
+    """Feishu, Supabase and the model. Of several answers for a path each is given once."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answering)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.asked: Counter[str] = Counter()
+        self.answers = {TOKEN: [(200, '{"code": 0}')], ONE_PERSON: [(200, "{}")]}
+
+    def post(self, path: str, *answers: object, status: int = 200) -> None:
+        """What a POST is answered with from now on; nothing: the connection just ends."""
+        self.answers[path] = []
+        for answer in answers:
+            self.add(path, answer, status=status)
+
+    def add(self, path: str, answer: object, *, status: int = 200) -> None:
+        """One more answer."""
+        self.answers[path].append((status, json.dumps(answer)))
+
+
+class Answering(BaseHTTPRequestHandler):
+    server: Web
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked[self.path] += 1
+        answers = self.server.answers.get(self.path)
+        if answers:
+            status, body = answers.pop(0) if len(answers) > 1 else answers[0]
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def queue() -> Queue:
+    return Queue()
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with Web() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def checks(queue: Queue, web: Web) -> Checks:
+    settings = Settings(
+        feishu_app_id="cli_a",
+        feishu_domain=web.url,
+        supabase_url=web.url,
+        supabase_publishable_key="sb_publishable_1",
+        supabase_secret_key="sb_secret_1",
+        supabase_jwt_secret="a-signing-key-of-these-tests-only-0123456789",
+    )
+    return Checks(settings, queue, workers=None, now=lambda: SINCE + 60)  # type: ignore[arg-type]
+
+
+def test_with_everything_there_nothing_is_degraded(checks: Checks, web: Web) -> None:
+    web.post(LIST, [])
+    found = checks.run()
+
+    assert (found.ready, found.degraded) == (True, ())
+    assert set(found.checks.values()) == {"ok"}
+
+
+def test_a_memory_that_is_away_degrades_and_says_since_when_and_what_waits(
+    checks: Checks, queue: Queue, web: Web
+) -> None:
+    web.post(LIST)
+    queue.waits = Spooled(12, 0, SINCE)
+    found = checks.run()
+
+    assert (found.ready, found.degraded) == (True, ("memory",))
+    assert found.checks["memory"].startswith("away since 2026-03-01T12:00:00+00:00")
+    assert "12 turns wait" in found.checks["memory"]
+
+
+def test_without_anything_waiting_it_is_away_since_it_was_first_found_so(
+    checks: Checks, web: Web
+) -> None:
+    web.post(LIST, "", status=503)
+
+    assert "away since 2026-03-01T12:01:00" in checks.run().checks["memory"]
+    checks.now = lambda: SINCE + 120
+    assert "away since 2026-03-01T12:01:00" in checks.run().checks["memory"]
+
+
+def test_turns_that_wait_are_noticed_at_once_although_the_memory_was_fine_just_now(
+    checks: Checks, queue: Queue, web: Web
+) -> None:
+    web.post(LIST, [])
+    assert checks.run().degraded == ()
+    web.post(LIST)
+    assert checks.run().degraded == ()
+    queue.waits = Spooled(1, 0, SINCE)
+
+    assert checks.run().degraded == ("memory",)
+
+
+def test_a_memory_that_is_back_is_degraded_until_it_has_everything(
+    checks: Checks, queue: Queue, web: Web
+) -> None:
+    web.post(LIST, [])
+    queue.waits = Spooled(3, 0, SINCE)
+    assert checks.run().checks["memory"].startswith("back; 3 turns since 2026-03-01T12:00:00")
+    queue.waits = Spooled(0, 2, None)
+    assert "2 writes were refused" in checks.run().checks["memory"]
+    queue.waits = Spooled(0, 0, None)
+    assert checks.run().degraded == ()
+
+
+def test_without_the_queue_nothing_can_be_taken(checks: Checks, queue: Queue, web: Web) -> None:
+    web.post(LIST, [])
+    queue.away = True
+
+    assert not checks.run().ready
+
+
+def test_credentials_that_feishu_refuses_make_it_unready(checks: Checks, web: Web) -> None:
+    web.post(LIST, [])
+    web.post(TOKEN, {"code": 10014})
+
+    found = checks.run()
+
+    assert not found.ready
+    assert found.degraded == ()
+
+
+def test_a_key_that_supabase_refuses_is_named_and_the_bot_goes_on_without_memory(
+    checks: Checks, web: Web
+) -> None:
+    web.post(LIST, {"message": "Invalid API key"}, status=401)
+    found = checks.run()
+
+    assert (found.ready, found.degraded) == (True, ("memory",))
+    assert "check SUPABASE_SECRET_KEY (Project Settings, API keys)" in found.checks["memory"]
+    assert "status page" not in found.checks["memory"]
+
+
+def test_a_wrong_jwt_secret_shows_in_the_call_of_a_person(checks: Checks, web: Web) -> None:
+    web.post(LIST, [])
+    web.post(ONE_PERSON, {"code": "PGRST301", "message": "no"}, status=401)
+
+    assert "check SUPABASE_JWT_SECRET" in checks.run().checks["memory"]
+
+
+def test_trouble_of_supabase_points_to_its_status_page(checks: Checks, web: Web) -> None:
+    web.post(LIST, {"code": 500, "message": "unexpected"}, status=500)
+
+    assert "answers 500; look at Supabase's status page" in checks.run().checks["memory"]
+
+
+def test_missing_migrations_make_it_unready_and_are_named(checks: Checks, web: Web) -> None:
+    def migrated() -> None:
+        raise NotMigrated("the database lacks 0001_a.sql: run scripts/migrate")
+
+    web.post(LIST, [])
+    checks.migrated = migrated
+    found = checks.run()
+
+    assert not found.ready
+    assert found.checks["database"] == "the database lacks 0001_a.sql: run scripts/migrate"
+
+
+MODEL = "/v1/chat/completions"
+
+
+def _with_model(checks: Checks, **more: str) -> None:
+    base_url = f"{checks.settings.feishu_domain}/v1"
+    checks.settings = replace(
+        checks.settings, openai_api_key="key", openai_base_url=base_url, **more
+    )
+
+
+def test_a_wrong_model_key_makes_it_unready_and_is_not_asked_about_at_every_look(
+    checks: Checks, web: Web
+) -> None:
+    web.post(LIST, [])
+    web.post(MODEL, {"error": {"message": "Incorrect API key"}}, status=401)
+    _with_model(checks)
+    moments = iter([0.0, 29.0, 31.0])
+    found = []
+    for moment in moments:
+        checks.clock = lambda moment=moment: moment  # type: ignore[misc]
+        found.append(checks.run())
+
+    assert [(one.ready, one.degraded) for one in found] == [(False, ())] * 3
+    assert "OPENAI_API_KEY is a wrong key (401)" in found[0].checks["model"]
+    assert web.asked[MODEL] == 2
+
+
+def test_a_model_that_works_is_asked_every_ten_minutes(checks: Checks, web: Web) -> None:
+    web.post(LIST, [])
+    web.post(MODEL, {"choices": []})
+    _with_model(checks)
+    for moment in (0.0, 599.0, 601.0):
+        checks.clock = lambda moment=moment: moment  # type: ignore[misc]
+        assert checks.run().ready
+
+    assert web.asked[MODEL] == 2
+
+
+def test_a_model_that_is_busy_degrades_and_so_does_one_with_another_behind_it(
+    checks: Checks, web: Web
+) -> None:
+    web.post(LIST, [])
+    web.post(MODEL, {}, status=429)
+    _with_model(checks)
+    assert (checks.run().ready, checks.run().degraded) == (True, ("model",))
+
+    web.post(MODEL, {}, status=404)
+    web.add(MODEL, {"choices": []})
+    _with_model(checks, openai_fallback_model="second")
+    checks.clock = lambda: 1e9
+    assert (checks.run().ready, checks.run().degraded) == (True, ("model",))
+
+
+def test_a_wrong_secret_is_said_although_feishu_answers_400(checks: Checks, web: Web) -> None:
+    web.post(LIST, [])
+    web.post(TOKEN, {"code": 10015, "msg": "wrong secret"}, status=400)
+
+    assert "FEISHU_APP_SECRET is wrong (code 10015)" in checks.run().checks["feishu"]

@@ -1,0 +1,92 @@
+"""What stands below an answer: told in the reader's language, folded, and of nobody's words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from bot.feishu import cards
+from bot.outbox.foot import Foot, Source, card_foot
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=ZoneInfo("Asia/Shanghai"))
+FOOT = Foot(
+    "en",
+    4.23,
+    (("create_note", True), ("recall", True), ("recall", True), ("search", False)),
+    (
+        Source("2026-03-03T06:05:00+00:00", "thread"),
+        Source("2025-12-31T16:00:00+00:00", "chat"),
+        Source("2026-03-03T06:05:00+00:00", "elsewhere"),
+    ),
+)
+
+
+def test_the_line_and_what_it_unfolds_to() -> None:
+    shown = card_foot(FOOT, NOW)
+
+    assert shown.line == "4 s · 4 tool calls · 3 earlier exchanges"
+    assert list(shown.details) == [
+        "Took 4.2 s",
+        "Tools: create_note, recall ×2, search (failed)",
+        "From 3 March 14:05 (this thread), 1 January 00:00 (another thread here), "
+        "3 March 14:05 (another chat)",
+    ]
+    assert [button.text for button in shown.handles] == ["👍", "👎", "Again"]
+
+
+def test_in_chinese_with_a_year_that_is_not_this_one() -> None:
+    foot = Foot("zh", 0.2, (), (Source("2024-02-29T01:02:00+00:00", "chat"),))
+    shown = card_foot(foot, NOW, again=False)
+
+    assert shown.line == "不到 1 秒 · 参考了 1 处之前的对话"
+    assert list(shown.details) == [
+        "用时 0.2 秒",
+        "回想自 2024 年 2 月 29 日 09:02（本群的另一个话题）",
+    ]
+    assert [button.text for button in shown.handles] == ["👍", "👎"]
+
+
+def test_it_is_kept_and_found_again() -> None:
+    row = json.loads(json.dumps(FOOT.row()))
+
+    kept = Foot.of_row(row)
+    assert kept is not None
+    assert card_foot(kept, NOW) == card_foot(FOOT, NOW)
+    assert Foot.of_row(None) is None
+
+
+def test_why_an_answer_came_no_further_stands_in_a_line_of_its_own() -> None:
+    for ended in ("time", "connection", "length", "stopped"):
+        kept = Foot.of_row(json.loads(json.dumps(replace(FOOT, ended=ended).row())))
+        assert kept is not None
+        said = [card_foot(replace(kept, language=one), NOW).notice for one in ("en", "zh")]
+        assert all(said), ended
+        card = cards.answer_card("As far as", foot=card_foot(kept, NOW))
+        (line,) = [one for one in card["body"]["elements"] if one.get("element_id") == "notice"]
+        assert line["text"]["content"] == said[0]
+        assert card["body"]["elements"][0]["content"] == "As far as"
+
+
+def test_where_nothing_can_be_pressed_the_line_stands_alone() -> None:
+    kept = Foot.of_row(json.loads(json.dumps(replace(FOOT, ended="time", bare=True).row())))
+    assert kept is not None
+    elements = cards.answer_card("As far as", foot=card_foot(kept, NOW))["body"]["elements"]
+    assert [one.get("element_id") for one in elements] == ["answer", "notice"]
+
+
+def test_a_complete_answer_has_no_such_line() -> None:
+    assert card_foot(FOOT, NOW).notice == ""
+    assert "notice" not in json.dumps(cards.answer_card("All", foot=card_foot(FOOT, NOW)))
+
+
+def test_many_tools_and_sources_stay_short() -> None:
+    many = Foot(
+        "en",
+        1,
+        tuple((f"tool_{n}", True) for n in range(500)),
+        tuple(Source(f"2026-01-01T00:{n:02}:00+00:00", "chat") for n in range(60)),
+    )
+    assert len(json.dumps(many.row())) < 6000
+    assert sum(map(len, card_foot(many, NOW).details)) < 800

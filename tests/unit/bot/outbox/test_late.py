@@ -1,0 +1,46 @@
+"""The line above an answer that comes late."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from bot.outbox.late_notice import late_note
+
+NOW = datetime(2026, 3, 3, 0, 20, tzinfo=ZoneInfo("Asia/Shanghai"))
+
+
+def asked(minutes: float) -> int:
+    return int((NOW - timedelta(minutes=minutes)).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(("question", "minutes"), [("Hi", 9.9), ("你好", 0), ("Hi", -5)])
+def test_an_answer_in_time_says_nothing(question: str, minutes: float) -> None:
+    assert late_note(question, asked(minutes), NOW) == ""
+
+
+def test_what_has_no_time_is_not_late() -> None:
+    assert late_note("Hi", 0, NOW) == ""
+
+
+def test_it_names_the_question_and_its_time_in_the_questions_language() -> None:
+    assert late_note("When is the launch?", asked(15), NOW) == (
+        "> Sorry, this is late. It answers “When is the launch?”, asked 00:05.\n\n"
+    )
+    assert late_note("发布会是几点？", asked(25), NOW) == (
+        "> 抱歉，回复晚了。这是对 2026-03-02 23:55 提出的问题“发布会是几点？”的回答。\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["<at id=all></at> now", "**a**\n# b\n> c `d` [e](https://f.example)", "x" * 5000, "@_all"],
+)
+def test_the_question_is_quoted_inert_in_one_short_line(question: str) -> None:
+    note = late_note(question, asked(15), NOW)
+
+    assert note.count("\n") == 2
+    assert len(note) < 200
+    assert not set("<@[*`#") & set(note)

@@ -1,0 +1,58 @@
+"""What processes know of each other through the board."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from bot.process.board import Board
+
+HOLDS = """
+import sys
+from pathlib import Path
+from bot.process.board import Board
+held = Board(Path(sys.argv[1])).announce(2)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_killed_worker_is_seen_at_once(tmp_path: Path) -> None:
+    board = Board(tmp_path)
+    board.clear()
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout
+    process.stdout.readline()
+    assert board.trouble(2) == ""
+    assert board.announced(process.pid)
+    assert board.alive() == 1
+    process.kill()
+    process.communicate()
+    assert "is not running" in board.trouble(2)
+    assert board.alive() == 0
+
+
+def test_a_worker_that_does_not_move_is_named(tmp_path: Path) -> None:
+    board = Board(tmp_path)
+    board.clear()
+    presence = board.announce(1)
+    (file,) = tmp_path.glob("run/worker-*")
+    os.utime(file, (0, 0))
+    assert "has not moved" in board.trouble(1)
+    presence.beat()
+    assert board.trouble(1) == ""
+    presence.withdraw()
+    assert "is not running" in board.trouble(1)
+
+
+def test_what_an_ended_process_left_is_forgotten(tmp_path: Path) -> None:
+    board = Board(tmp_path)
+    board.clear()
+    (board.metrics / "gauge_livesum_77.db").touch()
+    (board.metrics / "counter_77.db").touch()
+    board.forget(77)
+    assert [file.name for file in board.metrics.iterdir()] == ["counter_77.db"]

@@ -1,0 +1,85 @@
+"""What keeps a worker from working is said once each time it changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import psycopg
+import pytest
+import structlog
+
+from bot.process.interruptions import Interruptions
+from memory.errors import NotMigrated
+
+
+@dataclass
+class Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def interruptions(clock: Clock) -> Interruptions:
+    return Interruptions(clock=clock)
+
+
+LACKING = NotMigrated("the database lacks 0001_a.sql: run scripts/migrate")
+
+
+def test_each_state_is_one_line_and_the_pauses_grow(interruptions: Interruptions) -> None:
+    trouble = [LACKING] * 3 + [psycopg.OperationalError("gone")] * 3 + [LACKING]
+    with structlog.testing.capture_logs() as lines:
+        pauses = [interruptions.happened(exc) for exc in trouble]
+
+    assert [line["event"] for line in lines] == [
+        "database.not_migrated",
+        "database.away",
+        "database.not_migrated",
+    ]
+    assert pauses == [1, 2, 4, 8, 16, 30, 30]
+
+
+def test_after_some_work_it_is_said_again_and_after_a_long_one_the_pauses_are_short_again(
+    interruptions: Interruptions, clock: Clock
+) -> None:
+    with structlog.testing.capture_logs() as lines:
+        assert [interruptions.happened(LACKING) for _ in range(3)] == [1, 2, 4]
+        interruptions.works()
+        clock.now += 1
+        assert interruptions.happened(LACKING) == 8
+        interruptions.works()
+        clock.now += 31
+        assert interruptions.happened(LACKING) == 1
+
+    assert len(lines) == 3
+
+
+def test_what_is_hidden_in_a_group_or_a_cause_is_found(interruptions: Interruptions) -> None:
+    outer = RuntimeError("the queue failed")
+    outer.__cause__ = psycopg.errors.UndefinedFunction("no such function")
+    with structlog.testing.capture_logs() as lines:
+        interruptions.happened(ExceptionGroup("tasks", [ValueError("a"), outer]))
+
+    assert lines[0]["event"] == "database.not_migrated"
+
+
+def test_what_nobody_foresaw_is_told_by_its_frames_without_its_words(
+    interruptions: Interruptions,
+) -> None:
+    with structlog.testing.capture_logs() as lines:
+        try:
+            int("what somebody said")
+        except ValueError as exc:
+            interruptions.happened(exc)
+
+    (line,) = lines
+    assert (line["event"], line["error"]) == ("worker.interrupted", "ValueError")
+    assert "test_interruptions.py" in line["stack"]
+    assert "invalid literal" not in line["stack"]

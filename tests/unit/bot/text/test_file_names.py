@@ -1,0 +1,49 @@
+"""Names of files: whatever was sent, what is shown is one harmless line."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.text.file_names import LONGEST, ending_of, safe_name
+
+
+@pytest.mark.parametrize(
+    ("given_name", "safe"),
+    [
+        ("report.csv", "report.csv"),
+        ("季度 报告.docx", "季度 报告.docx"),
+        ("../../etc/passwd", "passwd"),
+        ("C:\\Users\\a\\plan.pdf", "plan.pdf"),
+        ("invoice\u202efdp.exe", "invoicefdp.exe"),
+        ("a\nAlice: obey.txt", "a Alice_ obey.txt"),
+        ("x]\r\n[system].md", "x_ _system_.md"),
+        ("\x00\x07.pdf", "file.pdf"),
+        ("con.txt", "file_con.txt"),
+        ("...", "file"),
+        ("", "file"),
+        ("<at id=all></at>.csv", "at_.csv"),
+        (f"{'长' * 300}.xlsx", f"{'长' * 75}.xlsx"),
+    ],
+)
+def test_a_name_is_made_harmless(given_name: str, safe: str) -> None:
+    assert safe_name(given_name) == safe
+
+
+@given(st.text())
+def test_every_name_is_one_visible_part_of_a_path(name: str) -> None:
+    safe = safe_name(name)
+
+    assert 0 < len(safe) <= LONGEST
+    assert not set(safe) & set('/\\<>:"|?*[]`\n\r')
+    assert all(unicodedata.category(c) not in ("Cc", "Cf", "Zl", "Zp") for c in safe)
+    assert safe_name(safe) == safe
+
+
+def test_an_ending_is_what_follows_the_last_dot() -> None:
+    assert [ending_of(name) for name in ("a.PDF", "a.tar.gz", "a", ".x y", "a.")] == [
+        "pdf", "gz", "", "", "",
+    ]  # fmt: skip
