@@ -13,7 +13,9 @@ import asyncio
 
 import structlog
 
-from bot.answer.pressed import (
+from bot.card_actions.confirmation import answering_of
+from bot.card_actions.ephemeral_cards import press_beside, stands_beside
+from bot.card_actions.pressed_message import (
     Place,
     as_pressed,
     as_said,
@@ -23,16 +25,14 @@ from bot.answer.pressed import (
     under_card,
     where_alone,
 )
-from bot.commands.doing import FORGET_PERSON, FORGET_THREAD
+from bot.card_actions.redrawing import redraw
+from bot.features.commands.dispatch import FORGET_PERSON, FORGET_THREAD
+from bot.features.own_memory.forgetting import forget
+from bot.features.private_answers.answering import Shown, answer_privately
 from bot.feishu.events import CardAction
-from bot.pressing.beside import press_beside, stands_beside
-from bot.pressing.confirming import answering_of
-from bot.pressing.forgetting import forget
-from bot.private.answering import Shown, answer_privately
+from bot.outbox.buttons import click_of, touch_of
 from bot.queue.consumer import Lease
 from bot.queue.person_rates import Asker
-from bot.reply.buttons import click_of, touch_of
-from bot.reply.redrawing import redraw
 from bot.services import Services
 from bot.turn import handle_request
 from memory.kept.buttons import ButtonStore, Click, Press

@@ -10,19 +10,20 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from bot.answer.pressed import as_pressed, where_alone
-from bot.answer.question import Turn
-from bot.commands import item_texts, items
-from bot.commands import texts as texts
+from bot.answering.question import Turn
+from bot.card_actions.confirmation import item_pressed
+from bot.card_actions.pressed_message import as_pressed, where_alone
+from bot.features.commands import texts
+from bot.features.own_memory import items
+from bot.features.own_memory import texts as item_texts
+from bot.features.private_answers.ephemeral_answer import answer_alone, take_away
 from bot.feishu.errors import FeishuError
 from bot.feishu.events import CardAction
-from bot.languages import Language
+from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Aside
 from bot.outbox.notices import show_privately
-from bot.pressing.confirming import item_pressed
-from bot.private.alone import answer_alone, take_away
-from bot.reply.buttons import Reply
 from bot.services import Services
+from bot.text.languages import Language
 from bot.turn import handle_request
 from memory.kept.buttons import Click, Press
 from memory.models import OpenTurn

@@ -7,15 +7,15 @@ from functools import partial
 
 import structlog
 
-from bot.answer.question import Turn
-from bot.commands import item_texts
-from bot.commands import texts as texts
-from bot.commands.items import Looking, show_items
-from bot.languages import Language
+from bot.answering.question import Turn
+from bot.features.commands import texts
+from bot.features.own_memory import texts as item_texts
+from bot.features.own_memory.items import Looking, show_items
+from bot.features.private_answers.ephemeral_answer import answer_alone, as_private
+from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Aside
-from bot.private.alone import answer_alone, as_private
-from bot.reply.buttons import Reply
 from bot.services import Services
+from bot.text.languages import Language
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn
 from memory.origins import Origin

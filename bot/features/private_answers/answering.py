@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bot.agents.drawn_on import noting_sources
-from bot.answer.answering import answer as answer_question
-from bot.answer.question import Turn, language
-from bot.languages import Language
+from bot.agents.prompts.drawn_on import noting_sources
+from bot.answering.answering import answer as answer_question
+from bot.answering.question import Turn, language
+from bot.features.private_answers import texts
+from bot.features.private_answers.ephemeral_answer import answer_alone, take_away
+from bot.listening.turn_request import TurnRequest
+from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.outbox.delivery import Aside
-from bot.private import texts
-from bot.private.alone import answer_alone, take_away
-from bot.reply.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.services import Services
-from bot.turn_request import TurnRequest
+from bot.text.languages import Language
 from memory.kept.buttons import NewButton, Press
 from memory.kept.private import PrivateStore
 from memory.models import OpenTurn

@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.answer.answering import Answering
-from bot.answer.composing import NOTHING, compose
-from bot.answer.hearing import listen
-from bot.answer.question import Turn, begin, knowing, language
+from bot.answering.answering import Answering
+from bot.answering.composing import NOTHING, compose
+from bot.answering.hearing import listen
+from bot.answering.question import Turn, begin, knowing, language
 from bot.feishu.errors import FeishuFailure
+from bot.listening.turn_request import TurnRequest
 from bot.outbox.delivery import Aside
+from bot.outbox.foot import Foot
 from bot.outbox.sending import Outcome, Outgoing, send
+from bot.outbox.withdrawing import withdraw_cards
 from bot.queue.jobs import Later
-from bot.reply.foot import Foot
 from bot.services import Services
 from bot.telemetry import metrics, timing
-from bot.turn_request import TurnRequest
-from bot.upkeep.withdrawing import withdraw_cards
 from memory.errors import StoreUnavailable
 from memory.kept.private import PrivateStore
 from memory.models import OpenTurn, StoredCard
