@@ -30,6 +30,7 @@ MOST_WORDS_OF_A_DECISION = 80
 MOST_WORDS_OF_DECISIONS = 7_000
 LIST_OF_DEPENDENCIES = "Every dependency has a reason"
 CLASSES_OF_A_FAMILY = 3
+MOST_LETTERS_OF_A_CHANGE = 180
 
 
 def text(path: str) -> str:
@@ -198,3 +199,10 @@ def test_the_glossary_has_every_word_that_names_a_family_of_classes() -> None:
     families = {word for word, count in last_words.items() if count >= CLASSES_OF_A_FAMILY}
     explained = {word for term in terms("Words") for word in term.lower().split(", ")}
     assert families - explained == set()
+
+
+def test_an_unreleased_change_is_told_in_one_line() -> None:
+    (unreleased,) = re.findall(r"^## Unreleased\n(.*?)^## ", text("CHANGELOG.md"), re.M | re.S)
+    for line in filter(None, unreleased.splitlines()):
+        assert re.match(r"(### (Added|Changed|Fixed|Removed|Security)|- \S.*)$", line), line
+        assert len(line) <= MOST_LETTERS_OF_A_CHANGE, line
