@@ -26,10 +26,16 @@ class PrivateStore:
     def __init__(self, rpc: Rpc) -> None:
         self._rpc = rpc
 
-    async def place(self, own: AgentMemoryContext) -> AgentMemoryContext:
+    async def place(self, own: AgentMemoryContext, of_turn: str = "") -> AgentMemoryContext:
         """The main conversation of the p2p chat of the person whose own place this is; that place
-        where they have no p2p chat yet."""
-        chat_id: str | None = await call_as(self._rpc, "p2p_chat", own, p_tenant_key=own.tenant_key)
+        where they have no p2p chat yet. What they were shown `of_turn` before stays where it is."""
+        chat_id: str | None = await call_as(
+            self._rpc,
+            "p2p_chat",
+            own,
+            p_tenant_key=own.tenant_key,
+            p_parent_id=of_turn or None,
+        )
         return private_context(own.actor_id, own.tenant_key, own.actor_tenant, chat_id or "")
 
     async def fits(self, context: AgentMemoryContext, question: str, *, asked_in: str) -> bool:

@@ -3,9 +3,12 @@
 -- These run under a token of a place where only the person reads (public.p2p_chats), after the group was answered.
 
 -- The p2p chat of a person, for what they alone are shown: the one that was used last; null where none is known.
--- A chat in which anybody else was ever heard is none.
+-- A chat in which anybody else was ever heard is none. p_parent_id: what they were shown of that turn already stays
+-- where it is.
+drop function if exists public.p2p_chat(text, text, text, text);
 create or replace function public.p2p_chat(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text
+  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
+  p_parent_id text default null
 ) returns text
 language plpgsql stable security invoker set search_path = ''
 as $$
@@ -14,7 +17,10 @@ declare
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_own constant text := public.own_tenant();
 begin
-  return (
+  return coalesce((
+    select t.chat_id from public.agent_turns t
+    where t.parent_id = p_parent_id and t.origin = 'private_answer' and t.cause = ''
+      and t.user_id = p_actor_id and t.actor_id = p_user_id and t.tenant_key = p_tenant_key), (
     select p.chat_id
     from public.p2p_chats p
     where p.open_id = p_actor_id and p.open_id = p_user_id and p.tenant_key = p_tenant_key
@@ -25,7 +31,7 @@ begin
     order by (
       select max(c.updated_at) from public.agent_chats c
       where c.chat_id = p.chat_id and c.user_id = p_actor_id) desc nulls last, p.chat_id
-    limit 1);
+    limit 1));
 end
 $$;
 

@@ -662,7 +662,9 @@ declare
 begin
   for v_id in
     select t.id from public.agent_turns t
-    where t.forgets and t.state not in ('open', 'pending') for update skip locked
+    where t.forgets and t.state not in ('open', 'pending')
+    order by t.created_at desc  -- what came of a question before that, or its card would go with it
+    for update skip locked
   loop
     perform public.drop_turn(v_id, true);
     update public.agent_turns set forgets = false where id = v_id;

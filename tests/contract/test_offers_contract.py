@@ -197,6 +197,23 @@ async def test_a_private_answer_that_was_on_its_way_when_its_question_went_goes_
     assert (await scene.due())[card] == scene.place.actor_id
 
 
+async def test_what_a_question_listed_stays_when_neither_keeps_its_words(scene: Scene) -> None:
+    asks = scene.group.message("asks")
+    listed = Origin("private_answer", asks)
+    await scene.memory.open_turn(scene.there, turn_id=asks, content="/memory")
+    await scene.memory.open_turn(
+        scene.place, turn_id=listed.turn_id, content="/memory", origin=listed
+    )
+    await ItemStore(scene.rpc).list(scene.place, turn_id=listed.turn_id)
+    await scene.memory.record_reply(scene.place, turn_id=listed.turn_id, cards=["Your facts"])
+    await scene.memory.record_reply(scene.there, turn_id=asks, cards=[])
+    await deliver(scene.memory, scene.place, listed.turn_id, ["Your facts"])
+
+    assert await Withdrawals(scene.rpc).forget_turns() >= 2
+    assert await scene.memory.said(scene.place, listed.turn_id) is None
+    assert f"{listed.turn_id}_card0" not in await scene.due()
+
+
 async def test_who_left_the_group_shares_nothing_there(scene: Scene) -> None:
     await scene.press(0, scene.place)
     alice, buttons = scene.there.actor_id, ButtonStore(scene.rpc)

@@ -250,6 +250,18 @@ async def test_the_place_is_the_p2p_conversation_as_soon_as_there_is_one(people:
     assert await people.private.place(elsewhere) == elsewhere
 
 
+async def test_what_was_begun_before_there_was_a_p2p_chat_goes_on_where_it_is(
+    people: People,
+) -> None:
+    question, own = await asked(people), people.place()
+    shown = Origin("private_answer", question)
+    await people.memory.open_turn(own, turn_id=shown.turn_id, content="/memory", origin=shown)
+    await exchange(people.memory, people.group.p2p(), "hello", "Hi.")
+
+    assert await people.private.place(own, question) == own
+    assert await people.private.place(own, "another question") == people.group.p2p()
+
+
 async def test_a_chat_in_which_another_was_heard_is_no_place_for_private_answers(
     people: People,
 ) -> None:

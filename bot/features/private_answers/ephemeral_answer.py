@@ -45,7 +45,7 @@ async def as_private(services: Services, request: TurnRequest, origin: Origin) -
     where their p2p chat is not known."""
     place = private_context(request.sender_open_id, request.tenant_key, request.sender_tenant)
     try:
-        place = await PrivateStore(services.rpc).place(place)
+        place = await PrivateStore(services.rpc).place(place, origin.parent_id)
     except StoreUnavailable as exc:
         log.info("private.place_unknown", error=type(exc).__name__)
     return replace(

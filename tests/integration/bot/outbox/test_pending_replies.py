@@ -14,15 +14,18 @@ import pytest
 
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
-from bot.feishu.models import RawMessage
+from bot.feishu.models import RawMessage, SentMessage
 from bot.outbox.pending_replies import sweep
 from bot.people.encounters import People
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.kept.buttons import NewButton
+from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.store import MemoryStore
 from tests.support.card_platform import CardPlatform
+from tests.support.exchanges import deliver
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -42,6 +45,10 @@ class Chat(CardPlatform):
         self, message_id: str, user_card_content: bool = False
     ) -> list[RawMessage]:
         return []
+
+    async def send(self, receive_id: str, receive_id_type: str, **call: Any) -> SentMessage:
+        await self._call("send", receive_id=receive_id, receive_id_type=receive_id_type, **call)
+        return SentMessage("om_card", receive_id, "", "", 0)
 
     async def list_messages(self, *_: Any, **__: Any) -> list[RawMessage]:
         if self.refuses:
@@ -176,3 +183,29 @@ async def test_what_may_pass_waits_and_what_is_terminal_ends(
 
     assert await worker.sweep() == 0
     assert worker.stored(turn_id)[0] == status
+
+
+async def test_what_one_person_is_shown_beside_a_group_goes_to_their_p2p_chat(
+    worker: Worker,
+) -> None:
+    group = Group()
+    p2p, listed = group.p2p(), Origin("private_answer", group.message("asks"))
+    button = NewButton("Forget it", "confirm", {"beside": group.chat()}, "p2p", 3600)
+    await worker.store.open_turn(p2p, turn_id=listed.turn_id, content="/memory", origin=listed)
+    await worker.store.record_reply(p2p, turn_id=listed.turn_id, cards=["Facts"], buttons=[button])
+    await deliver(worker.store, p2p, listed.turn_id, ["Facts"])
+    below = Origin("button", listed.turn_id, button.id)
+    await worker.store.open_turn(p2p, turn_id=below.turn_id, content="Forget it", origin=below)
+    await worker.store.record_reply(p2p, turn_id=below.turn_id, cards=["Forgotten"])
+    worker.rows(
+        "update agent_turns set updated_at = now() - interval '20 minutes' where id = %s"
+        " returning 1",
+        below.turn_id,
+    )
+
+    assert await worker.sweep() == 1
+
+    assert not worker.feishu.named("reply"), "the card that was pressed stands in the group"
+    [call] = worker.feishu.named("send")
+    assert (call["receive_id"], call["receive_id_type"]) == (p2p.chat_id, "chat_id")
+    assert worker.stored(below.turn_id)[:2] == ("sent", "Forgotten")
