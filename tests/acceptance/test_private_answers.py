@@ -187,6 +187,75 @@ def test_offered_shown_and_shared(world: World) -> None:
     assert markdown(card) in [text for _, text in said], "it is part of what was said in p2p"
 
 
+def as_earlier_versions_kept(world: World, who: str, question: str) -> str:
+    """Moves the offer to `question` where earlier versions kept it; returns that conversation."""
+    person = world.people[who]
+    former = f"feishu:{person}:{question}"
+    (moved,) = world.rows(
+        "with offer as (select * from agent_turns where origin = 'offer' and parent_id = %s),"
+        " chat as (insert into agent_chats (id, user_id, tenant_key, chat_id, chat_type, root_id)"
+        "   select %s, user_id, tenant_key, user_id, 'p2p', parent_id from offer returning id),"
+        " turn as (update agent_turns t set conversation_id = chat.id, chat_id = t.actor_id"
+        "   from offer, chat where t.id = offer.id returning t.id)"
+        " update agent_buttons b set conversation_id = chat.id, chat_id = b.actor_id"
+        " from turn, chat where b.turn_id = turn.id returning b.conversation_id",
+        question,
+        former,
+    )
+    assert moved["conversation_id"] == former
+    return former
+
+
+def test_what_an_earlier_version_offered_is_shown_and_shared_and_stays_where_it_was(
+    world: World,
+) -> None:
+    tell(world, "Alice")
+    question, _ = world.ask("Alice", ASKED)
+    offer = offered(world, "Alice", question)
+    former = as_earlier_versions_kept(world, "Alice", question)
+
+    press(world, "Alice", offer)
+    shown = answered(world, offer)
+    card = shown_after(world, "Alice", offer)
+    (stored,) = world.stored(shown)
+    assert (stored["conversation_id"], stored["content"]) == (former, markdown(card))
+    press(world, "Alice", card)
+    (sent,) = world.answers(answered(world, card))
+    assert markdown(sent) == markdown(card)
+    take_back(world, "Alice", question)
+    assert world.stored(shown) == []
+
+
+def test_who_never_wrote_to_the_bot_alone_is_shown_what_they_may_read(world: World) -> None:
+    person = world.platform.post("/people", name="Nora")["open_id"]
+    world.people = {**world.people, "Nora": person}
+    world.platform.post("/join", chat_id=world.group, open_id=person)
+    there = world.in_a_new_group()
+    there.settled(there.ask("Nora", "The door code of the attic is 8151")[0])
+    world.rows(
+        "insert into chat_members (tenant_key, chat_id, open_id)"
+        " select distinct tenant_key, chat_id, actor_id from agent_turns"
+        " where chat_id = %s on conflict do nothing returning 1",
+        there.group,
+    )
+    question, _ = world.ask("Nora", "What is the door code of the attic?")
+    offer = offered(world, "Nora", question)
+    press(world, "Nora", offer)
+    shown = answered(world, offer)
+    card = shown_after(world, "Nora", offer)
+    (stored,) = world.stored(shown)
+    assert (stored["conversation_id"], stored["content"]) == (
+        f"feishu:{person}:main", markdown(card)
+    )  # fmt: skip
+
+    alone = tell(world, "Nora", "Which door code was I shown?")
+    assert "8151" in json.dumps(world.model.requests()[-1]["body"]), "it is found in p2p"
+    again, _ = world.ask("Nora", "What is the door code of the attic?")
+    looked_up(world, again)
+    (turn,) = world.rows("select chat_id from agent_turns where parent_id = %s", again)
+    assert turn["chat_id"] == alone, "from now on there is one"
+
+
 def test_nothing_is_offered_to_others_or_for_what_does_not_fit(world: World) -> None:
     tell(world, "Alice")
     jobs = jobs_so_far(world)
