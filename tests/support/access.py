@@ -49,6 +49,7 @@ class Row:
 OWN = Row("own")
 ABOUT = Row("about another", author=BOB)
 PRIVATELY = Row("private", chat=PRIVATE, kind="p2p")
+BESIDE = Row("beside the group", chat=PRIVATE, kind="p2p")
 UNAUTHORED = Row("unauthored", author=None)
 LASTING = Row("lasting", scope="user")
 SHARED = Row("shared", chat=PRIVATE, kind="p2p", shared=HERE)

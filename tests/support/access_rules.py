@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 
 from tests.support.access import (
     ABOUT,
+    BESIDE,
     LASTING,
     MEMBERS,
     ONCE_MEMBERS,
@@ -141,6 +142,11 @@ def _in_the_group(a: Actor, r: Row) -> bool:
     """Whoever is in a group now reads its name in p2p, whenever they joined."""
     alone = _alone(a, r) and speaks_for_self(a) and a.claim("tenant_key") == TENANT and is_home(a)
     return alone and r.chat == HERE and a.claim("actor") in MEMBERS
+
+
+def _shown_beside(a: Actor, r: Row) -> bool:
+    """A card of their p2p chat that stands beside a group."""
+    return r.name == BESIDE.name and _member_themselves(a, r)
 
 
 def _alone(a: Actor, r: Row) -> bool:
@@ -319,8 +325,10 @@ TABLES: Mapping[str, Table] = {
         lambda r, k: {
             "id": k, **_said(r, k), "group_id": k, "turn_id": k, "chunk": 0, "ordinal": 1,
             "chat_type": r.kind, "kind": "confirm", "label": "Confirm", "expires_at": NOW,
+            "payload": Jsonb({"beside": HERE} if r == BESIDE else {}),
         },
-        Rules(here, of_turn, of_turn, nobody),
+        Rules(either(here, _shown_beside), of_turn, of_turn, nobody),
+        rows=(*_THREE, BESIDE),
         tried="message_id",
         key="id",
         may_change=("message_id",),
@@ -328,9 +336,16 @@ TABLES: Mapping[str, Table] = {
     ),
     "agent_presses": Table(
         lambda r, k: {
-            "group_id": k, **_in_chat(r), "button_id": k, "operator_id": r.author, "event_id": k,
+            "group_id": k, **_in_chat(r), "button_id": k.removeprefix("new "),
+            "operator_id": r.author, "event_id": k,
         },
-        Rules(here, both(here, _sender_is_author), nobody, nobody),
+        Rules(
+            either(here, _shown_beside),
+            both(either(here, _shown_beside), _sender_is_author),
+            nobody,
+            nobody,
+        ),
+        rows=(*_THREE, BESIDE),
         tried="created_at",
         key="group_id",
     ),
