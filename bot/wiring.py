@@ -21,6 +21,7 @@ from bot.agents.prompts.recalled import told_passages
 from bot.agents.summaries.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.connections import open_rpc
+from bot.features.registry import TOOLS
 from bot.feishu.client import FeishuClient
 from bot.feishu.pacing import Pace
 from bot.people.encounters import People
@@ -186,6 +187,7 @@ def _manager(
         models.main(),
         model_name=settings.openai_model,
         stores=stores,
+        tools=TOOLS,
         specialists=specialists(settings, servers),
         mcp=mcp,
         model_named=models.named,

@@ -26,6 +26,7 @@ import psycopg
 
 from bot.agents.prompts.prompt import ModelUnavailable, manager_instructions
 from bot.connections import database_url, require_migrated
+from bot.features.registry import TOOLS
 from bot.operations.replay.rebuilt_prompt import Rebuilt
 from bot.operations.replay.rerun import Again, NoSuchTurn, ask_again, read_turn, rebuilt
 from bot.operations.replay.turn_record import RecordedTurn
@@ -73,7 +74,7 @@ async def _work(given: argparse.Namespace) -> int:
             else _prompt(given, again)
         )
     try:
-        prompt, new = await ask_again(settings, url, turn, known)
+        prompt, new = await ask_again(settings, url, turn, known, TOOLS)
     except ModelUnavailable as exc:
         print(f"the model gave no answer: {exc.reason}", file=sys.stderr)
         return EXIT_STATUS

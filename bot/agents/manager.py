@@ -35,13 +35,11 @@ from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox, ToolFailed
 from bot.agents.tools.tool_calls import Hands, offered
 from bot.agents.tools.tool_choice import choose
 from bot.agents.tools.toolkit import Toolkit
-from bot.features.files.tools import file_tools
-from bot.features.reminders.tools import reminder_tools
 from memory.kept.notes import NoteStore
 from memory.kept.timers import TimerStore
 from memory.store import MemoryStore
 
-__all__ = ["Answer", "Manager", "ModelUnavailable", "Prompt", "Stores", "all_tools", "tool_names"]
+__all__ = ["Answer", "Manager", "ModelUnavailable", "Prompt", "Stores", "own_tools"]
 
 LIMITS = Limits()
 
@@ -81,15 +79,11 @@ class _Turn:
         return words_of(self.written.text)
 
 
-def tool_names() -> frozenset[str]:
-    """The names a specialist may list, besides those of MCP servers."""
-    return frozenset(tool.name for tool in all_tools(with_recall=True))
-
-
 class Manager:
     """Answers with one model, or delegates; safe to share between concurrent turns.
 
-    Without `stores` there are no tools and no specialists. `model_named` gives the model of a
+    Without `stores` there are no tools and no specialists. `tools` are those that features bring,
+    beside the manager's own. `model_named` gives the model of a
     specialist that names one of its own; `mcp` are the tools of outside servers; `model_name` is
     what the model is called.
     """
@@ -99,6 +93,7 @@ class Manager:
         model: Model,
         *,
         stores: Stores | None = None,
+        tools: Sequence[Tool] = (),
         specialists: Sequence[Specialist] = (),
         mcp: Outside | None = None,
         model_named: Callable[[str], Model] | None = None,
@@ -109,7 +104,7 @@ class Manager:
         self._stores = stores
         self._limits = limits
         self._mcp = mcp
-        tools = all_tools(with_recall=bool(stores and stores.recall))
+        tools = [*own_tools(with_recall=bool(stores and stores.recall)), *tools]
         self._cleaner = Cleaner(model_name)
         self._delegation = Delegation(
             specialists, model=model, model_named=model_named, tools=tools, cleaner=self._cleaner
@@ -276,12 +271,10 @@ def _flowing(
     yield
 
 
-def all_tools(*, with_recall: bool) -> list[Tool]:
-    """Those of ours."""
+def own_tools(*, with_recall: bool) -> list[Tool]:
+    """The tools of the memory and of the conversation."""
     return [
         *note_tools(),
         *memory_tools(with_recall=with_recall),
-        *reminder_tools(),
         *conversation_tools(),
-        *file_tools(),
     ]

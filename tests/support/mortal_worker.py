@@ -26,6 +26,7 @@ import structlog
 from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.manager import Manager, Stores
 from bot.answering.giving_up import give_up
+from bot.features.registry import TOOLS
 from bot.feishu import transport
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Unreachable
@@ -122,7 +123,7 @@ async def living(life: Life) -> AsyncIterator[Worker]:
         feishu._caller._policy = ONCE  # the next attempt is the queue's
         table, presence = JobTable(pool), idle_presence(url)
         stores: Stores = services.manager._stores  # type: ignore[assignment]
-        services = replace(services, manager=Manager(model, stores=stores))
+        services = replace(services, manager=Manager(model, stores=stores, tools=TOOLS))
         connection: Any = feishu._transport
         connection.send = partial(_tell_seen, model.seen, connection.send)
         await presence.begin()

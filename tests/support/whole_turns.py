@@ -27,6 +27,7 @@ from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.manager import Manager, Stores
 from bot.answering.between_turns import handle_tending
 from bot.features.private_answers.offering import Asked, handle_look_up
+from bot.features.registry import TOOLS
 from bot.feishu.pacing import Pace
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, Job, Later
@@ -164,7 +165,7 @@ async def stage(database_url: str, **settings: object) -> AsyncIterator[Stage]:
         of_real: Stores = services.manager._stores  # type: ignore[assignment]
         services = replace(
             services,
-            manager=Manager(model, stores=of_real),
+            manager=Manager(model, stores=of_real, tools=TOOLS),
             queue_tending=table.queue_tending,
             run_on_queue=table.run,
         )

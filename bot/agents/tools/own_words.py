@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.features.reminders.planning import means_asker, means_everybody
+from bot.text.addressee_words import means_asker, means_everybody
 from memory.models import StoredMessage
 
 _CLAUSE = re.compile(r"[.!?。！？\n;；]+(?=\s|$|[\u3400-\u9fff])")

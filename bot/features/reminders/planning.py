@@ -11,16 +11,12 @@ from zoneinfo import ZoneInfo
 
 from bot.agents.tools.tool import ToolFailed
 from bot.mentions import Person, Roster
+from bot.text.addressee_words import bare_name, means_asker, means_everybody
 from bot.text.dates.recurrence import is_skipped, next_after
 from memory.kept.timers import LONGEST, MOST_PEOPLE, Repeats
 from memory.text import one_line, storable
 
 _FARTHEST = timedelta(days=3660)
-_ME = frozenset("me myself i asker 我 我自己 自己 本人".split())
-_ALL = frozenset(
-    "us everyone everybody all group team channel chat here "
-    "我们 咱们 大家 所有人 全体 全员 群里 各位".split()
-)
 _LONGEST_WORDS = 300
 _UNCLEAR = {
     "several": "is more than one time, or only before or after one. Nothing was set. Ask the "
@@ -75,11 +71,11 @@ def addressees(
 ) -> tuple[tuple[str, ...], bool]:
     """The open_ids of those meant, and whether the whole chat is. Nobody named: the asker. Raises
     `ToolFailed` for who cannot be told."""
-    names = [_bare(name) for name in wanted or ()]
+    names = [bare_name(name) for name in wanted or ()]
     names = [name for name in names if name] or ["me"]
     if in_p2p:
-        names = ["me" if name.casefold() in _ALL else name for name in names]
-    if any(name.casefold() in _ALL for name in names):
+        names = ["me" if means_everybody(name) else name for name in names]
+    if any(means_everybody(name) for name in names):
         return (), True
     found = dict.fromkeys(_person(name, people, asker) for name in names)
     if in_p2p and list(found) != [asker]:
@@ -92,20 +88,8 @@ def addressees(
     return tuple(found), False
 
 
-def means_asker(name: str) -> bool:
-    return _bare(name).casefold() in _ME
-
-
-def means_everybody(name: str) -> bool:
-    return _bare(name).casefold() in _ALL
-
-
-def _bare(name: str) -> str:
-    return name.strip().lstrip("@").strip()
-
-
 def _person(name: str, people: Roster, asker: str) -> str:
-    if name.casefold() in _ME:
+    if means_asker(name):
         return asker
     if name in people.names():
         return name

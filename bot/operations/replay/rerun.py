@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -23,6 +23,7 @@ from bot.agents.operator_files import specialists
 from bot.agents.prompts.prompt import Answer, Prompt
 from bot.agents.prompts.recalled import told_passages
 from bot.agents.tools.deps import Recall, RecallScope
+from bot.agents.tools.tool import Tool
 from bot.operations.replay.rebuilt_prompt import Rebuilt, rebuild
 from bot.operations.replay.turn_record import FIND, MESSAGES, OF_TURN, RecordedTurn
 from bot.settings import Settings
@@ -89,9 +90,14 @@ async def rebuilt(
 
 
 async def ask_again(
-    settings: Settings, url: str, turn: RecordedTurn, known: list[tuple[str, str]]
+    settings: Settings,
+    url: str,
+    turn: RecordedTurn,
+    known: list[tuple[str, str]],
+    tools: Sequence[Tool],
 ) -> tuple[Rebuilt, Again]:
-    """Asks the model of `settings`. Raises `ModelUnavailable` and `StoreError`."""
+    """Asks the model of `settings`; `tools` are those of the features. Raises `ModelUnavailable`
+    and `StoreError`."""
     embedder = build_embedder(settings)
     async with contextlib.AsyncExitStack() as stack:
         if embedder:
@@ -104,6 +110,7 @@ async def ask_again(
         manager = Manager(
             models.main(),
             stores=Stores(store, NoteStore(rpc), _recall(settings, store, dict(known), turn.at)),
+            tools=tools,
             specialists=specialists(settings, ()),
             model_named=models.named,
         )

@@ -19,6 +19,7 @@ from bot.agents.offline.model import OfflineModel
 from bot.agents.prompts.prompt import without_knowledge
 from bot.agents.prompts.shown_notes import with_shown
 from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
+from bot.features.registry import TOOLS
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.context import Message
 from memory.kept.notes import Note, NoteStore
@@ -158,7 +159,7 @@ async def talk(database_url: str, model: Model) -> AsyncIterator[OpenTalk]:
     ) -> Talk:
         memory, notes = MemoryStore(rpc), NoteStore(rpc)
         return Talk(
-            Manager(model, stores=Stores(memory, notes)),
+            Manager(model, stores=Stores(memory, notes), tools=TOOLS),
             memory,
             notes,
             group.turn(**who),

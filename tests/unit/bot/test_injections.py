@@ -21,12 +21,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.llm.model import Request
-from bot.agents.manager import Answer, Manager, ModelUnavailable, Prompt, Stores, tool_names
+from bot.agents.manager import Answer, Manager, ModelUnavailable, Prompt, Stores
 from bot.agents.progress import Progress
 from bot.agents.prompts.quotation import quotation, with_material
 from bot.agents.prompts.recalled import told_passages
 from bot.agents.prompts.tool_context import enrich, exchanges
 from bot.agents.specialists import FOLDER, load_specialists
+from bot.agents.tools.names import TOOL_NAMES
+from bot.features.registry import TOOLS
 from bot.feishu import cards, degrading, markup, splitting
 from bot.feishu.errors import FeishuError
 from bot.feishu.received import forwarded_text
@@ -234,7 +236,8 @@ async def answered(attack: Attack, scene: Scene) -> tuple[Answer, Vault]:
     manager = Manager(
         Acting(obey),
         stores=Stores(MemoryStore(vault), NoteStore(vault), recall),
-        specialists=load_specialists(FOLDER, tool_names()),
+        tools=TOOLS,
+        specialists=load_specialists(FOLDER, TOOL_NAMES),
     )
     return await manager.answer(scene.prompt, timeout_s=20), vault
 

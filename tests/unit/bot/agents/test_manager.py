@@ -19,15 +19,16 @@ from bot.agents.manager import (
     ModelUnavailable,
     Prompt,
     Stores,
-    all_tools,
-    tool_names,
+    own_tools,
 )
 from bot.agents.progress import Progress
 from bot.agents.prompts.prompt import OWNER
 from bot.agents.prompts.sentences import CUT_SHORT
 from bot.agents.prompts.tool_context import HEADING
 from bot.agents.specialists import Specialist
+from bot.agents.tools.names import TOOL_NAMES
 from bot.agents.tools.outcomes import told
+from bot.features.registry import TOOLS
 from memory.context import Exchange, Message
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore
@@ -71,7 +72,7 @@ def _manager(script: Scripted, rpc: ScriptedRpc | None = None, **options: Any) -
     rpc = rpc or ScriptedRpc()
     recall = options.pop("recall", None)
     stores = Stores(MemoryStore(rpc), NoteStore(rpc), recall)
-    return Manager(script, stores=stores, **options)
+    return Manager(script, stores=stores, tools=TOOLS, **options)
 
 
 def _prompt(question: str = "go", **fields: Any) -> Prompt:
@@ -131,9 +132,7 @@ async def test_a_name_cannot_add_lines_to_the_instructions() -> None:
 
 
 def test_the_tools_have_descriptions_for_every_argument() -> None:
-    names = {one.name for one in all_tools(with_recall=True)}
-    assert names == tool_names()
-    for tool in all_tools(with_recall=True):
+    for tool in (*own_tools(with_recall=True), *TOOLS):
         assert tool.description
         for argument in tool.parameters["properties"].values():
             assert argument.get("description")
@@ -384,7 +383,7 @@ READING = {"get_note", "list_notes", "search_notes", "read_working_memory", "rec
 
 
 def test_every_tool_that_changes_something_is_tried_below() -> None:
-    assert tool_names() - READING == {name for name, _ in CHANGES}
+    assert {name for name, _ in CHANGES} == TOOL_NAMES - READING
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: str(change[0]))

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.agents.manager import tool_names
+from bot.agents.manager import own_tools
 from bot.agents.specialists import FOLDER, Specialist, SpecialistInvalid, load_specialists
 from bot.agents.tools.names import TOOL_NAMES
+from bot.features.registry import TOOLS
 
 KNOWN = frozenset({"create_note", "recall", "desk__*"})
 GOOD = """\
@@ -45,7 +46,7 @@ def test_a_file_gives_a_specialist(tmp_path: Path) -> None:
 
 
 def test_the_shipped_specialists_are_valid_and_differ() -> None:
-    shipped = load_specialists(FOLDER, tool_names())
+    shipped = load_specialists(FOLDER, TOOL_NAMES)
 
     assert [one.name for one in shipped] == ["okr_coach", "summariser", "writer"]
     assert all(len(one.instructions) > 500 for one in shipped)
@@ -121,4 +122,4 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_names_that_are_checked_are_the_tools_there_are() -> None:
-    assert tool_names() == TOOL_NAMES
+    assert {tool.name for tool in (*own_tools(with_recall=True), *TOOLS)} == TOOL_NAMES

@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 from bot.agents.delegation import Delegation
 from bot.agents.llm.model_text import Cleaner
 from bot.agents.llm.request_messages import manager_messages
-from bot.agents.manager import Manager, Stores, all_tools, tool_names
+from bot.agents.manager import Manager, Stores, own_tools
 from bot.agents.prompts.prompt import Prompt, without_knowledge
 from bot.agents.prompts.tool_context import enrich
 from bot.agents.specialists import FOLDER, load_specialists
+from bot.agents.tools.names import TOOL_NAMES
 from bot.agents.tools.tool import Toolbox
 from bot.agents.tools.tool_choice import choose, groups_for
 from bot.agents.tools.tool_cues import GROUP_OF, SPECIALISTS
+from bot.features.registry import TOOLS
 from memory.context import Exchange, Message
 from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory
@@ -88,10 +90,10 @@ REQUESTS = [
 ]
 
 
-SHIPPED = load_specialists(FOLDER, tool_names())
+SHIPPED = load_specialists(FOLDER, TOOL_NAMES)
 NAMES = [one.name for one in SHIPPED]
 ASKING = Delegation(SHIPPED, model=Scripted(), model_named=None, tools=(), cleaner=Cleaner())
-BOX = Toolbox([*all_tools(with_recall=True), ASKING.tool()])
+BOX = Toolbox([*own_tools(with_recall=True), *TOOLS, ASKING.tool()])
 
 
 def sent(question: str, **known: Any) -> Toolbox:
