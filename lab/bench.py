@@ -53,7 +53,7 @@ from rich.console import Console
 from lab.benchmark.acknowledgement import measure_ack
 from lab.benchmark.alternation import alternate
 from lab.benchmark.checkouts import ROOT, Checkout, NotACheckout, checkout_at
-from lab.benchmark.figures import Failed, Figure, combined, compared
+from lab.benchmark.figures import FailedMeasure, Figure, combined, compared
 from lab.benchmark.flood import measure_flood
 from lab.benchmark.load import MODEL_S, long_answer
 from lab.benchmark.machine import describe_machine
@@ -80,12 +80,12 @@ _MODES = {"on": (True,), "off": (False,), "both": (False, True)}
 
 
 @dataclass
-class Outcome:
+class MeasuredVersions:
     """What was measured of this version and, with --against, of the other one."""
 
     figures: list[Figure] = field(default_factory=list)
     others: list[Figure] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
+    failed: list[FailedMeasure] = field(default_factory=list)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -144,8 +144,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 async def _measure(
     options: argparse.Namespace, this: Checkout, folder: Path, console: Console
-) -> Outcome:
-    found = Outcome()
+) -> MeasuredVersions:
+    found = MeasuredVersions()
     async with _setting(options, this, folder) as setting:
         for name in options.only or (("account",) if options.against else MEASURES):
             console.log(f"measuring {name}")
@@ -153,9 +153,11 @@ async def _measure(
                 async with asyncio.timeout(_LONGEST_S):
                     await _take(name, setting, options, this, found, console)
             except EXPECTED as exc:
-                found.failed.append(Failed.by(name, exc))
+                found.failed.append(FailedMeasure.by(name, exc))
         if unknown := setting.platform.unknown:
-            found.failed.append(Failed("platform", f"asked for {', '.join(sorted(unknown))}"))
+            found.failed.append(
+                FailedMeasure("platform", f"asked for {', '.join(sorted(unknown))}")
+            )
     return found
 
 
@@ -196,7 +198,7 @@ async def _take(
     setting: Setting,
     options: argparse.Namespace,
     this: Checkout,
-    found: Outcome,
+    found: MeasuredVersions,
     console: Console,
 ) -> None:
     match name:
@@ -216,14 +218,14 @@ async def _take(
             found.figures += await measure_memory(setting, console.log)
 
 
-def _print_json(machine: dict[str, object], found: Outcome) -> None:
+def _print_json(machine: dict[str, object], found: MeasuredVersions) -> None:
     rows = compared(found.figures, found.others) if found.others else ()
     made = report(machine, found.figures, found.failed, rows)
     print(json.dumps(made, ensure_ascii=False, indent=2))
 
 
 def _print(
-    machine: dict[str, object], found: Outcome, this: Checkout, against: Checkout | None
+    machine: dict[str, object], found: MeasuredVersions, this: Checkout, against: Checkout | None
 ) -> None:
     console = Console(width=None if sys.stdout.isatty() else _PAGE_WIDTH)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()))

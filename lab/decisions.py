@@ -20,7 +20,7 @@ from typing import Any
 
 from bot.settings import EXIT_STATUS
 from lab.evaluation.chat_log_decisions import LogRow, rows_of, rule_answers, score
-from lab.evaluation.labelled_messages import Report, evaluate
+from lab.evaluation.labelled_messages import DecisionReport, evaluate
 from lab.evaluation.written_talk import rows_of_talk
 from scripts import decisions
 from scripts.operating.arguments import parser
@@ -130,7 +130,7 @@ def _evaluate_logs(given: argparse.Namespace) -> int:
     return 0
 
 
-def _show(reports: Mapping[str, Report], sizes: Mapping[str, int]) -> None:
+def _show(reports: Mapping[str, DecisionReport], sizes: Mapping[str, int]) -> None:
     screen = Screen()
     screen.table(
         "How the rules do",

@@ -25,13 +25,13 @@ from bot.settings import EXIT_STATUS, SettingsError, load
 from lab.benchmark.processes import postmaster, stop_server
 from lab.evaluation.recall_corpora import (
     Corpus,
-    Turn,
+    CorpusTurn,
     load_beam,
     load_locomo,
     load_memory_bank,
     load_realtalk,
 )
-from lab.evaluation.recall_scale import Latency, Scale, Stored, latency, measure_scale
+from lab.evaluation.recall_scale import RecallLatency, Scale, Stored, latency, measure_scale
 from lab.evaluation.recall_vectors import WEIGHTS, embed_conversations, embed_questions, weighed
 from memory import migrations
 from memory.backends import embedded
@@ -54,7 +54,7 @@ _EXAMPLES = """examples:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RecallReport:
     """`found[k]` is the mean share of a question's evidence among the first k hits, 0 to 1.
 
     `weight` is that of the vectors; 0: words alone.
@@ -64,7 +64,7 @@ class Report:
     questions: int
     with_dates: bool
     found: dict[int, float]
-    ms: Latency
+    ms: RecallLatency
     weight: float = 0.0
 
 
@@ -147,8 +147,8 @@ def _corpora(options: argparse.Namespace) -> list[Corpus]:
 
 async def _evaluate_all(
     server: str, corpora: Sequence[Corpus], ks: Sequence[int], embedder: Embedder | None
-) -> list[Report]:
-    reports: list[Report] = []
+) -> list[RecallReport]:
+    reports: list[RecallReport] = []
     for corpus in corpora:
         _progress(f"{corpus.name}: {len(corpus.questions)} questions")
         url = fresh_database(server, "evaluation")
@@ -163,7 +163,7 @@ async def _evaluate_all(
 
 async def _evaluate_weights(
     url: str, corpus: Corpus, ks: Sequence[int], embedder: Embedder
-) -> list[Report]:
+) -> list[RecallReport]:
     people = [_context(name) for name in corpus.conversations]
     await embed_conversations(url, embedder, people, _progress)
     likenesses = await embed_questions(embedder, [one.text for one in corpus.questions])
@@ -197,7 +197,7 @@ def store(url: str, corpus: Corpus) -> None:
                 _store_turn(cursor, who, turn)
 
 
-def _store_turn(cursor: psycopg.Cursor, who: AgentMemoryContext, turn: Turn) -> None:
+def _store_turn(cursor: psycopg.Cursor, who: AgentMemoryContext, turn: CorpusTurn) -> None:
     turn_id = _turn_id(who, turn.id)
     cursor.execute(
         "insert into agent_turns (id, conversation_id, user_id, actor_id, chat_id, state)"
@@ -235,7 +235,7 @@ async def evaluate(
     *,
     with_dates: bool,
     likenesses: Mapping[str, Likeness] = MappingProxyType({}),
-) -> Report:
+) -> RecallReport:
     """Asks every question of `corpus`, which `store` put into the database.
 
     `likenesses` are those of the questions, all of one weight.
@@ -265,14 +265,16 @@ async def evaluate(
     asked = len(corpus.questions)
     shares = {k: total / asked for k, total in found.items()}
     weight = next((one.weight for one in likenesses.values()), 0.0)
-    return Report(corpus.name, asked, with_dates, shares, latency(times), weight)
+    return RecallReport(corpus.name, asked, with_dates, shares, latency(times), weight)
 
 
 def _scale(server: str, messages: int) -> tuple[list[Scale], list[Stored]]:
     return measure_scale(lambda name: fresh_database(server, name), messages, _progress)
 
 
-def _print(reports: Sequence[Report], scale: Sequence[Scale], stored: Sequence[Stored]) -> None:
+def _print(
+    reports: Sequence[RecallReport], scale: Sequence[Scale], stored: Sequence[Stored]
+) -> None:
     if reports:
         shares = [f"R@{k}" for k in reports[0].found]
         head = ["data", "questions", "dates", "vectors", *shares, "p50 ms", "p95 ms"]
@@ -285,7 +287,7 @@ def _print(reports: Sequence[Report], scale: Sequence[Scale], stored: Sequence[S
         print(_table([["table", "rows", "indexes"], *map(_stored_row, stored)]))
 
 
-def _report_row(report: Report) -> list[str]:
+def _report_row(report: RecallReport) -> list[str]:
     dates = "yes" if report.with_dates else "no"
     shares = [f"{share:.1%}" for share in report.found.values()]
     weight = f"{report.weight:g}" if report.weight else "no"
@@ -300,7 +302,7 @@ def _stored_row(stored: Stored) -> list[str]:
     return [stored.table, f"{stored.rows:.0f}", f"{stored.indexes:.0f}"]
 
 
-def _ms(ms: Latency) -> list[str]:
+def _ms(ms: RecallLatency) -> list[str]:
     return [f"{ms.p50:.1f}", f"{ms.p95:.1f}"]
 
 

@@ -23,7 +23,7 @@ from bot.listening.topics import link
 from bot.settings import EXIT_STATUS
 from lab.evaluation.annotated_logs import (
     ChatLog,
-    Score,
+    LinkScore,
     best_overlap,
     conversations,
     information_kept,
@@ -37,16 +37,16 @@ from scripts.operating.console import Screen, print_json
 
 
 @dataclass(frozen=True)
-class Report:
+class TopicReport:
     """The figures of a set of logs: links of all annotated lines, links of what people wrote, whole
     conversations, how much of the grouping is kept and how well the best fit (1: all of it), CPU ms
     a message."""
 
     logs: int
     lines: int
-    links: Score
-    of_people: Score
-    whole: Score
+    links: LinkScore
+    of_people: LinkScore
+    whole: LinkScore
     information: float
     overlap: float
     cpu_ms: float
@@ -74,9 +74,9 @@ def main() -> int:
     return 0
 
 
-def evaluate(logs: Sequence[ChatLog]) -> Report:
+def evaluate(logs: Sequence[ChatLog]) -> TopicReport:
     """Links every log by itself, from its first line on."""
-    links = of_people = whole = Score()
+    links = of_people = whole = LinkScore()
     parts = []
     started = time.process_time()
     found_in = [_linked(log) for log in logs]
@@ -89,7 +89,7 @@ def evaluate(logs: Sequence[ChatLog]) -> Report:
         whole += matched(*parts[-1])
     lines = sum(len(log.links) for log in logs)
     linked = sum(len(log.messages) for log in logs)
-    return Report(
+    return TopicReport(
         len(logs), lines, links, of_people, whole,
         information_kept(parts), best_overlap(parts), 1000 * spent / (linked or 1),
     )  # fmt: skip
@@ -109,7 +109,7 @@ def _arguments() -> argparse.Namespace:
     return options.parse_args()
 
 
-def _figures(report: Report) -> dict[str, object]:
+def _figures(report: TopicReport) -> dict[str, object]:
     scores = {"links": report.links, "links_of_people": report.of_people, "whole": report.whole}
     told: dict[str, object] = {
         name: {
@@ -128,7 +128,7 @@ def _figures(report: Report) -> dict[str, object]:
     }
 
 
-def _show(report: Report) -> None:
+def _show(report: TopicReport) -> None:
     rows = [
         ("links, all lines", report.links),
         ("links, people's lines", report.of_people),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
-from sandbox.platform import Platform
+from sandbox.platform import SandboxPlatform
 from sandbox.server import HOST, SandboxServer
 
 
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, OverflowError) as exc:
         sys.stderr.write(_unstartable(options, exc))
         return 2
-    platform: Platform = app.extensions["sandbox"]
+    platform: SandboxPlatform = app.extensions["sandbox"]
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -13,7 +13,7 @@ from typing import Any
 from flask import Blueprint, Response, g, request
 
 from sandbox.errors import ApiError, scope_missing
-from sandbox.faults import Fault, cut_connection
+from sandbox.faults import PreparedFault, cut_connection
 from sandbox.http import check_pace, current_platform, json_body, json_response
 from sandbox.views import cards, directory, messages
 from sandbox.world import scopes
@@ -76,7 +76,7 @@ def _refuse(exc: ApiError) -> Response:
     return response
 
 
-def _fault_answer(fault: Fault) -> Response:
+def _fault_answer(fault: PreparedFault) -> Response:
     body = fault.body
     if body is None:
         body = {"code": fault.code or 0, "msg": "injected fault"}
@@ -90,7 +90,7 @@ _MESSAGES, _CARDS = "/im/v1/messages", "/cardkit/v1/cards"
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class ApiMethod:
     """One method of the platform; `scopes`: any one of them opens it, none are needed if empty."""
 
     method: str
@@ -104,47 +104,49 @@ class Endpoint:
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/auth/v3/tenant_access_token/internal", issue_token),
-    Endpoint("GET", "/bot/v3/info", directory.bot_info),
-    Endpoint("GET", "/application/v6/scopes", directory.granted_scopes),
-    Endpoint("GET", "/event/v1/connection", directory.online_connections),
-    Endpoint("POST", _MESSAGES, messages.create_message, scopes.SEND),
-    Endpoint("GET", _MESSAGES, messages.list_messages, scopes.HISTORY),
-    Endpoint("GET", _MESSAGES + "/<message_id>", messages.get_message, scopes.READ),
-    Endpoint("POST", _MESSAGES + "/<message_id>/reply", messages.reply_message, scopes.SEND),
-    Endpoint("PATCH", _MESSAGES + "/<message_id>", messages.patch_message, scopes.CHANGE),
-    Endpoint("PUT", _MESSAGES + "/<message_id>", messages.update_message, scopes.CHANGE),
-    Endpoint("DELETE", _MESSAGES + "/<message_id>", messages.delete_message, scopes.RECALL),
-    Endpoint("POST", _MESSAGES + "/<message_id>/reactions", messages.create_reaction, scopes.REACT),
-    Endpoint(
+    ApiMethod("POST", "/auth/v3/tenant_access_token/internal", issue_token),
+    ApiMethod("GET", "/bot/v3/info", directory.bot_info),
+    ApiMethod("GET", "/application/v6/scopes", directory.granted_scopes),
+    ApiMethod("GET", "/event/v1/connection", directory.online_connections),
+    ApiMethod("POST", _MESSAGES, messages.create_message, scopes.SEND),
+    ApiMethod("GET", _MESSAGES, messages.list_messages, scopes.HISTORY),
+    ApiMethod("GET", _MESSAGES + "/<message_id>", messages.get_message, scopes.READ),
+    ApiMethod("POST", _MESSAGES + "/<message_id>/reply", messages.reply_message, scopes.SEND),
+    ApiMethod("PATCH", _MESSAGES + "/<message_id>", messages.patch_message, scopes.CHANGE),
+    ApiMethod("PUT", _MESSAGES + "/<message_id>", messages.update_message, scopes.CHANGE),
+    ApiMethod("DELETE", _MESSAGES + "/<message_id>", messages.delete_message, scopes.RECALL),
+    ApiMethod(
+        "POST", _MESSAGES + "/<message_id>/reactions", messages.create_reaction, scopes.REACT
+    ),
+    ApiMethod(
         "DELETE",
         _MESSAGES + "/<message_id>/reactions/<reaction_id>",
         messages.delete_reaction,
         scopes.REACT,
     ),
-    Endpoint(
+    ApiMethod(
         "GET",
         _MESSAGES + "/<message_id>/resources/<file_key>",
         messages.get_resource,
         scopes.HISTORY,
     ),
-    Endpoint("POST", "/ephemeral/v1/send", messages.send_ephemeral, scopes.CHANGE),
-    Endpoint("POST", "/ephemeral/v1/delete", messages.delete_ephemeral, scopes.CHANGE),
-    Endpoint("POST", "/im/v1/images", messages.upload_image, scopes.UPLOAD),
-    Endpoint("POST", "/im/v1/files", messages.upload_file, scopes.UPLOAD),
-    Endpoint("GET", "/im/v1/chats/<chat_id>", directory.get_chat, scopes.CHAT),
-    Endpoint("GET", "/im/v1/chats/<chat_id>/members", directory.list_members, scopes.MEMBERS),
-    Endpoint("POST", "/contact/v3/users/basic_batch", directory.basic_batch, scopes.NAMES),
-    Endpoint("POST", _CARDS, cards.create_card, scopes.CARDKIT),
-    Endpoint("PUT", _CARDS + "/<card_id>", cards.update_card, scopes.CARDKIT),
-    Endpoint(
+    ApiMethod("POST", "/ephemeral/v1/send", messages.send_ephemeral, scopes.CHANGE),
+    ApiMethod("POST", "/ephemeral/v1/delete", messages.delete_ephemeral, scopes.CHANGE),
+    ApiMethod("POST", "/im/v1/images", messages.upload_image, scopes.UPLOAD),
+    ApiMethod("POST", "/im/v1/files", messages.upload_file, scopes.UPLOAD),
+    ApiMethod("GET", "/im/v1/chats/<chat_id>", directory.get_chat, scopes.CHAT),
+    ApiMethod("GET", "/im/v1/chats/<chat_id>/members", directory.list_members, scopes.MEMBERS),
+    ApiMethod("POST", "/contact/v3/users/basic_batch", directory.basic_batch, scopes.NAMES),
+    ApiMethod("POST", _CARDS, cards.create_card, scopes.CARDKIT),
+    ApiMethod("PUT", _CARDS + "/<card_id>", cards.update_card, scopes.CARDKIT),
+    ApiMethod(
         "PUT",
         _CARDS + "/<card_id>/elements/<element_id>/content",
         cards.stream_text,
         scopes.CARDKIT,
     ),
-    Endpoint("PATCH", _CARDS + "/<card_id>/settings", cards.card_settings, scopes.CARDKIT),
-    Endpoint("POST", _CARDS + "/<card_id>/batch_update", cards.batch_update, scopes.CARDKIT),
-    Endpoint("POST", "/interactive/v1/card/update", cards.update_after_click, scopes.CHANGE),
+    ApiMethod("PATCH", _CARDS + "/<card_id>/settings", cards.card_settings, scopes.CARDKIT),
+    ApiMethod("POST", _CARDS + "/<card_id>/batch_update", cards.batch_update, scopes.CARDKIT),
+    ApiMethod("POST", "/interactive/v1/card/update", cards.update_after_click, scopes.CHANGE),
 )
 _SCOPES = {f"open_apis.{one.name}": one.scopes for one in ENDPOINTS}

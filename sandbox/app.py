@@ -11,7 +11,7 @@ from sandbox.control import control_api
 from sandbox.extras import Extras
 from sandbox.own_origin import keep_to_own_origin
 from sandbox.page import page
-from sandbox.platform import Platform
+from sandbox.platform import SandboxPlatform
 from sandbox.registration import accounts
 from sandbox.world.push import Post
 
@@ -36,7 +36,7 @@ def create_sandbox(
         post: how events reach the app; HTTP unless given.
     """
     app = Flask("sandbox", static_folder=None)
-    app.extensions["sandbox"] = Platform(config, post=post)
+    app.extensions["sandbox"] = SandboxPlatform(config, post=post)
     keep_to_own_origin(app)
     app.register_blueprint(open_apis())
     app.register_blueprint(accounts())

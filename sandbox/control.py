@@ -17,9 +17,9 @@ from sandbox import experiments, registration
 from sandbox.control_body import control_body, count_of, number_asked, text_of
 from sandbox.extras import Extras
 from sandbox.http import current_platform, json_response
-from sandbox.world.actors import Refusal, Speech
+from sandbox.world.actors import ControlRefused, Speech
 from sandbox.world.clicks import Clicked
-from sandbox.world.entities import Message
+from sandbox.world.entities import SandboxMessage
 from sandbox.world.push import delivery_view
 from sandbox.world.wire import chat_view, message_view, person_view
 
@@ -33,7 +33,7 @@ def control_api(inspector: Inspector | None, extras: Extras) -> Blueprint:
     """The blueprint; `inspector(chat_id)` says what the bot remembers, None if nobody knows."""
     blueprint = Blueprint("control", __name__, url_prefix="/sandbox/api")
     blueprint.before_request(_require_json)
-    blueprint.register_error_handler(Refusal, _refuse)
+    blueprint.register_error_handler(ControlRefused, _refuse)
 
     def inspect() -> Response:
         if inspector is None:
@@ -261,14 +261,14 @@ def stream() -> Response:
     return answer
 
 
-def _of_chat(chat_id: str | None) -> list[Message]:
+def _of_chat(chat_id: str | None) -> list[SandboxMessage]:
     world = current_platform().world
     if chat_id is None:
         return list(world.messages.values())
     return [world.messages[one] for one in world.by_chat.get(chat_id, [])]
 
 
-def _asked_for(message: Message) -> bool:
+def _asked_for(message: SandboxMessage) -> bool:
     sender, root_id = request.args.get("sender"), request.args.get("root_id")
     if sender == "bot":
         sender = current_platform().world.bot.open_id
@@ -283,7 +283,7 @@ def _require_json() -> Response | None:
     return None
 
 
-def _refuse(exc: Refusal) -> Response:
+def _refuse(exc: ControlRefused) -> Response:
     return json_response({"error": str(exc)}, 400)
 
 

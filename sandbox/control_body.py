@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import request
 
-from sandbox.world.actors import Refusal
+from sandbox.world.actors import ControlRefused
 
 
 def control_body() -> dict[str, Any]:
@@ -15,7 +15,7 @@ def control_body() -> dict[str, Any]:
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        raise Refusal("the body must be a JSON object")
+        raise ControlRefused("the body must be a JSON object")
     return body
 
 
@@ -23,7 +23,7 @@ def text_of(body: dict[str, Any], name: str, default: str | None = None) -> str:
     """A string of the body; refused when it is missing and has no default."""
     value = body.get(name, default)
     if not isinstance(value, str):
-        raise Refusal(f"{name!r} must be given, as a string")
+        raise ControlRefused(f"{name!r} must be given, as a string")
     return value
 
 
@@ -31,7 +31,7 @@ def count_of(body: dict[str, Any], name: str) -> int:
     """How often, 0 to 1000; once unless said."""
     value = body.get(name, 1)
     if not isinstance(value, int) or not 0 <= value <= 1000:
-        raise Refusal(f"{name!r} must be a number from 0 to 1000")
+        raise ControlRefused(f"{name!r} must be a number from 0 to 1000")
     return value
 
 

@@ -3,9 +3,9 @@
 from flask import Response, request
 
 from sandbox.control_body import control_body, count_of, number_asked, text_of
-from sandbox.faults import Fault
+from sandbox.faults import PreparedFault
 from sandbox.http import current_platform, json_response
-from sandbox.world.actors import Refusal
+from sandbox.world.actors import ControlRefused
 from sandbox.world.switches import listed, turn
 from sandbox.world.wire import chat_view, person_view
 
@@ -17,7 +17,7 @@ def add_fault() -> Response:
     """
     body = control_body()
     times = body.get("times", 1)
-    fault = Fault(
+    fault = PreparedFault(
         path_prefix=text_of(body, "path_prefix"),
         path_suffix=text_of(body, "path_suffix", ""),
         method=text_of(body, "method", "").upper(),
@@ -152,7 +152,7 @@ def switch() -> Response:
         try:
             turn(world.switches, world.console.granted, body)
         except ValueError as exc:
-            raise Refusal(str(exc)) from None
+            raise ControlRefused(str(exc)) from None
     return switches()
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 
-class Words(TypedDict):
+class BothLanguages(TypedDict):
     """One text in both languages."""
 
     en: str
@@ -14,14 +14,14 @@ class Words(TypedDict):
 class Offered(TypedDict):
     """A command of the slash menu: the word that is written, and what it does."""
 
-    word: Words
-    about: Words
+    word: BothLanguages
+    about: BothLanguages
 
 
 class Link(TypedDict):
     """A page beside the sandbox."""
 
-    title: Words
+    title: BothLanguages
     href: str
 
 

@@ -18,7 +18,7 @@ _SECRETS = ("app_secret",)
 
 
 @dataclass
-class Fault:
+class PreparedFault:
     """One prepared trouble; `left` counts down to 0, None never ends."""
 
     path_prefix: str
@@ -47,7 +47,7 @@ class Fault:
 
 
 @dataclass
-class Call:
+class AppCall:
     """One call of the app. `client_port` tells connections apart."""
 
     number: int
@@ -78,11 +78,11 @@ class Switchboard:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._faults: list[Fault] = []
+        self._faults: list[PreparedFault] = []
         self._count = 0
-        self.calls: deque[Call] = deque(maxlen=KEPT_REQUESTS)
+        self.calls: deque[AppCall] = deque(maxlen=KEPT_REQUESTS)
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: PreparedFault) -> None:
         """Prepare a trouble; older ones go first."""
         with self._lock:
             self._faults.append(fault)
@@ -97,7 +97,7 @@ class Switchboard:
         with self._lock:
             self.calls.clear()
 
-    def take(self, method: str, path: str) -> Fault | None:
+    def take(self, method: str, path: str) -> PreparedFault | None:
         """The first fault that matches, counted down."""
         if not self._faults:
             return None
@@ -110,11 +110,13 @@ class Switchboard:
 
     def record(
         self, method: str, path: str, query: dict[str, str], raw: bytes, client_port: int
-    ) -> Call:
+    ) -> AppCall:
         """Note a call."""
         with self._lock:
             self._count += 1
-            call = Call(self._count, int(time.time() * 1000), method, path, query, raw, client_port)
+            call = AppCall(
+                self._count, int(time.time() * 1000), method, path, query, raw, client_port
+            )
             self.calls.append(call)
         return call
 

@@ -7,14 +7,14 @@ from flask import Response, current_app, request
 from werkzeug.sansio.multipart import Data, Epilogue, Field, MultipartDecoder
 
 from sandbox.errors import ApiError, too_fast_for_gateway
-from sandbox.platform import Platform
+from sandbox.platform import SandboxPlatform
 from sandbox.world.limits import PACES, PER_MINUTE, PER_S
 from sandbox.world.messaging import Draft
 
 
-def current_platform() -> Platform:
+def current_platform() -> SandboxPlatform:
     """The platform that this application serves."""
-    platform: Platform = current_app.extensions["sandbox"]
+    platform: SandboxPlatform = current_app.extensions["sandbox"]
     return platform
 
 

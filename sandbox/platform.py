@@ -17,7 +17,7 @@ from sandbox.world.state import World
 from sandbox.world.tokens import Tokens
 
 
-class Platform:
+class SandboxPlatform:
     """Everything behind the HTTP interfaces. Threads start with the first pushed event."""
 
     def __init__(self, config: SandboxConfig, *, post: Post | None = None) -> None:

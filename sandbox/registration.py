@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 
 from sandbox.control_body import control_body, text_of
 from sandbox.http import current_platform, json_response
-from sandbox.world.actors import Refusal
+from sandbox.world.actors import ControlRefused
 from sandbox.world.app_console import INTERVAL_S, LIFE_S, AppConsole, BadLink, Registration
 
 
@@ -47,7 +47,7 @@ def scan() -> Response:
                 brand=text_of(body, "brand", "feishu"),
             )
         except BadLink as exc:
-            raise Refusal(str(exc)) from None
+            raise ControlRefused(str(exc)) from None
         return json_response(_console_view(world.console))
 
 

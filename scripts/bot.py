@@ -33,7 +33,7 @@ _EXIT_STATUS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """A name, the module whose `main` it runs, and its first sentence."""
 
     name: str
@@ -67,23 +67,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run()
 
 
-def commands() -> list[Command]:
+def commands() -> list[ShellCommand]:
     """Everything that can be run, without importing it."""
     found = {one.name for one in pkgutil.iter_modules(scripts.__path__) if not one.ispkg}
     names = found - _WAYS_IN
     modules = {name.replace("_", "-"): f"scripts.{name}" for name in names} | _PROGRAMS
     listed = [(name, module, _summary(module)) for name, module in sorted(modules.items())]
-    return [Command(name, module, summary) for name, module, summary in listed if summary]
+    return [ShellCommand(name, module, summary) for name, module, summary in listed if summary]
 
 
-def matching(name: str, known: Sequence[Command]) -> list[Command]:
+def matching(name: str, known: Sequence[ShellCommand]) -> list[ShellCommand]:
     """The command of that name, or those whose names begin so."""
     wanted = name.replace("_", "-")
     exact = [one for one in known if one.name == wanted]
     return exact or [one for one in known if one.name.startswith(wanted)]
 
 
-def help_text(known: Sequence[Command]) -> str:
+def help_text(known: Sequence[ShellCommand]) -> str:
     """The list of commands, within 80 columns."""
     wide = max(len(one.name) for one in known) + 4
     lines = []
@@ -94,7 +94,7 @@ def help_text(known: Sequence[Command]) -> str:
     return "\n".join([_USAGE, "Commands:", *lines, _LATER])
 
 
-def _unknown(name: str, found: Sequence[Command], known: Sequence[Command]) -> str:
+def _unknown(name: str, found: Sequence[ShellCommand], known: Sequence[ShellCommand]) -> str:
     if found:
         return f"bot: {name} is cut too short: {', '.join(one.name for one in found)}\n"
     near = difflib.get_close_matches(name, [one.name for one in known], n=1)
@@ -102,7 +102,7 @@ def _unknown(name: str, found: Sequence[Command], known: Sequence[Command]) -> s
     return f"bot: there is no command {name!r}.{hint} bot --help lists them.\n"
 
 
-def _main_of(command: Command) -> Callable[[], int]:
+def _main_of(command: ShellCommand) -> Callable[[], int]:
     module = importlib.import_module(command.module)
     if command.name == "start":
         return lambda: int(module.main(sys.argv[1:]))

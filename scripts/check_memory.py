@@ -32,7 +32,7 @@ from memory.models import Conversation
 from scripts.operating import stored_rows
 from scripts.operating.arguments import FINDINGS, add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, progress, run
-from scripts.operating.desk import Desk, open_desk
+from scripts.operating.desk import OperatorDesk, open_desk
 from scripts.operating.people import names, person_meant
 from scripts.operating.shown_cards import difference, is_verifiable
 from scripts.operating.stored_rows import Finding
@@ -45,7 +45,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass
-class Outcome:
+class CheckResult:
     """What was seen and found; `skipped` says which checks were not made, and why. `leaks` is None
     where isolation was not probed; `names` are people's, by open_id."""
 
@@ -80,7 +80,7 @@ def _arguments() -> argparse.Namespace:
 
 async def _check(given: argparse.Namespace) -> int:
     async with open_desk(load()) as desk:
-        outcome = Outcome(desk.backend)
+        outcome = CheckResult(desk.backend)
         if given.person:
             given.person = await person_meant(desk, given.person)
         outcome.names = await names(desk)
@@ -95,7 +95,9 @@ async def _check(given: argparse.Namespace) -> int:
     return FINDINGS if outcome.findings else 0
 
 
-async def _check_conversations(desk: Desk, given: argparse.Namespace, outcome: Outcome) -> None:
+async def _check_conversations(
+    desk: OperatorDesk, given: argparse.Namespace, outcome: CheckResult
+) -> None:
     conversations = await desk.memory.list_conversations(
         chat_id=given.chat,
         conversation_id=given.conversation,
@@ -128,7 +130,7 @@ def _whole_turns(rows: Sequence[Row], total: int) -> Sequence[Row]:
     return [row for row in rows if row["turn_id"] != rows[0]["turn_id"]]
 
 
-async def _check_tables(desk: Desk, outcome: Outcome) -> None:
+async def _check_tables(desk: OperatorDesk, outcome: CheckResult) -> None:
     outcome.tables = await desk.operations.tables()
     outcome.findings += stored_rows.check_tables(outcome.tables)
     outcome.findings += stored_rows.check_orphans(await desk.operations.orphans())
@@ -140,7 +142,9 @@ async def _check_tables(desk: Desk, outcome: Outcome) -> None:
         outcome.findings.append(Finding("row-level security", name, problem))
 
 
-async def _check_isolation(desk: Desk, given: argparse.Namespace, outcome: Outcome) -> None:
+async def _check_isolation(
+    desk: OperatorDesk, given: argparse.Namespace, outcome: CheckResult
+) -> None:
     if given.no_probe:
         outcome.skipped["isolation"] = "--no-probe was given"
         return
@@ -150,7 +154,7 @@ async def _check_isolation(desk: Desk, given: argparse.Namespace, outcome: Outco
         outcome.findings.append(Finding("isolation", "live probe", leak))
 
 
-async def _check_sent(desk: Desk, given: argparse.Namespace, outcome: Outcome) -> None:
+async def _check_sent(desk: OperatorDesk, given: argparse.Namespace, outcome: CheckResult) -> None:
     """A failure of Feishu says nothing about the memory: the check is then skipped."""
     if not given.verify_sent:
         outcome.skipped["sent text"] = "--verify-sent was not given"
@@ -171,7 +175,7 @@ async def _check_sent(desk: Desk, given: argparse.Namespace, outcome: Outcome) -
         await feishu.close()
 
 
-def _document(outcome: Outcome) -> dict[str, object]:
+def _document(outcome: CheckResult) -> dict[str, object]:
     return {
         "backend": outcome.backend,
         "isolation": {None: "not checked", 0: "held"}.get(outcome.leaks, "broken"),
@@ -190,7 +194,7 @@ def _as_dict(conversation: Conversation) -> dict[str, object]:
     return {name: getattr(conversation, name) for name in Conversation.__slots__}
 
 
-def _show(desk: Desk, outcome: Outcome, screen: Screen, *, messages: bool) -> None:
+def _show(desk: OperatorDesk, outcome: CheckResult, screen: Screen, *, messages: bool) -> None:
     """How it is, what is wrong, and then everything that was looked at."""
     _say_verdicts(screen, outcome)
     if outcome.findings:
@@ -225,7 +229,7 @@ def _show(desk: Desk, outcome: Outcome, screen: Screen, *, messages: bool) -> No
         screen.say(f"shown to nobody: {one.rows} rows of {one.table}: {one.problem}")
 
 
-def _say_verdicts(screen: Screen, outcome: Outcome) -> None:
+def _say_verdicts(screen: Screen, outcome: CheckResult) -> None:
     leaks, wrong = outcome.leaks, len(outcome.findings)
     if leaks is None:
         probed = Sentence("not checked", "未检查")
@@ -251,8 +255,8 @@ _MESSAGE_WHOLE = ("id", "time", "role", "status", "turn", "message", "tools", "t
 
 
 def _conversation_cells(
-    desk: Desk,
-    outcome: Outcome,
+    desk: OperatorDesk,
+    outcome: CheckResult,
     conversation: Conversation,
     rows: Sequence[Row],
     *,
@@ -275,7 +279,7 @@ def _conversation_cells(
     return [cells[column] for column in columns]
 
 
-def _message_cells(desk: Desk, row: Row, columns: Sequence[str]) -> Sequence[object]:
+def _message_cells(desk: OperatorDesk, row: Row, columns: Sequence[str]) -> Sequence[object]:
     text = row["content"]
     cells: dict[str, object] = {
         "id": row["id"],

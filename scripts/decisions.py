@@ -18,7 +18,7 @@ from bot.settings import load
 from bot.text.languages import Sentence
 from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, run
-from scripts.operating.desk import Desk, open_desk
+from scripts.operating.desk import OperatorDesk, open_desk
 
 
 def main() -> int:
@@ -78,7 +78,7 @@ def _verdict(total: int, answered: int) -> Sentence:
     )
 
 
-def _cells(row: Mapping[str, Any], desk: Desk, columns: Sequence[str]) -> Sequence[object]:
+def _cells(row: Mapping[str, Any], desk: OperatorDesk, columns: Sequence[str]) -> Sequence[object]:
     since = row["since_bot_ms"]
     cells: dict[str, object] = {
         "time": desk.shown(row["created_at"], timespec="seconds"),

@@ -18,7 +18,7 @@ from bot.text.languages import Sentence
 from memory.text import one_line
 from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, run
-from scripts.operating.desk import Desk, open_desk
+from scripts.operating.desk import OperatorDesk, open_desk
 
 _COLUMNS = ("time", "chat", "message", "by", "helped", "question")
 _SHOWN = ("time", "by", "helped", "question")  # of 80 columns
@@ -67,7 +67,7 @@ def _verdict(helpful: int, unhelpful: int) -> Sentence:
     )
 
 
-def _cells(row: Mapping[str, Any], desk: Desk, columns: Sequence[str]) -> Sequence[object]:
+def _cells(row: Mapping[str, Any], desk: OperatorDesk, columns: Sequence[str]) -> Sequence[object]:
     cells: dict[str, object] = {
         "time": desk.shown(row["updated_at"], timespec="seconds"),
         "chat": row["chat_id"],

@@ -33,13 +33,13 @@ from memory.scope import own_context
 from scripts.operating.arguments import FINDINGS, add_language, language, parser
 from scripts.operating.auth_users import forget_auth_users, link_users, tell_auth_users
 from scripts.operating.console import Screen, print_json, progress, run
-from scripts.operating.desk import Desk, open_desk
+from scripts.operating.desk import OperatorDesk, open_desk
 from scripts.operating.embeddings import NothingToEmbedWith, embed_everything
 from scripts.operating.kept_about import rows_there, show_person
 from scripts.operating.people import person_meant
 from scripts.operating.summarising import NothingToFold, summarise
 
-Work = Callable[[Desk, argparse.Namespace], Awaitable[int]]
+Work = Callable[[OperatorDesk, argparse.Namespace], Awaitable[int]]
 
 
 class NotClear(Exception):
@@ -137,7 +137,7 @@ def _require_target(given: argparse.Namespace) -> None:
         raise NotClear("an Auth user belongs to one person: give --person ou_… alone")
 
 
-async def _set(desk: Desk, given: argparse.Namespace) -> int:
+async def _set(desk: OperatorDesk, given: argparse.Namespace) -> int:
     person, tenant = await _owner(desk, given)
     content = await desk.operations.merge_working_memory(
         given.patch, user_id=person, conversation_id=given.conversation, tenant_key=tenant
@@ -146,7 +146,7 @@ async def _set(desk: Desk, given: argparse.Namespace) -> int:
     return 0
 
 
-async def _clear(desk: Desk, given: argparse.Namespace) -> int:
+async def _clear(desk: OperatorDesk, given: argparse.Namespace) -> int:
     person, tenant = await _owner(desk, given)
     await desk.operations.clear_working_memory(
         user_id=person, conversation_id=given.conversation, tenant_key=tenant
@@ -155,12 +155,12 @@ async def _clear(desk: Desk, given: argparse.Namespace) -> int:
     return 0
 
 
-async def _summarise(desk: Desk, given: argparse.Namespace) -> int:
+async def _summarise(desk: OperatorDesk, given: argparse.Namespace) -> int:
     person, tenant = await _owner(desk, given)
     return await summarise(desk, given, own_context(given.conversation, person, tenant))
 
 
-async def _export(desk: Desk, given: argparse.Namespace) -> int:
+async def _export(desk: OperatorDesk, given: argparse.Namespace) -> int:
     counts = await desk.operations.count_person(given.person, given.tenant)
     waiting = desk.queue.export(given.person)
     total = sum(counts.values()) + len(waiting)
@@ -176,7 +176,7 @@ async def _export(desk: Desk, given: argparse.Namespace) -> int:
     return 0
 
 
-async def _forget(desk: Desk, given: argparse.Namespace) -> int:
+async def _forget(desk: OperatorDesk, given: argparse.Namespace) -> int:
     if not given.yes and not await _confirmed(desk, given):
         print("nothing was deleted", file=sys.stderr)
         return FINDINGS
@@ -201,11 +201,11 @@ async def _forget(desk: Desk, given: argparse.Namespace) -> int:
     return FINDINGS if last.running else 0
 
 
-def _forget_in_queue(desk: Desk, given: argparse.Namespace) -> Forgotten:
+def _forget_in_queue(desk: OperatorDesk, given: argparse.Namespace) -> Forgotten:
     return desk.queue.forget(open_id=given.person, conversation_id=given.conversation)
 
 
-async def _forget_in_memory(desk: Desk, given: argparse.Namespace) -> dict[str, int]:
+async def _forget_in_memory(desk: OperatorDesk, given: argparse.Namespace) -> dict[str, int]:
     if given.conversation:
         return await desk.operations.forget_conversation(
             given.conversation, given.person, keep_notes=given.keep_notes
@@ -213,7 +213,7 @@ async def _forget_in_memory(desk: Desk, given: argparse.Namespace) -> dict[str, 
     return await desk.operations.forget_person(given.person, given.tenant)
 
 
-async def _confirmed(desk: Desk, given: argparse.Namespace) -> bool:
+async def _confirmed(desk: OperatorDesk, given: argparse.Namespace) -> bool:
     if given.conversation:
         stored = await desk.memory.list_conversations(
             conversation_id=given.conversation, user_id=given.person
@@ -228,7 +228,7 @@ async def _confirmed(desk: Desk, given: argparse.Namespace) -> bool:
     return answer.strip().lower() == "yes"
 
 
-async def _owner(desk: Desk, given: argparse.Namespace) -> tuple[str, str]:
+async def _owner(desk: OperatorDesk, given: argparse.Namespace) -> tuple[str, str]:
     """The person and the tenant meant. Raises `NotClear` when the memory knows more than one."""
     known = await desk.memory.list_conversations(
         conversation_id=given.conversation, user_id=given.person

@@ -38,9 +38,9 @@ from memory.errors import StoreError
 from memory.kept.operations import RecentTurns
 from scripts.operating.arguments import FINDINGS, add_language, language, parser
 from scripts.operating.console import Screen, print_json, rich_table, run
-from scripts.operating.desk import Desk, open_desk
-from scripts.operating.log_files import LogFile, Source, StandardInput
-from scripts.operating.log_window import Backlog, Limits, Report, Window, alarms
+from scripts.operating.desk import OperatorDesk, open_desk
+from scripts.operating.log_files import LogFile, LogSource, StandardInput
+from scripts.operating.log_window import LoggedBacklog, MonitorLimits, Window, WindowReport, alarms
 
 Rows = Sequence[tuple[str, ...]]
 
@@ -49,7 +49,7 @@ Rows = Sequence[tuple[str, ...]]
 class Picture:
     """One moment: the log's report, the tables' (with --db), and the alarms."""
 
-    report: Report
+    report: WindowReport
     queue: QueueDepth | None
     recent: RecentTurns | None
     alarms: Sequence[str]
@@ -59,7 +59,11 @@ class Monitor:
     """Reads its sources on request; `desk` is there with --db."""
 
     def __init__(
-        self, sources: Sequence[Source], desk: Desk | None, window_s: int, limits: Limits
+        self,
+        sources: Sequence[LogSource],
+        desk: OperatorDesk | None,
+        window_s: int,
+        limits: MonitorLimits,
     ) -> None:
         self._sources = sources
         self._desk = desk
@@ -89,13 +93,13 @@ class Monitor:
         return Picture(report, queue, recent, [*found, *away])
 
 
-def _backlog(queue: QueueDepth | None, recent: RecentTurns | None) -> Backlog | None:
+def _backlog(queue: QueueDepth | None, recent: RecentTurns | None) -> LoggedBacklog | None:
     """What waits, as far as the databases answer."""
     if queue is None:
         return None
     ages = (queue.oldest_waiting_s, recent.oldest_unfinished_s if recent else None)
     oldest_s = max((age for age in ages if age), default=None)
-    return Backlog(queue.waiting, oldest_s, queue.oldest_spooled_s, queue.refused)
+    return LoggedBacklog(queue.waiting, oldest_s, queue.oldest_spooled_s, queue.refused)
 
 
 def main() -> int:
@@ -132,8 +136,8 @@ def _arguments() -> argparse.Namespace:
     return given
 
 
-def _limits(given: argparse.Namespace) -> Limits:
-    return Limits(
+def _limits(given: argparse.Namespace) -> MonitorLimits:
+    return MonitorLimits(
         p95_s=given.max_p95,
         errors=given.max_errors,
         queue=given.max_queue,
@@ -159,7 +163,9 @@ async def _monitor(given: argparse.Namespace) -> int:
     return FINDINGS if picture.alarms else 0
 
 
-async def _once(monitor: Monitor, sources: Iterable[Source], given: argparse.Namespace) -> Picture:
+async def _once(
+    monitor: Monitor, sources: Iterable[LogSource], given: argparse.Namespace
+) -> Picture:
     for source in sources:
         if isinstance(source, StandardInput):
             await asyncio.to_thread(source.wait)
@@ -175,7 +181,7 @@ async def _once(monitor: Monitor, sources: Iterable[Source], given: argparse.Nam
 
 
 async def _follow(
-    monitor: Monitor, sources: Sequence[Source], given: argparse.Namespace, zone: tzinfo
+    monitor: Monitor, sources: Sequence[LogSource], given: argparse.Namespace, zone: tzinfo
 ) -> Picture:
     """Until Ctrl+C, or until standard input, the only source, has ended."""
     stop = asyncio.Event()
@@ -200,7 +206,7 @@ async def _follow(
                 await asyncio.wait_for(stop.wait(), given.interval)
 
 
-def _has_ended(source: Source) -> bool:
+def _has_ended(source: LogSource) -> bool:
     return isinstance(source, StandardInput) and source.ended
 
 
@@ -253,7 +259,7 @@ def _tables(picture: Picture) -> list[tuple[str, Sequence[str], Rows]]:
     return [table for table in tables if table[2]]
 
 
-def _figures(report: Report) -> Rows:
+def _figures(report: WindowReport) -> Rows:
     figures: dict[str, int] = {
         "turns in flight": report.in_flight,
         "tokens in": report.tokens_in,
@@ -267,7 +273,7 @@ def _figures(report: Report) -> Rows:
     return [*((name, f"{value:,}") for name, value in figures.items()), ("memory", memory)]
 
 
-def _latencies(report: Report) -> Rows:
+def _latencies(report: WindowReport) -> Rows:
     return [
         (stage, str(latency.count), f"{latency.p50:.3f}", f"{latency.p95:.3f}")
         for stage, latency in report.latency.items()

@@ -25,7 +25,7 @@ from bot.queue.operator_actions import Failed, QueueOperations, Reference
 from bot.settings import EXIT_STATUS, load
 from scripts.operating.arguments import add_limit
 from scripts.operating.console import FINDINGS, Screen, parser, print_json, run
-from scripts.operating.desk import Desk, open_desk
+from scripts.operating.desk import OperatorDesk, open_desk
 
 _MOST = 10_000
 
@@ -75,7 +75,7 @@ async def _work(given: argparse.Namespace) -> int:
                 return await _drop(desk, given)
 
 
-def _list(desk: Desk, given: argparse.Namespace) -> int:
+def _list(desk: OperatorDesk, given: argparse.Namespace) -> int:
     found = desk.queue.failed(limit=given.limit)
     if given.json:
         print_json({"failed": [_row(one) for one in found]})
@@ -87,7 +87,7 @@ def _list(desk: Desk, given: argparse.Namespace) -> int:
 _COLUMNS = ("reference", "failed", "why", "attempts", "conversation", "message", "person", "told")
 
 
-def _cells(desk: Desk, one: Failed) -> Sequence[object]:
+def _cells(desk: OperatorDesk, one: Failed) -> Sequence[object]:
     return (
         str(one.reference),
         desk.shown(one.failed_at, timespec="seconds"),
@@ -100,7 +100,7 @@ def _cells(desk: Desk, one: Failed) -> Sequence[object]:
     )
 
 
-def _show(desk: Desk, given: argparse.Namespace) -> int:
+def _show(desk: OperatorDesk, given: argparse.Namespace) -> int:
     [wanted] = given.references
     found = desk.queue.failed(wanted)
     if not found:
@@ -116,7 +116,7 @@ def _show(desk: Desk, given: argparse.Namespace) -> int:
     return 0
 
 
-async def _drop(desk: Desk, given: argparse.Namespace) -> int:
+async def _drop(desk: OperatorDesk, given: argparse.Namespace) -> int:
     wanted = _wanted(desk.queue, given)
     if not wanted:
         return _nothing(given)

@@ -19,7 +19,7 @@ from bot.text.languages import Sentence
 from memory.kept.timers import TimerStore
 from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, print_json, run
-from scripts.operating.desk import Desk, open_desk
+from scripts.operating.desk import OperatorDesk, open_desk
 from scripts.operating.people import names
 
 _LATE_S = 300
@@ -69,7 +69,7 @@ def _verdict(total: int, late: int) -> Sentence:
 
 
 def _cells(
-    row: Mapping[str, Any], desk: Desk, known: Mapping[str, str], columns: Sequence[str]
+    row: Mapping[str, Any], desk: OperatorDesk, known: Mapping[str, str], columns: Sequence[str]
 ) -> Sequence[object]:
     due = datetime.fromtimestamp(row["due_ms"] / 1000, UTC).isoformat()
     people = ["everybody"] if row["for_all"] else row["for_people"]

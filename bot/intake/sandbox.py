@@ -17,7 +17,7 @@ from memory.backends.postgres import prepare_threshold
 from memory.scope import ChatType
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
-from sandbox.extras import Extras, Link, Offered, Words
+from sandbox.extras import BothLanguages, Extras, Link, Offered
 
 _OWN = ("/webhook", "/healthz", "/readyz", "/metrics", "/console")
 
@@ -64,7 +64,7 @@ def _extras(settings: Settings) -> Extras:
     return Extras(commands, _LINKS)
 
 
-def _both(sentence: Sentence) -> Words:
+def _both(sentence: Sentence) -> BothLanguages:
     return {"en": sentence.en, "zh": sentence.zh}
 
 
@@ -102,7 +102,7 @@ def inspect(url: str, chat_id: str) -> dict[str, Any]:
     return {"sections": [{"title": title, "rows": found[key]} for key, title in _TITLES.items()]}
 
 
-def _decided(said: str) -> Words:
+def _decided(said: str) -> BothLanguages:
     """`answered: explicit_trigger` in words; a reason that is not known any more as it stands."""
     how, _, reason = said.partition(": ")
     if reason not in set(Reason):

@@ -15,9 +15,9 @@ import psycopg
 
 from lab.benchmark.bot_processes import bot
 from lab.benchmark.checkouts import Checkout
-from lab.benchmark.load import People
+from lab.benchmark.load import Askers
 from lab.benchmark.machine import busy_seconds, own_seconds
-from lab.benchmark.process_accounting import Bot
+from lab.benchmark.process_accounting import BotProcesses
 from lab.benchmark.processes import NotMeasured, socket_folder
 from lab.benchmark.setting import Setting, address
 from lab.benchmark.targets import Held, Load, Run
@@ -38,7 +38,7 @@ async def run(setting: Setting, checkout: Checkout, *, streaming: bool) -> Run:
     folder = setting.folder / checkout.label
     async with bot(setting, checkout, folder, streaming=streaming) as started:
         processes = started.processes
-        people = People(setting.platform, started.port, setting.model_s(streaming=streaming))
+        people = Askers(setting.platform, started.port, setting.model_s(streaming=streaming))
         await asyncio.sleep(_REST_S)
         resting = _held(processes)
         stored = _stored(folder)
@@ -56,7 +56,7 @@ async def run(setting: Setting, checkout: Checkout, *, streaming: bool) -> Run:
 
 
 async def _load(
-    setting: Setting, processes: Bot, people: People, number: int, seconds: float
+    setting: Setting, processes: BotProcesses, people: Askers, number: int, seconds: float
 ) -> Load:
     around = (setting.model_pid, os.getpid())
     connections = setting.platform.connections
@@ -75,7 +75,7 @@ def _around(known: tuple[int, ...]) -> float:
     return busy_seconds() - sum(map(own_seconds, known))
 
 
-def _held(processes: Bot) -> Held:
+def _held(processes: BotProcesses) -> Held:
     return Held(processes.pss_mb(), processes.connections())
 
 

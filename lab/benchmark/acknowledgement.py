@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.benchmark.checkouts import Checkout
 from lab.benchmark.figures import Figure
-from lab.benchmark.load import People
+from lab.benchmark.load import Askers
 from lab.benchmark.processes import WEB, free_port, running, until_ready
 from lab.benchmark.setting import Setting
 
@@ -15,7 +15,7 @@ _SATURATED_MS = 50
 async def measure_ack(setting: Setting, checkout: Checkout) -> list[Figure]:
     """Requests one after the other, then from twenty connections at once."""
     port = free_port()
-    people = People(setting.platform, port)
+    people = Askers(setting.platform, port)
     with setting.database("bench_ack") as url:
         environment = setting.environment(port, DATABASE_URL=url, INLINE_WORKER="0")
         async with running("web", WEB, setting.folder, environment, checkout) as web:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lab.benchmark.account import run, set_up
 from lab.benchmark.checkouts import Checkout
-from lab.benchmark.figures import Failed, Figure
+from lab.benchmark.figures import FailedMeasure, Figure
 from lab.benchmark.processes import EXPECTED
 from lab.benchmark.setting import Setting
 from lab.benchmark.statement_counts import count
@@ -15,11 +15,11 @@ from lab.benchmark.targets import figures
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class VersionFigures:
     """The figures of all runs by the label of their version, and the runs that failed."""
 
     figures: dict[str, list[Figure]]
-    failed: list[Failed] = field(default_factory=list)
+    failed: list[FailedMeasure] = field(default_factory=list)
 
 
 async def alternate(
@@ -28,11 +28,11 @@ async def alternate(
     modes: Sequence[bool],
     runs: int,
     progress: Callable[[str], object],
-) -> Taken:
+) -> VersionFigures:
     """Every version, `runs` times in each mode (replies streamed or not), then what it asks of
     Postgres. A run that fails is left out. Raises what a first start raises."""
     first = {one.label: await set_up(setting, one) for one in versions}
-    taken = Taken({one.label: [] for one in versions})
+    taken = VersionFigures({one.label: [] for one in versions})
 
     async def measured(one: Checkout, streaming: bool) -> list[Figure]:
         return figures(await run(setting, one, streaming=streaming), first[one.label])
@@ -50,5 +50,5 @@ async def alternate(
                 try:
                     taken.figures[one.label] += await step(one, streaming)
                 except EXPECTED as exc:
-                    taken.failed.append(Failed.by(name, exc))
+                    taken.failed.append(FailedMeasure.by(name, exc))
     return taken

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.benchmark.checkouts import Checkout
-from lab.benchmark.process_accounting import Bot
+from lab.benchmark.process_accounting import BotProcesses
 from lab.benchmark.processes import (
     MIGRATE,
     WEB,
     WORKER,
-    Process,
+    ChildProcess,
     free_port,
     postmaster,
     running,
@@ -30,7 +30,7 @@ from lab.benchmark.setting import Setting
 class Started:
     """A bot that is ready. `ready_s` is the time from its start until `/readyz` said so."""
 
-    processes: Bot
+    processes: BotProcesses
     port: int
     ready_s: float
 
@@ -58,7 +58,7 @@ async def bot(
     )
     async with AsyncExitStack() as stack:
 
-        async def start(name: str, module: tuple[str, ...]) -> Process:
+        async def start(name: str, module: tuple[str, ...]) -> ChildProcess:
             return await stack.enter_async_context(
                 running(name, module, folder, environment, checkout)
             )
@@ -71,7 +71,7 @@ async def bot(
         for number in range(setting.workers if setting.apart else 0):
             started.append(await start(f"worker{number}", WORKER))
             await until_said(started[-1], "worker.started")
-        yield Started(Bot(tuple(one.popen.pid for one in started), folder), port, ready_s)
+        yield Started(BotProcesses(tuple(one.popen.pid for one in started), folder), port, ready_s)
 
 
 async def migrate(setting: Setting, checkout: Checkout, folder: Path, url: str) -> None:

@@ -43,14 +43,14 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedMeasure:
     """A measure that could not be taken, and why."""
 
     measure: str
     reason: str
 
     @classmethod
-    def by(cls, measure: str, exc: BaseException) -> Failed:
+    def by(cls, measure: str, exc: BaseException) -> FailedMeasure:
         """Names the cause, the first where several people failed at once."""
         while isinstance(exc, BaseExceptionGroup):
             exc = exc.exceptions[0]

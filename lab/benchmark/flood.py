@@ -8,9 +8,9 @@ import time
 from lab.benchmark.bot_processes import bot
 from lab.benchmark.checkouts import Checkout
 from lab.benchmark.figures import Figure
-from lab.benchmark.load import People, Seen, conversation
+from lab.benchmark.load import Askers, Seen, conversation
 from lab.benchmark.setting import Setting
-from lab.doubles.feishu_events import Line, delivery
+from lab.doubles.feishu_events import TalkLine, delivery
 
 _OTHERS = 20
 _PAUSE_S = 1.5  # of a person between two questions
@@ -24,7 +24,7 @@ async def measure_flood(setting: Setting, checkout: Checkout) -> list[Figure]:
     """What people wait for beside a flooder, over what they wait for alone."""
     folder = setting.folder / "flood"
     async with bot(setting, checkout, folder, REQUESTS_PER_MINUTE=str(_LIMIT)) as started:
-        people = People(setting.platform, started.port, setting.model_s(streaming=False), _PAUSE_S)
+        people = Askers(setting.platform, started.port, setting.model_s(streaming=False), _PAUSE_S)
         await people.talk(_OTHERS, 3.0)
         alone = await people.talk(_OTHERS, 2 * setting.seconds)
         flood = asyncio.create_task(_flood(started.port, 2 * setting.seconds))
@@ -52,7 +52,7 @@ def _p95_s(seen: Seen) -> float:
 
 async def _flood(port: int, seconds: float) -> int:
     """Mentions the bot again and again and waits for nothing; how many times."""
-    line, sent = Line(port), 0
+    line, sent = TalkLine(port), 0
     until = time.perf_counter() + seconds
     for mention in conversation(_FLOODER):
         if time.perf_counter() >= until:

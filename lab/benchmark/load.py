@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lab.benchmark.figures import percentile
-from lab.doubles.feishu_events import Line, Mention, delivery
+from lab.doubles.feishu_events import TalkLine, TalkMention, delivery
 from lab.doubles.minimal_feishu import StandIn
 
 MODEL_S = 0.3
@@ -52,7 +52,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class Askers:
     """Those who talk to the bot at `port`; their replies arrive at `platform`, and take the model
     `model_s` each. A person waits for `pause_s` before the next question."""
 
@@ -83,7 +83,7 @@ class People:
         return seen
 
     async def _person(self, number: int, seen: Seen, until: float) -> None:
-        line = Line(self.port)
+        line = TalkLine(self.port)
         asked = conversation(f"ou_bench_person_{number:04}")
         try:
             while time.perf_counter() < until:
@@ -92,7 +92,7 @@ class People:
         finally:
             line.close()
 
-    async def _ask(self, line: Line, mention: Mention, seen: Seen) -> None:
+    async def _ask(self, line: TalkLine, mention: TalkMention, seen: Seen) -> None:
         reply = self.platform.expect(mention.message_id)
         started = time.perf_counter()
         seen.acks.append(await line.send(delivery(mention)))
@@ -105,7 +105,7 @@ class People:
             self.platform.forget(mention.message_id)
 
     async def _pusher(self, number: int, seen: Seen, until: float) -> None:
-        line = Line(self.port)
+        line = TalkLine(self.port)
         for mention in conversation(f"ou_bench_person_{number:04}"):
             if time.perf_counter() >= until:
                 break
@@ -119,13 +119,13 @@ def long_answer(chunk_delay_s: float) -> dict[str, object]:
     return {"rules": [{"text": _PIECE * PIECES, "chunk_delay_s": chunk_delay_s}]}
 
 
-def conversation(person: str) -> Iterator[Mention]:
+def conversation(person: str) -> Iterator[TalkMention]:
     """Four questions in a thread, then a new thread in another group, and so on."""
     while True:
         number = next(_numbers)
         root = f"om_bench_{number}_0"
         for turn, question in enumerate(_QUESTIONS):
-            yield Mention(
+            yield TalkMention(
                 message_id=f"om_bench_{number}_{turn}",
                 chat_id=f"oc_bench_{number}",
                 person=person,

@@ -38,7 +38,7 @@ def serves_client(command: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Bot:
+class BotProcesses:
     """All processes of one bot: those that were started, what they started, their Postgres."""
 
     started: tuple[int, ...]

@@ -18,7 +18,7 @@ import psutil  # type: ignore[import-untyped]
 import psycopg
 
 from lab.benchmark.checkouts import Checkout
-from lab.doubles.feishu_events import CREDENTIALS, Line
+from lab.doubles.feishu_events import CREDENTIALS, TalkLine
 from memory.errors import ServerRefused
 from memory.migrations import MigrationFailed
 
@@ -45,7 +45,7 @@ EXPECTED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ChildProcess:
     """A child process whose output goes to a file."""
 
     name: str
@@ -71,7 +71,7 @@ async def running(
     folder: Path,
     environment: Mapping[str, str],
     checkout: Checkout,
-) -> AsyncIterator[Process]:
+) -> AsyncIterator[ChildProcess]:
     """`python -m MODULE …` of a checkout in a session of its own, stopped with everything it
     started; its log is `folder/NAME.log`."""
     folder.mkdir(exist_ok=True)  # noqa: ASYNC240
@@ -86,12 +86,12 @@ async def running(
             start_new_session=True,
         )
     try:
-        yield Process(name, popen, log)
+        yield ChildProcess(name, popen, log)
     finally:
         await asyncio.to_thread(_stop, popen)
 
 
-async def until_done(process: Process) -> None:
+async def until_done(process: ChildProcess) -> None:
     """Returns when it has ended well. Raises `NotMeasured`, at the latest after a minute."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         if await asyncio.to_thread(process.popen.wait, _START_S) == 0:
@@ -99,10 +99,10 @@ async def until_done(process: Process) -> None:
     raise NotMeasured(f"{process.name} did not end well: {_tail(process.log)}")
 
 
-async def until_ready(process: Process, port: int, path: str = "/readyz") -> None:
+async def until_ready(process: ChildProcess, port: int, path: str = "/readyz") -> None:
     """Returns when `path` answers 200. Raises `NotMeasured` after a minute."""
     deadline = time.monotonic() + _START_S
-    line = Line(port)
+    line = TalkLine(port)
     while time.monotonic() < deadline:
         process.check()
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, IndexError):
@@ -114,7 +114,7 @@ async def until_ready(process: Process, port: int, path: str = "/readyz") -> Non
     raise NotMeasured(f"{process.name} is not ready after {_START_S:.0f} s: see its /readyz")
 
 
-async def until_said(process: Process, words: str) -> None:
+async def until_said(process: ChildProcess, words: str) -> None:
     """Returns when the process has written `words`. Raises `NotMeasured` after a minute."""
     deadline = time.monotonic() + _START_S
     while words not in process.log.read_text(encoding="utf-8", errors="replace"):

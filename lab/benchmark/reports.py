@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from lab.benchmark.figures import Compared, Failed, Figure
+from lab.benchmark.figures import Compared, FailedMeasure, Figure
 
 
 def shown(value: float) -> str:
@@ -46,7 +46,7 @@ def comparison(rows: Sequence[Compared], this: str, against: str) -> Table:
 def report(
     machine: Mapping[str, object],
     figures: Sequence[Figure],
-    failed: Sequence[Failed],
+    failed: Sequence[FailedMeasure],
     rows: Sequence[Compared] = (),
 ) -> dict[str, Any]:
     """The same for `--json`; a value that does not exist is null. `rows` adds the other version."""

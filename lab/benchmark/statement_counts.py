@@ -14,7 +14,7 @@ import psycopg
 from lab.benchmark.bot_processes import bot, migrate
 from lab.benchmark.checkouts import Checkout
 from lab.benchmark.figures import Figure
-from lab.benchmark.load import People, Seen
+from lab.benchmark.load import Askers, Seen
 from lab.benchmark.process_accounting import part_of
 from lab.benchmark.setting import Setting, address
 from lab.benchmark.wire import Counts, Wire, counting
@@ -38,7 +38,7 @@ async def count(setting: Setting, checkout: Checkout, *, streaming: bool) -> lis
         counting(server, folder, _part) as wire,
         bot(setting, checkout, folder, streaming=streaming, url=address(folder)) as started,
     ):
-        people = People(setting.platform, started.port, setting.model_s(streaming=streaming))
+        people = Askers(setting.platform, started.port, setting.model_s(streaming=streaming))
         await people.talk(_PEOPLE, _WARM_UP_S)
         await asyncio.sleep(_TAIL_S)
         before, numbered = copy.deepcopy(wire.by_name), _transaction_number(server)

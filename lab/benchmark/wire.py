@@ -74,7 +74,7 @@ class Messages:
             yield kind, body
 
 
-class Conversation:
+class WireReader:
     """One connection, message by message; adds what it sees to `counts`."""
 
     def __init__(self, counts: Counts) -> None:
@@ -122,7 +122,7 @@ class Wire:
         return Counts(*(sum(getattr(one, f.name) for one in seen) for f in fields(Counts)))
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        conversation = Conversation(self.by_name[self.name_of(_peer(writer))])
+        conversation = WireReader(self.by_name[self.name_of(_peer(writer))])
         theirs, ours = await asyncio.open_unix_connection(str(self.server / _SOCKET))
         client, server = Messages(of_client=True), Messages(of_client=False)
 

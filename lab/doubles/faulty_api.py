@@ -15,7 +15,7 @@ _PASSED_ON = ("Content-Type", "Proxy-Status")
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ApiFault:
     """An answer in place of the API's. With `cut` the connection ends in the middle of the body;
     `of_people` is for calls with a person's token only; `delay_s` passes before it."""
 
@@ -32,7 +32,7 @@ class FaultyApi:
     """A gateway before the server on `upstream_port` (0: nobody is behind it)."""
 
     upstream_port: int = 0
-    fault: Fault | None = None
+    fault: ApiFault | None = None
     asked: list[str] = field(default_factory=list)
     port: int = 0
 
@@ -42,7 +42,7 @@ class FaultyApi:
 
 
 @contextmanager
-def faulty_api(upstream_port: int = 0, fault: Fault | None = None) -> Iterator[FaultyApi]:
+def faulty_api(upstream_port: int = 0, fault: ApiFault | None = None) -> Iterator[FaultyApi]:
     """A running gateway, in threads of this process."""
     api = FaultyApi(upstream_port, fault)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(api))
@@ -59,7 +59,7 @@ def faulty_api(upstream_port: int = 0, fault: Fault | None = None) -> Iterator[F
 
 
 def _handler(api: FaultyApi) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class FaultyHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
@@ -78,14 +78,14 @@ def _handler(api: FaultyApi) -> type[BaseHTTPRequestHandler]:
             upstream.request("POST", self.path, body, headers)
             answer = upstream.getresponse()
             found = {name: answer.headers[name] for name in _PASSED_ON if name in answer.headers}
-            self._answer(Fault(answer.status, content_type=""), answer.read(), found)
+            self._answer(ApiFault(answer.status, content_type=""), answer.read(), found)
             upstream.close()
 
-        def _answer(self, fault: Fault, body: bytes, headers: dict[str, str]) -> None:
+        def _answer(self, fault: ApiFault, body: bytes, headers: dict[str, str]) -> None:
             with contextlib.suppress(OSError):  # who asked may have given up
                 self._write(fault, body, headers)
 
-        def _write(self, fault: Fault, body: bytes, headers: dict[str, str]) -> None:
+        def _write(self, fault: ApiFault, body: bytes, headers: dict[str, str]) -> None:
             self.send_response(fault.status)
             if fault.content_type:
                 self.send_header("Content-Type", fault.content_type)
@@ -99,4 +99,4 @@ def _handler(api: FaultyApi) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    return Handler
+    return FaultyHandler

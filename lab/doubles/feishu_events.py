@@ -22,7 +22,7 @@ _TENANT = "bench-tenant"
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class TalkMention:
     """Somebody asks the bot in a group; `root_id` is the thread's root, empty for a new one."""
 
     message_id: str
@@ -32,7 +32,7 @@ class Mention:
     root_id: str = ""
 
 
-def delivery(mention: Mention) -> bytes:
+def delivery(mention: TalkMention) -> bytes:
     """The whole HTTP request to `/webhook/event`."""
     plain = json.dumps(_envelope(mention), ensure_ascii=False).encode()
     key = CREDENTIALS["FEISHU_ENCRYPT_KEY"]
@@ -48,7 +48,7 @@ def delivery(mention: Mention) -> bytes:
     return head.encode() + body
 
 
-def _envelope(mention: Mention) -> dict[str, Any]:
+def _envelope(mention: TalkMention) -> dict[str, Any]:
     now_ms = str(int(time.time() * 1000))
     header = {
         "event_id": secrets.token_hex(16),
@@ -94,7 +94,7 @@ def _ids(open_id: str) -> dict[str, str]:
     return {"open_id": open_id, "union_id": open_id.replace("ou_", "on_"), "user_id": ""}
 
 
-class Line:
+class TalkLine:
     """One kept connection to the webhook; opened again when the server has closed it."""
 
     def __init__(self, port: int) -> None:

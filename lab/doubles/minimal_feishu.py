@@ -15,7 +15,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from sandbox.model.model_http import Closed, HttpError, Request, read_request, response_head
+from sandbox.model.model_http import (
+    Closed,
+    HttpError,
+    ModelHttpRequest,
+    read_request,
+    response_head,
+)
 
 BOT = "ou_bench_bot"
 BOT_NAME = "Memo"
@@ -71,7 +77,7 @@ class StandIn:
                 writer.write(response_head(200, len(body)) + body)
         writer.close()
 
-    def _answer(self, request: Request) -> dict[str, Any]:
+    def _answer(self, request: ModelHttpRequest) -> dict[str, Any]:
         match request.path.split("/")[2:]:
             case ["auth", *_]:
                 return {"tenant_access_token": "t-bench", "expire": 7200}
@@ -123,7 +129,7 @@ class StandIn:
             waiting.set_result(time.perf_counter())
 
 
-def _said_before(request: Request) -> list[dict[str, Any]]:
+def _said_before(request: ModelHttpRequest) -> list[dict[str, Any]]:
     """What the list of a chat's messages shows: a handful that people wrote to each other."""
     place = request.query.get("container_id", "")
     return [

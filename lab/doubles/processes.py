@@ -129,7 +129,7 @@ def clean_environment() -> dict[str, str]:
 
 
 @dataclass
-class Platform:
+class PlatformDouble:
     """The stand-in platform: speak as a person, read what was sent."""
 
     url: str
@@ -169,7 +169,7 @@ class Platform:
 
 
 @dataclass
-class Model:
+class ModelDouble:
     """The stand-in model: what it was asked, and what it shall answer."""
 
     url: str
@@ -202,7 +202,7 @@ def wait_for_http(url: str, process: Process, *, within_s: float = 180.0) -> Non
 
 
 @contextlib.contextmanager
-def running_platform(folder: Path, webhook_url: str, *options: str) -> Iterator[Platform]:
+def running_platform(folder: Path, webhook_url: str, *options: str) -> Iterator[PlatformDouble]:
     port = free_port()
     command = [
         sys.executable, "-m", "sandbox", "--port", str(port), "--webhook-url", webhook_url,
@@ -215,26 +215,26 @@ def running_platform(folder: Path, webhook_url: str, *options: str) -> Iterator[
     try:
         url = f"http://127.0.0.1:{port}"
         wait_for_http(f"{url}/sandbox/api/state", process)
-        yield Platform(url, process)
+        yield PlatformDouble(url, process)
     finally:
         process.kill()
 
 
 @contextlib.contextmanager
-def running_model(folder: Path, *options: str) -> Iterator[Model]:
+def running_model(folder: Path, *options: str) -> Iterator[ModelDouble]:
     port = free_port()
     command = [sys.executable, "-m", "sandbox.model.model", "--port", str(port), *options]
     process = start("model", command, folder)
     try:
         url = f"http://127.0.0.1:{port}"
         wait_for_http(f"{url}/v1/models", process)
-        yield Model(url, process)
+        yield ModelDouble(url, process)
     finally:
         process.kill()
 
 
 @dataclass
-class Bot:
+class BotUnderTest:
     """The bot's processes: gunicorn with so many `webs` for the edge, `bot.worker` for the work."""
 
     folder: Path
@@ -304,9 +304,9 @@ def until_started(worker: Process) -> None:
 @contextlib.contextmanager
 def running_bot(
     folder: Path, port: int, environment: Mapping[str, str], *, workers: int = 1, webs: int = 1
-) -> Iterator[Bot]:
+) -> Iterator[BotUnderTest]:
     usual = {**APP, "PORT": str(port), "DATA_DIR": str(folder), "REQUESTS_PER_MINUTE": "0"}
-    bot = Bot(folder, port, {**usual, **environment}, webs)
+    bot = BotUnderTest(folder, port, {**usual, **environment}, webs)
     try:
         bot.start(workers)
         yield bot

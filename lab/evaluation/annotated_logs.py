@@ -34,7 +34,7 @@ class ChatLog:
 
 
 @dataclass(frozen=True)
-class Score:
+class LinkScore:
     """How many links there are, were found, and are right."""
 
     gold: int = 0
@@ -53,8 +53,8 @@ class Score:
     def f1(self) -> float:
         return 2 * self.right / ((self.gold + self.found) or 1)
 
-    def __add__(self, other: Score) -> Score:
-        return Score(self.gold + other.gold, self.found + other.found, self.right + other.right)
+    def __add__(self, other: LinkScore) -> LinkScore:
+        return LinkScore(self.gold + other.gold, self.found + other.found, self.right + other.right)
 
 
 def logs_in(path: Path) -> list[ChatLog]:
@@ -91,11 +91,11 @@ def links_of(annotated: Iterable[str]) -> Links:
     return {line: frozenset(answered) for line, answered in links.items()}
 
 
-def score_links(log: ChatLog, found: Mapping[int, int], *, people_only: bool = False) -> Score:
+def score_links(log: ChatLog, found: Mapping[int, int], *, people_only: bool = False) -> LinkScore:
     """The links found, a line → the line it answers; lines that are not among them begin one."""
     lines = [line for line in log.links if not people_only or line in log.messages]
     right = sum(found.get(line, line) in log.links[line] for line in lines)
-    return Score(sum(len(log.links[line]) for line in lines), len(lines), right)
+    return LinkScore(sum(len(log.links[line]) for line in lines), len(lines), right)
 
 
 def conversations(links: Links) -> list[frozenset[int]]:
@@ -116,10 +116,10 @@ def conversations(links: Links) -> list[frozenset[int]]:
     return [frozenset(lines) for lines in grouped.values()]
 
 
-def matched(gold: Sequence[frozenset[int]], found: Sequence[frozenset[int]]) -> Score:
+def matched(gold: Sequence[frozenset[int]], found: Sequence[frozenset[int]]) -> LinkScore:
     """Whole conversations of more than one line that were found exactly."""
     whole, told = ({one for one in part if len(one) > 1} for part in (gold, found))
-    return Score(len(whole), len(told), len(whole & told))
+    return LinkScore(len(whole), len(told), len(whole & told))
 
 
 def best_overlap(parts: Sequence[Parts]) -> float:

@@ -34,7 +34,7 @@ class LogRow:
 
 
 @dataclass(frozen=True)
-class Score:
+class DecisionScore:
     """Of a rule over rows: precision and recall of answering, F1 averaged over both classes."""
 
     precision: float
@@ -59,7 +59,7 @@ def rows_of(log: Sequence[str], links: Iterable[str]) -> Iterator[LogRow]:
             yield from _rows_at(lines[index], recent, answers.get(index, set()))
 
 
-def score(said_yes: Sequence[bool], expected: Sequence[bool]) -> Score:
+def score(said_yes: Sequence[bool], expected: Sequence[bool]) -> DecisionScore:
     """How often the rule was right; 0 where a figure is undefined."""
     kinds = list(zip(said_yes, expected, strict=True))
     hits, false, missed = (
@@ -68,7 +68,9 @@ def score(said_yes: Sequence[bool], expected: Sequence[bool]) -> Score:
     silent = kinds.count((False, False))
     f_yes = 2 * hits / ((2 * hits + false + missed) or 1)
     f_no = 2 * silent / ((2 * silent + false + missed) or 1)
-    return Score(hits / ((hits + false) or 1), hits / ((hits + missed) or 1), (f_yes + f_no) / 2)
+    return DecisionScore(
+        hits / ((hits + false) or 1), hits / ((hits + missed) or 1), (f_yes + f_no) / 2
+    )
 
 
 def rule_answers(row: LogRow, window_ms: int) -> bool:

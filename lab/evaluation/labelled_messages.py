@@ -25,7 +25,7 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Report:
+class DecisionReport:
     """How the rules do on labelled messages; `by_reason` counts right and wrong per reason."""
 
     precision: float
@@ -34,7 +34,7 @@ class Report:
     mistakes: tuple[Mistake, ...]
 
 
-def evaluate(rows: Iterable[Mapping[str, Any]], *, window_seconds: float = 60) -> Report:
+def evaluate(rows: Iterable[Mapping[str, Any]], *, window_seconds: float = 60) -> DecisionReport:
     """Precision and recall of `respond` over rows of `tests/data/followups.jsonl`, no judge.
 
     Without a single `respond` given or expected the figure in question is 1.0.
@@ -53,7 +53,7 @@ def evaluate(rows: Iterable[Mapping[str, Any]], *, window_seconds: float = 60) -
             wrong[decision.reason] += 1
             mistakes.append(Mistake(row["id"], row["expect"], decision.reason))
     hits = kinds[True, True]
-    return Report(
+    return DecisionReport(
         precision=hits / (hits + kinds[True, False]) if hits + kinds[True, False] else 1.0,
         recall=hits / (hits + kinds[False, True]) if hits + kinds[False, True] else 1.0,
         by_reason={reason: (right[reason], wrong[reason]) for reason in sorted({*right, *wrong})},

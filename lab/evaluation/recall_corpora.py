@@ -26,7 +26,7 @@ _BEAM_MARK = re.compile(r"\s*->->[\d, ]*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class CorpusTurn:
     """One question and its answer; `answer` is "" where only one person speaks. `at` is aware."""
 
     id: str
@@ -48,7 +48,7 @@ class Question:
 @dataclass(frozen=True, slots=True)
 class Corpus:
     name: str
-    conversations: Mapping[str, tuple[Turn, ...]]
+    conversations: Mapping[str, tuple[CorpusTurn, ...]]
     questions: tuple[Question, ...]
 
     def half(self, name: str, *, kept_back: bool) -> Corpus:
@@ -76,12 +76,12 @@ def load_memory_bank(folder: Path) -> Corpus:
     )
 
 
-def _days(name: str, person: Mapping[str, Any]) -> Iterator[Turn]:
+def _days(name: str, person: Mapping[str, Any]) -> Iterator[CorpusTurn]:
     for day, exchanges in sorted(person["history"].items()):
         noon = datetime.combine(datetime.fromisoformat(day), time(12), _ZONE)
         for index, exchange in enumerate(exchanges):
             at = noon + timedelta(minutes=index)
-            yield Turn(f"{day}.{index}", exchange["query"], exchange["response"], name, at)
+            yield CorpusTurn(f"{day}.{index}", exchange["query"], exchange["response"], name, at)
 
 
 def load_locomo(file: Path) -> Corpus:
@@ -91,7 +91,7 @@ def load_locomo(file: Path) -> Corpus:
     evidence that names no utterance are left out.
     """
     samples = json.loads(file.read_text(encoding="utf-8"))
-    conversations: dict[str, tuple[Turn, ...]] = {}
+    conversations: dict[str, tuple[CorpusTurn, ...]] = {}
     questions: list[Question] = []
     for number, sample in enumerate(samples):
         name = str(sample.get("sample_id", number))
@@ -104,7 +104,7 @@ def load_locomo(file: Path) -> Corpus:
     return Corpus("LoCoMo", conversations, tuple(questions))
 
 
-def _sessions(conversation: Mapping[str, Any]) -> Iterator[Turn]:
+def _sessions(conversation: Mapping[str, Any]) -> Iterator[CorpusTurn]:
     numbers = sorted(
         int(m[1]) for key in conversation if (m := re.fullmatch(r"session_(\d+)", key))
     )
@@ -113,7 +113,7 @@ def _sessions(conversation: Mapping[str, Any]) -> Iterator[Turn]:
         for index, said in enumerate(conversation[f"session_{number}"]):
             text = " ".join(filter(None, (said["text"], said.get("blip_caption"))))
             at = start + timedelta(seconds=index)
-            yield Turn(said["dia_id"], text, "", said["speaker"], at)
+            yield CorpusTurn(said["dia_id"], text, "", said["speaker"], at)
 
 
 def _session_time(text: str) -> datetime:
@@ -123,7 +123,7 @@ def _session_time(text: str) -> datetime:
 
 def load_realtalk(folder: Path) -> Corpus:
     """REALTALK's published `data` folder: `Chat_N_A_B.json` with dated utterances and `qa`."""
-    conversations: dict[str, tuple[Turn, ...]] = {}
+    conversations: dict[str, tuple[CorpusTurn, ...]] = {}
     questions: list[Question] = []
     for file in sorted(folder.glob("Chat_*.json")):
         chat = json.loads(file.read_text(encoding="utf-8"))
@@ -137,12 +137,12 @@ def load_realtalk(folder: Path) -> Corpus:
     return Corpus("REALTALK", conversations, tuple(questions))
 
 
-def _utterances(chat: Mapping[str, Any]) -> Iterator[Turn]:
+def _utterances(chat: Mapping[str, Any]) -> Iterator[CorpusTurn]:
     for key in sorted((key for key in chat if re.fullmatch(r"session_\d+", key)), key=_number):
         for said in chat[key]:
             at = datetime.strptime(said["date_time"], "%d.%m.%Y, %H:%M:%S").replace(tzinfo=UTC)
             if text := said["clean_text"].strip():
-                yield Turn(said["dia_id"], text, "", said["speaker"], at)
+                yield CorpusTurn(said["dia_id"], text, "", said["speaker"], at)
 
 
 def _number(key: str) -> int:
@@ -154,7 +154,7 @@ def load_beam(folder: Path) -> Corpus:
 
     A message of the user with the answer to it is a turn, known by the number of its first message.
     """
-    conversations: dict[str, tuple[Turn, ...]] = {}
+    conversations: dict[str, tuple[CorpusTurn, ...]] = {}
     questions: list[Question] = []
     for file in sorted(folder.glob("*/probing_questions/probing_questions.json")):
         name = f"beam_{file.parents[1].name}"
@@ -170,7 +170,7 @@ def load_beam(folder: Path) -> Corpus:
     return Corpus("BEAM", conversations, tuple(questions))
 
 
-def _exchanges(file: Path) -> Iterator[tuple[Turn, list[int]]]:
+def _exchanges(file: Path) -> Iterator[tuple[CorpusTurn, list[int]]]:
     """Turns with the numbers of their messages; a batch begins on its anchor's day."""
     at = datetime(2024, 1, 1, 12, tzinfo=UTC)
     for batch in json.loads(file.read_text(encoding="utf-8")):
@@ -183,7 +183,7 @@ def _exchanges(file: Path) -> Iterator[tuple[Turn, list[int]]]:
             numbers = [one["id"] for one in (said, *told)]
             question = _BEAM_MARK.sub("", said["content"])
             answer = "\n\n".join(one["content"] for one in told)
-            yield Turn(str(said["id"]), question, answer, "User", at), numbers
+            yield CorpusTurn(str(said["id"]), question, answer, "User", at), numbers
 
 
 def _pairs(messages: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:

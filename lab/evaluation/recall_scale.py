@@ -73,7 +73,7 @@ where t.turn_id = any (array(select pg_temp.id('om', i) from generate_series({fi
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class RecallLatency:
     """Milliseconds."""
 
     p50: float
@@ -90,7 +90,7 @@ class Scale:
 
     messages: int
     operation: str
-    ms: Latency
+    ms: RecallLatency
     cpu_ms: float
 
 
@@ -104,11 +104,11 @@ class Stored:
     indexes: float
 
 
-def latency(times_ms: Sequence[float]) -> Latency:
+def latency(times_ms: Sequence[float]) -> RecallLatency:
     """The percentiles of at least one measurement."""
     ordered = sorted(times_ms)
     p50, p95 = statistics.median(ordered), ordered[len(ordered) * 95 // 100]
-    return Latency(round(p50, 2), round(p95, 2))
+    return RecallLatency(round(p50, 2), round(p95, 2))
 
 
 def measure_scale(
@@ -235,7 +235,9 @@ def _person(number: int) -> AgentMemoryContext:
     )
 
 
-async def _timed(operations: Iterable[Awaitable[None]], backend: int) -> tuple[Latency, float]:
+async def _timed(
+    operations: Iterable[Awaitable[None]], backend: int
+) -> tuple[RecallLatency, float]:
     times = []
     used = own_seconds(backend)
     for operation in operations:

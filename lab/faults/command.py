@@ -36,7 +36,7 @@ from rich.table import Table
 from lab.benchmark.processes import postmaster, stop_server
 from lab.faults import kinds, outsiders, processes_and_networks, supabase, taken_back
 from lab.faults.counting import Count
-from lab.faults.scene import Scene, scene_in
+from lab.faults.scene import FaultScene, scene_in
 
 _PAGE_WIDTH = 160
 _SHORT_MINUTES = 0.2
@@ -47,7 +47,7 @@ class Experiment:
     """`full` and `short` are rounds, 0 for none; of experiments with kinds a round is a kind, of
     those with many people a person."""
 
-    run: Callable[[Scene, Count, int], None]
+    run: Callable[[FaultScene, Count, int], None]
     full: int
     short: int
 
@@ -123,7 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if all(count.is_clean for count in counts) else 1
 
 
-def _run(scene: Scene, name: str, one: Experiment, rounds: int, console: Console) -> Count:
+def _run(scene: FaultScene, name: str, one: Experiment, rounds: int, console: Console) -> Count:
     count = Count(name, scene.bot_id)
     try:
         one.run(scene, count, rounds)

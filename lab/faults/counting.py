@@ -12,7 +12,7 @@ _CARDS = 5  # of an answer at most, here
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CountedQuestion:
     """A question by its message_id; `may_end`: Feishu, or its own nonsense, may keep it from an
     answer; `unstored`: the fault is that its answer cannot be stored; `in_topic`: other questions
     stand in the same thread."""
@@ -53,7 +53,7 @@ class Count:
 
     def add(
         self,
-        one: Asked,
+        one: CountedQuestion,
         messages: Sequence[Mapping[str, Any]],
         rows: Sequence[Any],
         accepted_ms: int,
@@ -77,7 +77,7 @@ class Count:
         self.answered_ms.append(first)
         self.silences_s.append((first - accepted_ms) / 1000)
 
-    def _without(self, one: Asked, rows: Sequence[Any]) -> None:
+    def _without(self, one: CountedQuestion, rows: Sequence[Any]) -> None:
         if one.may_end:
             self.ended += 1
             return
@@ -86,7 +86,7 @@ class Count:
         self.details.append(f"{one.message_id}: no card ({states})")
 
 
-def is_answer_to(message: Mapping[str, Any], one: Asked, bot_id: str) -> bool:
+def is_answer_to(message: Mapping[str, Any], one: CountedQuestion, bot_id: str) -> bool:
     """Whether it is the bot's, below that question; in a topic, the one that was sent for it."""
     if message["sender"]["open_id"] != bot_id:
         return False

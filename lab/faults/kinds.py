@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any
 
 from bot.feishu.errors import ACTIONS, Action
-from lab.faults.counting import Asked, Count
-from lab.faults.scene import Scene
+from lab.faults.counting import Count, CountedQuestion
+from lab.faults.scene import FaultScene
 
 _OTHERS_ASK_S = 10.0
 Change = Callable[[dict[str, Any]], None]
@@ -63,11 +63,11 @@ SPOILS: Mapping[str, Change] = {
 }
 
 
-def poison(scene: Scene, count: Count, rounds: int) -> None:
+def poison(scene: FaultScene, count: Count, rounds: int) -> None:
     """Each kind of nonsense, then a question in the same chat, which is answered as always; and
     tables that refuse one question for good."""
     scene.start()
-    asked: list[Asked] = []
+    asked: list[CountedQuestion] = []
     for name in list(SPOILS)[:rounds]:
         chat = scene.new_chat()
         asked.append(scene.ask(f"spoil={name}", chat, may_end=True, unstored=True))
@@ -86,7 +86,7 @@ def poison(scene: Scene, count: Count, rounds: int) -> None:
     count.notes.append(f"{failed[0][0]} dead letters")
 
 
-def _refuse(scene: Scene, at: str) -> None:
+def _refuse(scene: FaultScene, at: str) -> None:
     scene.execute(f"""
         create function public.refuse_row() returns trigger language plpgsql as $$
         begin
@@ -140,7 +140,7 @@ MODELS: Mapping[str, dict[str, Any]] = {
 }
 
 
-def model(scene: Scene, count: Count, rounds: int) -> None:
+def model(scene: FaultScene, count: Count, rounds: int) -> None:
     """Every kind of trouble that a model can make, each for one question, all at once."""
     names = list(MODELS)[:rounds]
     rules = [
@@ -157,7 +157,7 @@ def model(scene: Scene, count: Count, rounds: int) -> None:
     scene.count(count, asked)
 
 
-def hung(scene: Scene, count: Count, rounds: int) -> None:
+def hung(scene: FaultScene, count: Count, rounds: int) -> None:
     """So many people at once ask a model that never answers, and others meanwhile one that does.
     Everybody has a card; those of the first say that there is no answer."""
     silent = {"when": [{"contains": "kind=hang."}], "reply": {"fault": "hang"}}
@@ -165,7 +165,7 @@ def hung(scene: Scene, count: Count, rounds: int) -> None:
     scene.model.control("mode", {"mode": "rules"})
     scene.start(MODEL_TIMEOUT_SECONDS="45")
     waiting = [scene.ask(f"kind=hang. {number}", scene.new_chat()) for number in range(rounds)]
-    others: list[Asked] = []
+    others: list[CountedQuestion] = []
     with scene.asking(others, per_s=3, text="kind=fine."):
         time.sleep(_OTHERS_ASK_S)
     for name, asked in (("hung", waiting), ("others", others)):
@@ -196,7 +196,7 @@ _HTTP: Mapping[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def platform(scene: Scene, count: Count, rounds: int) -> None:
+def platform(scene: FaultScene, count: Count, rounds: int) -> None:
     """Every code of Feishu's and every kind of bad answer, each for the reply to one question."""
     kinds: list[tuple[str, dict[str, Any], bool]] = [
         (str(code), {"code": code, "times": 0 if action in _ENDS else 1}, action in _ENDS)
@@ -204,7 +204,7 @@ def platform(scene: Scene, count: Count, rounds: int) -> None:
     ] + [(name, fault, False) for name, fault in _HTTP.items()]
     scene.model.control("mode", {"mode": "echo", "delay_s": 1.5})
     scene.start()
-    asked: list[Asked] = []
+    asked: list[CountedQuestion] = []
     for name, fault, ends in kinds[:: max(1, len(kinds) // rounds)]:
         one = scene.ask(f"kind {name}", scene.chats[len(asked) % len(scene.chats)], may_end=ends)
         path = f"/open-apis/im/v1/messages/{one.message_id}/reply"

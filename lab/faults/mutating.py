@@ -51,7 +51,7 @@ def spoilt(body: bytes, encrypt_key: str, spoils: Mapping[str, Spoil]) -> bytes:
 def _handler(
     port: int, encrypt_key: str, spoils: Mapping[str, Spoil]
 ) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class MutatingHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
@@ -84,4 +84,4 @@ def _handler(
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    return Handler
+    return MutatingHandler

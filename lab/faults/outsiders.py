@@ -8,9 +8,9 @@ import threading
 import time
 
 from lab.benchmark.checkouts import ROOT
-from lab.faults.counting import Asked, Count
+from lab.faults.counting import Count, CountedQuestion
 from lab.faults.processes_and_networks import kill_one
-from lab.faults.scene import Scene
+from lab.faults.scene import FaultScene
 
 _HOSTILE = ROOT / "tests" / "data" / "mcp" / "hostile_server.py"
 _MANNERS = (
@@ -25,7 +25,7 @@ _FLOOD_S = 10.0
 _LIMIT = 60
 
 
-def mcp(scene: Scene, count: Count, rounds: int) -> None:
+def mcp(scene: FaultScene, count: Count, rounds: int) -> None:
     """A server of each ill manner, all at once; a question uses it, others ask meanwhile."""
     manners = _MANNERS[:rounds]
     servers = {
@@ -43,7 +43,7 @@ def mcp(scene: Scene, count: Count, rounds: int) -> None:
     scene.model.control("script", {"rules": [told, *use, {"reply": {"text": "fine"}}]})
     scene.model.control("mode", {"mode": "rules"})
     scene.start(MCP_CONFIG=str(config))
-    asked: list[Asked] = []
+    asked: list[CountedQuestion] = []
     with scene.asking(asked, per_s=3):
         time.sleep(3)  # the servers connect
         for number in range(len(manners)):
@@ -57,13 +57,13 @@ def mcp(scene: Scene, count: Count, rounds: int) -> None:
     count.notes.append(f"{called[0][0]} answers used one")
 
 
-def flooding(scene: Scene, count: Count, rounds: int) -> None:
+def flooding(scene: FaultScene, count: Count, rounds: int) -> None:
     """One person sends twenty mentions a second beside others. Each of theirs is answered or
     skipped, with one notice; everybody else is answered."""
     scene.model.control("mode", {"mode": "echo", "delay_s": 0.3})
     scene.start(REQUESTS_PER_MINUTE=str(_LIMIT))
-    flood: list[Asked] = []
-    others: list[Asked] = []
+    flood: list[CountedQuestion] = []
+    others: list[CountedQuestion] = []
     for _ in range(rounds):
         over, chat = threading.Event(), scene.new_chat()
         flooder = threading.Thread(target=_flood, args=(scene, chat, flood, over))
@@ -84,13 +84,15 @@ def flooding(scene: Scene, count: Count, rounds: int) -> None:
         count.details.append(f"{neither} of the flood neither skipped nor answered")
 
 
-def _flood(scene: Scene, chat: str, flood: list[Asked], over: threading.Event) -> None:
+def _flood(
+    scene: FaultScene, chat: str, flood: list[CountedQuestion], over: threading.Event
+) -> None:
     while not over.wait(1 / _FLOOD_PER_S):
         said = scene.ask(f"flood {len(flood)}", chat, who=scene.people[1], may_end=True)
         flood.append(said)
 
 
-def topics(scene: Scene, count: Count, rounds: int) -> None:
+def topics(scene: FaultScene, count: Count, rounds: int) -> None:
     """Questions that open topics, and more in them, in groups of both kinds, while workers are
     killed: each is answered once, in its topic, and remembered as its conversation."""
     scene.model.control("mode", {"mode": "echo", "delay_s": 0.5})

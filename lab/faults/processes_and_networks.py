@@ -17,19 +17,19 @@ from typing import IO
 import psutil  # type: ignore[import-untyped]
 
 from lab.doubles.processes import eventually
-from lab.faults.counting import Asked, Count
-from lab.faults.scene import WORKERS, Scene
+from lab.faults.counting import Count, CountedQuestion
+from lab.faults.scene import WORKERS, FaultScene
 
 _WORKER, _WEB = "bot.worker", "gunicorn"
 _MODEL_S = 1.0
 _SETTLES_S = 5.0
 
 
-def kills(scene: Scene, count: Count, rounds: int) -> None:
+def kills(scene: FaultScene, count: Count, rounds: int) -> None:
     """kill -9 to a worker, to the web processes and to everything, in turn, while people ask."""
     scene.model.control("mode", {"mode": "echo", "delay_s": 1.0})
     scene.start()
-    asked: list[Asked] = []
+    asked: list[CountedQuestion] = []
     for number in range(rounds):
         with scene.asking(asked, per_s=4, text=f"round {number}"):
             time.sleep(random.uniform(1.0, 2.5))  # noqa: S311
@@ -39,7 +39,7 @@ def kills(scene: Scene, count: Count, rounds: int) -> None:
     scene.count(count, asked)
 
 
-def _kill(scene: Scene, what: str) -> None:
+def _kill(scene: FaultScene, what: str) -> None:
     if what == "everything":
         scene.kill()
         scene.start_again()
@@ -48,7 +48,7 @@ def _kill(scene: Scene, what: str) -> None:
     _shoot(found[:1] if what == "worker" else found)
 
 
-def kill_one(scene: Scene) -> None:
+def kill_one(scene: FaultScene) -> None:
     """kill -9 to a worker."""
     _kill(scene, "worker")
 
@@ -60,12 +60,12 @@ def _shoot(processes: Sequence[psutil.Process]) -> None:
             process.send_signal(signal.SIGKILL)
 
 
-def takeover(scene: Scene, count: Count, rounds: int) -> None:
+def takeover(scene: FaultScene, count: Count, rounds: int) -> None:
     """kill -9 to one of two workers and to both, in turn, with questions in hand: how long until
     they are answered all the same, without the second that the model takes."""
     scene.model.control("mode", {"mode": "echo", "delay_s": _MODEL_S})
     scene.start()
-    asked: list[Asked] = []
+    asked: list[CountedQuestion] = []
     waited: dict[int, list[float]] = {1: [], WORKERS: []}
     for number in range(rounds):
         most = (1, WORKERS)[number % 2]
@@ -86,11 +86,11 @@ def takeover(scene: Scene, count: Count, rounds: int) -> None:
     scene.count(count, asked)
 
 
-def postgres(scene: Scene, count: Count, rounds: int) -> None:
+def postgres(scene: FaultScene, count: Count, rounds: int) -> None:
     """Postgres is stopped at once, without a checkpoint, and started again, while people ask."""
     scene.model.control("mode", {"mode": "echo", "delay_s": 0.5})
     scene.start()
-    asked: list[Asked] = []
+    asked: list[CountedQuestion] = []
     for number in range(rounds):
         with scene.asking(asked, per_s=4, text=f"restart {number}"):
             time.sleep(1.5)
@@ -100,12 +100,12 @@ def postgres(scene: Scene, count: Count, rounds: int) -> None:
     scene.count(count, asked)
 
 
-def feishu_away(scene: Scene, count: Count, rounds: int, *, minutes: float) -> None:
+def feishu_away(scene: FaultScene, count: Count, rounds: int, *, minutes: float) -> None:
     """Nobody reaches Feishu for some minutes: refused, hanging, cut off, behind a gateway that says
     so, a quarter of the time each."""
     scene.model.control("mode", {"mode": "echo", "delay_s": 0.2})
     scene.start()
-    asked: list[Asked] = []
+    asked: list[CountedQuestion] = []
     for number in range(rounds):
         with scene.asking(asked, per_s=1, text=f"outage {number}"):
             for mode in ("refuse", "hang", "cut", "bad gateway"):
@@ -117,10 +117,10 @@ def feishu_away(scene: Scene, count: Count, rounds: int, *, minutes: float) -> N
     scene.count(count, asked)
 
 
-def logs(scene: Scene, count: Count, rounds: int) -> None:
+def logs(scene: FaultScene, count: Count, rounds: int) -> None:
     """A log that nobody can write: a full disk, a pipe without a reader, a reader that sleeps."""
     scene.model.control("mode", {"mode": "echo", "delay_s": 0.1})
-    asked: list[Asked] = []
+    asked: list[CountedQuestion] = []
     for kind in ("full disk", "broken pipe", "sleeping reader")[:rounds]:
         out, keeps = _unwritable(kind)
         scene.start(out=out)
@@ -149,7 +149,7 @@ def _unwritable(kind: str) -> tuple[IO[bytes], IO[bytes] | None]:
     return os.fdopen(write, "wb", 0), os.fdopen(read, "rb", 0)
 
 
-def rest(scene: Scene) -> None:
+def rest(scene: FaultScene) -> None:
     """Everything as it was: what an experiment leaves to the next."""
     scene.stop()
     scene.feishu.set("open")

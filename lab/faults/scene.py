@@ -27,15 +27,15 @@ from lab.benchmark.checkouts import ROOT
 from lab.benchmark.processes import NotMeasured, postmaster
 from lab.doubles.processes import (
     APP,
-    Model,
-    Platform,
+    ModelDouble,
+    PlatformDouble,
     eventually,
     free_port,
     running_model,
     running_platform,
 )
 from lab.doubles.sentinel import tables_with
-from lab.faults.counting import Asked, Count, is_answer_to
+from lab.faults.counting import Count, CountedQuestion, is_answer_to
 from lab.faults.door import Door, door_to
 from lab.faults.mutating import Spoil, spoiling
 from memory import migrations
@@ -48,14 +48,14 @@ _COMMAND = (sys.executable, "-m", "gunicorn", "-c", "gunicorn.conf.py", "app:cre
 
 
 @dataclass
-class Scene:
+class FaultScene:
     """`environment`: what the bot is given besides the usual. `memory_url`: where its memory is,
     when that is not the database of its queue."""
 
     folder: Path
     port: int
-    platform: Platform
-    model: Model
+    platform: PlatformDouble
+    model: ModelDouble
     feishu: Door
     database_url: str
     environment: dict[str, str] = field(default_factory=dict)
@@ -171,18 +171,18 @@ class Scene:
         made = self.platform.post("/chats", name="Faults", members=self._members, **kind)
         return str(made["chat_id"])
 
-    def ask(self, text: str, chat: str, who: str = "", **how: bool) -> Asked:
+    def ask(self, text: str, chat: str, who: str = "", **how: bool) -> CountedQuestion:
         """Mentions the bot."""
         said = self.platform.say(who or self.person, chat, f"@{self.bot_name} {text}")
-        return Asked(said, chat, **how)
+        return CountedQuestion(said, chat, **how)
 
-    def ask_in(self, chat: str, root: str, text: str) -> Asked:
+    def ask_in(self, chat: str, root: str, text: str) -> CountedQuestion:
         """Mentions the bot in the thread of `root`."""
         text = f"@{self.bot_name} {text}"
         said = self.platform.say(self.person, chat, text, reply_to=root)
-        return Asked(said, chat, in_topic=True)
+        return CountedQuestion(said, chat, in_topic=True)
 
-    def take_back(self, one: Asked, who: str = "") -> None:
+    def take_back(self, one: CountedQuestion, who: str = "") -> None:
         self.platform.post("/recall", **{"message_id": one.message_id, "as": who or self.person})
 
     def remains(self, word: str, chats: Sequence[str]) -> list[str]:
@@ -205,7 +205,7 @@ class Scene:
 
     @contextmanager
     def asking(
-        self, asked: list[Asked], *, per_s: float, text: str = "and this?"
+        self, asked: list[CountedQuestion], *, per_s: float, text: str = "and this?"
     ) -> Iterator[None]:
         """People go on asking meanwhile, one question after the other, chat by chat."""
         over = threading.Event()
@@ -224,7 +224,7 @@ class Scene:
             over.set()
             asker.join()
 
-    def count(self, count: Count, asked: Sequence[Asked]) -> Count:
+    def count(self, count: Count, asked: Sequence[CountedQuestion]) -> Count:
         """Waits until everybody has an answer, or a reason for none, and until nothing of it is
         under way; then counts. What the bot never acknowledged Feishu still has: said apart."""
         with contextlib.suppress(AssertionError):
@@ -250,7 +250,7 @@ class Scene:
                     found.setdefault(delivery["message_id"], attempt["at_ms"])
         return found
 
-    def are_in_hand(self, asked: Sequence[Asked]) -> bool:
+    def are_in_hand(self, asked: Sequence[CountedQuestion]) -> bool:
         """Whether workers are busy with all of these questions."""
         doing = "select args::text from feishu_bot.jobs where status = 'running'"
         rows = [row[0] for row in self.rows(doing)]
@@ -263,7 +263,7 @@ class Scene:
             return bool(found["ready"]) and not found["degraded"]
         return False
 
-    def is_settled(self, asked: Sequence[Asked]) -> bool:
+    def is_settled(self, asked: Sequence[CountedQuestion]) -> bool:
         """Whether everybody has an answer, and nothing of it is under way."""
         waiting = "select count(*) from feishu_bot.jobs where status in ('waiting','running')"
         if self.rows(f"{waiting} and task = 'feishu.event'")[0][0]:
@@ -274,7 +274,7 @@ class Scene:
             for one in asked
         )
 
-    def _stored(self, asked: Sequence[Asked]) -> dict[str, list[Any]]:
+    def _stored(self, asked: Sequence[CountedQuestion]) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
         query = """select turn_id, status, content, message_id from agent_messages
                    where role = 'assistant' and turn_id = any (%s)"""
@@ -286,7 +286,7 @@ class Scene:
 
 
 @contextmanager
-def scene_in(folder: Path, spoils: Mapping[str, Spoil]) -> Iterator[Scene]:
+def scene_in(folder: Path, spoils: Mapping[str, Spoil]) -> Iterator[FaultScene]:
     """Everything but the bot is running."""
     database_url = embedded.start(folder)
     migrations.apply(database_url)
@@ -304,6 +304,6 @@ def scene_in(folder: Path, spoils: Mapping[str, Spoil]) -> Iterator[Scene]:
             )
         )
         feishu = stack.enter_context(door_to(int(platform.url.rpartition(":")[2])))
-        made = Scene(folder, port, platform, model, feishu, database_url)
+        made = FaultScene(folder, port, platform, model, feishu, database_url)
         stack.callback(made.stop)
         yield made

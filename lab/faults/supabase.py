@@ -10,34 +10,34 @@ from statistics import median
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from lab.doubles import lite
-from lab.doubles.faulty_api import Fault, FaultyApi, faulty_api
+from lab.doubles.faulty_api import ApiFault, FaultyApi, faulty_api
 from lab.doubles.processes import eventually
-from lab.faults.counting import Asked, Count
-from lab.faults.scene import Scene
+from lab.faults.counting import Count, CountedQuestion
+from lab.faults.scene import FaultScene
 from memory import migrations
 
 _ASKED_FOR_S = 4.0
 
 
-def _said(status: int, *, of_people: bool = False, **body: object) -> Fault:
-    return Fault(status, json.dumps(body), of_people=of_people)
+def _said(status: int, *, of_people: bool = False, **body: object) -> ApiFault:
+    return ApiFault(status, json.dumps(body), of_people=of_people)
 
 
-FAULTS: Mapping[str, Fault] = {
+FAULTS: Mapping[str, ApiFault] = {
     "401": _said(401, message="Invalid API key"),
     "401 for people": _said(401, of_people=True, code="PGRST301", message="wrong key"),
     "429": _said(429, message="API rate limit exceeded"),
     "500": _said(500, code=500, message="An unexpected error occurred"),
-    "503 of a gateway": Fault(503, "<html></html>", content_type="text/html"),
-    "404 of a gateway": Fault(404, "<html></html>", content_type="text/html"),
-    "200 without JSON": Fault(200, "<html></html>", content_type="text/html"),
-    "cut off": Fault(200, '{"state": "op', cut=True),
-    "slow": Fault(504, "", delay_s=20.0),
+    "503 of a gateway": ApiFault(503, "<html></html>", content_type="text/html"),
+    "404 of a gateway": ApiFault(404, "<html></html>", content_type="text/html"),
+    "200 without JSON": ApiFault(200, "<html></html>", content_type="text/html"),
+    "cut off": ApiFault(200, '{"state": "op', cut=True),
+    "slow": ApiFault(504, "", delay_s=20.0),
 }
 
 
 @contextmanager
-def scene_of_supabase(scene: Scene, count: Count) -> Iterator[FaultyApi | None]:
+def scene_of_supabase(scene: FaultScene, count: Count) -> Iterator[FaultyApi | None]:
     """The bot with its memory in Supabase, whose API can fail; None where there is none."""
     if why := lite.missing():
         count.notes.append(f"not run: {why}")
@@ -63,7 +63,7 @@ def scene_of_supabase(scene: Scene, count: Count) -> Iterator[FaultyApi | None]:
     scene.memory_url = ""
 
 
-def supabase(scene: Scene, count: Count, rounds: int) -> None:
+def supabase(scene: FaultScene, count: Count, rounds: int) -> None:
     """Each kind for some seconds while people ask; what they said is written when it is over."""
     with scene_of_supabase(scene, count) as api:
         if api is None:
@@ -77,9 +77,9 @@ def supabase(scene: Scene, count: Count, rounds: int) -> None:
         scene.count(count, asked)
 
 
-def _during(scene: Scene, count: Count, api: FaultyApi, name: str) -> list[Asked]:
+def _during(scene: FaultScene, count: Count, api: FaultyApi, name: str) -> list[CountedQuestion]:
     """What was asked while the fault was there, half of it before anybody knew of the fault."""
-    asked: list[Asked] = []
+    asked: list[CountedQuestion] = []
     api.fault = FAULTS[name]
     with scene.asking(asked, per_s=3, text=name):
         time.sleep(_ASKED_FOR_S)
@@ -92,5 +92,5 @@ def _during(scene: Scene, count: Count, api: FaultyApi, name: str) -> list[Asked
     return asked
 
 
-def spooled(scene: Scene) -> int:
+def spooled(scene: FaultScene) -> int:
     return int(scene.rows("select count(*) from feishu_bot.spool")[0][0])

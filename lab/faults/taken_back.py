@@ -13,8 +13,8 @@ from pathlib import Path
 
 from lab.benchmark.checkouts import ROOT
 from lab.doubles.processes import eventually
-from lab.faults.counting import Asked, Count
-from lab.faults.scene import Scene
+from lab.faults.counting import Count, CountedQuestion
+from lab.faults.scene import FaultScene
 from lab.faults.supabase import FAULTS, scene_of_supabase, spooled
 
 _GONE_WITHIN_S = 120.0
@@ -28,7 +28,7 @@ _TELLING_EVERYTHING = {
 }
 
 
-def memory_away(scene: Scene, count: Count, rounds: int) -> None:
+def memory_away(scene: FaultScene, count: Count, rounds: int) -> None:
     """Supabase fails in every way that is known. Meanwhile a question of before is taken back,
     which was told again since, and one that was asked in the outage."""
     with scene_of_supabase(scene, count) as api:
@@ -55,7 +55,7 @@ def memory_away(scene: Scene, count: Count, rounds: int) -> None:
             count.rounds += 1
 
 
-def grounds(scene: Scene, count: Count, rounds: int) -> None:
+def grounds(scene: FaultScene, count: Count, rounds: int) -> None:
     """A reminder, and an answer nobody asked for, come due as the message that they are made of is
     taken back: before, at the same time, or just after."""
     scene.start(None, **_TELLING_EVERYTHING)
@@ -77,40 +77,44 @@ def grounds(scene: Scene, count: Count, rounds: int) -> None:
         count.rounds += 1
 
 
-def _remind(scene: Scene, count: Count, chat: str, word: str) -> tuple[Asked, Asked]:
+def _remind(
+    scene: FaultScene, count: Count, chat: str, word: str
+) -> tuple[CountedQuestion, CountedQuestion]:
     """The message that a reminder is made of, and which the timer is of."""
     ground = scene.ask(f"remind me in 2 hours to water the {word}", chat)
     scene.count(count, [ground])
     return ground, ground
 
 
-def _ask_nobody(scene: Scene, count: Count, chat: str, word: str) -> tuple[Asked, Asked]:
+def _ask_nobody(
+    scene: FaultScene, count: Count, chat: str, word: str
+) -> tuple[CountedQuestion, CountedQuestion]:
     """The same of an answer that nobody asks the bot for."""
     wanted = scene.ask("/proactive on", chat)
     ground = scene.ask(f"remember that the quince launch is on {word}", chat)
     scene.count(count, [wanted, ground])
     question = scene.platform.say(scene.people[1], chat, "When is the quince launch?")
-    return ground, Asked(question, chat)
+    return ground, CountedQuestion(question, chat)
 
 
-def _timer(scene: Scene, one: Asked) -> str:
+def _timer(scene: FaultScene, one: CountedQuestion) -> str:
     """The timer that came of a message, once there is one."""
     query = "select id from agent_timers where turn_id = %s"
     rows = eventually(lambda: scene.rows(query, one.message_id), what="a timer")
     return str(rows[0][0])
 
 
-def _is_known(scene: Scene, one: Asked) -> bool:
+def _is_known(scene: FaultScene, one: CountedQuestion) -> bool:
     query = "select 1 from recalled_messages where message_id = %s"
     return bool(scene.rows(query, one.message_id))
 
 
-def forgetting(scene: Scene, count: Count, rounds: int) -> None:
+def forgetting(scene: FaultScene, count: Count, rounds: int) -> None:
     """Somebody who told things in many chats, which others had told again, is forgotten while
     people ask. The command is killed on the way, and run again. What others said stays."""
     scene.model.control("mode", {"mode": "echo"})
     scene.start()
-    asked: list[Asked] = []
+    asked: list[CountedQuestion] = []
     theirs, others = [], []
     for number in range(rounds):
         chat = scene.chats[number % len(scene.chats)]
@@ -125,7 +129,7 @@ def forgetting(scene: Scene, count: Count, rounds: int) -> None:
         _require_told(scene, theirs[-1], [])
         count.rounds += 1
     scene.model.control("mode", {"mode": "echo"})
-    meanwhile: list[Asked] = []
+    meanwhile: list[CountedQuestion] = []
     with scene.asking(meanwhile, per_s=3):
         for wait_s in (random.uniform(0.5, _FORGETTING_DIES_WITHIN_S), 120.0):  # noqa: S311
             command = _forgets(scene)
@@ -144,7 +148,7 @@ def forgetting(scene: Scene, count: Count, rounds: int) -> None:
     _gone(scene, count, theirs, [])
 
 
-def _forgets(scene: Scene) -> subprocess.Popen[bytes]:
+def _forgets(scene: FaultScene) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "scripts.memory", "forget"]
     with _log_of(scene).open("wb") as log:
         return subprocess.Popen(
@@ -156,21 +160,21 @@ def _forgets(scene: Scene) -> subprocess.Popen[bytes]:
         )
 
 
-def _is_kept(scene: Scene, person: str) -> bool:
+def _is_kept(scene: FaultScene, person: str) -> bool:
     return bool(scene.rows("select 1 from agent_turns where actor_id = %s limit 1", person))
 
 
-def _log_of(scene: Scene) -> Path:
+def _log_of(scene: FaultScene) -> Path:
     return scene.folder / "forget.log"
 
 
-def _require_told(scene: Scene, word: str, chats: list[str]) -> None:
+def _require_told(scene: FaultScene, word: str, chats: list[str]) -> None:
     """What was never there cannot be gone."""
     if not scene.remains(word, chats):
         raise AssertionError(f"{word} was not told")
 
 
-def _repeat(scene: Scene, words: list[str]) -> None:
+def _repeat(scene: FaultScene, words: list[str]) -> None:
     """The model tells of a word whatever is asked where it sees it."""
     rules = [
         {"when": {"contains": word, "in": "prompt"}, "reply": {"text": f"Kept: {word}"}}
@@ -180,7 +184,7 @@ def _repeat(scene: Scene, words: list[str]) -> None:
     scene.model.control("mode", {"mode": "rules"})
 
 
-def _gone(scene: Scene, count: Count, words: list[str], chats: list[str]) -> None:
+def _gone(scene: FaultScene, count: Count, words: list[str], chats: list[str]) -> None:
     """Counts the words that stay, in the tables or in messages of the bot that people see."""
     with suppress(AssertionError):
         eventually(

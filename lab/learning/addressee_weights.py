@@ -40,7 +40,7 @@ _ABOUT = (
 
 
 @dataclass(frozen=True)
-class Example:
+class LabelledMessageTraits:
     """A message as its words, and its traits in its situation; `conversation` names its talk."""
 
     conversation: str
@@ -77,7 +77,7 @@ def _model() -> Pipeline:
     )
 
 
-def _placed_traits(example: Example) -> Iterator[tuple[str, int]]:
+def _placed_traits(example: LabelledMessageTraits) -> Iterator[tuple[str, int]]:
     for trait in example.traits:
         yield from ((trait, _SHARED), (trait, example.situation))
 
@@ -109,7 +109,7 @@ def file_of(weights: AddresseeWeights) -> str:
     return data_file(_ABOUT, {"traits": traits_, "words": words_})
 
 
-def _examples(row: Mapping[str, Any]) -> Iterator[Example]:
+def _examples(row: Mapping[str, Any]) -> Iterator[LabelledMessageTraits]:
     """The message; one for the bot also as if nobody had written since it spoke."""
     yield _example(row)
     last = max(index for index, said in enumerate(row["context"]) if said["is_bot"])
@@ -117,10 +117,10 @@ def _examples(row: Mapping[str, Any]) -> Iterator[Example]:
         yield _example({**row, "context": row["context"][: last + 1]})
 
 
-def _example(row: Mapping[str, Any]) -> Example:
+def _example(row: Mapping[str, Any]) -> LabelledMessageTraits:
     text, author, around = exchange_of(row)
     talk = str(row.get("conversation", "")) + row["context"][0]["text"]
-    return Example(
+    return LabelledMessageTraits(
         talk,
         situation(author, around),
         tuple(sorted(traits(text, author, around))),

@@ -33,7 +33,7 @@ Model = tuple[Tables, Tables]
 
 
 @dataclass(slots=True)
-class Example:
+class LabelledLink:
     """A message as bins, of itself and of what came before (oldest first, end to end), and which of
     them are right: 0 that it begins a topic, n that it answers the n-th."""
 
@@ -72,7 +72,7 @@ def _annotated(log: ChatLog) -> Mapping[int, int]:
 
 def _examples(
     log: ChatLog, answered: Mapping[int, int], model: Model | None = None
-) -> Iterator[Example]:
+) -> Iterator[LabelledLink]:
     """The annotated messages of a log. What came before is told apart by `model`, else as
     `answered` says."""
     people = People()
@@ -98,19 +98,19 @@ def _examples(
                 yield example
 
 
-def _example(said: Said, earlier: Sequence[Said]) -> Example:
+def _example(said: Said, earlier: Sequence[Said]) -> LabelledLink:
     first, pairs = bins(said, earlier, Words(said, earlier))
-    return Example(bytes(first), [bytes(places) for places in pairs], frozenset())
+    return LabelledLink(bytes(first), [bytes(places) for places in pairs], frozenset())
 
 
-def _scores(model: Model, example: Example) -> list[float]:
+def _scores(model: Model, example: LabelledLink) -> list[float]:
     first, pair = model
     scores = [sum(map(getitem, first, example.first))]
     scores += [sum(map(getitem, pair, places)) for places in example.pairs]
     return scores
 
 
-def _fitted(examples: Iterable[Example], say: Callable[[str], None]) -> Model:
+def _fitted(examples: Iterable[LabelledLink], say: Callable[[str], None]) -> Model:
     chance = random.Random(1)  # noqa: S311  an order, no secret
     order = list(examples)
     model = _blank(0.0)
@@ -129,7 +129,7 @@ def _blank(value: float) -> Model:
     return first, pair
 
 
-def _step(model: Model, squares: Model, example: Example, rate: float) -> float:
+def _step(model: Model, squares: Model, example: LabelledLink, rate: float) -> float:
     """Moves the weights towards what is right; returns how unlikely that was (−ln)."""
     scores = _scores(model, example)
     most = max(scores)

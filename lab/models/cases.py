@@ -11,8 +11,8 @@ from typing import Any
 
 from bot.outbox.partial_answer import status
 from lab.models.observations import (
-    Account,
     Observation,
+    TokenAccount,
     inner_marks,
     instructions_in,
     tokens,
@@ -22,7 +22,7 @@ from lab.models.surroundings import (
     ANSWER,
     JUDGE,
     SUMMARY,
-    Group,
+    GroupChat,
     Surroundings,
     answer_text,
     notice,
@@ -32,7 +32,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class CaseWords:
     """What is said in one language. `fact` is in the first statement, `file_fact` in the file."""
 
     person: str
@@ -50,7 +50,7 @@ class Words:
 
 
 WORDS = {
-    "en": Words(
+    "en": CaseWords(
         person="Alice",
         mention="what should we pack for a trip to the sea?",
         follow_up="what about the children?",
@@ -70,7 +70,7 @@ WORDS = {
         about_file="how many apples are there?",
         long_answer="tell me a long story about the sea",
     ),
-    "zh": Words(
+    "zh": CaseWords(
         person="陈晨",
         mention="去海边旅行要带什么？",
         follow_up="那孩子们呢？",
@@ -93,9 +93,9 @@ WORDS = {
 }
 
 
-def observe(around: Surroundings, said: Words, report: Report) -> Iterator[Observation]:
+def observe(around: Surroundings, said: CaseWords, report: Report) -> Iterator[Observation]:
     """The cases of a language, one after the other."""
-    talk = Talk(around.group_of(said.person), report)
+    talk = CaseTalk(around.group_of(said.person), report)
     root, first = talk.ask("mention", said.mention)
     yield first
     yield talk.ask("follow-up, no mention", said.follow_up, mention=False, reply_to=root)[1]
@@ -106,7 +106,7 @@ def observe(around: Surroundings, said: Words, report: Report) -> Iterator[Obser
     yield talk.ask("Stop", said.long_answer, stop=True)[1]
 
 
-def account(around: Surroundings) -> Account:
+def account(around: Surroundings) -> TokenAccount:
     """The tokens of the first request of a turn, which the probes of `/readyz` precede."""
     asked = (one["request"] for one in around.model.requests(ANSWER))
     request = next(one for one in asked if one["messages"][0]["role"] == "system")
@@ -116,14 +116,14 @@ def account(around: Surroundings) -> Account:
     tools = request.get("tools") or []
     written = json.dumps(tools, ensure_ascii=False, separators=(",", ":")) if tools else ""
     count = around.model.count_tokens
-    return Account(count(texts[True]), count(written), len(tools), count(texts[False]))
+    return TokenAccount(count(texts[True]), count(written), len(tools), count(texts[False]))
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class CaseTalk:
     """One person's questions in one group."""
 
-    group: Group
+    group: GroupChat
     report: Report
 
     def ask(
@@ -189,7 +189,7 @@ def of_answers(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 class Watched:
     """A question and the cards that answer it."""
 
-    def __init__(self, group: Group, before: int, began: float, message_id: str) -> None:
+    def __init__(self, group: GroupChat, before: int, began: float, message_id: str) -> None:
         self._group, self._before, self._began = group, before, began
         self._message_id = message_id
         self.first_s: float | None = None
@@ -247,7 +247,7 @@ def _says_something(card: dict[str, Any]) -> bool:
     return words(answer_text(card)) not in ("", status("", "en"), status("", "zh"))
 
 
-def _judged(talk: Talk, text: str) -> Observation:
+def _judged(talk: CaseTalk, text: str) -> Observation:
     model = talk.group.around.model
     before = len(model.requests(JUDGE))
     message_id, observed = talk.ask("judge", text, mention=False)
@@ -264,7 +264,7 @@ def _judged(talk: Talk, text: str) -> Observation:
     return replace(observed, remarks=(*observed.remarks, *(told or ["no decision"])))
 
 
-def _long_thread(talk: Talk, said: Words) -> Iterator[Observation]:
+def _long_thread(talk: CaseTalk, said: CaseWords) -> Iterator[Observation]:
     """A thread that outgrows the window, its summary, and a question for what was said first."""
     first, *others = said.statements
     root, observed = talk.ask("long thread, 1", first)
@@ -276,7 +276,7 @@ def _long_thread(talk: Talk, said: Words) -> Iterator[Observation]:
     yield talk.ask_for("recall in the long thread", said.recall, said.fact, reply_to=root)
 
 
-def _summary(talk: Talk, root: str, fact: str) -> Observation:
+def _summary(talk: CaseTalk, root: str, fact: str) -> Observation:
     around = talk.group.around
     conversation = f"feishu:{talk.group.chat_id}:{root}"
 
@@ -306,7 +306,7 @@ def _summary(talk: Talk, root: str, fact: str) -> Observation:
     )
 
 
-def _file(talk: Talk, said: Words) -> Observation:
+def _file(talk: CaseTalk, said: CaseWords) -> Observation:
     content = base64.b64encode(said.file.encode()).decode()
     file = talk.group.say(
         "", mention=False, message_type="file", file_name="report.txt", file_base64=content

@@ -28,7 +28,7 @@ from rich.console import Console
 
 from lab.benchmark.processes import EXPECTED
 from lab.models import cases
-from lab.models.observations import Account, Observation, account_line, table
+from lab.models.observations import Observation, TokenAccount, account_line, table
 from lab.models.surroundings import surroundings
 from lab.models.weights import DEFAULT_FOLDER, install
 
@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _observe(
     options: argparse.Namespace, folder: Path, console: Console
-) -> tuple[list[Observation], Account]:
+) -> tuple[list[Observation], TokenAccount]:
     weights = install(options.folder.expanduser().resolve(), console.log)
     observations: list[Observation] = []
     with surroundings(
@@ -85,7 +85,7 @@ def _observe(
         return observations, cases.account(around)
 
 
-def _print(observations: list[Observation], account: Account, *, as_json: bool) -> None:
+def _print(observations: list[Observation], account: TokenAccount, *, as_json: bool) -> None:
     if as_json:
         made = {"observations": [*map(asdict, observations)], "account": asdict(account)}
         print(json.dumps(made, ensure_ascii=False, indent=2))

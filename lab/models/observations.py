@@ -48,7 +48,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class TokenAccount:
     """The tokens of a first mention by the chat model's own tokenizer."""
 
     system: int
@@ -96,7 +96,7 @@ def table(observations: Sequence[Observation]) -> str:
     return "\n".join((_line(_COLUMNS), f"|{rule}|", *map(_line, map(_cells, observations))))
 
 
-def account_line(account: Account) -> str:
+def account_line(account: TokenAccount) -> str:
     return (
         f"A first mention: system prompt {account.system:,} tokens, {account.number_of_tools} tools"
         f" {account.tools:,}, rest {account.rest:,}."

@@ -19,7 +19,7 @@ from bot.feishu.cards import is_answer_id
 from lab.benchmark.processes import postmaster, stop_server
 from lab.doubles.processes import (
     APP,
-    Platform,
+    PlatformDouble,
     Process,
     free_port,
     running_platform,
@@ -36,7 +36,7 @@ _LOOK_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class ChatModel:
+class LocalChatModel:
     """A running chat model and the log of what it was asked."""
 
     url: str
@@ -56,7 +56,7 @@ class ChatModel:
 @contextmanager
 def running_chat_model(
     weights: Weights, folder: Path, *, takes_tools: bool = False, most_tokens: int = 64
-) -> Iterator[ChatModel]:
+) -> Iterator[LocalChatModel]:
     """The chat model's server, on one thread: two that wait for each other on a busy machine are
     eight times as slow."""
     port, log = free_port(), folder / "requests.jsonl"
@@ -67,7 +67,7 @@ def running_chat_model(
     ]
     url = f"http://127.0.0.1:{port}"
     with _running("chat-model", command, folder, f"{url}/health"):
-        yield ChatModel(url, log)
+        yield LocalChatModel(url, log)
 
 
 @contextmanager
@@ -86,8 +86,8 @@ def running_embeddings(weights: Weights, folder: Path) -> Iterator[str]:
 class Surroundings:
     """`limit_s`: how long any one thing is waited for."""
 
-    platform: Platform
-    model: ChatModel
+    platform: PlatformDouble
+    model: LocalChatModel
     data: Path
     limit_s: float
 
@@ -95,13 +95,13 @@ class Surroundings:
     def bot_name(self) -> str:
         return str(self.platform.state()["bot"]["name"])
 
-    def group_of(self, person: str) -> Group:
+    def group_of(self, person: str) -> GroupChat:
         """A new group of everybody, in which `person` asks."""
         people = {one["name"]: one["open_id"] for one in self.platform.state()["people"]}
         chat = self.platform.post(
             "/chats", name="Real models", members=[*people.values()], silently=True
         )
-        return Group(self, chat["chat_id"], people[person])
+        return GroupChat(self, chat["chat_id"], people[person])
 
     def rows(self, query: str, *params: object) -> list[dict[str, Any]]:
         url = embedded.find(self.data)
@@ -110,7 +110,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupChat:
     """A group chat, seen by one person in it."""
 
     around: Surroundings

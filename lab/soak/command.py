@@ -33,7 +33,7 @@ import psycopg
 from rich.console import Console
 
 from lab.benchmark.checkouts import ROOT, Checkout, checkout_at
-from lab.benchmark.process_accounting import Bot
+from lab.benchmark.process_accounting import BotProcesses
 from lab.benchmark.processes import (
     WEB,
     WORKER,
@@ -45,7 +45,7 @@ from lab.benchmark.processes import (
     until_said,
 )
 from lab.benchmark.setting import Setting
-from lab.doubles.feishu_events import Line, Mention, delivery
+from lab.doubles.feishu_events import TalkLine, TalkMention, delivery
 from lab.doubles.minimal_feishu import StandIn
 from lab.faults.counting import text_of
 from lab.soak.report import Card, Look, Soaked, tables
@@ -70,7 +70,7 @@ _SENT = """
 """
 
 
-class Group(StandIn):
+class SoakGroup(StandIn):
     """Feishu, which also keeps what people see. A uuid that came already is the same message."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Crowd:
     def __init__(self, platform: StandIn, ports: list[int], seen: Soaked) -> None:
         self._platform, self._seen = platform, seen
         self._ports = itertools.cycle(ports)
-        self._lines: dict[int, list[Line]] = {port: [] for port in ports}
+        self._lines: dict[int, list[TalkLine]] = {port: [] for port in ports}
         self._numbers = itertools.count(1)
         self._begun = str(int(time.time()))
 
@@ -109,7 +109,7 @@ class Crowd:
 
     async def _ask(self, into: list[float]) -> None:
         number = next(self._numbers)
-        mention = Mention(
+        mention = TalkMention(
             message_id=f"om_soak_{self._begun}_{number}",
             chat_id=f"oc_soak_{number % _CHATS}",
             person=f"ou_soak_person_{number % _PEOPLE:04}",
@@ -129,10 +129,10 @@ class Crowd:
         finally:
             self._platform.forget(mention.message_id)
 
-    async def _is_taken(self, mention: Mention) -> bool:
+    async def _is_taken(self, mention: TalkMention) -> bool:
         """Pushes the mention; whether it was acknowledged as long as Feishu waits for that."""
         port = next(self._ports)
-        line = self._lines[port].pop() if self._lines[port] else Line(port)
+        line = self._lines[port].pop() if self._lines[port] else TalkLine(port)
         try:
             async with asyncio.timeout(_FEISHU_WAITS_S):
                 await line.send(delivery(mention))
@@ -144,7 +144,9 @@ class Crowd:
 
 
 @asynccontextmanager
-async def _bot(setting: Setting, this: Checkout, url: str) -> AsyncIterator[tuple[Bot, list[int]]]:
+async def _bot(
+    setting: Setting, this: Checkout, url: str
+) -> AsyncIterator[tuple[BotProcesses, list[int]]]:
     """Web processes and workers one by one; their Postgres is in `folder/measures`."""
     async with AsyncExitStack() as stack:
         started, ports = [], []
@@ -163,10 +165,10 @@ async def _bot(setting: Setting, this: Checkout, url: str) -> AsyncIterator[tupl
                 await until_ready(process, port)
             else:
                 await until_said(process, "worker.started")
-        yield Bot(tuple(started), setting.folder / "measures"), ports
+        yield BotProcesses(tuple(started), setting.folder / "measures"), ports
 
 
-async def _watch(bot: Bot, folder: Path, seen: Soaked, every_s: float) -> None:
+async def _watch(bot: BotProcesses, folder: Path, seen: Soaked, every_s: float) -> None:
     began = time.monotonic()
     while True:
         await asyncio.sleep(every_s)
@@ -181,7 +183,7 @@ def _log_bytes(folder: Path) -> int:
 
 
 async def _soak(options: argparse.Namespace, folder: Path) -> Soaked:
-    this, seen, platform, port = checkout_at(ROOT), Soaked(), Group(), free_port()
+    this, seen, platform, port = checkout_at(ROOT), Soaked(), SoakGroup(), free_port()
     await platform.start()
     slow = ("sandbox.model.model", "--port", str(port), "--delay", str(_MODEL_S))
     async with running("model", slow, folder, {}, this) as model:
@@ -201,7 +203,7 @@ async def _soak(options: argparse.Namespace, folder: Path) -> Soaked:
 
 
 async def _ask(
-    options: argparse.Namespace, crowd: Crowd, bot: Bot, folder: Path, seen: Soaked
+    options: argparse.Namespace, crowd: Crowd, bot: BotProcesses, folder: Path, seen: Soaked
 ) -> None:
     seconds = options.soak * 60
     watching = asyncio.create_task(_watch(bot, folder, seen, seconds / _LOOKS))
@@ -210,7 +212,7 @@ async def _ask(
     await crowd.ask(options.burst, options.burst / _BURST_S, seen.burst_s)
 
 
-def _spent(bot: Bot, setting: Setting) -> dict[str, float]:
+def _spent(bot: BotProcesses, setting: Setting) -> dict[str, float]:
     """Processor time (s) so far, by part: of the bot, of the model, of those who ask."""
     model = sum(psutil.Process(setting.model_pid).cpu_times()[:2])
     return {**bot.cpu_seconds(), "(the model)": model, "(people and Feishu)": time.process_time()}

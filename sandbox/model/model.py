@@ -31,19 +31,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sandbox.model.model_answers import Answer, error_body, to_json
+from sandbox.model.model_answers import ModelAnswer, error_body, to_json
 from sandbox.model.model_embeddings import BadEmbeddingRequest, embeddings
 from sandbox.model.model_http import (
     LAST_CHUNK,
     Closed,
     HttpError,
-    Request,
+    ModelHttpRequest,
     chunk,
     read_request,
     response_head,
 )
 from sandbox.model.model_refusals import Refusals
-from sandbox.model.model_script import BadScript, Playbook, Reply
+from sandbox.model.model_script import BadScript, Playbook, ScriptedReply
 
 REQUESTS_KEPT = 5000
 MODEL = "sandbox-model"
@@ -63,7 +63,7 @@ class ModelServer:
         self._port = 0
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        self._routes: dict[tuple[str, str], Callable[[Request], object]] = {
+        self._routes: dict[tuple[str, str], Callable[[ModelHttpRequest], object]] = {
             ("GET", "/v1/models"): self._models,
             ("GET", "/control/requests"): self._requests,
             ("DELETE", "/control/requests"): self._forget,
@@ -127,14 +127,14 @@ class ModelServer:
         await writer.drain()
         return request.keep_alive
 
-    def _route(self, request: Request) -> object:
+    def _route(self, request: ModelHttpRequest) -> object:
         handler = self._routes.get((request.method, request.path))
         if handler is None:
             raise HttpError(404, f"there is no {request.method} {request.path}")
         return handler(request)
 
     async def _complete(
-        self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, request: ModelHttpRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         body = _chat_request(request)
         self._count += 1
@@ -142,7 +142,7 @@ class ModelServer:
         self.received.append({"number": self._count, "at": now, "body": body})
         reply = self.refusals.reply_to(body) or self.playbook.reply_to(body)
         model = str(body.get("model", MODEL))
-        answer = Answer(reply, self._count, model, len(request.body), int(now))
+        answer = ModelAnswer(reply, self._count, model, len(request.body), int(now))
         await asyncio.sleep(self.delay_s if reply.delay_s is None else reply.delay_s)
         if reply.fault == "hang":
             await reader.read()
@@ -158,7 +158,7 @@ class ModelServer:
         else:
             _write_whole(writer, answer)
 
-    async def _embed(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _embed(self, request: ModelHttpRequest, writer: asyncio.StreamWriter) -> None:
         body, faults = _json(request), self.embedding_faults
         self.embedded.append(body)
         await asyncio.sleep(faults.get("delay_s", 0))
@@ -171,36 +171,36 @@ class ModelServer:
         except BadEmbeddingRequest as error:
             raise HttpError(400, str(error)) from error
 
-    def _embedding_requests(self, request: Request) -> object:
+    def _embedding_requests(self, request: ModelHttpRequest) -> object:
         return {"requests": list(self.embedded)}
 
-    def _models(self, request: Request) -> object:
+    def _models(self, request: ModelHttpRequest) -> object:
         model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "sandbox"}
         return {"object": "list", "data": [model]}
 
-    def _requests(self, request: Request) -> object:
+    def _requests(self, request: ModelHttpRequest) -> object:
         since = request.query.get("since", "0")
         if not since.isdecimal():
             raise HttpError(400, "since is the number of a request")
         return {"requests": [one for one in self.received if one["number"] > int(since)]}
 
-    def _forget(self, request: Request) -> object:
+    def _forget(self, request: ModelHttpRequest) -> object:
         self.received.clear()
         self._count = 0
         return {"requests": []}
 
-    def _state(self, request: Request) -> object:
+    def _state(self, request: ModelHttpRequest) -> object:
         book = self.playbook
         return {"mode": book.mode, "steps_left": len(book.steps), "rules": len(book.rules)}
 
-    def _load(self, request: Request) -> object:
+    def _load(self, request: ModelHttpRequest) -> object:
         try:
             self.playbook.load(_json(request))
         except BadScript as error:
             raise HttpError(400, str(error)) from error
         return self._state(request)
 
-    def _switch(self, request: Request) -> object:
+    def _switch(self, request: ModelHttpRequest) -> object:
         wanted = _json(request)
         if not isinstance(wanted, dict):
             raise HttpError(400, "send an object with mode, delay_s or both")
@@ -222,14 +222,14 @@ class ModelServer:
         return self._state(request)
 
 
-def _json(request: Request) -> object:
+def _json(request: ModelHttpRequest) -> object:
     try:
         return json.loads(request.body)
     except ValueError as error:
         raise HttpError(400, f"the body is not JSON: {error}") from error
 
 
-def _chat_request(request: Request) -> dict[str, Any]:
+def _chat_request(request: ModelHttpRequest) -> dict[str, Any]:
     body = _json(request)
     if isinstance(body, dict):
         messages = body.get("messages")
@@ -253,14 +253,14 @@ def _write(writer: asyncio.StreamWriter, status: int, value: object) -> None:
     writer.write(response_head(status, len(payload)) + payload)
 
 
-def _write_error(writer: asyncio.StreamWriter, reply: Reply) -> None:
+def _write_error(writer: asyncio.StreamWriter, reply: ScriptedReply) -> None:
     payload = error_body(reply)
     headers = {} if reply.retry_after is None else {"Retry-After": str(reply.retry_after)}
     kind = "text/html" if isinstance(reply.body, str) else "application/json"
     writer.write(response_head(reply.status, len(payload), kind, headers) + payload)
 
 
-def _write_whole(writer: asyncio.StreamWriter, answer: Answer) -> None:
+def _write_whole(writer: asyncio.StreamWriter, answer: ModelAnswer) -> None:
     payload = to_json(answer.completion())
     half = payload[: len(payload) // 2]
     if answer.reply.fault == "cut":
@@ -270,7 +270,9 @@ def _write_whole(writer: asyncio.StreamWriter, answer: Answer) -> None:
     writer.write(response_head(200, len(body)) + body)
 
 
-async def _stream(writer: asyncio.StreamWriter, answer: Answer, *, include_usage: bool) -> None:
+async def _stream(
+    writer: asyncio.StreamWriter, answer: ModelAnswer, *, include_usage: bool
+) -> None:
     objects = answer.chunks(include_usage=include_usage)
     events = [b"data: %b\n\n" % to_json(one) for one in objects] + [b"data: [DONE]\n\n"]
     if answer.reply.fault is not None:

@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.model.model_script import Reply
+from sandbox.model.model_script import ScriptedReply
 
 _PIECE = re.compile(r".{1,12}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """A reply to request `number` (from 1) of `prompt_bytes` for `model` at `created` (s)."""
 
-    reply: Reply
+    reply: ScriptedReply
     number: int
     model: str
     prompt_bytes: int
@@ -95,7 +95,7 @@ class Answer:
         return {"total_tokens": usage["prompt_tokens"] + usage["completion_tokens"], **usage}
 
 
-def error_body(reply: Reply) -> bytes:
+def error_body(reply: ScriptedReply) -> bytes:
     """The body of an answer with an error status."""
     if isinstance(reply.body, str):
         return reply.body.encode(errors="replace")

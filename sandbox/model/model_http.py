@@ -32,7 +32,7 @@ class HttpError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelHttpRequest:
     """One request, its query decoded and its body complete."""
 
     method: str
@@ -42,7 +42,7 @@ class Request:
     keep_alive: bool
 
 
-async def read_request(reader: asyncio.StreamReader) -> Request:
+async def read_request(reader: asyncio.StreamReader) -> ModelHttpRequest:
     """The next request of a connection.
 
     Raises Closed at its end, and HttpError after which the connection cannot go on.
@@ -58,7 +58,7 @@ async def read_request(reader: asyncio.StreamReader) -> Request:
     path, _, query = target.partition("?")
     default = "keep-alive" if version == "HTTP/1.1" else "close"
     keep_alive = headers.get("connection", default).lower() != "close"
-    return Request(method, path, dict(parse_qsl(query)), body, keep_alive)
+    return ModelHttpRequest(method, path, dict(parse_qsl(query)), body, keep_alive)
 
 
 def response_head(

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from sandbox.model.model_script import Reply
+from sandbox.model.model_script import ScriptedReply
 
 
 class Refusals:
@@ -24,11 +24,11 @@ class Refusals:
     def __init__(self, refusals: Sequence[Mapping[str, Any]] = ()) -> None:
         self._refusals = refusals
 
-    def reply_to(self, request: Mapping[str, Any]) -> Reply | None:
+    def reply_to(self, request: Mapping[str, Any]) -> ScriptedReply | None:
         """The refusal of `request`; None when it has nothing that is refused."""
         for one in self._refusals:
             if _has(request, one["feature"]):
-                return Reply(status=one.get("status", 400), body=one.get("body", {}))
+                return ScriptedReply(status=one.get("status", 400), body=one.get("body", {}))
         return None
 
 

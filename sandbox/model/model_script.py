@@ -56,7 +56,7 @@ class BadScript(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ScriptedReply:
     """One answer; the module's docstring describes the fields."""
 
     text: str | None = None
@@ -85,7 +85,7 @@ class Rule:
     """A reply and when it is given. `times` counts down; None is without limit."""
 
     when: tuple[Condition, ...]
-    reply: Reply
+    reply: ScriptedReply
     times: int | None = None
     after_tool: bool | None = None
 
@@ -136,10 +136,10 @@ class Playbook:
             raise BadScript(f"mode is one of {', '.join(known)}, not {mode!r}")
         self.mode = known[mode]
 
-    def reply_to(self, request: Body) -> Reply:
+    def reply_to(self, request: Body) -> ScriptedReply:
         """The reply to `request`; status 400 and a reason when nothing fits."""
         if self.mode == "echo":
-            return Reply(text=f"echo: {part_text(request, 'last_user')}")
+            return ScriptedReply(text=f"echo: {part_text(request, 'last_user')}")
         if self.mode == "script":
             return self._next_step(request)
         for rule in self.rules:
@@ -149,7 +149,7 @@ class Playbook:
                 return _filled(rule.reply, request, groups)
         return refusal("no rule applies to this request; end the rules with one without conditions")
 
-    def _next_step(self, request: Body) -> Reply:
+    def _next_step(self, request: Body) -> ScriptedReply:
         if not self.steps:
             return refusal("the script is used up; post more steps to /control/script")
         groups = self.steps[0].match(request)
@@ -159,10 +159,10 @@ class Playbook:
         return _filled(self.steps.popleft().reply, request, groups)
 
 
-def refusal(message: str) -> Reply:
+def refusal(message: str) -> ScriptedReply:
     """An answer that clients do not retry, so that a wrong script is seen at once."""
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
-    return Reply(status=400, body={"error": error})
+    return ScriptedReply(status=400, body={"error": error})
 
 
 def part_text(request: Body, part: str) -> str:
@@ -205,7 +205,7 @@ def _follows_tool(request: Body) -> bool:
     return bool(messages) and messages[-1].get("role") == "tool"
 
 
-def _filled(reply: Reply, request: Body, groups: Mapping[str, str]) -> Reply:
+def _filled(reply: ScriptedReply, request: Body, groups: Mapping[str, str]) -> ScriptedReply:
     values = {"last_user": part_text(request, "last_user"), **groups}
     return replace(
         reply,
@@ -261,14 +261,14 @@ def _condition(item: object) -> Condition:
         raise BadScript(f"{pattern!r} is not a regular expression: {error}") from error
 
 
-def _reply(entry: object) -> Reply:
+def _reply(entry: object) -> ScriptedReply:
     if not isinstance(entry, dict):
         raise BadScript(f"a reply is an object, not {entry!r}")
-    _only(entry, {field.name for field in fields(Reply)})
+    _only(entry, {field.name for field in fields(ScriptedReply)})
     for kind, names in _FIELD_TYPES.items():
         for name in names:
             _check_type(name, entry.get(name), kind)
-    reply = Reply(**entry | {"tool_calls": tuple(entry.get("tool_calls") or ())})
+    reply = ScriptedReply(**entry | {"tool_calls": tuple(entry.get("tool_calls") or ())})
     if reply.fault not in _FAULTS:
         raise BadScript(f"fault is hang, cut, pause or malformed, not {reply.fault!r}")
     if not all(isinstance(call, dict) and call.get("name") for call in reply.tool_calls):

@@ -4,7 +4,7 @@ from flask import Response, request
 
 from sandbox.errors import ApiError
 from sandbox.http import current_platform, done, json_body, json_response
-from sandbox.world.entities import BOT, P2P, Chat, Person
+from sandbox.world.entities import BOT, P2P, Chat, SandboxPerson
 from sandbox.world.scopes import SCOPES
 from sandbox.world.state import World
 
@@ -124,7 +124,7 @@ def _page(total: int) -> tuple[int, int]:
     return int(start), min(int(start) + int(size), total)
 
 
-def _member(person: Person, world: World) -> dict[str, str]:
+def _member(person: SandboxPerson, world: World) -> dict[str, str]:
     return {
         "member_id_type": "open_id",
         "member_id": person.open_id,

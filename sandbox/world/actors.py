@@ -14,17 +14,17 @@ from typing import Any
 
 from sandbox.cards.card_check import CardInvalid
 from sandbox.world import events, scopes
-from sandbox.world.content import Outgoing, card_of_others
+from sandbox.world.content import CheckedContent, card_of_others
 from sandbox.world.entities import (
     BOT,
     P2P,
     USER,
     Chat,
-    Mention,
-    Message,
-    Person,
-    Reaction,
     Resource,
+    SandboxMention,
+    SandboxMessage,
+    SandboxPerson,
+    SandboxReaction,
     new_id,
 )
 from sandbox.world.events import Envelope
@@ -42,7 +42,7 @@ MERGED_FORWARD = "Merged and Forwarded Message"
 _ALL = re.compile(r"@(?:all|所有人)(?![A-Za-z0-9_])")
 
 
-class Refusal(Exception):
+class ControlRefused(Exception):
     """The control interface was asked for something that makes no sense; the message says what."""
 
 
@@ -82,12 +82,12 @@ class Actors:
         self._pusher = pusher
         self._received: dict[str, Envelope] = {}
 
-    def say(self, speech: Speech) -> Message:
+    def say(self, speech: Speech) -> SandboxMessage:
         """Write a message and push it to the app as often as `count` says."""
         try:
             base64.b64decode(speech.file_base64, validate=True)
         except ValueError:
-            raise Refusal("'file_base64' is not base64") from None
+            raise ControlRefused("'file_base64' is not base64") from None
         with self._world.lock:
             chat = self._present(speech.speaker, speech.chat_id)
             parent = self.message(speech.reply_to) if speech.reply_to else None
@@ -110,13 +110,13 @@ class Actors:
             self._deliver(envelope, message, speech.count, speech.new_event_ids)
         return message
 
-    def forward(self, speaker: str, chat_id: str, message_ids: Sequence[str]) -> Message:
+    def forward(self, speaker: str, chat_id: str, message_ids: Sequence[str]) -> SandboxMessage:
         """Forward one message as a copy, several as one merged forward."""
         with self._world.lock:
             chat = self._present(speaker, chat_id)
             found = [self.message(one) for one in message_ids]
             if not found or any(one.deleted for one in found):
-                raise Refusal("forward one message or more that nobody has recalled")
+                raise ControlRefused("forward one message or more that nobody has recalled")
             body = _merged(found) if len(found) > 1 else self._copy(found[0])
             message = compose(self._world, chat_id, speaker, body)
             envelope = events.received(self._world, message)
@@ -126,10 +126,12 @@ class Actors:
             self._deliver(envelope, message, 1, fresh=False)
         return message
 
-    def _copy(self, message: Message) -> tuple[str, Outgoing]:
+    def _copy(self, message: SandboxMessage) -> tuple[str, CheckedContent]:
         card = card_of(self._world, message)
         content = json.dumps(card, ensure_ascii=False) if card else message.content
-        return message.msg_type, Outgoing(content, message.mentions, forwarded=message.forwarded)
+        return message.msg_type, CheckedContent(
+            content, message.mentions, forwarded=message.forwarded
+        )
 
     def redeliver(self, message_id: str, times: int, *, new_event_id: bool) -> None:
         """Push the event of a message again, as Feishu sometimes does."""
@@ -140,16 +142,16 @@ class Actors:
             envelope = events.with_new_event_id(envelope)
         self._deliver(envelope, message, times, new_event_id)
 
-    def edit(self, message_id: str, open_id: str, text: str) -> Message:
+    def edit(self, message_id: str, open_id: str, text: str) -> SandboxMessage:
         """The author writes a text anew. No event: Feishu tells no app."""
         with self._world.lock:
             message = self.message(message_id)
             if open_id != message.sender or message.deleted:
-                raise Refusal("people edit their own messages, until they recall them")
+                raise ControlRefused("people edit their own messages, until they recall them")
             if message.msg_type not in ("text", "post"):
-                raise Refusal("only text is edited")
+                raise ControlRefused("only text is edited")
             if message.edits >= MAX_EDITS:
-                raise Refusal(f"a message is edited {MAX_EDITS} times at most")
+                raise ControlRefused(f"a message is edited {MAX_EDITS} times at most")
             speech = Speech(open_id, message.chat_id, text, message.msg_type)
             written = self._content(speech, self._present(open_id, message.chat_id))
             return self._world.change(
@@ -161,12 +163,12 @@ class Actors:
                 update_ms=self._world.now_ms(),
             )
 
-    def recall(self, message_id: str, open_id: str) -> Message:
+    def recall(self, message_id: str, open_id: str) -> SandboxMessage:
         """The author (or, as in Feishu, the owner of the group) withdraws a message."""
         with self._world.lock:
             message = self.message(message_id)
             if message.deleted:
-                raise Refusal("the message is recalled already")
+                raise ControlRefused("the message is recalled already")
             own = open_id == message.sender
             recalled = self._world.change(message, deleted=True, update_ms=self._world.now_ms())
             kind = "message_owner" if own else "group_owner"
@@ -174,7 +176,7 @@ class Actors:
         self._pusher.push(envelope, message_id=message_id)
         return recalled
 
-    def react(self, message_id: str, open_id: str, emoji_type: str) -> Reaction:
+    def react(self, message_id: str, open_id: str, emoji_type: str) -> SandboxReaction:
         """Put an emoji on a message; a second time takes it away."""
         with self._world.lock:
             message = self.message(message_id)
@@ -194,69 +196,71 @@ class Actors:
 
     def add_person(
         self, name: str, kind: str = USER, en_name: str = "", tenant_key: str = ""
-    ) -> Person:
+    ) -> SandboxPerson:
         """A new person, or another bot (`kind` bot), with a p2p chat if human; `tenant_key` is that
         of somebody external."""
         if not name or kind not in (USER, BOT):
-            raise Refusal("a person needs a name, and kind user or bot")
+            raise ControlRefused("a person needs a name, and kind user or bot")
         with self._world.lock:
-            person = Person(new_id("ou_"), name, kind, en_name, tenant_key=tenant_key)
+            person = SandboxPerson(new_id("ou_"), name, kind, en_name, tenant_key=tenant_key)
             self._world.put(person)
             if kind == USER:
                 self._world.p2p_chat(person.open_id)
         return person
 
-    def set_online(self, open_id: str, *, online: bool) -> Person:
+    def set_online(self, open_id: str, *, online: bool) -> SandboxPerson:
         """Somebody opens or closes their client."""
         with self._world.lock:
             person = replace(self.person(open_id), online=online)
             self._world.put(person)
         return person
 
-    def message(self, message_id: str) -> Message:
+    def message(self, message_id: str) -> SandboxMessage:
         """Raises Refusal when there is no such message."""
         found = self._world.messages.get(message_id)
         if found is None:
-            raise Refusal(f"there is no message {message_id!r}")
+            raise ControlRefused(f"there is no message {message_id!r}")
         return found
 
-    def person(self, open_id: str) -> Person:
+    def person(self, open_id: str) -> SandboxPerson:
         """Raises Refusal when there is no such person."""
         found = self._world.people.get(open_id)
         if found is None:
-            raise Refusal(f"there is no person {open_id!r}; GET /sandbox/api/state lists them")
+            raise ControlRefused(
+                f"there is no person {open_id!r}; GET /sandbox/api/state lists them"
+            )
         return found
 
     def chat(self, chat_id: str) -> Chat:
         """Raises Refusal when there is no such chat."""
         found = self._world.chats.get(chat_id)
         if found is None:
-            raise Refusal(f"there is no chat {chat_id!r}; GET /sandbox/api/state lists them")
+            raise ControlRefused(f"there is no chat {chat_id!r}; GET /sandbox/api/state lists them")
         return found
 
     def _present(self, open_id: str, chat_id: str) -> Chat:
         chat = self.chat(chat_id)
         if chat.dissolved:
-            raise Refusal("the chat is dissolved")
+            raise ControlRefused("the chat is dissolved")
         if self.person(open_id).open_id not in chat.members:
-            raise Refusal(f"{open_id!r} is not in that chat")
+            raise ControlRefused(f"{open_id!r} is not in that chat")
         if open_id == self._world.bot.open_id:
-            raise Refusal("the app speaks for its own bot; pick somebody else")
+            raise ControlRefused("the app speaks for its own bot; pick somebody else")
         return chat
 
-    def _content(self, speech: Speech, chat: Chat) -> Outgoing:
+    def _content(self, speech: Speech, chat: Chat) -> CheckedContent:
         mentions = tuple(
-            Mention(f"@_user_{number}", self.person(open_id).open_id)
+            SandboxMention(f"@_user_{number}", self.person(open_id).open_id)
             for number, open_id in enumerate(speech.mentions, start=1)
         )
         if speech.msg_type == "interactive" and not mentions:
             return _card(speech.content, chat)
         if speech.content:
-            return Outgoing(speech.content, mentions)
+            return CheckedContent(speech.content, mentions)
         if speech.msg_type in ("image", "file"):
-            return Outgoing(json.dumps(_file_content(speech)), mentions)
+            return CheckedContent(json.dumps(_file_content(speech)), mentions)
         if not speech.text.strip():
-            raise Refusal("text is empty")
+            raise ControlRefused("text is empty")
         text = speech.text
         if not mentions and not speech.raw:
             text, mentions = with_mentions(text, self._world.member_names(chat))
@@ -265,10 +269,10 @@ class Actors:
         if speech.msg_type == "post":
             paragraphs = [[{"tag": "text", "text": line, "style": []}] for line in text.split("\n")]
             value: dict[str, Any] = {"title": "", "content": paragraphs}
-            return Outgoing(json.dumps(value, ensure_ascii=False), mentions)
-        return Outgoing(json.dumps({"text": text}, ensure_ascii=False), mentions)
+            return CheckedContent(json.dumps(value, ensure_ascii=False), mentions)
+        return CheckedContent(json.dumps({"text": text}, ensure_ascii=False), mentions)
 
-    def _keep_file(self, speech: Speech, message: Message) -> None:
+    def _keep_file(self, speech: Speech, message: SandboxMessage) -> None:
         try:
             content = json.loads(message.content)
         except ValueError:
@@ -280,7 +284,7 @@ class Actors:
         data = speech.file_base64 or ("" if speech.file_name else PIXEL)
         self._world.put(Resource(str(key), speech.mime, data, message.message_id, name))
 
-    def _is_delivered(self, message: Message, chat: Chat) -> bool:
+    def _is_delivered(self, message: SandboxMessage, chat: Chat) -> bool:
         """As the scopes say (Feishu: im.message.receive_v1, “Notes”)."""
         bot, may = self._world.bot.open_id, self._world.may
         if bot not in chat.members:
@@ -293,28 +297,34 @@ class Actors:
             return may([*every, *mention] if mentioned else every)
         return may(scopes.MENTIONS if mentioned else scopes.GROUP_MESSAGES)
 
-    def _deliver(self, envelope: Envelope, message: Message, times: int, fresh: bool) -> None:
+    def _deliver(
+        self, envelope: Envelope, message: SandboxMessage, times: int, fresh: bool
+    ) -> None:
         for number in range(times):
             again = events.with_new_event_id(envelope) if fresh and number else envelope
             self._pusher.push(again, message_id=message.message_id)
 
-    def _add(self, message: Message, person: Person, emoji_type: str) -> Reaction:
+    def _add(
+        self, message: SandboxMessage, person: SandboxPerson, emoji_type: str
+    ) -> SandboxReaction:
         return add_reaction(self._world, message, person.open_id, emoji_type)
 
 
-def _card(content: str, chat: Chat) -> Outgoing:
+def _card(content: str, chat: Chat) -> CheckedContent:
     try:
         return card_of_others(content, chat.members.__contains__)
     except CardInvalid:
-        raise Refusal("'content' must be the JSON of a card") from None
+        raise ControlRefused("'content' must be the JSON of a card") from None
 
 
-def _merged(messages: Sequence[Message]) -> tuple[str, Outgoing]:
+def _merged(messages: Sequence[SandboxMessage]) -> tuple[str, CheckedContent]:
     ids = tuple(one.message_id for one in messages)
-    return "merge_forward", Outgoing(MERGED_FORWARD, forwarded=ids)
+    return "merge_forward", CheckedContent(MERGED_FORWARD, forwarded=ids)
 
 
-def with_mentions(text: str, members: list[Person]) -> tuple[str, tuple[Mention, ...]]:
+def with_mentions(
+    text: str, members: list[SandboxPerson]
+) -> tuple[str, tuple[SandboxMention, ...]]:
     """`@Name` of a member becomes a mention key, longest name first; `@all` becomes `@_all`.
 
     A Latin name ends at a word boundary, so `@Bob` does not eat `@Bobby`.
@@ -324,10 +334,10 @@ def with_mentions(text: str, members: list[Person]) -> tuple[str, tuple[Mention,
     if not names:
         return text, ()
     ends = (re.escape(one) + (r"(?![A-Za-z0-9_])" if one[-1:].isascii() else "") for one in names)
-    found: list[Mention] = []
+    found: list[SandboxMention] = []
 
     def to_key(match: re.Match[str]) -> str:
-        found.append(Mention(f"@_user_{len(found) + 1}", by_name[match[1].casefold()]))
+        found.append(SandboxMention(f"@_user_{len(found) + 1}", by_name[match[1].casefold()]))
         return found[-1].key
 
     pattern = re.compile(r"(?<![A-Za-z0-9_.])@(" + "|".join(ends) + ")", re.I)

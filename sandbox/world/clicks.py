@@ -14,10 +14,10 @@ from typing import Any
 from sandbox.cards.forms import tagged
 from sandbox.errors import ApiError
 from sandbox.world import events
-from sandbox.world.actors import Actors, Refusal
+from sandbox.world.actors import Actors, ControlRefused
 from sandbox.world.cardkit import CardKit
 from sandbox.world.content import Known, check_outgoing
-from sandbox.world.entities import Message
+from sandbox.world.entities import SandboxMessage
 from sandbox.world.push import NO_CONNECTION, NO_URL, Attempt, Pusher
 from sandbox.world.state import World
 from sandbox.world.wire import card_of, is_streaming
@@ -73,12 +73,12 @@ class Clicks:
             message = self._actors.message(message_id)
             person = self._actors.person(open_id)
             if message.visible_to not in ("", open_id) or message.unseen:
-                raise Refusal(f"{person.name} does not see that card")
+                raise ControlRefused(f"{person.name} does not see that card")
             card = card_of(self._world, message)
             if card is None:
-                raise Refusal("that message is not a card")
+                raise ControlRefused("that message is not a card")
             if message.sender != self._world.bot.open_id:
-                raise Refusal("that card belongs to another app, which hears of the click")
+                raise ControlRefused("that card belongs to another app, which hears of the click")
             action = _action(list(buttons(card)), value, index)
             if fields := submitted(card, action.get("name")):
                 action["form_value"] = {**fields, **_known(form or {}, fields)}
@@ -145,7 +145,7 @@ class Clicks:
             message, content=outgoing.content, updated=True, update_ms=self._world.now_ms()
         )
 
-    def _remember(self, token: str, message: Message) -> None:
+    def _remember(self, token: str, message: SandboxMessage) -> None:
         expires_ms = self._world.now_ms() + TOKEN_LIFE_MS
         self._tokens[token] = UpdateToken(message.message_id, expires_ms)
 
@@ -170,7 +170,7 @@ def submitted(node: Any, name: object) -> dict[str, Any]:
 
 def _known(form: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
     if unknown := form.keys() - fields.keys():
-        raise Refusal(f"the form has no field {', '.join(sorted(unknown))}")
+        raise ControlRefused(f"the form has no field {', '.join(sorted(unknown))}")
     return form
 
 
@@ -181,13 +181,13 @@ def _of_tag(node: Any, tag: str) -> Iterator[dict[str, Any]]:
 def _action(found: list[dict[str, Any]], value: object, index: int | None) -> dict[str, Any]:
     if index is not None:
         if not 0 <= index < len(found):
-            raise Refusal(f"the card has {len(found)} buttons; there is no button {index}")
+            raise ControlRefused(f"the card has {len(found)} buttons; there is no button {index}")
         return _pressed(found[index])
     for button in found:
         if (action := _pressed(button))["value"] == value:
             return action
     if value is None:
-        raise Refusal("give the value or the index of a button")
+        raise ControlRefused("give the value or the index of a button")
     return {"value": value, "tag": "button"}
 
 

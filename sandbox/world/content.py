@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from sandbox.cards.card_check import CardInvalid, at_ids, check_card, parse_card
 from sandbox.errors import ApiError, card_refused, invalid
-from sandbox.world.entities import Mention
+from sandbox.world.entities import SandboxMention
 from sandbox.world.received import at_people
 
 MAX_TEXT_BYTES = 150 * 1024
@@ -25,12 +25,12 @@ _POST_TAGS = frozenset({"text", "a", "at", "img", "media", "emotion", "hr", "cod
 
 
 @dataclass(frozen=True)
-class Outgoing:
+class CheckedContent:
     """Checked content: as it is stored, with its mentions, and what it refers to: a card entity, or
     the ids of forwarded messages."""
 
     content: str
-    mentions: tuple[Mention, ...] = ()
+    mentions: tuple[SandboxMention, ...] = ()
     card_id: str = ""
     forwarded: tuple[str, ...] = ()
 
@@ -44,7 +44,9 @@ class Known:
     file: Callable[[str], str | None] = lambda key: None
 
 
-def check_outgoing(msg_type: object, content: object, request_bytes: int, known: Known) -> Outgoing:
+def check_outgoing(
+    msg_type: object, content: object, request_bytes: int, known: Known
+) -> CheckedContent:
     """The content ready to be stored. Raises ApiError 230001, 230025 or 230099."""
     if not isinstance(msg_type, str) or not isinstance(content, str):
         raise invalid("msg_type and content must be strings")
@@ -69,25 +71,25 @@ def check_outgoing(msg_type: object, content: object, request_bytes: int, known:
     raise invalid(f"invalid msg_type {msg_type!r}")
 
 
-def _text(value: dict[str, Any], known: Known) -> Outgoing:
+def _text(value: dict[str, Any], known: Known) -> CheckedContent:
     text = value.get("text")
     if not isinstance(text, str) or not text:
         raise invalid("text is empty")
-    mentions: list[Mention] = []
+    mentions: list[SandboxMention] = []
 
     def to_key(found: re.Match[str]) -> str:
         if found[1] == "all":
             return "@_all"
         if not known.person(found[1]):
             raise invalid("invalid user_id in at tag")
-        mentions.append(Mention(f"@_user_{len(mentions) + 1}", found[1]))
+        mentions.append(SandboxMention(f"@_user_{len(mentions) + 1}", found[1]))
         return mentions[-1].key
 
     stored = _TEXT_AT.sub(to_key, text)
-    return Outgoing(json.dumps({"text": stored}, ensure_ascii=False), tuple(mentions))
+    return CheckedContent(json.dumps({"text": stored}, ensure_ascii=False), tuple(mentions))
 
 
-def _post(value: dict[str, Any], content: str, known: Known) -> Outgoing:
+def _post(value: dict[str, Any], content: str, known: Known) -> CheckedContent:
     if not value:
         raise invalid("post is empty")
     at: list[str] = []
@@ -103,24 +105,24 @@ def _post(value: dict[str, Any], content: str, known: Known) -> Outgoing:
     if any(one != "all" and not known.person(one) for one in at):
         raise invalid("invalid user_id in at element")
     people = [one for one in at if one != "all"]
-    mentions = tuple(Mention(f"@_user_{n}", one) for n, one in enumerate(people, start=1))
-    return Outgoing(content, mentions)
+    mentions = tuple(SandboxMention(f"@_user_{n}", one) for n, one in enumerate(people, start=1))
+    return CheckedContent(content, mentions)
 
 
-def _image(value: dict[str, Any], known: Known) -> Outgoing:
+def _image(value: dict[str, Any], known: Known) -> CheckedContent:
     key = value.get("image_key")
     if not isinstance(key, str) or not known.image(key):
         raise invalid("image_key is invalid")
-    return Outgoing(json.dumps({"image_key": key}))
+    return CheckedContent(json.dumps({"image_key": key}))
 
 
-def _file(value: dict[str, Any], known: Known) -> Outgoing:
+def _file(value: dict[str, Any], known: Known) -> CheckedContent:
     """History shows the name under which the file was uploaded."""
     key = value.get("file_key")
     name = known.file(key) if isinstance(key, str) else None
     if name is None:
         raise invalid("file_key is invalid")
-    return Outgoing(json.dumps({"file_key": key, "file_name": name}, ensure_ascii=False))
+    return CheckedContent(json.dumps({"file_key": key, "file_name": name}, ensure_ascii=False))
 
 
 def _post_element(element: Any) -> list[str]:
@@ -133,24 +135,24 @@ def _post_element(element: Any) -> list[str]:
     return []
 
 
-def _interactive(content: str, known: Known) -> Outgoing:
+def _interactive(content: str, known: Known) -> CheckedContent:
     card = card_or_refusal(lambda: parse_card(content))
     if card.get("type") == "card":
-        return Outgoing(content, card_id=_card_id(card.get("data")))
+        return CheckedContent(content, card_id=_card_id(card.get("data")))
     card_or_refusal(
         lambda: check_card(card, knows_person=known.person, knows_image=known.image),
     )
-    return Outgoing(content)
+    return CheckedContent(content)
 
 
-def card_of_others(content: str, is_member: Callable[[str], bool]) -> Outgoing:
+def card_of_others(content: str, is_member: Callable[[str], bool]) -> CheckedContent:
     """A card of any version that another app posts, with the members that its at-tags mention.
 
     Raises CardInvalid when it is no JSON object.
     """
     people = [one for one in at_people(parse_card(content)) if is_member(one)]
-    mentions = tuple(Mention(f"@_user_{n}", one) for n, one in enumerate(people, start=1))
-    return Outgoing(content, mentions)
+    mentions = tuple(SandboxMention(f"@_user_{n}", one) for n, one in enumerate(people, start=1))
+    return CheckedContent(content, mentions)
 
 
 def _card_id(reference: Any) -> str:

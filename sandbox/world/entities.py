@@ -17,7 +17,7 @@ def new_id(prefix: str, length: int = 32) -> str:
 
 
 @dataclass(frozen=True)
-class Person:
+class SandboxPerson:
     """Somebody. `kind` is `user` or `bot`; the app's own bot is a person too. `tenant_key` is ""
     for members of the app's tenant. `online`: their client shows what is sent to them alone."""
 
@@ -49,7 +49,7 @@ class Chat:
 
 
 @dataclass(frozen=True)
-class Mention:
+class SandboxMention:
     """One `@` in a message; `key` is `@_user_N`."""
 
     key: str
@@ -57,7 +57,7 @@ class Mention:
 
 
 @dataclass(frozen=True)
-class Reaction:
+class SandboxReaction:
     """An emoji that `open_id` put on a message."""
 
     reaction_id: str
@@ -67,7 +67,7 @@ class Reaction:
 
 
 @dataclass(frozen=True)
-class Message:
+class SandboxMessage:
     """A message. `content` is the JSON string as sent; times are ms since the epoch.
 
     `forwarded`: ids of the messages that a merged forward holds.
@@ -86,8 +86,8 @@ class Message:
     root_id: str = ""
     parent_id: str = ""
     thread_id: str = ""
-    mentions: tuple[Mention, ...] = ()
-    reactions: tuple[Reaction, ...] = ()
+    mentions: tuple[SandboxMention, ...] = ()
+    reactions: tuple[SandboxReaction, ...] = ()
     deleted: bool = False
     updated: bool = False
     edits: int = 0
@@ -125,12 +125,12 @@ class Resource:
     name: str = ""
 
 
-Entity = Person | Chat | Message | Card | Resource
+Entity = SandboxPerson | Chat | SandboxMessage | Card | Resource
 
 KINDS: dict[str, type[Entity]] = {
-    "person": Person,
+    "person": SandboxPerson,
     "chat": Chat,
-    "message": Message,
+    "message": SandboxMessage,
     "card": Card,
     "resource": Resource,
 }
@@ -153,15 +153,15 @@ def from_record(kind: str, record: dict[str, Any]) -> Entity:
         if name in values:
             values[name] = tuple(values[name])
     if "mentions" in values:
-        values["mentions"] = tuple(Mention(**one) for one in values["mentions"])
+        values["mentions"] = tuple(SandboxMention(**one) for one in values["mentions"])
     if "reactions" in values:
-        values["reactions"] = tuple(Reaction(**one) for one in values["reactions"])
+        values["reactions"] = tuple(SandboxReaction(**one) for one in values["reactions"])
     return KINDS[kind](**values)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
-    if isinstance(value, Mention | Reaction):
+    if isinstance(value, SandboxMention | SandboxReaction):
         return {one.name: getattr(value, one.name) for one in fields(value)}
     return value

@@ -12,7 +12,7 @@ from typing import Any
 
 from sandbox.errors import ApiError, invalid
 from sandbox.world.content import Known, check_outgoing
-from sandbox.world.entities import GROUP, Message
+from sandbox.world.entities import GROUP, SandboxMessage
 from sandbox.world.limits import Limiter
 from sandbox.world.messaging import Messenger, compose
 from sandbox.world.state import World
@@ -28,7 +28,7 @@ class Ephemeral:
         self._messenger = messenger
         self._limiter = limiter
 
-    def send(self, body: dict[str, Any], request_bytes: int) -> Message:
+    def send(self, body: dict[str, Any], request_bytes: int) -> SandboxMessage:
         """`{chat_id, open_id, msg_type: interactive, card: object}`"""
         card, open_id = body.get("card"), str(body.get("open_id") or "")
         if body.get("msg_type") != "interactive" or not isinstance(card, dict):
@@ -57,7 +57,7 @@ class Ephemeral:
             unseen=not world.is_online(open_id),
         )
 
-    def delete(self, message_id: object) -> Message:
+    def delete(self, message_id: object) -> SandboxMessage:
         """Takes such a card away; nothing is left of it."""
         message = self._world.messages.get(str(message_id))
         if message is None or not message.visible_to:

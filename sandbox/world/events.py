@@ -7,7 +7,7 @@ cardkit-v1 "card callback communication" (whose create_time is in microseconds).
 import secrets
 from typing import Any
 
-from sandbox.world.entities import Chat, Message, Person, Reaction, new_id
+from sandbox.world.entities import Chat, SandboxMessage, SandboxPerson, SandboxReaction, new_id
 from sandbox.world.state import World, stable_id
 from sandbox.world.wire import event_message, user_ids
 
@@ -38,7 +38,7 @@ def with_new_event_id(original: Envelope) -> Envelope:
     return {**original, "header": header}
 
 
-def received(world: World, message: Message) -> Envelope:
+def received(world: World, message: SandboxMessage) -> Envelope:
     """im.message.receive_v1"""
     return envelope(world, RECEIVED, event_message(world, message))
 
@@ -54,7 +54,7 @@ def with_foreign_ids(original: Envelope) -> Envelope:
     return {**original, "event": event}
 
 
-def recalled(world: World, message: Message, recall_type: str = "message_owner") -> Envelope:
+def recalled(world: World, message: SandboxMessage, recall_type: str = "message_owner") -> Envelope:
     """im.message.recalled_v1"""
     event = {
         "message_id": message.message_id,
@@ -65,7 +65,9 @@ def recalled(world: World, message: Message, recall_type: str = "message_owner")
     return envelope(world, "im.message.recalled_v1", event)
 
 
-def reacted(world: World, message: Message, reaction: Reaction, *, created: bool) -> Envelope:
+def reacted(
+    world: World, message: SandboxMessage, reaction: SandboxReaction, *, created: bool
+) -> Envelope:
     """im.message.reaction.created_v1 or deleted_v1, by a person."""
     event = {
         "message_id": message.message_id,
@@ -78,7 +80,7 @@ def reacted(world: World, message: Message, reaction: Reaction, *, created: bool
     return envelope(world, f"im.message.reaction.{what}_v1", event)
 
 
-def bot_membership(world: World, chat: Chat, operator: Person, *, added: bool) -> Envelope:
+def bot_membership(world: World, chat: Chat, operator: SandboxPerson, *, added: bool) -> Envelope:
     """im.chat.member.bot.added_v1 or deleted_v1"""
     event = {
         "chat_id": chat.chat_id,
@@ -92,7 +94,7 @@ def bot_membership(world: World, chat: Chat, operator: Person, *, added: bool) -
     return envelope(world, f"im.chat.member.bot.{what}_v1", event)
 
 
-def p2p_entered(world: World, chat: Chat, person: Person) -> Envelope:
+def p2p_entered(world: World, chat: Chat, person: SandboxPerson) -> Envelope:
     """im.chat.access_event.bot_p2p_chat_entered_v1: somebody opens their chat with the bot."""
     event: dict[str, Any] = {"chat_id": chat.chat_id, "operator_id": user_ids(person)}
     if said := world.by_chat.get(chat.chat_id):
@@ -102,7 +104,7 @@ def p2p_entered(world: World, chat: Chat, person: Person) -> Envelope:
     return envelope(world, "im.chat.access_event.bot_p2p_chat_entered_v1", event)
 
 
-def user_membership(world: World, chat: Chat, person: Person, what: str) -> Envelope:
+def user_membership(world: World, chat: Chat, person: SandboxPerson, what: str) -> Envelope:
     """im.chat.member.user.added_v1, deleted_v1 or withdrawn_v1, by `what`."""
     user = {
         "name": person.name,
@@ -133,7 +135,9 @@ def renamed(world: World, before: Chat, after: Chat) -> Envelope:
     return envelope(world, "im.chat.updated_v1", event)
 
 
-def clicked(world: World, message: Message, person: Person, action: dict[str, Any]) -> Envelope:
+def clicked(
+    world: World, message: SandboxMessage, person: SandboxPerson, action: dict[str, Any]
+) -> Envelope:
     """card.action.trigger; `event.token` allows two later updates of the card."""
     event = {
         "operator": {"tenant_key": world.tenant_of(person), **user_ids(person)},

@@ -8,15 +8,15 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.world.entities import Card, Chat, Entity, Message, Person
-from sandbox.world.push import Delivery, delivery_view
+from sandbox.world.entities import Card, Chat, Entity, SandboxMessage, SandboxPerson
+from sandbox.world.push import EventPush, delivery_view
 from sandbox.world.state import World
 from sandbox.world.wire import chat_view, message_view, person_view
 
 KEPT_CHANGES = 2000
 HEARTBEAT_S = 5.0
 
-Change = Entity | Delivery
+Change = Entity | EventPush
 
 
 class Feed:
@@ -37,7 +37,7 @@ class Feed:
         """An entity changed; called under the world's lock."""
         self._add(entity)
 
-    def delivery(self, delivery: Delivery) -> None:
+    def delivery(self, delivery: EventPush) -> None:
         """An event was pushed, or pushed in vain."""
         with self._world.lock:
             self._add(delivery)
@@ -80,17 +80,17 @@ class Feed:
         self._changes.append((self._number, change))
 
     def _view(self, change: Change) -> tuple[str, dict[str, Any]] | None:
-        if isinstance(change, Delivery):
+        if isinstance(change, EventPush):
             return "delivery", delivery_view(change)
         if isinstance(change, Card):
             message = self._world.messages.get(change.message_id)
             return ("message", message_view(self._world, message)) if message else None
-        if isinstance(change, Message):
+        if isinstance(change, SandboxMessage):
             latest = self._world.messages[change.message_id]
             return "message", message_view(self._world, latest)
         if isinstance(change, Chat):
             return "chat", chat_view(change)
-        if isinstance(change, Person):
+        if isinstance(change, SandboxPerson):
             return "person", person_view(change)
         return None
 
@@ -102,7 +102,7 @@ def _latest(changes: list[Change]) -> list[Change]:
 
 
 def _key(change: Change) -> object:
-    if isinstance(change, Message):
+    if isinstance(change, SandboxMessage):
         return change.message_id
     if isinstance(change, Card):
         return change.message_id or change.card_id

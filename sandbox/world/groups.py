@@ -6,7 +6,7 @@ Feishu tells an app of a group that its bot is in, and of the bot's own coming a
 from dataclasses import replace
 
 from sandbox.world import events
-from sandbox.world.actors import Actors, Refusal
+from sandbox.world.actors import Actors, ControlRefused
 from sandbox.world.entities import GROUP, TOPIC, Chat, new_id
 from sandbox.world.events import Envelope
 from sandbox.world.push import Pusher
@@ -63,7 +63,7 @@ class Groups:
         """The last event of that type about a chat is pushed again, as Feishu sometimes does."""
         told = self._told.get((event_type, chat_id))
         if told is None:
-            raise Refusal(f"nothing of the type {event_type!r} was told of that chat")
+            raise ControlRefused(f"nothing of the type {event_type!r} was told of that chat")
         for _ in range(times):
             self._pusher.push(events.with_new_event_id(told) if new_event_id else told)
 
@@ -94,7 +94,7 @@ class Groups:
     def rename(self, chat_id: str, name: str) -> Chat:
         """The group gets another name."""
         if not name:
-            raise Refusal("a group needs a name")
+            raise ControlRefused("a group needs a name")
         with self._world.lock:
             before = self._group(chat_id)
             chat = replace(before, name=name)
@@ -116,7 +116,7 @@ class Groups:
     def _group(self, chat_id: str) -> Chat:
         chat = self._actors.chat(chat_id)
         if chat.mode not in (GROUP, TOPIC):
-            raise Refusal("a p2p chat stays as it is")
+            raise ControlRefused("a p2p chat stays as it is")
         return chat
 
     def _changed(self, before: Chat, chat: Chat, envelope: Envelope | None) -> Chat:

@@ -12,8 +12,8 @@ from typing import Any
 from sandbox.cards.card_check import notified_by, parse_card
 from sandbox.errors import ApiError, card_refused, invalid, scope_missing_for_group
 from sandbox.world.cardkit import sendable_card
-from sandbox.world.content import Known, Outgoing, check_outgoing
-from sandbox.world.entities import P2P, Chat, Message, Reaction, new_id
+from sandbox.world.content import CheckedContent, Known, check_outgoing
+from sandbox.world.entities import P2P, Chat, SandboxMessage, SandboxReaction, new_id
 from sandbox.world.limits import Limiter
 from sandbox.world.scopes import ALL_GROUP_MESSAGES
 from sandbox.world.state import World, new_message_id
@@ -48,7 +48,7 @@ class Messenger:
             if message.uuid:
                 self._by_uuid[message.uuid] = message.message_id
 
-    def send(self, receive_id: str, receive_id_type: str, draft: Draft) -> Message:
+    def send(self, receive_id: str, receive_id_type: str, draft: Draft) -> SandboxMessage:
         """Post into a chat, or to a person (`open_id`)."""
         if receive_id_type not in ("chat_id", "open_id"):
             raise invalid("receive_id_type must be chat_id or open_id in the sandbox")
@@ -57,7 +57,7 @@ class Messenger:
         chat = self._receiver(receive_id, receive_id_type)
         return self._post(chat, draft)
 
-    def reply(self, message_id: str, draft: Draft, *, reply_in_thread: object) -> Message:
+    def reply(self, message_id: str, draft: Draft, *, reply_in_thread: object) -> SandboxMessage:
         """Answer a message: in its thread, in a new thread, or as a quote."""
         if not isinstance(reply_in_thread, bool):
             raise invalid("reply_in_thread is not a boolean")
@@ -67,7 +67,7 @@ class Messenger:
         chat = self.open_chat(parent.chat_id)
         return self._post(chat, draft, parent=parent, in_thread=reply_in_thread)
 
-    def patch(self, message_id: str, content: object, request_bytes: int) -> Message:
+    def patch(self, message_id: str, content: object, request_bytes: int) -> SandboxMessage:
         """Replace the card of an own message; both cards are shared (`update_multi`)."""
         message = self._own(message_id, ApiError(230001))
         if message.msg_type != "interactive" or message.card_id:
@@ -79,7 +79,7 @@ class Messenger:
                 raise invalid("update_multi must be declared true before and after")
         return self._replace_content(message, outgoing)
 
-    def edit(self, message_id: str, msg_type: object, content: object, size: int) -> Message:
+    def edit(self, message_id: str, msg_type: object, content: object, size: int) -> SandboxMessage:
         """Replace the content of an own text or post, at most 20 times."""
         message = self._own(message_id, ApiError(230071))
         if msg_type not in ("text", "post") or message.msg_type != msg_type:
@@ -89,12 +89,12 @@ class Messenger:
         outgoing = check_outgoing(msg_type, content, size, self.known(message))
         return self._replace_content(message, outgoing, edits=message.edits + 1)
 
-    def recall(self, message_id: str) -> Message:
+    def recall(self, message_id: str) -> SandboxMessage:
         """Withdraw an own message."""
         message = self._own(message_id, ApiError(230026))
         return self._world.change(message, deleted=True, update_ms=self._world.now_ms())
 
-    def react(self, message_id: str, emoji_type: object) -> Reaction:
+    def react(self, message_id: str, emoji_type: object) -> SandboxReaction:
         """Put the bot's emoji on a message. A second time returns the first reaction."""
         if not isinstance(emoji_type, str) or not _EMOJI.match(emoji_type):
             raise ApiError(231001)
@@ -103,7 +103,7 @@ class Messenger:
             raise ApiError(231003)
         return add_reaction(self._world, message, self._world.bot.open_id, emoji_type)
 
-    def unreact(self, message_id: str, reaction_id: str) -> Reaction:
+    def unreact(self, message_id: str, reaction_id: str) -> SandboxReaction:
         """Take the bot's own emoji away again."""
         message = self._world.messages.get(message_id)
         if message is None or message.deleted:
@@ -117,7 +117,7 @@ class Messenger:
         self._world.change(message, reactions=left)
         return found[0]
 
-    def history(self, query: dict[str, str]) -> tuple[list[Message], str]:
+    def history(self, query: dict[str, str]) -> tuple[list[SandboxMessage], str]:
         """One page of a chat or thread and the token of the next (empty at the end).
 
         A chat holds the first messages of threads only, not the replies in them.
@@ -138,7 +138,7 @@ class Messenger:
         token = f"{order}.{offset + size}" if offset + size < len(found) else ""
         return found[offset : offset + size], token
 
-    def living(self, message_id: str) -> Message:
+    def living(self, message_id: str) -> SandboxMessage:
         """The message, unless it is unknown or recalled."""
         message = self._world.shared(message_id)
         if message is None:
@@ -169,7 +169,7 @@ class Messenger:
             raise ApiError(231203)
         return chat
 
-    def known(self, message: Message) -> Known:
+    def known(self, message: SandboxMessage) -> Known:
         """Who may be @-ed in the chat of `message`, and which images exist."""
         return self._known(self._world.chats[message.chat_id])
 
@@ -184,7 +184,7 @@ class Messenger:
         found = self._world.resources.get(key)
         return found.name if found and found.name else None
 
-    def _attach(self, message: Message) -> None:
+    def _attach(self, message: SandboxMessage) -> None:
         """What an image or file message shows can be loaded under its id."""
         if message.msg_type not in ("image", "file"):
             return
@@ -193,7 +193,7 @@ class Messenger:
         if found and not found.message_id:
             self._world.put(replace(found, message_id=message.message_id))
 
-    def _first(self, uuid: object) -> Message | None:
+    def _first(self, uuid: object) -> SandboxMessage | None:
         if not uuid:
             return None
         if not isinstance(uuid, str) or len(uuid) > 50:
@@ -214,8 +214,13 @@ class Messenger:
         return self._world.p2p_chat(receive_id)
 
     def _post(
-        self, chat: Chat, draft: Draft, *, parent: Message | None = None, in_thread: bool = False
-    ) -> Message:
+        self,
+        chat: Chat,
+        draft: Draft,
+        *,
+        parent: SandboxMessage | None = None,
+        in_thread: bool = False,
+    ) -> SandboxMessage:
         known = self._known(chat)
         outgoing = check_outgoing(draft.msg_type, draft.content, draft.request_bytes, known)
         card = sendable_card(self._world, outgoing.card_id) if outgoing.card_id else None
@@ -245,7 +250,7 @@ class Messenger:
                 reason = "There is an invalid user resource(at/person) in your card"
                 raise card_refused(100290, reason, one)
 
-    def _own(self, message_id: str, refusal: ApiError) -> Message:
+    def _own(self, message_id: str, refusal: ApiError) -> SandboxMessage:
         message = self.living(message_id)
         self.open_chat(message.chat_id)
         if message.sender != self._world.bot.open_id:
@@ -254,7 +259,9 @@ class Messenger:
             raise ApiError(230031)
         return message
 
-    def _replace_content(self, message: Message, outgoing: Outgoing, edits: int = 0) -> Message:
+    def _replace_content(
+        self, message: SandboxMessage, outgoing: CheckedContent, edits: int = 0
+    ) -> SandboxMessage:
         return self._world.change(
             message,
             content=outgoing.content,
@@ -268,7 +275,7 @@ class Messenger:
         if self._world.switches.rate_limits and not self._limiter.allow(kind, key, limit):
             raise ApiError(230020)
 
-    def _container(self, kind: str | None, container_id: str) -> list[Message]:
+    def _container(self, kind: str | None, container_id: str) -> list[SandboxMessage]:
         world = self._world
         if kind == "thread":
             found = [world.messages[one] for one in world.by_thread.get(container_id, [])]
@@ -287,14 +294,14 @@ def compose(
     world: World,
     chat_id: str,
     sender: str,
-    body: tuple[str, Outgoing],
+    body: tuple[str, CheckedContent],
     *,
-    parent: Message | None = None,
+    parent: SandboxMessage | None = None,
     in_thread: bool = False,
     uuid: str = "",
     visible_to: str = "",
     unseen: bool = False,
-) -> Message:
+) -> SandboxMessage:
     """Store a message of `body` (msg_type, content), placed under `parent`.
 
     In a thread root and parent are the thread's root; a quote keeps the root of its parent. In a
@@ -314,7 +321,7 @@ def compose(
         thread_id = root.thread_id
     elif parent is not None:
         root_id, parent_id = parent.root_id or parent.message_id, parent.message_id
-    message = Message(
+    message = SandboxMessage(
         message_id=new_message_id(),
         chat_id=chat_id,
         sender=sender,
@@ -337,18 +344,20 @@ def compose(
     return message
 
 
-def _root_of_thread(world: World, message: Message) -> Message:
+def _root_of_thread(world: World, message: SandboxMessage) -> SandboxMessage:
     """The first message of its thread; one that quotes another may be the first of its own."""
     above = world.messages.get(message.root_id) if message.thread_id else None
     return above if above and above.thread_id == message.thread_id else message
 
 
-def add_reaction(world: World, message: Message, open_id: str, emoji_type: str) -> Reaction:
+def add_reaction(
+    world: World, message: SandboxMessage, open_id: str, emoji_type: str
+) -> SandboxReaction:
     """The reaction of that person with that emoji, made if it is not there yet."""
     for one in message.reactions:
         if one.open_id == open_id and one.emoji_type == emoji_type:
             return one
-    reaction = Reaction(new_id("", 24), open_id, emoji_type, world.now_ms())
+    reaction = SandboxReaction(new_id("", 24), open_id, emoji_type, world.now_ms())
     world.change(message, reactions=(*message.reactions, reaction))
     return reaction
 

@@ -54,7 +54,7 @@ class Attempt:
 
 
 @dataclass
-class Delivery:
+class EventPush:
     """An event on its way to the app."""
 
     number: int
@@ -141,7 +141,7 @@ class Pusher:
         config: SandboxConfig,
         post: Post,
         *,
-        on_attempt: Callable[[Delivery], None] = lambda delivery: None,
+        on_attempt: Callable[[EventPush], None] = lambda delivery: None,
         is_wanted: Callable[[str], bool] = lambda event_type: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -150,19 +150,19 @@ class Pusher:
         self._on_attempt = on_attempt
         self._is_wanted = is_wanted
         self._clock = clock
-        self._due: list[tuple[float, int, Delivery]] = []
+        self._due: list[tuple[float, int, EventPush]] = []
         self._wake = threading.Condition()
         self._count = itertools.count(1)
         self._started = False
         self._closed = False
-        self.deliveries: deque[Delivery] = deque(maxlen=KEPT_DELIVERIES)
+        self.deliveries: deque[EventPush] = deque(maxlen=KEPT_DELIVERIES)
 
-    def push(self, envelope: Envelope, *, message_id: str = "") -> Delivery | None:
+    def push(self, envelope: Envelope, *, message_id: str = "") -> EventPush | None:
         """Queue one event; None when the app has no webhook URL, or no scope for it."""
         header = envelope["header"]
         if not self._config.webhook_url or not self._is_wanted(header["event_type"]):
             return None
-        delivery = Delivery(
+        delivery = EventPush(
             next(self._count),
             header["event_id"],
             header["event_type"],
@@ -209,7 +209,7 @@ class Pusher:
         while (delivery := self._take(block=True)) is not None:
             self._attempt(delivery)
 
-    def _take(self, *, block: bool) -> Delivery | None:
+    def _take(self, *, block: bool) -> EventPush | None:
         with self._wake:
             while not self._closed:
                 wait = self._due[0][0] - self._clock() if self._due else None
@@ -220,7 +220,7 @@ class Pusher:
                 self._wake.wait(wait)
         return None
 
-    def _attempt(self, delivery: Delivery) -> None:
+    def _attempt(self, delivery: EventPush) -> None:
         attempt, _ = self._send(delivery.url, delivery.body)
         delivery.attempts.append(attempt)
         delay = retry_delay_s(len(delivery.attempts), self._config.retry_scale)
@@ -242,7 +242,7 @@ class Pusher:
             return Attempt(at_ms, 0, took, "answered after the deadline"), b""
         return Attempt(at_ms, status, took), answer
 
-    def _schedule(self, due: float, delivery: Delivery) -> None:
+    def _schedule(self, due: float, delivery: EventPush) -> None:
         with self._wake:
             if not self._closed:
                 heapq.heappush(self._due, (due, next(self._count), delivery))
@@ -252,7 +252,7 @@ class Pusher:
         return int(self._config.clock() * 1000)
 
 
-def delivery_view(delivery: Delivery) -> dict[str, Any]:
+def delivery_view(delivery: EventPush) -> dict[str, Any]:
     """A delivery for the page and for tests."""
     return {
         "number": delivery.number,

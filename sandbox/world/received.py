@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sandbox.world.entities import Mention
+from sandbox.world.entities import SandboxMention
 
 PLACEHOLDER = "请升级至最新版本客户端，以查看内容"
 
@@ -32,7 +32,9 @@ def at_people(card: Card) -> list[str]:
     return list(dict.fromkeys(one for text in _texts(card) for one in _AT.findall(text)))
 
 
-def foreign(card: Card, mentions: Sequence[Mention], foreign_id: Callable[[str], str]) -> Card:
+def foreign(
+    card: Card, mentions: Sequence[SandboxMention], foreign_id: Callable[[str], str]
+) -> Card:
     """The card with at-tags of another app: a key where `mentions` has one, an id of theirs."""
     keys = {one.open_id: one.key for one in mentions}
 
@@ -50,7 +52,7 @@ def wrapped(card: Card) -> Card:
     return {**_placeholder(), "user_dsl": json.dumps(card, ensure_ascii=False)}
 
 
-def simplified(card: Card, mentions: Sequence[Mention]) -> Card:
+def simplified(card: Card, mentions: Sequence[SandboxMention]) -> Card:
     """The form without `card_msg_content_type`."""
     if is_version_2(card):
         return _placeholder()

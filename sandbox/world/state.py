@@ -18,9 +18,9 @@ from sandbox.world.entities import (
     Card,
     Chat,
     Entity,
-    Message,
-    Person,
     Resource,
+    SandboxMessage,
+    SandboxPerson,
     new_id,
 )
 from sandbox.world.scopes import ALL_GROUP_MESSAGES, suffice
@@ -46,15 +46,15 @@ class World:
         self.console = AppConsole()
         if not config.all_group_messages:
             self.console.granted.discard(ALL_GROUP_MESSAGES)
-        self.people: dict[str, Person] = {}
+        self.people: dict[str, SandboxPerson] = {}
         self.chats: dict[str, Chat] = {}
-        self.messages: dict[str, Message] = {}
+        self.messages: dict[str, SandboxMessage] = {}
         self.cards: dict[str, Card] = {}
         self.resources: dict[str, Resource] = {}
         self.by_chat: dict[str, list[str]] = {}
         self.by_thread: dict[str, list[str]] = {}
         self._listeners: list[Listener] = []
-        self.bot = Person(stable_id("ou_", config.app_id), config.bot_name, BOT)
+        self.bot = SandboxPerson(stable_id("ou_", config.app_id), config.bot_name, BOT)
         self._populate()
 
     def may(self, any_of: Collection[str]) -> bool:
@@ -79,7 +79,7 @@ class World:
 
     def restore(self, entity: Entity) -> None:
         """Add or replace an entity silently, as the journal does."""
-        if isinstance(entity, Person):
+        if isinstance(entity, SandboxPerson):
             self.people[entity.open_id] = entity
         elif isinstance(entity, Chat):
             self.chats[entity.chat_id] = entity
@@ -96,13 +96,13 @@ class World:
         things: list[Entity] = [*people, *self.chats.values(), *self.resources.values()]
         return [*things, *self.cards.values(), *self.messages.values()]
 
-    def change(self, message: Message, **changes: object) -> Message:
+    def change(self, message: SandboxMessage, **changes: object) -> SandboxMessage:
         """The message with `changes`, stored, with its version counted up."""
         changed = replace(message, version=message.version + 1, **changes)  # type: ignore[arg-type]
         self.put(changed)
         return changed
 
-    def shared(self, message_id: str) -> Message | None:
+    def shared(self, message_id: str) -> SandboxMessage | None:
         """The message, unless one person alone sees it: the message API knows no such cards."""
         message = self.messages.get(message_id)
         return None if message is None or message.visible_to else message
@@ -117,7 +117,7 @@ class World:
         self.put(chat)
         return chat
 
-    def tenant_of(self, person: Person) -> str:
+    def tenant_of(self, person: SandboxPerson) -> str:
         """The person's own tenant."""
         if self.switches.external_bob and person.open_id == stable_id("ou_", "Bob"):
             return _ANOTHER_TENANT
@@ -132,11 +132,11 @@ class World:
         """Whether the person's client shows what is sent to them alone."""
         return self.switches.viewers_online and self.people[open_id].online
 
-    def member_names(self, chat: Chat) -> list[Person]:
+    def member_names(self, chat: Chat) -> list[SandboxPerson]:
         """The members of a chat, bots included."""
         return [self.people[one] for one in chat.members if one in self.people]
 
-    def _index(self, message: Message) -> None:
+    def _index(self, message: SandboxMessage) -> None:
         known = self.messages.get(message.message_id)
         self.messages[message.message_id] = message
         if known is None:
@@ -146,7 +146,7 @@ class World:
 
     def _populate(self) -> None:
         people = [
-            Person(stable_id("ou_", name), name, USER, en_name, stable_id("on_", name))
+            SandboxPerson(stable_id("ou_", name), name, USER, en_name, stable_id("on_", name))
             for name, en_name in (("Alice", "Alice"), ("Bob", "Bob"), ("陈晨", "Chen Chen"))
         ]
         for person in (self.bot, *people):

@@ -10,13 +10,24 @@ from typing import Any
 
 from sandbox.cards.card_check import notified_by
 from sandbox.world import received
-from sandbox.world.entities import BOT, GROUP, P2P, Card, Chat, Mention, Message, Person
+from sandbox.world.entities import (
+    BOT,
+    GROUP,
+    P2P,
+    Card,
+    Chat,
+    SandboxMention,
+    SandboxMessage,
+    SandboxPerson,
+)
 from sandbox.world.state import World, stable_id
 
 RECALLED = "This message was recalled"
 
 
-def rest_message(world: World, message: Message, *, original_card: bool = False) -> dict[str, Any]:
+def rest_message(
+    world: World, message: SandboxMessage, *, original_card: bool = False
+) -> dict[str, Any]:
     """A message as the REST interface returns it; absent ids are absent keys."""
     shape: dict[str, Any] = {
         "message_id": message.message_id,
@@ -45,7 +56,7 @@ def rest_message(world: World, message: Message, *, original_card: bool = False)
 
 
 def rest_messages(
-    world: World, message: Message, *, original_card: bool = False
+    world: World, message: SandboxMessage, *, original_card: bool = False
 ) -> list[dict[str, Any]]:
     """The message, and what it forwards, flat; `upper_message_id` says which forward holds it."""
     items = [rest_message(world, message, original_card=original_card)]
@@ -56,7 +67,7 @@ def rest_messages(
     return items
 
 
-def event_message(world: World, message: Message) -> dict[str, Any]:
+def event_message(world: World, message: SandboxMessage) -> dict[str, Any]:
     """The `event` object of im.message.receive_v1."""
     sender = world.people[message.sender]
     chat = world.chats[message.chat_id]
@@ -94,12 +105,12 @@ def event_message(world: World, message: Message) -> dict[str, Any]:
     }
 
 
-def user_ids(person: Person) -> dict[str, str]:
+def user_ids(person: SandboxPerson) -> dict[str, str]:
     """The id object of events. `user_id` is empty without contact:user.employee_id:readonly."""
     return {"union_id": person.union_id, "user_id": person.user_id, "open_id": person.open_id}
 
 
-def card_of(world: World, message: Message) -> dict[str, Any] | None:
+def card_of(world: World, message: SandboxMessage) -> dict[str, Any] | None:
     """The card that the message shows, or None when it is not a card."""
     if message.msg_type != "interactive" or message.deleted:
         return None
@@ -109,7 +120,7 @@ def card_of(world: World, message: Message) -> dict[str, Any] | None:
     return card
 
 
-def message_view(world: World, message: Message) -> dict[str, Any]:
+def message_view(world: World, message: SandboxMessage) -> dict[str, Any]:
     """A message for the page and for tests: names resolved, the card opened."""
     card = card_of(world, message)
     return {
@@ -152,7 +163,7 @@ def message_view(world: World, message: Message) -> dict[str, Any]:
     }
 
 
-def notifies(world: World, message: Message) -> list[str]:
+def notifies(world: World, message: SandboxMessage) -> list[str]:
     """Open ids, or `all`, that the message notifies."""
     if message.deleted:
         return []
@@ -163,7 +174,7 @@ def notifies(world: World, message: Message) -> list[str]:
     return [one.open_id for one in message.mentions] + everybody
 
 
-def plain_text(world: World, message: Message) -> str:
+def plain_text(world: World, message: SandboxMessage) -> str:
     """The text of a text message with names in place of mention keys; otherwise empty."""
     if message.msg_type != "text":
         return ""
@@ -175,7 +186,7 @@ def plain_text(world: World, message: Message) -> str:
     return _keys(message.mentions).sub(lambda found: f"@{names.get(found[0], found[0][1:])}", text)
 
 
-def _keys(mentions: Sequence[Mention]) -> re.Pattern[str]:
+def _keys(mentions: Sequence[SandboxMention]) -> re.Pattern[str]:
     """The message's keys, the longest first: text may follow one directly."""
     keys = sorted((one.key for one in mentions), key=len, reverse=True)
     return re.compile("|".join([*map(re.escape, keys), "@_all"]))
@@ -188,7 +199,7 @@ def is_streaming(world: World, card: Card | None) -> bool:
     return world.now_ms() - card.streaming_since_ms < world.config.stream_life_s * 1000
 
 
-def person_view(person: Person) -> dict[str, Any]:
+def person_view(person: SandboxPerson) -> dict[str, Any]:
     """A person for the page."""
     return {
         "open_id": person.open_id,
@@ -210,7 +221,7 @@ def chat_view(chat: Chat) -> dict[str, Any]:
     }
 
 
-def _thread_ids(message: Message) -> dict[str, str]:
+def _thread_ids(message: SandboxMessage) -> dict[str, str]:
     ids = {
         "root_id": message.root_id,
         "parent_id": message.parent_id,
@@ -219,7 +230,7 @@ def _thread_ids(message: Message) -> dict[str, str]:
     return {name: value for name, value in ids.items() if value}
 
 
-def _rest_sender(world: World, message: Message) -> dict[str, str]:
+def _rest_sender(world: World, message: SandboxMessage) -> dict[str, str]:
     tenant = world.tenant_of(world.people[message.sender])
     if message.sender == world.bot.open_id:
         app_id = world.config.app_id
@@ -235,7 +246,7 @@ def _rest_sender(world: World, message: Message) -> dict[str, str]:
     return {"id": app_id, "id_type": "app_id", "sender_type": "app", "tenant_key": tenant}
 
 
-def _rest_content(world: World, message: Message, original_card: bool) -> str:
+def _rest_content(world: World, message: SandboxMessage, original_card: bool) -> str:
     if message.deleted:
         return RECALLED
     card = card_of(world, message)
@@ -245,7 +256,7 @@ def _rest_content(world: World, message: Message, original_card: bool) -> str:
 
 
 def _card_form(
-    world: World, message: Message, card: dict[str, Any], original_card: bool
+    world: World, message: SandboxMessage, card: dict[str, Any], original_card: bool
 ) -> dict[str, Any]:
     """A card as its own app gets it back, or as any other app does."""
     if not original_card:
@@ -257,7 +268,7 @@ def _card_form(
     return received.wrapped(theirs) if received.is_version_2(card) else theirs
 
 
-def _event_content(world: World, message: Message) -> str:
+def _event_content(world: World, message: SandboxMessage) -> str:
     card = card_of(world, message)
     if card is None:
         return message.content
@@ -270,7 +281,7 @@ def _event_content(world: World, message: Message) -> str:
     )
 
 
-def _foreign(card: dict[str, Any], message: Message) -> dict[str, Any]:
+def _foreign(card: dict[str, Any], message: SandboxMessage) -> dict[str, Any]:
     return received.foreign(
         card, message.mentions, lambda open_id: stable_id("ou_", f"elsewhere:{open_id}")
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bot.feishu import manifest
 from bot.text.languages import Sentence
-from scripts.connecting.registering import FEISHU, App
+from scripts.connecting.registering import FEISHU, AppCredentials
 from scripts.connecting.talk import Talk
 
 
-def credentials(talk: Talk, *, domain: str, optional: bool) -> App:
+def credentials(talk: Talk, *, domain: str, optional: bool) -> AppCredentials:
     """Leads to the app id and secret, and asks for them. Raises `Unanswered`."""
     origin = domain or FEISHU
     talk.say(_CREATE)
@@ -17,10 +17,10 @@ def credentials(talk: Talk, *, domain: str, optional: bool) -> App:
     talk.raw(manifest.scopes_json(optional=optional))
     app_id = talk.ask(Sentence("App ID (cli_…)", "App ID（cli_…）"), option="--app-id")
     secret = talk.secret(Sentence("App Secret", "App Secret"), option="--app-secret")
-    return App(app_id, secret, domain)
+    return AppCredentials(app_id, secret, domain)
 
 
-def subscribe(talk: Talk, app: App) -> None:
+def subscribe(talk: Talk, app: AppCredentials) -> None:
     """What to click while the long connection is open: the console saves that mode only then."""
     origin = app.domain or FEISHU
     talk.say(_EVENTS)

@@ -21,7 +21,7 @@ from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.transport import Transport
 from bot.text.languages import Sentence
-from scripts.connecting.registering import FEISHU, App
+from scripts.connecting.registering import FEISHU, AppCredentials
 from scripts.connecting.talk import Talk
 
 _OPEN_S = 20.0
@@ -60,7 +60,7 @@ class Ticks:
 
 
 @dataclass
-class Heard:
+class FirstEvents:
     """`failure` is why the connection did not open, "" when it did; `kinds` are what arrived."""
 
     failure: str = ""
@@ -70,12 +70,12 @@ class Heard:
 
 async def listen(
     talk: Talk,
-    app: App,
+    app: AppCredentials,
     *,
     wait_s: float,
     before: Callable[[], None],
     after: Callable[[frozenset[str]], None],
-) -> Heard:
+) -> FirstEvents:
     """Opens the connection, sends the test message, and ticks off what comes for `wait_s`.
 
     `before` is called when the connection is open; `after` while it still is, in a thread, with the
@@ -104,7 +104,7 @@ async def listen(
                 sent = await _until_both(talk, client, ticks, (news, skip), wait_s, sent=sent)
             finally:
                 loop.remove_signal_handler(signal.SIGINT)
-        heard = Heard(failure, frozenset(ticks.seen), sent)
+        heard = FirstEvents(failure, frozenset(ticks.seen), sent)
         await asyncio.to_thread(after, heard.kinds)
         return heard
     finally:

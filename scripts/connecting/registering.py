@@ -28,7 +28,7 @@ _SOURCE = "feishu-memory-bot"
 
 
 @dataclass(frozen=True, slots=True)
-class App:
+class AppCredentials:
     """The credentials; `domain` is "" for Feishu; `open_id` is who created it, "" when unknown."""
 
     app_id: str
@@ -48,7 +48,9 @@ class NotRegistered(Exception):
         self.sentence = sentence
 
 
-def register(talk: Talk, *, accounts: str, optional: bool, folder: Path, app_id: str = "") -> App:
+def register(
+    talk: Talk, *, accounts: str, optional: bool, folder: Path, app_id: str = ""
+) -> AppCredentials:
     """Shows the link and waits until somebody has said yes. Raises `NotRegistered`.
 
     `accounts`: the origin to ask instead of Feishu's; `optional`: with the scopes that an admin may
@@ -78,7 +80,9 @@ def register(talk: Talk, *, accounts: str, optional: bool, folder: Path, app_id:
         picture.unlink(missing_ok=True)
     user = found.get("user_info") or {}
     domain = LARK if user.get("tenant_brand") == "lark" else ""
-    return App(found["client_id"], found["client_secret"], domain, str(user.get("open_id") or ""))
+    return AppCredentials(
+        found["client_id"], found["client_secret"], domain, str(user.get("open_id") or "")
+    )
 
 
 def show(talk: Talk, link: str, lives_s: int, picture: Path) -> None:

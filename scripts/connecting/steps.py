@@ -21,7 +21,7 @@ from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.text.languages import Sentence
 from scripts.connecting import by_hand, choosing_model, env_file, listening, registering
 from scripts.connecting.choosing_model import Choice
-from scripts.connecting.registering import App, NotRegistered
+from scripts.connecting.registering import AppCredentials, NotRegistered
 from scripts.connecting.talk import Talk, Unanswered
 from scripts.operating import checklist
 from scripts.operating.arguments import FINDINGS, language
@@ -74,13 +74,15 @@ def _run(talk: Talk, given: argparse.Namespace) -> int:
     return _first_events(talk, given, app, kept, is_new=is_new)
 
 
-def _app(talk: Talk, given: argparse.Namespace, kept: Mapping[str, str]) -> tuple[App, bool]:
+def _app(
+    talk: Talk, given: argparse.Namespace, kept: Mapping[str, str]
+) -> tuple[AppCredentials, bool]:
     """The app, and whether it has to be written down. Raises `Unanswered`, `NotRegistered`."""
     domain = given.domain or (registering.LARK if given.lark else "")
     if given.app_id:
         secret = given.app_secret or talk.secret(_SECRET, option="--app-secret")
-        return App(given.app_id, secret, domain), True
-    known = App(
+        return AppCredentials(given.app_id, secret, domain), True
+    known = AppCredentials(
         kept.get("FEISHU_APP_ID", ""),
         kept.get("FEISHU_APP_SECRET", ""),
         domain or kept.get("FEISHU_DOMAIN", ""),
@@ -93,10 +95,12 @@ def _app(talk: Talk, given: argparse.Namespace, kept: Mapping[str, str]) -> tupl
         talk, accounts=given.accounts, optional=given.optional, folder=_folder(kept)
     )
     talk.say(Sentence(f"Created: {app.app_id}", f"已创建：{app.app_id}"), indent="  ✓ ")
-    return (app if not domain else App(app.app_id, app.app_secret, domain, app.open_id)), True
+    return (
+        app if not domain else AppCredentials(app.app_id, app.app_secret, domain, app.open_id)
+    ), True
 
 
-def _keeps(talk: Talk, known: App) -> bool:
+def _keeps(talk: Talk, known: AppCredentials) -> bool:
     name = known.app_id
     if _refused(known):
         talk.say(Sentence(f"Feishu refuses {name} of .env.", f"飞书拒绝 .env 中的 {name}。"))
@@ -104,7 +108,7 @@ def _keeps(talk: Talk, known: App) -> bool:
     return talk.confirmed(Sentence(f"Keep the app {name} of .env?", f"保留 .env 中的应用 {name}？"))
 
 
-def _extended(talk: Talk, given: argparse.Namespace, known: App) -> App:
+def _extended(talk: Talk, given: argparse.Namespace, known: AppCredentials) -> AppCredentials:
     """A known app lacks scopes that came later: a scan grants them, if somebody wants to."""
     _, opened = feishu.credentials(_settings(known))
     lines = feishu.scopes(opened) if opened else []
@@ -120,7 +124,12 @@ def _extended(talk: Talk, given: argparse.Namespace, known: App) -> App:
 
 
 def _first_events(
-    talk: Talk, given: argparse.Namespace, app: App, kept: Mapping[str, str], *, is_new: bool
+    talk: Talk,
+    given: argparse.Namespace,
+    app: AppCredentials,
+    kept: Mapping[str, str],
+    *,
+    is_new: bool,
 ) -> int:
     """The test message, the ticks, and the doctor at the end."""
     talk.title(_EVENTS)
@@ -174,24 +183,24 @@ def _note(kinds: frozenset[str]) -> None:
         inbox.close()
 
 
-def _online(app: App) -> int:
+def _online(app: AppCredentials) -> int:
     _, opened = feishu.credentials(_settings(app))
     return feishu.online(opened) or 0 if opened else 0
 
 
-def _refused(app: App) -> Check | None:
+def _refused(app: AppCredentials) -> Check | None:
     """What Feishu has against the credentials."""
     check, opened = feishu.credentials(_settings(app))
     return None if opened else check
 
 
-def _settings(app: App) -> Settings:
+def _settings(app: AppCredentials) -> Settings:
     return Settings(
         feishu_app_id=app.app_id, feishu_app_secret=app.app_secret, feishu_domain=app.domain
     )
 
 
-def _variables(app: App, kept: Mapping[str, str]) -> dict[str, str]:
+def _variables(app: AppCredentials, kept: Mapping[str, str]) -> dict[str, str]:
     """A new app gets the long connection, which needs neither a public address nor keys."""
     found = {"FEISHU_APP_ID": app.app_id, "FEISHU_APP_SECRET": app.app_secret}
     if app.domain or kept.get("FEISHU_DOMAIN"):

@@ -13,7 +13,7 @@ from bot.settings import Settings, SettingsError
 from memory.accounts.linking import Linked, Linker
 from memory.identity import FeishuPerson
 from scripts.operating.console import FINDINGS, Screen, print_json, progress
-from scripts.operating.desk import Desk
+from scripts.operating.desk import OperatorDesk
 
 if TYPE_CHECKING:
     from memory.accounts.users import AuthUsers
@@ -34,7 +34,7 @@ class AuthOutcome:
         return {name: [str(one.auth_user_id) for one in people] for name, people in named.items()}
 
 
-async def link_users(desk: Desk, given: argparse.Namespace) -> int:
+async def link_users(desk: OperatorDesk, given: argparse.Namespace) -> int:
     """Gives everybody their Auth user; status 1 when somebody could not be linked."""
     total = await desk.people.count(unlinked=not given.all)
     async with _open(desk.settings) as users:
@@ -45,7 +45,7 @@ async def link_users(desk: Desk, given: argparse.Namespace) -> int:
     return FINDINGS if linked.refused else 0
 
 
-async def forget_auth_users(desk: Desk, given: argparse.Namespace) -> AuthOutcome:
+async def forget_auth_users(desk: OperatorDesk, given: argparse.Namespace) -> AuthOutcome:
     """Deletes the person's Auth users, before the memory forgets who they are; or names those
     that stay."""
     if not given.person or given.conversation:

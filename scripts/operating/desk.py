@@ -22,7 +22,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @dataclass(frozen=True)
-class Desk:
+class OperatorDesk:
     """What an operator works with. `backend` names the memory's place without secrets."""
 
     settings: Settings
@@ -55,14 +55,14 @@ class Desk:
 
 
 @asynccontextmanager
-async def open_desk(settings: Settings) -> AsyncIterator[Desk]:
+async def open_desk(settings: Settings) -> AsyncIterator[OperatorDesk]:
     """Connects as configured. Raises `NotConfigured` and `NotMigrated`."""
     check_database(settings)
     url = database_url(settings)
     require_migrated(url)
     rpc = await open_rpc(settings, url, size=2, timeout_s=_TIMEOUT_S, wait_s=10.0)
     try:
-        yield Desk(settings, _backend(settings), rpc, QueueOperations(url))
+        yield OperatorDesk(settings, _backend(settings), rpc, QueueOperations(url))
     finally:
         await rpc.close()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memory.kept.embeddings import Backlog, EmbeddingStore
 from scripts.operating.console import FINDINGS, print_json, progress
-from scripts.operating.desk import Desk
+from scripts.operating.desk import OperatorDesk
 
 if TYPE_CHECKING:
     from bot.agents.llm.embedder import Embedder
@@ -21,7 +21,7 @@ class NothingToEmbedWith(Exception):
     """There is no embedding model, or no place for vectors; the message says what to do."""
 
 
-async def embed_everything(desk: Desk, given: argparse.Namespace) -> int:
+async def embed_everything(desk: OperatorDesk, given: argparse.Namespace) -> int:
     """Embeds every message without an embedding of the configured model.
 
     Can be broken off and run again. Status 1 when the model refused messages or stopped answering.
@@ -49,7 +49,7 @@ async def embed_everything(desk: Desk, given: argparse.Namespace) -> int:
 
 
 async def _embed(
-    desk: Desk, embedder: Embedder, backlog: tuple[Backlog, ...]
+    desk: OperatorDesk, embedder: Embedder, backlog: tuple[Backlog, ...]
 ) -> tuple[int, str | None]:
     """How many, and why it stopped before the end."""
     from bot.agents.llm.embedder import EmbeddingFailed

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from bot.text.languages import Sentence
 from scripts.operating.arguments import language
 from scripts.operating.console import Screen, print_json
-from scripts.operating.desk import Desk
+from scripts.operating.desk import OperatorDesk
 from scripts.operating.people import names
 
 
-async def show_person(desk: Desk, given: argparse.Namespace) -> int:
+async def show_person(desk: OperatorDesk, given: argparse.Namespace) -> int:
     """Working memory with, on request, its changes; of a person how much is stored besides."""
     filters = {"user_id": given.person, "conversation_id": given.conversation}
     memories = await desk.operations.working_memory(**filters)

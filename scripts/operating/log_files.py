@@ -12,7 +12,7 @@ from typing import IO, Protocol
 _BLOCK = 1 << 20
 
 
-class Source(Protocol):
+class LogSource(Protocol):
     """Lines that have come since the last call."""
 
     def lines(self) -> list[str]: ...

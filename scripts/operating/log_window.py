@@ -39,7 +39,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class LoggedLatency:
     """Seconds, over `count` measurements."""
 
     count: int
@@ -48,7 +48,7 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WindowReport:
     """The last `window_s` seconds, as the log tells them.
 
     `degraded` turns were answered without memory; it has been away for `memory_away_s` (None: it
@@ -60,7 +60,7 @@ class Report:
     decisions: Mapping[str, int] = field(default_factory=dict)
     turns: Mapping[str, int] = field(default_factory=dict)
     in_flight: int = 0
-    latency: Mapping[str, Latency] = field(default_factory=dict)
+    latency: Mapping[str, LoggedLatency] = field(default_factory=dict)
     tokens_in: int = 0
     tokens_out: int = 0
     retries: int = 0
@@ -72,7 +72,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class MonitorLimits:
     """What is too much; None: no limit. Times in seconds."""
 
     p95_s: float | None = None
@@ -88,7 +88,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
+class LoggedBacklog:
     """What waits, as the tables tell it: jobs, and the age (s) of the oldest unfinished work.
 
     `spooled_s` (s): for how long turns have waited for a memory that is away; `refused` writes it
@@ -130,7 +130,7 @@ class Window:
         self._entries.append(entry)
         self._track(entry)
 
-    def report(self, now: float) -> Report:
+    def report(self, now: float) -> WindowReport:
         """The window that ends at `now` (seconds since epoch)."""
         self._forget_before(now - self._seconds)
         lost = [turn for turn, at in self._in_flight.items() if at < now - _LOST_AFTER_S]
@@ -162,7 +162,7 @@ class Window:
             self._away = None
 
 
-def alarms(report: Report, backlog: Backlog | None, limits: Limits) -> list[str]:
+def alarms(report: WindowReport, backlog: LoggedBacklog | None, limits: MonitorLimits) -> list[str]:
     """Each limit that is exceeded, in a sentence that names it."""
     found = []
     total = report.latency.get("total")
@@ -182,7 +182,9 @@ def alarms(report: Report, backlog: Backlog | None, limits: Limits) -> list[str]
     return found + _memory_alarms(report, backlog, limits)
 
 
-def _memory_alarms(report: Report, backlog: Backlog | None, limits: Limits) -> list[str]:
+def _memory_alarms(
+    report: WindowReport, backlog: LoggedBacklog | None, limits: MonitorLimits
+) -> list[str]:
     if limits.memory_away_s is None:
         return []
     found = []
@@ -203,9 +205,9 @@ def percentile(values: Iterable[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def _report(entries: list[Entry], window_s: float, in_flight: int, skipped: int) -> Report:
+def _report(entries: list[Entry], window_s: float, in_flight: int, skipped: int) -> WindowReport:
     turns = [entry.fields for entry in entries if entry.event == "turn"]
-    return Report(
+    return WindowReport(
         window_s=window_s,
         events=_counts(outcome for outcome in map(_event_outcome, entries) if outcome),
         decisions=_counts(_decision(e.fields) for e in entries if e.event == "decision"),
@@ -238,7 +240,7 @@ def _decision(fields: Mapping[str, Any]) -> str:
     return f"{'answer' if fields.get('respond') else 'silent'}: {fields.get('reason')}"
 
 
-def _latencies(entries: list[Entry]) -> dict[str, Latency]:
+def _latencies(entries: list[Entry]) -> dict[str, LoggedLatency]:
     measured: dict[str, list[float]] = {}
     for entry in entries:
         for name, stage in _STAGES.items():
@@ -247,7 +249,7 @@ def _latencies(entries: list[Entry]) -> dict[str, Latency]:
         if entry.event == "turn" and entry.fields.get("outcome") == "sent":
             measured.setdefault("total", []).append(_number(entry.fields.get("seconds")))
     return {
-        stage: Latency(len(values), percentile(values, 0.5), percentile(values, 0.95))
+        stage: LoggedLatency(len(values), percentile(values, 0.5), percentile(values, 0.95))
         for stage, values in measured.items()
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.text.languages import Sentence
 from memory.identity import FeishuPerson
-from scripts.operating.desk import Desk
+from scripts.operating.desk import OperatorDesk
 
 _PAGE = 1000
 _SHOWN = 5
@@ -18,7 +18,7 @@ class NotKnown(Exception):
         self.sentence = sentence
 
 
-async def person_meant(desk: Desk, text: str, tenant: str | None = None) -> str:
+async def person_meant(desk: OperatorDesk, text: str, tenant: str | None = None) -> str:
     """The open_id of the person meant. Raises `NotKnown` for nobody, or for more than one."""
     if text.startswith("ou_") and not text.endswith("…") and await _is_stored(desk, text, tenant):
         return text
@@ -34,7 +34,7 @@ async def person_meant(desk: Desk, text: str, tenant: str | None = None) -> str:
     raise NotKnown(_nobody(text) if not found else _several(text, sorted(found)))
 
 
-async def names(desk: Desk, tenant: str | None = None) -> dict[str, str]:
+async def names(desk: OperatorDesk, tenant: str | None = None) -> dict[str, str]:
     """Everybody's name by open_id, "" where it is not known."""
     found: dict[str, str] = {}
     after: FeishuPerson | None = None
@@ -46,7 +46,7 @@ async def names(desk: Desk, tenant: str | None = None) -> dict[str, str]:
         after = page[-1].person
 
 
-async def _is_stored(desk: Desk, open_id: str, tenant: str | None) -> bool:
+async def _is_stored(desk: OperatorDesk, open_id: str, tenant: str | None) -> bool:
     """Whether the memory or the queue holds anything of theirs."""
     counts = await desk.operations.count_person(open_id, tenant)
     return any(counts.values()) or bool(desk.queue.export(open_id))

@@ -9,14 +9,16 @@ from functools import partial
 from memory.kept.summaries import Fold, Summaries
 from memory.scope import AgentMemoryContext
 from scripts.operating.console import Screen, print_json, progress
-from scripts.operating.desk import Desk
+from scripts.operating.desk import OperatorDesk
 
 
 class NothingToFold(Exception):
     """The conversation has no messages but those that are given to the model as they are."""
 
 
-async def summarise(desk: Desk, given: argparse.Namespace, context: AgentMemoryContext) -> int:
+async def summarise(
+    desk: OperatorDesk, given: argparse.Namespace, context: AgentMemoryContext
+) -> int:
     """Folds what the window no longer shows, and prints the summary. Raises `NothingToFold`."""
     from bot.agents.llm.configured_models import Models  # all bring the model's client with them
     from bot.agents.summaries.summariser import build_summariser

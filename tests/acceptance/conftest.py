@@ -16,9 +16,9 @@ from psycopg.rows import dict_row
 
 from bot.feishu.cards import reply_uuid
 from lab.doubles.processes import (
-    Bot,
-    Model,
-    Platform,
+    BotUnderTest,
+    ModelDouble,
+    PlatformDouble,
     eventually,
     free_port,
     running_bot,
@@ -34,9 +34,9 @@ from tests.support import postgres
 class World:
     """A running bot and the people around it."""
 
-    bot: Bot
-    platform: Platform
-    model: Model
+    bot: BotUnderTest
+    platform: PlatformDouble
+    model: ModelDouble
     database_url: str
     connections: dict[str, psycopg.Connection[dict[str, Any]]] = field(default_factory=dict)
 

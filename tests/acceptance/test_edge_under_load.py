@@ -13,7 +13,7 @@ from contextlib import closing
 import pytest
 import requests
 
-from lab.doubles.processes import APP, Bot, eventually, free_port, running_bot
+from lab.doubles.processes import APP, BotUnderTest, eventually, free_port, running_bot
 from tests.support import postgres
 from tests.support.deliveries import Delivery, message_event
 from tests.support.slow_senders import MANNERS, slow_senders
@@ -28,7 +28,7 @@ def bot(
     tmp_path_factory: pytest.TempPathFactory,
     postgres_server: postgres.Server,
     migrated_template: str,
-) -> Iterator[Bot]:
+) -> Iterator[BotUnderTest]:
     """The web process alone."""
     folder = tmp_path_factory.mktemp("slow")
     with (
@@ -41,7 +41,7 @@ def bot(
             yield bot
 
 
-def delivered(bot: Bot) -> tuple[int, float]:
+def delivered(bot: BotUnderTest) -> tuple[int, float]:
     """Status and seconds of a genuine delivery over a connection of its own."""
     event = message_event(token=APP["FEISHU_VERIFICATION_TOKEN"], app_id=APP["FEISHU_APP_ID"])
     delivery = Delivery(event, key=APP["FEISHU_ENCRYPT_KEY"])
@@ -56,7 +56,9 @@ def delivered(bot: Bot) -> tuple[int, float]:
 
 
 @pytest.mark.parametrize("manner", [*MANNERS, "all of them"])
-def test_hundreds_of_connections_that_wait_delay_no_delivery(bot: Bot, manner: str) -> None:
+def test_hundreds_of_connections_that_wait_delay_no_delivery(
+    bot: BotUnderTest, manner: str
+) -> None:
     manners = MANNERS.values() if manner == "all of them" else [MANNERS[manner]]
     with slow_senders(bot.port, manners, 300):
         acks = [delivered(bot) for _ in range(30)]
@@ -65,7 +67,9 @@ def test_hundreds_of_connections_that_wait_delay_no_delivery(bot: Bot, manner: s
     assert max(seconds for _, seconds in acks) < FEISHU_WAITS_S
 
 
-def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(bot: Bot) -> None:
+def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(
+    bot: BotUnderTest,
+) -> None:
     stop, statuses = threading.Event(), set()
 
     def read() -> None:
@@ -94,7 +98,7 @@ def test_many_who_ask_for_readiness_while_feishu_is_slow_delay_no_delivery(bot: 
 
 
 def test_a_database_that_hangs_holds_no_thread_and_feishu_is_asked_to_push_again(
-    bot: Bot, postgres_server: postgres.Server
+    bot: BotUnderTest, postgres_server: postgres.Server
 ) -> None:
     with postgres_server.frozen(), ThreadPoolExecutor(120) as feishu:
         refused = list(feishu.map(lambda _: delivered(bot), range(120)))  # more than are threads

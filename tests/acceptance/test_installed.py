@@ -14,7 +14,7 @@ import pytest
 
 from lab.doubles.processes import (
     ROOT,
-    Platform,
+    PlatformDouble,
     clean_environment,
     eventually,
     free_port,
@@ -76,7 +76,7 @@ def test_without_arguments_the_sandbox_starts_and_answers(installed: Path, tmp_p
     url = f"http://127.0.0.1:{port}"
     try:
         wait_for_http(f"{url}/readyz", bot)
-        platform = Platform(url, bot)
+        platform = PlatformDouble(url, bot)
         state = platform.state()
         alice = next(one["open_id"] for one in state["people"] if one["name"] == "Alice")
         chat = next(one["chat_id"] for one in state["chats"] if one["name"] == "Launch team")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import requests
 
-from lab.doubles.faulty_api import Fault, FaultyApi, faulty_api
+from lab.doubles.faulty_api import ApiFault, FaultyApi, faulty_api
 from lab.doubles.lite import SupabaseLite
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World
@@ -29,13 +29,13 @@ ANSWERED_WITHIN_S = 1.0
 class Refusal:
     """What the gateway says, and what is said about it in the log and by /readyz."""
 
-    fault: Fault
+    fault: ApiFault
     error: str
     sentence: str
 
 
-def _fault(status: int, *, of_people: bool = False, **body: Any) -> Fault:
-    return Fault(status, json.dumps(body), of_people=of_people)
+def _fault(status: int, *, of_people: bool = False, **body: Any) -> ApiFault:
+    return ApiFault(status, json.dumps(body), of_people=of_people)
 
 
 REFUSALS = {

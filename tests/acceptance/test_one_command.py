@@ -23,8 +23,8 @@ import requests
 from lab.doubles.processes import (
     APP,
     ROOT,
-    Model,
-    Platform,
+    ModelDouble,
+    PlatformDouble,
     Process,
     eventually,
     free_port,
@@ -64,8 +64,8 @@ class OneCommand:
 
     folder: Path
     port: int
-    platform: Platform
-    model: Model
+    platform: PlatformDouble
+    model: ModelDouble
     process: Process
     environment: dict[str, str]
 

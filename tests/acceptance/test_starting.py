@@ -17,8 +17,8 @@ import requests
 from lab.doubles.processes import (
     APP,
     ROOT,
-    Bot,
-    Platform,
+    BotUnderTest,
+    PlatformDouble,
     eventually,
     free_port,
     running_platform,
@@ -42,7 +42,7 @@ def test_without_any_configuration_a_sandbox_with_a_working_bot_starts(tmp_path:
         wait_for_http(f"{url}/readyz", process)
         page = requests.get(url, timeout=5)
         assert "html" in page.headers["Content-Type"]
-        platform = Platform(url, process)
+        platform = PlatformDouble(url, process)
         state = platform.state()
         alice = next(p["open_id"] for p in state["people"] if p["name"] == "Alice")
         chat = state["chats"][0]["chat_id"]
@@ -147,7 +147,7 @@ def test_a_typing_error_in_the_name_of_a_setting_is_told_once_and_without_its_va
     tmp_path: Path, database_url: str
 ) -> None:
     environment = {"OPENAI_BASEURL": "hush-hush", "OPENAI_ORG_ID": "org-1"}
-    bot = Bot(tmp_path, free_port(), {**APP, **environment, "DATABASE_URL": database_url})
+    bot = BotUnderTest(tmp_path, free_port(), {**APP, **environment, "DATABASE_URL": database_url})
     bot.process.environment["PORT"] = str(bot.port)
     try:
         said = bot.start_web().output()
@@ -163,7 +163,7 @@ def test_a_typing_error_in_the_name_of_a_setting_is_told_once_and_without_its_va
 def test_a_web_process_reads_its_settings_again_although_it_listens_itself(
     tmp_path: Path, database_url: str
 ) -> None:
-    bot = Bot(tmp_path, free_port(), {**APP, "DATABASE_URL": database_url})
+    bot = BotUnderTest(tmp_path, free_port(), {**APP, "DATABASE_URL": database_url})
     bot.process.environment["PORT"] = str(bot.port)
     try:
         web = bot.start_web()
@@ -181,7 +181,9 @@ def test_without_migrations_it_says_so_waits_and_goes_on_by_itself(
     port = free_port()
     hook = f"http://127.0.0.1:{port}/webhook/event"
     with running_platform(tmp_path, hook, "--retry-scale", "0.002") as platform:
-        bot = Bot(tmp_path, port, {**APP, "PORT": str(port), "DATABASE_URL": blank_database_url})
+        bot = BotUnderTest(
+            tmp_path, port, {**APP, "PORT": str(port), "DATABASE_URL": blank_database_url}
+        )
         bot.process.environment["FEISHU_DOMAIN"] = platform.url
         try:
             web = bot.start_web()
@@ -222,7 +224,7 @@ def test_a_wrong_model_key_is_said_at_the_start_and_makes_the_bot_not_ready(
         environment = {**APP, "DATABASE_URL": database_url, "FEISHU_DOMAIN": platform.url,
                        "OPENAI_API_KEY": "hush-hush", "OPENAI_BASE_URL": f"{model.url}/v1",
                        "INLINE_WORKER": "0"}  # fmt: skip
-        bot = Bot(tmp_path, free_port(), environment, webs=2)
+        bot = BotUnderTest(tmp_path, free_port(), environment, webs=2)
         bot.process.environment |= {"PORT": str(bot.port), "DATA_DIR": str(tmp_path)}
         try:
             web = bot.start_web()

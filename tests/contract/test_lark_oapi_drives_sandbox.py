@@ -16,7 +16,7 @@ import pytest
 
 from bot.feishu.crypto import decrypt
 from bot.feishu.manifest import SUBSCRIPTIONS
-from lab.doubles.processes import APP, Platform, eventually, running_platform
+from lab.doubles.processes import APP, PlatformDouble, eventually, running_platform
 from sandbox.api import ENDPOINTS
 from tests.support.client_calls import PIXEL
 from tests.support.feishu_api import Answer, FeishuApi, feishu_api
@@ -45,7 +45,7 @@ def lark() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformDouble]:
     folder = tmp_path_factory.mktemp("platform")
     with running_platform(folder, "http://127.0.0.1:9/nobody-listens") as running:
         yield running
@@ -54,7 +54,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
 class Driver:
     """The SDK's client, with short builders and a record of what the answers hold."""
 
-    def __init__(self, lark: Any, platform: Platform) -> None:
+    def __init__(self, lark: Any, platform: PlatformDouble) -> None:
         builder = lark.Client.builder().app_id(APP["FEISHU_APP_ID"])
         self.client = builder.app_secret(APP["FEISHU_APP_SECRET"]).domain(platform.url).build()
         self.findings = Findings(digits=True)
@@ -83,7 +83,7 @@ class Driver:
             self.findings.look(name, shape["data"], json.loads(raw).get("data", {}))
 
 
-def spoken(platform: Platform, **more: Any) -> tuple[str, str]:
+def spoken(platform: PlatformDouble, **more: Any) -> tuple[str, str]:
     """A group of the platform, and a message that Alice wrote there."""
     state = platform.state()
     chat = next(c["chat_id"] for c in state["chats"] if c["name"] == "Launch team")
@@ -91,7 +91,7 @@ def spoken(platform: Platform, **more: Any) -> tuple[str, str]:
     return chat, platform.say(alice, chat, "hello", **more)
 
 
-def messages(drive: Driver, platform: Platform) -> None:
+def messages(drive: Driver, platform: PlatformDouble) -> None:
     im, chat, said = drive.client.im.v1, *spoken(platform)
     text = json.dumps({"text": "hi"})
     made = drive.call(
@@ -119,7 +119,7 @@ def messages(drive: Driver, platform: Platform) -> None:
     drive.call("im.v1", "DeleteMessage", im.message.delete, message_id=made.message_id)
 
 
-def files(drive: Driver, platform: Platform) -> None:
+def files(drive: Driver, platform: PlatformDouble) -> None:
     im = drive.client.im.v1
     drive.call("im.v1", "CreateImage", im.image.create,
                body={"image_type": "message", "image": io.BytesIO(PIXEL)})  # fmt: skip
@@ -132,7 +132,7 @@ def files(drive: Driver, platform: Platform) -> None:
                file_key=json.loads(found["content"])["image_key"], type="image")  # fmt: skip
 
 
-def directory(drive: Driver, platform: Platform) -> None:
+def directory(drive: Driver, platform: PlatformDouble) -> None:
     im, (chat, _) = drive.client.im.v1, spoken(platform)
     drive.call("im.v1", "GetChat", im.chat.get, chat_id=chat)
     members = drive.call("im.v1", "GetChatMembers", im.chat_members.get, chat_id=chat,
@@ -148,7 +148,7 @@ def directory(drive: Driver, platform: Platform) -> None:
     )  # fmt: skip
 
 
-def cards(drive: Driver, platform: Platform) -> None:
+def cards(drive: Driver, platform: PlatformDouble) -> None:
     kit, (chat, _) = drive.client.cardkit.v1, spoken(platform)
     made = drive.call("cardkit.v1", "CreateCard", kit.card.create,
                       body={"type": "card_json", "data": json.dumps(CARD)})  # fmt: skip
@@ -170,7 +170,9 @@ def cards(drive: Driver, platform: Platform) -> None:
                body={"card": whole, "sequence": 4})  # fmt: skip
 
 
-def test_the_official_client_uses_every_call_of_the_platform(lark: Any, platform: Platform) -> None:
+def test_the_official_client_uses_every_call_of_the_platform(
+    lark: Any, platform: PlatformDouble
+) -> None:
     drive = Driver(lark, platform)
     for part in (messages, files, directory, cards):
         part(drive, platform)
@@ -208,7 +210,7 @@ def events_of(receiver: FeishuApi) -> list[dict[str, Any]]:
     return [json.loads(decrypt(APP["FEISHU_ENCRYPT_KEY"], one)) for one in sent]
 
 
-def everything_happens(platform: Platform) -> None:
+def everything_happens(platform: PlatformDouble) -> None:
     chat, said = spoken(platform)
     alice, bob = ("Alice", "Bob")
     people = {one["name"]: one["open_id"] for one in platform.state()["people"]}

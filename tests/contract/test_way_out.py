@@ -30,7 +30,7 @@ from bot.outbox.left_cards import finish_left_cards
 from bot.outbox.pending_replies import sweep
 from bot.outbox.withdrawing import withdraw_cards
 from bot.queue.inbox import Inbox
-from sandbox.faults import Fault
+from sandbox.faults import PreparedFault
 from tests.support.mortal_worker import Cradle, Died, Fate, Life, Worker, collapse, cradle, living
 from tests.support.origins import ORIGINS, Origin, Scene
 from tests.support.postgres import Server
@@ -195,7 +195,7 @@ async def play(house: House, origin: Origin, point: str, says: str) -> Outcome:
         await lose(scene)
     if says == "silent":
         house.town.platform.switchboard.add(
-            Fault("/open-apis/im/v1/messages", method="GET", code=99991672)
+            PreparedFault("/open-apis/im/v1/messages", method="GET", code=99991672)
         )
     await resume(scene)
     house.town.platform.switchboard.clear()

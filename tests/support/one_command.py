@@ -10,7 +10,7 @@ import psycopg
 
 from lab.doubles.processes import (
     ROOT,
-    Platform,
+    PlatformDouble,
     clean_environment,
     eventually,
     free_port,
@@ -31,7 +31,7 @@ class Sandbox:
         self.process = start("sandbox", command, folder, self.environment)
         self.url = f"http://127.0.0.1:{self.port}"
         wait_for_http(f"{self.url}/healthz", self.process)
-        self.platform = Platform(self.url, self.process)
+        self.platform = PlatformDouble(self.url, self.process)
         state = self.platform.state()
         self.people = {one["name"]: one["open_id"] for one in state["people"]}
         self.bot = state["bot"]["name"]

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox.model.model_http import Closed, Request, chunk, read_request, response_head
+from sandbox.model.model_http import Closed, ModelHttpRequest, chunk, read_request, response_head
 
 EVENTS = "text/event-stream"
 LAST = b"0\r\n\r\n"
@@ -80,7 +80,7 @@ class RawEndpoint:
                 self.all_closed.set()
 
     async def _answer(
-        self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, request: ModelHttpRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
         self.bodies.append(json.loads(request.body))
         wire = self.answers.pop(0)

@@ -14,7 +14,7 @@ from flask import Flask, request
 
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
-from sandbox.platform import Platform
+from sandbox.platform import SandboxPlatform
 from sandbox.server import SandboxServer
 from tests.support.gateway import Gateway
 
@@ -27,7 +27,7 @@ class Tenant:
     """`control` is the sandbox's own interface."""
 
     url: str
-    platform: Platform
+    platform: SandboxPlatform
 
     def control(self, method: str, path: str, body: Any = None) -> Any:
         answer = requests.request(method, f"{self.url}/sandbox/api{path}", json=body, timeout=10)
@@ -67,7 +67,7 @@ def running_tenant(gateway: Gateway | None = None) -> Iterator[Tenant]:
         app_id=APP_ID, app_secret=APP_SECRET, encrypt_key=ENCRYPT_KEY, verification_token=TOKEN
     )
     app = create_sandbox(config)
-    platform: Platform = app.extensions["sandbox"]
+    platform: SandboxPlatform = app.extensions["sandbox"]
     if gateway:
 
         def endpoint() -> tuple[Any, int]:

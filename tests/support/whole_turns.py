@@ -43,7 +43,7 @@ from sandbox.config import SandboxConfig
 from sandbox.server import SandboxServer
 from sandbox.world.actors import Speech
 from sandbox.world.clicks import buttons
-from sandbox.world.entities import Message
+from sandbox.world.entities import SandboxMessage
 from sandbox.world.push import Attempt
 from sandbox.world.wire import card_of
 from tests.support.models import calling
@@ -202,7 +202,7 @@ class Played:
 
     # Who may read what
 
-    def place_of(self, message: Message) -> Place:
+    def place_of(self, message: SandboxMessage) -> Place:
         if message.visible_to:
             return Place(message.visible_to, message.visible_to)
         return self.place(message.chat_id)

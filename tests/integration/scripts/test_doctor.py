@@ -28,7 +28,7 @@ from bot.operations.doctor.result import Check, findings
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox
 from bot.settings import NAMES, Settings
-from lab.doubles.faulty_api import Fault, FaultyApi, faulty_api
+from lab.doubles.faulty_api import ApiFault, FaultyApi, faulty_api
 from lab.doubles.processes import ROOT, eventually, free_port
 from memory.text import has_han
 from tests.support.deliveries import Delivery, message_event
@@ -103,8 +103,8 @@ class Setup:
         self.model._answers.clear()
         self.model.answers("POST", CHAT, body, status=status)
 
-    def supabase(self, fault: Fault | None = None) -> FaultyApi:
-        api = self.stack.enter_context(faulty_api(fault=fault or Fault(200, "[]")))
+    def supabase(self, fault: ApiFault | None = None) -> FaultyApi:
+        api = self.stack.enter_context(faulty_api(fault=fault or ApiFault(200, "[]")))
         self.environment |= {
             "SUPABASE_URL": api.url,
             "SUPABASE_PUBLISHABLE_KEY": "sb_publishable_1",
@@ -249,7 +249,7 @@ def keys_exchanged(setup: Setup) -> None:
 
 
 def supabase_key_refused(setup: Setup) -> None:
-    setup.supabase(Fault(401, '{"message": "Invalid API key"}'))
+    setup.supabase(ApiFault(401, '{"message": "Invalid API key"}'))
 
 
 def without_jwt_secret(setup: Setup) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from lab import eval_topics
 from lab.evaluation.annotated_logs import (
-    Score,
+    LinkScore,
     best_overlap,
     conversations,
     information_kept,
@@ -48,8 +48,8 @@ def test_lines_of_people_are_read_and_links_of_every_line(folder: Path):
 def test_links_are_scored_as_the_corpus_does(folder: Path):
     (log,) = logs_in(folder)
     found = {0: 0, 2: 0, 3: 0, 4: 2, 5: 3}
-    assert score_links(log, found) == Score(gold=7, found=6, right=4)
-    assert score_links(log, found, people_only=True) == Score(gold=6, found=5, right=3)
+    assert score_links(log, found) == LinkScore(gold=7, found=6, right=4)
+    assert score_links(log, found, people_only=True) == LinkScore(gold=6, found=5, right=3)
     assert score_links(log, found).precision == pytest.approx(4 / 6)
     assert score_links(log, found).f1 == pytest.approx(8 / 13)
 
@@ -61,11 +61,11 @@ def test_conversations_hang_together_over_links():
 
 def test_conversations_are_compared():
     gold = [frozenset({1, 2}), frozenset({3, 4})]
-    assert matched(gold, gold) == Score(2, 2, 2)
+    assert matched(gold, gold) == LinkScore(2, 2, 2)
     assert information_kept([(gold, gold)]) == 1
     assert best_overlap([(gold, gold)]) == 1
     mixed = [frozenset({1, 2, 3, 4})]
-    assert matched(gold, mixed) == Score(2, 1, 0)
+    assert matched(gold, mixed) == LinkScore(2, 1, 0)
     assert information_kept([(gold, mixed)]) == pytest.approx(1 - 1 / math.log2(4))
     assert best_overlap([(gold, mixed)]) == pytest.approx(2 / 3)
 

@@ -17,14 +17,14 @@ from bot.feishu import crypto, events
 from bot.listening.turn_request import TurnRequest
 from lab.bench import main, parser
 from lab.benchmark.checkouts import ROOT, NotACheckout, checkout_at
-from lab.benchmark.figures import Compared, Failed, Figure, combined, compared, percentile
+from lab.benchmark.figures import Compared, FailedMeasure, Figure, combined, compared, percentile
 from lab.benchmark.load import MODEL_S, PIECES, Seen, long_answer
 from lab.benchmark.reports import comparison, report, shown, table
 from lab.benchmark.setting import Setting
 from lab.benchmark.targets import Load
-from lab.doubles.feishu_events import CREDENTIALS, Mention, delivery
+from lab.doubles.feishu_events import CREDENTIALS, TalkMention, delivery
 from lab.doubles.minimal_feishu import StandIn
-from sandbox.model.model_answers import Answer
+from sandbox.model.model_answers import ModelAnswer
 from sandbox.model.model_script import Playbook
 
 
@@ -92,7 +92,7 @@ def test_the_table_says_miss_in_words_and_shows_the_bar() -> None:
 
 def test_the_json_report_is_valid_json_whatever_was_measured() -> None:
     made = report(
-        {"cores": 2}, [Figure("overhead", math.nan, "ms", 25)], [Failed("memory", "no disk")]
+        {"cores": 2}, [Figure("overhead", math.nan, "ms", 25)], [FailedMeasure("memory", "no disk")]
     )
     read = json.loads(json.dumps(made, allow_nan=False))
     assert read["figures"][0]["value"] is None
@@ -142,7 +142,7 @@ def test_the_comparison_shows_both_versions_the_ratio_and_the_bar() -> None:
 
 def test_a_failure_names_its_cause_even_when_many_failed_at_once() -> None:
     many = ExceptionGroup("people", [ExceptionGroup("one", [ConnectionError("503")])])
-    assert Failed.by("run 1", many) == Failed("run 1", "ConnectionError: 503")
+    assert FailedMeasure.by("run 1", many) == FailedMeasure("run 1", "ConnectionError: 503")
 
 
 def test_overhead_is_what_lies_beyond_the_model() -> None:
@@ -156,7 +156,7 @@ def test_an_answer_in_pieces_takes_the_model_longer_where_it_is_streamed(tmp_pat
     playbook = Playbook()
     playbook.load(long_answer(0.05))
     reply = playbook.reply_to({"messages": [{"role": "user", "content": "hello"}]})
-    pieces = Answer(reply, 1, "model", 0, 0).chunks(include_usage=False)
+    pieces = ModelAnswer(reply, 1, "model", 0, 0).chunks(include_usage=False)
     assert sum(bool(piece["choices"][0]["delta"].get("content")) for piece in pieces) == PIECES
     assert reply.chunk_delay_s == 0.05
 
@@ -179,7 +179,7 @@ def test_a_version_is_named_by_git_and_a_folder_without_the_bot_is_refused(tmp_p
 
 
 def test_a_delivery_is_what_feishu_would_push() -> None:
-    asked = Mention("om_2", "oc_1", "ou_alice", "and then?", root_id="om_1")
+    asked = TalkMention("om_2", "oc_1", "ou_alice", "and then?", root_id="om_1")
     head, _, body = delivery(asked).partition(b"\r\n\r\n")
     headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
     key = CREDENTIALS["FEISHU_ENCRYPT_KEY"]

@@ -1,6 +1,6 @@
 """Annotated chat logs as decisions of the people in them."""
 
-from lab.evaluation.chat_log_decisions import Score, rows_of, rule_answers, score
+from lab.evaluation.chat_log_decisions import DecisionScore, rows_of, rule_answers, score
 
 LOG = """[10:00] <ann> how do I mount a disk?
 === zed has joined #ubuntu
@@ -27,5 +27,7 @@ def test_the_rules_decide_as_that_person():
 
 
 def test_the_score_averages_both_classes():
-    assert score([True, False, True], [True, False, False]) == Score(0.5, 1.0, (2 / 3 + 2 / 3) / 2)
-    assert score([False, False], [True, False]) == Score(0.0, 0.0, (0 + 2 / 3) / 2)
+    assert score([True, False, True], [True, False, False]) == DecisionScore(
+        0.5, 1.0, (2 / 3 + 2 / 3) / 2
+    )
+    assert score([False, False], [True, False]) == DecisionScore(0.0, 0.0, (0 + 2 / 3) / 2)

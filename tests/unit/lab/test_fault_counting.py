@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from bot.feishu.cards import reply_uuid
-from lab.faults.counting import Asked, Count
+from lab.faults.counting import Count, CountedQuestion
 from lab.faults.mutating import spoilt
 from lab.soak.report import Look, Soaked
 from tests.support.deliveries import ENCRYPT_KEY, encrypt
 
 BOT = "ou_bot"
-ASKED = Asked("om_q", "oc_1")
+ASKED = CountedQuestion("om_q", "oc_1")
 
 
 def said(message_id: str, root_id: str = "", *, text: str = "", at_ms: int = 0) -> dict[str, Any]:
@@ -28,7 +28,9 @@ CARD = said("om_a", "om_q", text="hello", at_ms=3500)
 STORED = ("sent", "hello", "om_a")
 
 
-def counted(messages: list[dict[str, Any]], rows: list[Any], asked: Asked = ASKED) -> Count:
+def counted(
+    messages: list[dict[str, Any]], rows: list[Any], asked: CountedQuestion = ASKED
+) -> Count:
     count = Count("x", BOT)
     count.add(asked, [QUESTION, *messages], rows, 1000)
     return count
@@ -41,7 +43,7 @@ def test_one_card_as_stored_is_clean_and_its_silence_is_measured() -> None:
 
 
 def test_in_a_topic_each_question_has_the_card_that_was_sent_for_it() -> None:
-    asked = Asked("om_2", "oc_1", in_topic=True)
+    asked = CountedQuestion("om_2", "oc_1", in_topic=True)
     first = CARD | {"uuid": reply_uuid("om_q", 0)}
     second = said("om_b", "om_q", text="hi", at_ms=2000) | {"uuid": reply_uuid("om_2", 0)}
 
@@ -81,8 +83,8 @@ def test_an_answer_of_two_cards_is_not_doubled() -> None:
 
 
 def test_what_feishu_ends_is_not_lost_and_an_answer_that_cannot_be_stored_is_no_mismatch() -> None:
-    assert counted([], [], Asked("om_q", "oc_1", may_end=True)).ended == 1
-    assert counted([CARD], [], Asked("om_q", "oc_1", unstored=True)).is_clean
+    assert counted([], [], CountedQuestion("om_q", "oc_1", may_end=True)).ended == 1
+    assert counted([CARD], [], CountedQuestion("om_q", "oc_1", unstored=True)).is_clean
 
 
 def test_only_a_marked_message_is_spoilt() -> None:

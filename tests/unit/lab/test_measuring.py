@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.benchmark.process_accounting import part_of, serves_client
-from lab.benchmark.wire import Conversation, Counts, Messages
+from lab.benchmark.wire import Counts, Messages, WireReader
 from lab.doubles.minimal_feishu import StandIn
 from sandbox.model.model_http import read_request
 
@@ -69,8 +69,8 @@ def test_messages_are_the_same_in_pieces_of_any_size(
     assert found == [(0, b"startup"), *((kind[0], body) for kind, body in sent)]
 
 
-def opened() -> Conversation:
-    conversation = Conversation(Counts())
+def opened() -> WireReader:
+    conversation = WireReader(Counts())
     conversation.asked(0)
     for kind, body in ((b"R", b""), (b"S", b"TimeZone"), (b"Z", b"I")):
         conversation.answered(kind[0], body)

@@ -13,8 +13,8 @@ from lab.benchmark.processes import NotMeasured
 from lab.models.cases import WORDS
 from lab.models.command import parser
 from lab.models.observations import (
-    Account,
     Observation,
+    TokenAccount,
     account_line,
     inner_marks,
     table,
@@ -97,7 +97,7 @@ def test_refused_requests_cost_no_tokens() -> None:
 
 
 def test_the_account_names_the_tools_apart() -> None:
-    assert account_line(Account(737, 2194, 19, 60)) == (
+    assert account_line(TokenAccount(737, 2194, 19, 60)) == (
         "A first mention: system prompt 737 tokens, 19 tools 2,194, rest 60."
     )
 

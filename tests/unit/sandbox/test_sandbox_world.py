@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.world.actors import with_mentions
-from sandbox.world.entities import Person
+from sandbox.world.entities import SandboxPerson
 
 DATA = Path(__file__).parents[2] / "data" / "sandbox"
 FEISHU = DATA.parent / "feishu"
@@ -50,7 +50,11 @@ def test_a_message_without_mentions_has_no_mentions_key(tenant):
 
 
 def test_names_become_mentions_longest_first_and_at_word_ends():
-    people = [Person("ou_1", "Ann"), Person("ou_2", "Ann Lee"), Person("ou_3", "陈晨")]
+    people = [
+        SandboxPerson("ou_1", "Ann"),
+        SandboxPerson("ou_2", "Ann Lee"),
+        SandboxPerson("ou_3", "陈晨"),
+    ]
     text, found = with_mentions("@Ann Lee, @ann @Anna @陈晨你好 mail@Ann.com", people)
     assert text == "@_user_1, @_user_2 @Anna @_user_3你好 mail@Ann.com"
     assert [one.open_id for one in found] == ["ou_2", "ou_1", "ou_3"]

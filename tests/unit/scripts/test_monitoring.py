@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.operating.log_window import (
-    Backlog,
-    Latency,
-    Limits,
-    Report,
+    LoggedBacklog,
+    LoggedLatency,
+    MonitorLimits,
     Window,
+    WindowReport,
     alarms,
     parse,
     percentile,
@@ -29,7 +29,7 @@ def _line(event: str, *, ago: float = 1.0, level: str = "info", **fields: Any) -
     return json.dumps({"event": event, "level": level, "timestamp": at, **fields})
 
 
-def _report(*lines: str, seconds: float = 900) -> Report:
+def _report(*lines: str, seconds: float = 900) -> WindowReport:
     window = Window(seconds)
     for line in lines:
         window.add(line)
@@ -84,11 +84,11 @@ def test_latencies_are_told_by_stage_and_only_answers_count_as_total() -> None:
     )
 
     assert report.latency == {
-        "ack": Latency(1, 0.004, 0.004),
-        "total": Latency(2, 2.0, 4.0),
-        "model": Latency(2, 1.5, 3.5),
-        "send": Latency(1, 0.2, 0.2),
-        "memory load": Latency(1, 0.009, 0.009),
+        "ack": LoggedLatency(1, 0.004, 0.004),
+        "total": LoggedLatency(2, 2.0, 4.0),
+        "model": LoggedLatency(2, 1.5, 3.5),
+        "send": LoggedLatency(1, 0.2, 0.2),
+        "memory load": LoggedLatency(1, 0.009, 0.009),
     }
     assert report.turns == {"sent": 2, "duplicate": 1}
 
@@ -180,20 +180,22 @@ def test_a_log_line_with_a_text_as_reason_does_not_name_it() -> None:
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        (Limits(), []),
-        (Limits(p95_s=5, errors=3, queue=10, pending_age_s=60), []),
-        (Limits(p95_s=3.5), ["p95"]),
-        (Limits(errors=2), ["errors"]),
-        (Limits(queue=9), ["queue"]),
-        (Limits(pending_age_s=59), ["pending age"]),
-        (Limits(p95_s=1, errors=0, queue=0, pending_age_s=0),
+        (MonitorLimits(), []),
+        (MonitorLimits(p95_s=5, errors=3, queue=10, pending_age_s=60), []),
+        (MonitorLimits(p95_s=3.5), ["p95"]),
+        (MonitorLimits(errors=2), ["errors"]),
+        (MonitorLimits(queue=9), ["queue"]),
+        (MonitorLimits(pending_age_s=59), ["pending age"]),
+        (MonitorLimits(p95_s=1, errors=0, queue=0, pending_age_s=0),
          ["p95", "errors", "queue", "pending age"]),
     ],
 )  # fmt: skip
-def test_an_alarm_names_what_is_exceeded(limits: Limits, expected: list[str]) -> None:
-    report = Report(60, latency={"total": Latency(9, 1.0, 4.0)}, errors={"a": 2, "b": 1})
+def test_an_alarm_names_what_is_exceeded(limits: MonitorLimits, expected: list[str]) -> None:
+    report = WindowReport(
+        60, latency={"total": LoggedLatency(9, 1.0, 4.0)}, errors={"a": 2, "b": 1}
+    )
 
-    found = alarms(report, Backlog(10, 60.0), limits)
+    found = alarms(report, LoggedBacklog(10, 60.0), limits)
 
     assert [alarm.split(":")[0] for alarm in found] == expected
 
@@ -222,28 +224,32 @@ def test_answers_without_memory_are_counted() -> None:
 @pytest.mark.parametrize(
     ("report", "backlog", "names"),
     [
-        (Report(60), None, []),
-        (Report(60, memory_away_s=31), None, ["away, or not written to, for 31 s"]),
-        (Report(60), Backlog(0, None, spooled_s=31.0), ["away, or not written to, for 31 s"]),
-        (Report(60, memory_away_s=29), Backlog(0, None, 5.0), []),
-        (Report(60), Backlog(0, None, None, refused=2), ["it refused 2 writes"]),
+        (WindowReport(60), None, []),
+        (WindowReport(60, memory_away_s=31), None, ["away, or not written to, for 31 s"]),
+        (
+            WindowReport(60),
+            LoggedBacklog(0, None, spooled_s=31.0),
+            ["away, or not written to, for 31 s"],
+        ),
+        (WindowReport(60, memory_away_s=29), LoggedBacklog(0, None, 5.0), []),
+        (WindowReport(60), LoggedBacklog(0, None, None, refused=2), ["it refused 2 writes"]),
     ],
 )
 def test_a_memory_that_is_away_for_too_long_is_an_alarm(
-    report: Report, backlog: Backlog | None, names: list[str]
+    report: WindowReport, backlog: LoggedBacklog | None, names: list[str]
 ) -> None:
-    found = alarms(report, backlog, Limits(memory_away_s=30))
+    found = alarms(report, backlog, MonitorLimits(memory_away_s=30))
 
     assert [alarm.split(": ", 1)[1].split(",  ")[0].startswith(name)
             for alarm, name in zip(found, names, strict=True)] == [True] * len(names)  # fmt: skip
-    assert alarms(report, backlog, Limits()) == []
+    assert alarms(report, backlog, MonitorLimits()) == []
 
 
 def test_without_tables_nothing_is_said_about_the_queue() -> None:
-    limits = Limits(queue=0, pending_age_s=0)
+    limits = MonitorLimits(queue=0, pending_age_s=0)
 
     assert limits.need_tables
-    assert alarms(Report(60), None, limits) == []
+    assert alarms(WindowReport(60), None, limits) == []
 
 
 def test_an_entry_has_its_time_and_level() -> None:

@@ -10,7 +10,7 @@ import pytest
 import requests
 import responses
 
-from scripts.connecting.registering import App, NotRegistered, register
+from scripts.connecting.registering import AppCredentials, NotRegistered, register
 from scripts.connecting.talk import Talk
 
 FEISHU = "https://accounts.feishu.cn/oauth/v1/app/registration"
@@ -36,7 +36,7 @@ def answers(accounts: responses.RequestsMock, *bodies: dict[str, Any], url: str 
         accounts.post(url, json=body)
 
 
-def registered(folder: Path) -> App:
+def registered(folder: Path) -> AppCredentials:
     talk = Talk("en", asks=False)
     return register(talk, accounts="", optional=False, folder=folder)
 

@@ -31,7 +31,7 @@ from memory.errors import StoreUnavailable
 from memory.kept.chats import ChatStore
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
-from sandbox.faults import Fault
+from sandbox.faults import PreparedFault
 from sandbox.server import SandboxServer
 from sandbox.world.switches import turn
 
@@ -386,7 +386,7 @@ async def test_feishu_that_does_not_answer_is_asked_after_growing_pauses(
     await bot.hears()
     await bot.membership.refresh()
     town.platform.switchboard.add(
-        Fault(f"/open-apis/im/v1/chats/{chat}/members", status=503, left=2)
+        PreparedFault(f"/open-apis/im/v1/chats/{chat}/members", status=503, left=2)
     )
     pauses = []
     for _ in range(2):
@@ -410,7 +410,7 @@ async def test_half_a_list_changes_nothing(bot: Bot, town: Town) -> None:
     await bot.membership.refresh()
     half = {"code": 0, "data": {"items": [], "has_more": True}}
     town.platform.switchboard.add(
-        Fault(f"/open-apis/im/v1/chats/{chat}/members", body=half, left=1)
+        PreparedFault(f"/open-apis/im/v1/chats/{chat}/members", body=half, left=1)
     )
     bot.make_due()
     await bot.membership.refresh()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lab.doubles import lite
-from lab.doubles.faulty_api import Fault, faulty_api
+from lab.doubles.faulty_api import ApiFault, faulty_api
 from lab.doubles.lite import SupabaseLite
 from memory.backends.signing import of_secret
 from memory.backends.supabase import SupabaseRpc
@@ -40,20 +40,20 @@ def _memory(url: str, **keys: Any) -> MemoryStore:
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault(401, json.dumps({"message": "Invalid API key", "hint": "Double check"})),
-        Fault(429, json.dumps({"message": "API rate limit exceeded"})),
-        Fault(429, "<html>slow down</html>", "text/html"),
-        Fault(500, json.dumps({"code": 500, "message": "An unexpected error occurred"})),
-        Fault(500, json.dumps({"code": "500", "error_code": "x", "msg": "no"})),
-        Fault(503, "upstream connect error", "text/plain"),
-        Fault(200, "<html>please log in</html>", "text/html"),
-        Fault(200, '{"state": "op', cut=True),
-        Fault(302, ""),
+        ApiFault(401, json.dumps({"message": "Invalid API key", "hint": "Double check"})),
+        ApiFault(429, json.dumps({"message": "API rate limit exceeded"})),
+        ApiFault(429, "<html>slow down</html>", "text/html"),
+        ApiFault(500, json.dumps({"code": 500, "message": "An unexpected error occurred"})),
+        ApiFault(500, json.dumps({"code": "500", "error_code": "x", "msg": "no"})),
+        ApiFault(503, "upstream connect error", "text/plain"),
+        ApiFault(200, "<html>please log in</html>", "text/html"),
+        ApiFault(200, '{"state": "op', cut=True),
+        ApiFault(302, ""),
     ],
     ids=lambda fault: f"{fault.status} {fault.body[:20]}",
 )
 async def test_an_answer_that_is_not_the_memorys_means_that_it_is_away(
-    group: Group, fault: Fault
+    group: Group, fault: ApiFault
 ) -> None:
     with faulty_api(fault=fault) as api:
         memory = _memory(api.url)
