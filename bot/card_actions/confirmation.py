@@ -56,9 +56,9 @@ async def decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Pr
     """A confirmed action is done at most once: after a crash in between it is not done again."""
     language = cast(Language, press.payload["language"])
     if press.payload["decision"] != "confirm":
-        return Reply(texts.CANCELLED[language])
+        return Reply(texts.say("cancelled", language))
     if opened.attempts > 1:
-        return Reply(texts.INTERRUPTED[language])
+        return Reply(texts.say("interrupted", language))
     action = _action(press)
     if record := await _performed_here(services, turn, action):
         said = told(action.tool, record["result"], ok=record["ok"], language=language)
@@ -66,9 +66,9 @@ async def decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Pr
     try:
         result = await _perform(services, turn, action)
     except ActionAlreadyRun:
-        return Reply(texts.INTERRUPTED[language])
+        return Reply(texts.say("interrupted", language))
     except ServerDown:
-        return Reply(texts.NO_SUCH_ACTION[language])
+        return Reply(texts.say("no-such-action", language))
     record = {
         "name": action.tool,
         "arguments": dict(action.arguments),

@@ -63,7 +63,7 @@ async def _pressed(
             turn.context, turn.chat_type, language, turn.id, press.payload["beside"]
         )
         left = await items.show_items(services, looking)
-        return replace(left, text=f"{texts.CANCELLED[language]}\n\n{left.text}")
+        return replace(left, text=f"{texts.say('cancelled', language)}\n\n{left.text}")
     if press.payload["tool"] == items.CORRECT:
         return await _ask_privately(services, turn, press, received_ms)
     return await item_pressed(services, turn, opened, press=press)
@@ -73,11 +73,11 @@ async def _ask_privately(services: Services, turn: Turn, press: Press, received_
     """Asks for the new value in p2p: whatever is typed in the group, everybody reads."""
     language = cast(Language, press.payload["language"])
     person = turn.context.actor_id
-    line = item_texts.CORRECTING[language]
+    line = item_texts.say("correcting", language)
     try:
         shown = await show_privately(services.feishu, person, line, turn_id=turn.id)
     except FeishuError:
-        return Reply(item_texts.NOT_SENT_PRIVATELY[language])
+        return Reply(item_texts.say("not-sent-privately", language))
     origin = Origin("private_answer", turn.id)
     request = replace(
         turn.request,
@@ -91,4 +91,4 @@ async def _ask_privately(services: Services, turn: Turn, press: Press, received_
     there = {key: value for key, value in press.payload.items() if key != "beside"}
     answering = partial(item_pressed, press=replace(press, payload=there))
     await handle_request(services, request, received_ms, answering=answering)
-    return Reply(item_texts.ASKED_PRIVATELY[language])
+    return Reply(item_texts.say("asked-privately", language))

@@ -13,7 +13,7 @@ import io
 from functools import cache
 from pathlib import Path
 
-from bot.text.languages import Language
+from bot.text.languages import Language, Sentence
 
 
 class Catalogue:
@@ -26,9 +26,13 @@ class Catalogue:
         """`module`: the `__file__` of the module whose texts these are."""
         self._path = Path(module).with_suffix("")
 
-    def say(self, key: str, language: Language, **fields: object) -> str:
+    def say(self, key: str, language: Language, /, **fields: object) -> str:
         """The text with its fields filled in. What stands in a field is not read for fields."""
         return self.template(key, language, n=fields.get("n")).format_map(fields)
+
+    def both(self, key: str, /, **fields: object) -> Sentence:
+        """The text in both languages."""
+        return Sentence(self.say(key, "en", **fields), self.say(key, "zh", **fields))
 
     def template(self, key: str, language: Language, *, n: object = None) -> str:
         """The text before its fields are filled in."""

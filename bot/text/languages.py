@@ -10,6 +10,7 @@ from typing import Literal
 from memory.text import has_han
 
 Language = Literal["zh", "en"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 _NOT_SAID = re.compile(
     r"(?<!\S)\S+://\S+|\[[a-z ]+(?::[^\[\]]*)?\]"
@@ -26,6 +27,11 @@ def says_words(text: str) -> bool:
     """Whether a text has words to tell its language by, beside mentions (@name),
     links and what stands for a picture or a file."""
     return _WORD.search(_NOT_SAID.sub("", text)) is not None
+
+
+def join_list(parts: Iterable[str], language: Language) -> str:
+    """“one, two”."""
+    return ("、" if language == "zh" else ", ").join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import pytest
 import requests
 
 from bot.agents.prompts.prompt import MEMORY_AWAY
-from bot.features.commands.texts import MEMORY_AWAY as NOTHING_CHANGED
+from bot.features.commands import texts as command_texts
 from lab.doubles import lite
 from lab.doubles.processes import eventually, free_port
 from scripts.operating.log_window import percentile
@@ -198,7 +198,7 @@ def test_a_message_taken_back_meanwhile_is_in_no_table(story: Story) -> None:
 
 
 def test_forgetting_is_not_promised_while_there_is_nothing_to_forget_in(story: Story) -> None:
-    assert NOTHING_CHANGED["en"] in story.forgetting
+    assert command_texts.say("memory-away", "en") in story.forgetting
 
 
 def test_what_the_group_said_and_why_the_bot_spoke_is_kept_too(story: Story) -> None:

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 import pytest
 import requests
 
-from bot.features.help.why_texts import JUDGED, SILENT, WHY
-from bot.listening.cues import Cue
+from bot.features.help.texts import CATALOGUE
 from bot.listening.decisions import Reason
-from bot.text.languages import Sentence
+from bot.text.languages import Language
 from lab.doubles.processes import APP, eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_chat_rules import decided, set_rule
@@ -180,36 +179,37 @@ def to_alice(group: World) -> str:
     return group.say("Bob", "@Alice are you in today?")
 
 
-COMES_ABOUT: Mapping[Reason, tuple[Callable[[World], str], Sentence]] = {
-    Reason.OWN_MESSAGE: (own_message, WHY[Reason.OWN_MESSAGE]),
-    Reason.BOT_WITHOUT_MENTION: (bot_without_mention, WHY[Reason.BOT_WITHOUT_MENTION]),
-    Reason.BOT_ASKED: (bot_message(0), WHY[Reason.BOT_ASKED]),
-    Reason.BOT_LAST_ANSWER: (bot_message(1), WHY[Reason.BOT_LAST_ANSWER]),
-    Reason.BOT_LOOP_LIMIT: (bot_message(2), WHY[Reason.BOT_LOOP_LIMIT]),
-    Reason.AMONG_BOTS: (among_bots, WHY[Reason.AMONG_BOTS]),
-    Reason.EXPLICIT_TRIGGER: (
-        lambda group: answered(group, "Bob", "when do we launch?"),
-        WHY[Reason.EXPLICIT_TRIGGER],
-    ),
-    Reason.ADDRESSED_TO_OTHER: (to_alice, WHY[Reason.ADDRESSED_TO_OTHER]),
-    Reason.QUIET: (quiet, WHY[Reason.QUIET]),
-    Reason.RECENT_FOLLOWUP: (followed, WHY[Reason.RECENT_FOLLOWUP]),
-    Reason.OTHER_TOPIC: (other_topic, WHY[Reason.OTHER_TOPIC]),
-    Reason.LLM_JUDGE: (unclear, JUDGED["no"]),
-    Reason.NO_TRIGGER: (aside, SILENT[Cue.SIDE_TALK]),
-    Reason.MODE_ALL: (of_mode("all"), WHY[Reason.MODE_ALL]),
-    Reason.MODE_MENTION: (of_mode("mention"), WHY[Reason.MODE_MENTION]),
-    Reason.MODE_THREADS: (of_mode("threads"), WHY[Reason.MODE_THREADS]),
-    Reason.PROACTIVE: (proactive, WHY[Reason.PROACTIVE]),
-    Reason.STOP: (stop, WHY[Reason.STOP]),
-    Reason.RATE_LIMITED: (too_many, WHY[Reason.RATE_LIMITED]),
+COMES_ABOUT: Mapping[Reason, Callable[[World], str]] = {
+    Reason.OWN_MESSAGE: own_message,
+    Reason.BOT_WITHOUT_MENTION: bot_without_mention,
+    Reason.BOT_ASKED: bot_message(0),
+    Reason.BOT_LAST_ANSWER: bot_message(1),
+    Reason.BOT_LOOP_LIMIT: bot_message(2),
+    Reason.AMONG_BOTS: among_bots,
+    Reason.EXPLICIT_TRIGGER: lambda group: answered(group, "Bob", "when do we launch?"),
+    Reason.ADDRESSED_TO_OTHER: to_alice,
+    Reason.QUIET: quiet,
+    Reason.RECENT_FOLLOWUP: followed,
+    Reason.OTHER_TOPIC: other_topic,
+    Reason.LLM_JUDGE: unclear,
+    Reason.NO_TRIGGER: aside,
+    Reason.MODE_ALL: of_mode("all"),
+    Reason.MODE_MENTION: of_mode("mention"),
+    Reason.MODE_THREADS: of_mode("threads"),
+    Reason.PROACTIVE: proactive,
+    Reason.STOP: stop,
+    Reason.RATE_LIMITED: too_many,
 }
 OF_THEIR_OWN = (Reason.LLM_JUDGE, Reason.RATE_LIMITED)
 
 
-def beginning(text: str) -> str:
-    """Of a sentence with a place for the time, what stands before it."""
-    return text.partition("{")[0]
+KEYS = {Reason.LLM_JUDGE: "judged-no", Reason.NO_TRIGGER: "cue-side_talk"}
+
+
+def beginning(reason: Reason, language: Language) -> str:
+    """Of the reason's words, what stands before the first field."""
+    key = KEYS.get(reason, f"why-{reason}")
+    return CATALOGUE.template(key, language).partition("{")[0]
 
 
 CASES = [(one if one in OF_THEIR_OWN else None, one) for one in Reason]
@@ -219,8 +219,7 @@ CASES = [(one if one in OF_THEIR_OWN else None, one) for one in Reason]
     ("bot_options", "reason"), CASES, indirect=["bot_options"], scope="module", ids=list(Reason)
 )
 def test_it_comes_about_and_is_told(group: World, reason: Reason) -> None:
-    produce, told = COMES_ABOUT[reason]
-    message = produce(group)
+    message = COMES_ABOUT[reason](group)
     found = decided(group, message)
     assert found["reason"] == reason
     if found["respond"] and reason not in (Reason.PROACTIVE, Reason.STOP):
@@ -229,5 +228,5 @@ def test_it_comes_about_and_is_told(group: World, reason: Reason) -> None:
     group.model.control("script", usual)
     group.model.control("mode", {"mode": "rules"})
 
-    assert beginning(told.en) in why(group)
-    assert beginning(told.zh) in why(group, "/为什么")
+    assert beginning(reason, "en") in why(group)
+    assert beginning(reason, "zh") in why(group, "/为什么")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.features.help.capabilities import MENTIONS_ONLY
+from bot.features.help.texts import say
 from bot.feishu.denials import lacks
 from bot.feishu.manifest import GROUP_MESSAGES
 from bot.services import Services
@@ -21,4 +21,4 @@ async def with_limits(
     """`text`, with what the bot cannot hear there below it."""
     if await hears_all(services, chat_type):
         return text
-    return f"{text}\n\n{MENTIONS_ONLY.said(language)}"
+    return f"{text}\n\n{say('mentions-only', language)}"

@@ -12,8 +12,9 @@ from bot.features.chat_settings.group_access import hears_all
 from bot.features.chat_settings.settings import answer_rule_command
 from bot.features.commands import texts
 from bot.features.digests.schedules import answer_digest
-from bot.features.help import why_texts
+from bot.features.help import texts as help_texts
 from bot.features.help.capabilities import SetUp, help_text, set_up
+from bot.features.help.why_texts import explained
 from bot.features.own_memory import texts as item_texts
 from bot.features.own_memory.items import Looking, show_items
 from bot.features.reminders.listing import show_reminders
@@ -65,14 +66,14 @@ async def answer_command(services: Services, asked: Asked) -> Reply | None:
         if asked.command.only_when_quiet and not await _is_quiet(services, asked):
             return None
         if name in _PERSONAL and not asked.context.speaks_for_self:
-            return Reply(texts.ONLY_YOURSELF[asked.language])
+            return Reply(texts.say("only-yourself", asked.language))
         return await _ANSWERS[name](services, asked)
     except StoreUnavailable:
-        return Reply(texts.MEMORY_AWAY[asked.language])
+        return Reply(texts.say("memory-away", asked.language))
 
 
 async def _help(services: Services, asked: Asked) -> Reply:
-    commands = offered(texts.HELP_BUTTONS[asked.language], asked.chat_type)
+    commands = offered(texts.command_buttons(asked.language), asked.chat_type)
     here = await _here(services, asked)
     return Reply(help_text(here, asked.language), commands)
 
@@ -84,15 +85,15 @@ async def _here(services: Services, asked: Asked) -> SetUp:
 
 async def _new(services: Services, asked: Asked) -> Reply:
     await services.store.start_afresh(asked.context)
-    return Reply(texts.AFRESH[asked.language])
+    return Reply(texts.say("afresh", asked.language))
 
 
 async def _memory(services: Services, asked: Asked) -> Reply:
     """In p2p; in a group nothing of it is shown, but to the person alone."""
     if asked.opened.degraded:
-        return Reply(texts.MEMORY_AWAY[asked.language])
+        return Reply(texts.say("memory-away", asked.language))
     if asked.chat_type != "p2p":
-        return Reply(item_texts.SENT_PRIVATELY[asked.language], in_private=True)
+        return Reply(item_texts.say("sent-privately", asked.language), in_private=True)
     overview = await services.store.overview(asked.context)
     said = [(one.role, _spoken(services, asked, one)) for one in asked.opened.history[:-1]]
     shown = await show_items(services, asked.looking)
@@ -112,13 +113,13 @@ async def _notes(services: Services, asked: Asked) -> Reply:
 async def _forget(services: Services, asked: Asked) -> Reply:
     command, language = asked.command, asked.language
     if asked.opened.degraded:  # a card that is spooled has no buttons
-        return Reply(texts.MEMORY_AWAY[language])
+        return Reply(texts.say("memory-away", language))
     if means_everything(command):
         choices = {FORGET_PERSON: CONFIRM[language]}
     elif means_thread(command):
         choices = {FORGET_THREAD: CONFIRM[language]}
     else:
-        choices = dict(texts.FORGET_CHOICES[language])
+        choices = {one: texts.choose(one, language) for one in (FORGET_THREAD, FORGET_PERSON)}
     return Reply(texts.forget(choices, language), _choices(asked, choices))
 
 
@@ -130,7 +131,7 @@ def _choices(asked: Asked, choices: Mapping[str, str]) -> tuple[NewButton, ...]:
         payload = {
             "tool": tool,
             "arguments": {},
-            "description": texts.FORGETS[asked.language][tool],
+            "description": texts.forgets(tool, asked.language),
         }
         return decision(
             text,
@@ -149,18 +150,17 @@ def _choices(asked: Asked, choices: Mapping[str, str]) -> tuple[NewButton, ...]:
 
 async def _quiet(services: Services, asked: Asked) -> Reply:
     if asked.chat_type == "p2p":
-        return Reply(texts.QUIET_IN_P2P[asked.language])
+        return Reply(texts.say("quiet-in-p2p", asked.language))
     await _conversations(services, asked).quieten(asked.context.chat_id)
-    return Reply(texts.QUIET[asked.language])
+    return Reply(texts.say("quiet", asked.language))
 
 
 async def _resume(services: Services, asked: Asked) -> Reply:
     if asked.chat_type == "p2p":
-        return Reply(texts.QUIET_IN_P2P[asked.language])
+        return Reply(texts.say("quiet-in-p2p", asked.language))
     await _conversations(services, asked).resume(asked.context.chat_id)
     here = await _here(services, asked)
-    said = texts.RESUMED if here.follows else texts.RESUMED_ON_MENTION
-    return Reply(said[asked.language])
+    return Reply(texts.say("resumed" if here.follows else "resumed-on-mention", asked.language))
 
 
 async def _stop(services: Services, asked: Asked) -> Reply | None:
@@ -170,10 +170,10 @@ async def _stop(services: Services, asked: Asked) -> Reply | None:
     if not running or services.run_on_queue is None:
         if asked.command.only_when_running:
             return None
-        return Reply(texts.NOTHING_RUNS[language])
+        return Reply(texts.say("nothing-runs", language))
     for turn_id in running:
         await services.run_on_queue(stopping(turn_id))
-    return Reply(texts.STOPPING[language])
+    return Reply(texts.say("stopping", language))
 
 
 async def _rules(services: Services, asked: Asked) -> Reply:
@@ -189,9 +189,9 @@ async def _why(services: Services, asked: Asked) -> Reply:
         root_id=asked.thread, message_id=asked.quoted
     )
     if asked.chat_type == "p2p" and not _explains_p2p(services, asked, decided):
-        return Reply(why_texts.IN_P2P[asked.language])
+        return Reply(help_texts.say("always-in-p2p", asked.language))
     if decided is None:
-        return Reply(why_texts.NOTHING_DECIDED[asked.language])
+        return Reply(help_texts.say("nothing-decided", asked.language))
     if decided.reason == Reason.NO_TRIGGER and not decided.cue and await _is_quiet(services, asked):
         decided = replace(decided, reason=Reason.QUIET)  # a quiet chat has no conversation
     names = services.people.of(asked.context.tenant_key)
@@ -199,7 +199,7 @@ async def _why(services: Services, asked: Asked) -> Reply:
     at = datetime.fromtimestamp(decided.at_ms / 1000, services.settings.zone)
     window_s = services.settings.followup_window_seconds
     name = names.label(decided.actor_id) if decided.actor_id else ""
-    return Reply(why_texts.explained(decided, name, at, window_s, asked.language))
+    return Reply(explained(decided, name, at, window_s, asked.language))
 
 
 def _explains_p2p(services: Services, asked: Asked, decided: PastDecision | None) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Language, join_list
 from memory.kept.timers import Repeats, Timer
 
 _OFF = frozenset({"off", "stop", "none", "关闭", "关", "取消"})
@@ -120,4 +120,4 @@ def attached(lines: Iterable[tuple[str, str]], language: Language) -> str:
     more = [f"+{len(named) - _MOST_FILES}"] if len(named) > _MOST_FILES else []
     images = [say("pictures", language, n=pictures)] if pictures else []
     parts = [*named[:_MOST_FILES], *more, *images]
-    return f"📎 {('、' if language == 'zh' else ', ').join(parts)}" if parts else ""
+    return f"📎 {join_list(parts, language)}" if parts else ""

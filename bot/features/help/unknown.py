@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 
+from bot.features.help.texts import say
 from bot.text.languages import Language
 from bot.text.slash_commands import WORDS
 
@@ -13,19 +13,6 @@ _LETTERS = "a-z\u4e00-\u9fff"
 _ONE_WORD = re.compile(rf"[/／]([{_LETTERS}]{{2,20}})(?![/\\\w.~-])\s*(\S?)", re.IGNORECASE)
 _SHORT = 4  # a word up to so long is near with one slip, a longer one with two
 _LEAST_SHARED = 3
-
-THERE_IS_NO: Mapping[Language, str] = {
-    "zh": "没有 `/{word}` 这个命令。",
-    "en": "There is no `/{word}`.",
-}
-DID_YOU_MEAN: Mapping[Language, str] = {
-    "zh": "你是想用 `/{word}` 吗？",
-    "en": " Did you mean `/{word}`?",
-}
-HELP_LISTS: Mapping[Language, str] = {
-    "zh": "`/帮助` 列出全部命令。",
-    "en": " `/help` lists all.",
-}
 
 
 def answer_unknown(text: str, language: Language) -> str:
@@ -38,8 +25,8 @@ def answer_unknown(text: str, language: Language) -> str:
     meant = nearest(word)
     if word in WORDS or (match[2] and not meant):
         return ""
-    asked = DID_YOU_MEAN[language].format(word=meant) if meant else ""
-    return THERE_IS_NO[language].format(word=word) + asked + HELP_LISTS[language]
+    key = "did-you-mean" if meant else "no-such-command"
+    return say(key, language, word=word, meant=meant)
 
 
 def nearest(word: str) -> str:

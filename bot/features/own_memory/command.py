@@ -37,9 +37,9 @@ async def show_own_memory(services: Services, turn: Turn, language: Language) ->
     )
     structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
     if shown.outcome == "failed":
-        return Reply(item_texts.NOT_SENT_PRIVATELY[language])
+        return Reply(item_texts.say("not-sent-privately", language))
     if shown.in_p2p:
-        return Reply(item_texts.SENT_PRIVATELY[language])
+        return Reply(item_texts.say("sent-privately", language))
     return Reply("", unsaid=True, forgets=True)
 
 
@@ -49,5 +49,5 @@ async def _listed(
     try:
         shown = await show_items(services, Looking(turn.context, "p2p", tongue, turn.id, beside))
     except StoreUnavailable:
-        return Reply(texts.MEMORY_AWAY[tongue])
-    return replace(shown, text=f"{item_texts.IN_PRIVATE[tongue]}\n\n{shown.text}")
+        return Reply(texts.say("memory-away", tongue))
+    return replace(shown, text=f"{item_texts.say('shown-in-private', tongue)}\n\n{shown.text}")

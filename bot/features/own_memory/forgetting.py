@@ -40,7 +40,7 @@ async def forget(services: Services, click: Click, press: Press) -> None:
         sent = await say(
             services,
             target,
-            _to(click, texts.FORGETTING[language], press),
+            _to(click, texts.say("forgetting", language), press),
             key=press.origin(click).turn_id,
             names=services.people.of(click.tenant_key).known,
         )
@@ -49,7 +49,7 @@ async def forget(services: Services, click: Click, press: Press) -> None:
     await withdraw_cards(services)
     log.info("forgotten", what=tool, chat_id=click.chat_id)
     if notice:
-        card = cards.answer_card(_to(click, texts.FORGOTTEN[language][tool], press))
+        card = cards.answer_card(_to(click, texts.forgotten(tool, language), press))
         try:
             await services.feishu.patch_card(notice, cards.card_content(card))
         except FeishuError as exc:

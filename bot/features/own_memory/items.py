@@ -55,10 +55,10 @@ async def show_items(services: Services, looking: Looking, offset: int = 0) -> R
     ]
     if offset:
         before = {"offset": max(0, offset - _SHOWN)}
-        buttons.append(_button(texts.BACK[looking.language], PAGE, before, looking))
+        buttons.append(_button(texts.say("previous-page", looking.language), PAGE, before, looking))
     if offset + len(items) < total:
         after = {"offset": offset + len(items)}
-        buttons.append(_button(texts.MORE[looking.language], PAGE, after, looking))
+        buttons.append(_button(texts.say("next-page", looking.language), PAGE, after, looking))
     return Reply(text, tuple(buttons), forgets=True)
 
 
@@ -70,7 +70,7 @@ async def press_item(services: Services, looking: Looking, payload: Mapping[str,
             return await show_items(services, looking, int(which["offset"]))
         case "memory.ask_delete":
             group = new_id()
-            sure = _button(texts.DELETE[language], DELETE, which, looking, group)
+            sure = _button(texts.say("delete", language), DELETE, which, looking, group)
             never = _button(CANCEL[language], DELETE, {}, looking, group, "cancel")
             return Reply(texts.ask_delete(which["key"], language), (sure, never))
         case "memory.correct":
@@ -81,7 +81,7 @@ async def press_item(services: Services, looking: Looking, payload: Mapping[str,
             gone = await ItemStore(services.rpc).forget(
                 looking.context, which["kind"], which["id"], which["key"], turn_id=looking.turn_id
             )
-            receipt = texts.deleted(gone, language) if gone else texts.GONE_ALREADY[language]
+            receipt = texts.deleted(gone, language) if gone else texts.say("gone-already", language)
             left = await show_items(services, looking)  # the list with the item is withdrawn
             return replace(left, text=f"{receipt}\n\n{left.text}")
 
@@ -101,7 +101,7 @@ async def correct_item(
     """Gives the item the value that the person wrote."""
     language = looking.language
     if texts.cancels(value):
-        return Reply(texts.KEPT_AS_IT_WAS[language])
+        return Reply(texts.say("kept-as-it-was", language))
     try:
         old = await ItemStore(services.rpc).correct(
             looking.context,
@@ -114,9 +114,9 @@ async def correct_item(
     except (NoteInvalid, WorkingMemoryTooLarge) as exc:
         return Reply(str(exc))
     except StoreUnavailable:
-        return Reply(texts.NOT_NOW[language])
+        return Reply(texts.say("not-now", language))
     if old is None:
-        return Reply(texts.GONE_ALREADY[language])
+        return Reply(texts.say("gone-already", language))
     return Reply(texts.corrected(old, value.strip(), language))
 
 
@@ -135,10 +135,12 @@ async def _viewer(services: Services, looking: Looking, items: tuple[Item, ...])
 def _buttons_of(number: int, item: Item, looking: Looking) -> tuple[NewButton, ...]:
     """The author corrects and deletes, the subject deletes."""
     which = {"kind": item.kind, "id": item.id, "key": item.key}
-    delete = _button(f"{texts.DELETE[looking.language]} {number}", ASK_DELETE, which, looking)
+    delete = _button(
+        f"{texts.say('delete', looking.language)} {number}", ASK_DELETE, which, looking
+    )
     if item.actor_id != looking.context.actor_id:
         return (delete,)
-    correct = _button(f"{texts.CORRECT[looking.language]} {number}", CORRECT, which, looking)
+    correct = _button(f"{texts.say('correct', looking.language)} {number}", CORRECT, which, looking)
     return (correct, delete)
 
 

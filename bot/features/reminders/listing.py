@@ -38,8 +38,8 @@ async def press_reminder(services: Services, looking: Looking, payload: Mapping[
     try:
         gone = await _cancel(services, looking, id)
     except AccessDenied:
-        return Reply(texts.NOT_YOURS[language])
-    receipt = texts.cancelled(gone, language) if gone else texts.GONE_ALREADY[language]
+        return Reply(texts.say("not-yours", language))
+    receipt = texts.cancelled(gone, language) if gone else texts.say("gone-already", language)
     left = await show_reminders(services, looking)
     return replace(left, text=f"{receipt}\n\n{left.text}")
 
@@ -61,7 +61,7 @@ def _button(number: int, timer: Timer, looking: Looking) -> NewButton:
         "description": timer.plan.content,
     }
     return decision(
-        f"{texts.CANCEL[looking.language]} {number}",
+        f"{texts.say('cancel', looking.language)} {number}",
         payload,
         "confirm",
         group_id=new_id(),

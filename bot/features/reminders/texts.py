@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
-from bot.text.languages import Language
-from memory.kept.timers import Repeats, Timer
+from bot.text.catalogues import Catalogue
+from bot.text.languages import Language, join_list
+from memory.kept.timers import Timer
 from memory.text import one_line
 
 _TEXT_CHARS = 200
 
-Texts = Mapping[Language, str]
-
-CANCEL: Texts = {"zh": "取消", "en": "Cancel"}
-NONE: Texts = {
-    "zh": "这里还没有提醒。可以说“明天下午 3 点提醒我们开会”。",
-    "en": "There are no reminders here. Try “remind us tomorrow at 3 pm to meet”.",
-}
-NOT_YOURS: Texts = {
-    "zh": "只有设置提醒的人、被提醒的人，或者群主和群管理员可以取消它。什么都没有改动。",
-    "en": "Only who set a reminder, whom it is for, or who manages the group can cancel it. "
-    "Nothing was changed.",
-}
-GONE_ALREADY: Texts = {
-    "zh": "这条提醒已经不在了，什么都没有改动。",
-    "en": "That reminder is not there any more; nothing was changed.",
-}
-_CANCELLED: Texts = {"zh": "已取消提醒：{}", "en": "Cancelled: {}"}
-_INTRO: Texts = {"zh": "**提醒**（共 {} 条）", "en": "**Reminders** ({})"}
-_REPEATS: Mapping[Language, Mapping[Repeats, str]] = {
-    "zh": {"once": "", "daily": "每天", "weekdays": "工作日", "weekly": "每周", "monthly": "每月"},
-    "en": {
-        "once": "",
-        "daily": "every day",
-        "weekdays": "on weekdays",
-        "weekly": "every week",
-        "monthly": "every month",
-    },
-}
-_DAYS: Mapping[Language, str] = {"zh": "一二三四五六日", "en": "Mon Tue Wed Thu Fri Sat Sun"}
-_ALL: Texts = {"zh": "大家", "en": "everybody"}
-_LINE: Texts = {
-    "zh": "{number}. {when}{often}，提醒{whom}：{text}{by}",
-    "en": "{number}. {when}{often}, for {whom}: {text}{by}",
-}
-_BY: Texts = {"zh": "（{} 设置）", "en": " (set by {})"}
+say = Catalogue(__file__).say
 
 
 def named_in(timer: Timer) -> tuple[str, ...]:
@@ -62,36 +29,38 @@ def listed(
 ) -> str:
     """Numbered, the next one first; times are those of `zone`."""
     if not timers:
-        return NONE[language]
+        return say("none", language)
     lines = [_line(number, one, name, zone, language) for number, one in enumerate(timers, 1)]
-    return "\n".join((_INTRO[language].format(total), "", *lines))
+    return "\n".join((say("reminders", language, total=total), "", *lines))
 
 
 def cancelled(timer: Timer, language: Language) -> str:
-    return _CANCELLED[language].format(_text(timer))
+    return say("cancelled", language, text=_text(timer))
 
 
 def moment(at: datetime, language: Language) -> str:
     """A day with its weekday, and the time."""
-    if language == "zh":
-        return f"{at:%Y-%m-%d}（周{_DAYS['zh'][at.weekday()]}）{at:%H:%M}"
-    return f"{_DAYS['en'].split()[at.weekday()]} {at:%Y-%m-%d %H:%M}"
+    day = say("days", language).split()[at.weekday()]
+    return say("moment", language, day=day, date=f"{at:%Y-%m-%d}", time=f"{at:%H:%M}")
 
 
 def _line(
     number: int, timer: Timer, name: Callable[[str], str], zone: tzinfo, language: Language
 ) -> str:
     plan, author = timer.plan, timer.context.actor_id
-    often = _REPEATS[language][plan.repeats]
-    people = ("、" if language == "zh" else ", ").join(one_line(name(p)) for p in plan.for_people)
-    return _LINE[language].format(
+    repeated = plan.repeats != "once"
+    people = join_list((one_line(name(person)) for person in plan.for_people), language)
+    line = say(
+        "line-repeated" if repeated else "line",
+        language,
         number=number,
         when=moment(datetime.fromtimestamp(plan.due_ms / 1000, zone), language),
-        often=(("，" if language == "zh" else ", ") + often) if often else "",
-        whom=_ALL[language] if plan.for_all else people,
+        often=say(f"repeats-{plan.repeats}", language) if repeated else "",
+        whom=say("everybody", language) if plan.for_all else people,
         text=_text(timer),
-        by="" if plan.for_people == (author,) else _BY[language].format(one_line(name(author))),
     )
+    own = plan.for_people == (author,)
+    return line if own else line + say("by", language, name=one_line(name(author)))
 
 
 def _text(timer: Timer) -> str:

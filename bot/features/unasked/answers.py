@@ -7,7 +7,6 @@ taken for silence; where Feishu does not say, nothing is said.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -20,6 +19,7 @@ from bot.answering.hearing import Heard
 from bot.answering.question import Turn
 from bot.features.timers.left_chats import is_gone
 from bot.features.timers.waiting_times import asked_now, look_around
+from bot.features.unasked.texts import say
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage
 from bot.listening.decisions import Decision, IncomingMessage, Reason
@@ -29,7 +29,7 @@ from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.outbox.sending import leave_unsent
 from bot.queue.consumer import Lease
 from bot.services import Services
-from bot.text.languages import Language, language_of
+from bot.text.languages import language_of
 from bot.turn import handle_request
 from memory.kept.buttons import NewButton
 from memory.kept.proactive import May, ProactiveStore
@@ -40,12 +40,6 @@ from memory.origins import Origin
 log = structlog.get_logger()
 
 LATE_S = 1800.0  # later than this an answer is of no use
-
-UNASKED: Mapping[Language, str] = {
-    "zh": "> 没有人问我，不过这个问题还没有人回答，而这里以前说过：",
-    "en": "> I was not asked, but nobody has answered, and it was said here before:",
-}
-STOP_THIS: Mapping[Language, str] = {"zh": "别再这样", "en": "Stop this"}
 
 
 class NothingToSay(Exception):
@@ -161,16 +155,17 @@ async def _answered(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     if not known or NO_ANSWER in reply.text or is_apology(reply.text):
         raise NothingToSay
     language = language_of([turn.question])
+    words = say("stop-this", language)
     stop = NewButton(
-        STOP_THIS[language],
+        words,
         "follow_up",
-        {"text": STOP_THIS[language], "stops": "proactive", "language": language},
+        {"text": words, "stops": "proactive", "language": language},
         "group",
         FOLLOW_UP_LIVES_S,
     )
     return replace(
         reply,
-        text=f"{UNASKED[language]}\n\n{reply.text}",
+        text=f"{say('nobody-answered', language)}\n\n{reply.text}",
         buttons=(stop,),
         auto_mention=None,
         files=(),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.features.help.capabilities import CAPABILITIES, MENTIONS_ONLY, SetUp, help_text, offered
+from bot.features.help.capabilities import CAPABILITIES, SetUp, help_text, offered
+from bot.features.help.texts import say
 from bot.features.welcome.texts import languages_of, welcome_text
 from bot.listening.chat_rules import MODES
 from bot.text.languages import Language
@@ -28,9 +29,9 @@ def test_the_help_tells_only_what_works_here(language: Language) -> None:
 
 def test_a_line_says_the_same_in_both_languages() -> None:
     for one in CAPABILITIES:
-        en, zh = (one.line.said(language).count("“") for language in ("en", "zh"))
-        assert en == zh, one.line.en
-        commands = [word for word in one.line.en.split("`") if word.startswith("/")]
+        english, chinese = say(one.key, "en"), say(one.key, "zh")
+        assert english.count("“") == chinese.count("“"), one.key
+        commands = [word for word in english.split("`") if word.startswith("/")]
         assert [parse(c) for c in commands].count(None) == 0
 
 
@@ -78,9 +79,9 @@ def test_where_only_mentions_arrive_help_and_first_words_say_so_and_promise_no_m
 ) -> None:
     deaf = SetUp("group", "follow", hears=False)
     for shown in (help_text(deaf, language), welcome_text("Memo", deaf, language)):
-        assert shown.endswith(MENTIONS_ONLY.said(language))
+        assert shown.endswith(say("mentions-only", language))
     quiet = "/安静" if language == "zh" else "/quiet"
     assert quiet not in help_text(deaf, language)
     mentioned = welcome_text("Memo", SetUp("group", "mention"), language)
     assert welcome_text("Memo", deaf, language).startswith(mentioned)
-    assert MENTIONS_ONLY.said(language) not in help_text(SetUp("p2p"), language)
+    assert say("mentions-only", language) not in help_text(SetUp("p2p"), language)

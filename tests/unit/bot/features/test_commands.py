@@ -144,14 +144,6 @@ def test_any_text_can_be_asked(text: str) -> None:
     assert quietens(text) == (command is not None and command.name is CommandName.QUIET)
 
 
-@pytest.mark.parametrize("language", ["zh", "en"])
-def test_every_text_exists_in_both_languages(language: str) -> None:
-    for name, value in vars(texts).items():
-        if name.isupper() and isinstance(value, dict) and {"zh", "en"} & value.keys():
-            assert language in value, name
-    assert texts.FORGETS["zh"].keys() == texts.FORGETS["en"].keys()
-
-
 def test_memory_is_told_with_counts_and_the_latest_messages() -> None:
     told = texts.memory(
         Overview(messages_here=2, messages=5, conversations=3, notes=1, since="2026-03-02T18:00Z"),

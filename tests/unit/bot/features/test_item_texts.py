@@ -31,14 +31,6 @@ FACT = Item(
 VIEWER = Viewer(ALICE, "en", UTC, lambda open_id: "Bob", texts.applink("https://open.feishu.cn"))
 
 
-@pytest.mark.parametrize("language", ["zh", "en"])
-def test_every_text_exists_in_both_languages(language: str) -> None:
-    for name, value in vars(texts).items():
-        if name.isupper() and isinstance(value, dict) and {"zh", "en"} & value.keys():
-            assert language in value, name
-    assert texts._WORDS["zh"].keys() == texts._WORDS["en"].keys()
-
-
 def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
     assert texts.listed([FACT], 6, 5, VIEWER) == (
         "**Facts and notes** (6–6 of 6)\n\n"
