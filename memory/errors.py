@@ -142,8 +142,15 @@ _POSTGRES: dict[str, type[StoreError]] = {
 }
 # Schema, table, column, function, role or type: not there, or a function there twice.
 _NOT_MIGRATED = frozenset({"3F000", "42P01", "42703", "42883", "42704", "42725"})
-# Connection lost, server shutting down, no resources, system error, statement cancelled.
-_UNAVAILABLE = ("08", "40", "53", "57", "58")
+_TROUBLE = {
+    "08": "connection lost",
+    "40": "transaction rolled back",
+    "53": "out of resources",
+    "57": "stopped by the server",
+    "58": "system error",
+    "XX": "internal error",
+}
+"""Classes of SQLSTATE that say nothing about the statement: the same one may work later."""
 _OUR_ROLES = ('"authenticated"', '"service_role"')
 
 
@@ -157,8 +164,12 @@ def from_sqlstate(code: str, message: str) -> StoreError:
     kind = _OURS.get(code) or _POSTGRES.get(code)
     if kind:
         return kind(message, code=code)
-    unavailable = code[:2] in _UNAVAILABLE
-    return (StoreUnavailable if unavailable else StoreError)(message, code=code)
+    return (StoreUnavailable if trouble_of(code) else StoreError)(message, code=code)
+
+
+def trouble_of(code: str) -> str:
+    """What kind of trouble of the server a SQLSTATE is; "" where it is about the statement."""
+    return _TROUBLE.get(code[:2], "")
 
 
 def not_migrated(message: str, *, code: str = "") -> NotMigrated:

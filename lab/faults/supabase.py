@@ -28,6 +28,7 @@ FAULTS: Mapping[str, ApiFault] = {
     "401 for people": _said(401, of_people=True, code="PGRST301", message="wrong key"),
     "429": _said(429, message="API rate limit exceeded"),
     "500": _said(500, code=500, message="An unexpected error occurred"),
+    "500 of Postgres": _said(500, code="XX000", message="cache lookup failed"),
     "503 of a gateway": ApiFault(503, "<html></html>", content_type="text/html"),
     "404 of a gateway": ApiFault(404, "<html></html>", content_type="text/html"),
     "200 without JSON": ApiFault(200, "<html></html>", content_type="text/html"),

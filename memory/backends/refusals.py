@@ -16,9 +16,11 @@ from memory.errors import (
     StoreUnavailable,
     from_sqlstate,
     not_migrated,
+    trouble_of,
 )
 
 _SQLSTATE = re.compile(r"[0-9A-Z]{5}")
+_CODE = re.compile(r"[0-9A-Z]{5}|PGRST[0-9A-Z]{3}")
 # No such function, two of that name, no such column or table, schema not exposed.
 _NOT_MIGRATED = frozenset({"PGRST202", "PGRST203", "PGRST204", "PGRST205", "PGRST106"})
 _KEYS = "Project Settings, API keys"
@@ -52,11 +54,32 @@ def refusal(function: str, status: int, body: bytes, named: Named) -> StoreError
     if code in _NOT_MIGRATED:
         exposed = "; the schema public has to be exposed" if code == "PGRST106" else ""
         return not_migrated(f"{function}: {message}{exposed}", code=code)
+    found = _of_database(code, f"{function}: {message}")
+    if found and _is_refusal(found, status):
+        return found
+    said = f"{function}: Supabase answers {status}{_in_brackets(code)}"
+    return StoreUnavailable(said, code=code or str(status))
+
+
+def _of_database(code: str, message: str) -> StoreError | None:
+    """The error for what Postgres or PostgREST itself refused; None: it was neither."""
     if _SQLSTATE.fullmatch(code):
-        return from_sqlstate(code, f"{function}: {message}")
-    if code.startswith(("PGRST1", "PGRST2")) and status < 500:
-        return StoreError(f"{function}: {message}", code=code)
-    return StoreUnavailable(f"{function}: Supabase answers {status}", code=code or str(status))
+        return from_sqlstate(code, message)
+    return StoreError(message, code=code) if code.startswith(("PGRST1", "PGRST2")) else None
+
+
+def _is_refusal(found: StoreError, status: int) -> bool:
+    """Whether the same call would be refused again. A refusal with a name would, whatever the
+    status; another one with 5xx may pass."""
+    kind = type(found)
+    return kind is not StoreUnavailable and (kind is not StoreError or status < 500)
+
+
+def _in_brackets(code: str) -> str:
+    """The code with what it means. The server's sentence stays out: it may quote people."""
+    if not _CODE.fullmatch(code):
+        return ""
+    return f" ({code}: {trouble})" if (trouble := trouble_of(code)) else f" ({code})"
 
 
 def _told(body: bytes) -> tuple[str, str]:

@@ -72,7 +72,7 @@ def bot_options(server: lite.Outage, metrics_port: int) -> dict[str, str]:
 @pytest.fixture
 def talk(processes: World, server: lite.Outage) -> Talk:
     """A conversation to be had; the memory is there and nothing waits."""
-    talk = Talk(processes, server, processes.database_url)
+    talk = Talk(processes, server.address.database_url, processes.database_url)
     processes.model.control("script", {"rules": ANSWERS})
     processes.model.forget()
     return talk
@@ -97,7 +97,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(processes: World, server: lite.Outage, metrics_port: int) -> Story:
-    talk = Talk(processes, server, processes.database_url)
+    talk = Talk(processes, server.address.database_url, processes.database_url)
     processes.model.control("script", {"rules": ANSWERS})
     aside = talk.new_world()
     taken_back, _ = aside.ask("Bob", "my plum, remembered before")
@@ -253,14 +253,14 @@ def test_the_log_tells_that_the_memory_went_and_came_back_and_no_words(story: St
     assert "what about item" not in story.log
 
 
-def test_a_memory_that_hangs_delays_the_first_answers_only(talk: Talk) -> None:
+def test_a_memory_that_hangs_delays_the_first_answers_only(talk: Talk, server: lite.Outage) -> None:
     threads = talk.open_threads(("Alice", "Bob"), 2)
-    talk.server.hang()
+    server.hang()
     began = time.monotonic()
     list(talk.ask_in_turn(threads, every_s=0.4, while_=lambda: time.monotonic() < began + 8))
     talk.answered(talk.asked, within_s=20)
     later = [question for question in talk.asked if question.at > began + 6]
-    talk.server.go_on()
+    server.go_on()
     talk.drained()
 
     assert max(talk.seconds(talk.asked)) < 12
@@ -270,7 +270,7 @@ def test_a_memory_that_hangs_delays_the_first_answers_only(talk: Talk) -> None:
         assert_stored_in_order(talk, thread)
 
 
-def test_a_tool_that_finds_the_memory_gone_fails_honestly(talk: Talk) -> None:
+def test_a_tool_that_finds_the_memory_gone_fails_honestly(talk: Talk, server: lite.Outage) -> None:
     (thread,) = talk.open_threads(("Alice",), 1)
     note = {"name": "create_note", "arguments": {"title": "Plan", "body": "all of it"}}
     rules = [
@@ -281,10 +281,10 @@ def test_a_tool_that_finds_the_memory_gone_fails_honestly(talk: Talk) -> None:
     talk.world.model.forget()
     question = talk.ask(thread, "write this down as a note")
     eventually(talk.world.model.requests, what="the model is asked")
-    talk.server.kill()
+    server.kill()
     talk.answered([question], within_s=20)
     _, told = talk.world.model.requests()
-    talk.server.start()
+    server.start()
     talk.drained()
 
     result = told["body"]["messages"][-1]
@@ -298,13 +298,14 @@ def test_a_tool_that_finds_the_memory_gone_fails_honestly(talk: Talk) -> None:
 
 def test_a_worker_killed_meanwhile_loses_nothing_and_clicks_wait_without_holding_up_questions(
     talk: Talk,
+    server: lite.Outage,
 ) -> None:
     quick, thinking, clicked = talk.open_threads(("Alice", "Bob", "陈晨"), 1)
     button = button_on(clicked.world, clicked.opening, "and then?")
     bot = talk.world.bot
     slow = {"when": {"contains": "think"}, "reply": {"text": "thought", "delay_s": 2.0}}
     talk.world.model.control("script", {"rules": [slow, *ANSWERS]})
-    talk.server.kill()
+    server.kill()
     first = talk.ask(quick, "the first of two")
     talk.answered([first], within_s=20)
     talk.world.model.forget()
@@ -314,12 +315,12 @@ def test_a_worker_killed_meanwhile_loses_nothing_and_clicks_wait_without_holding
     assert talk.waiting() > 0
     second = talk.ask(quick, "the second of two")
 
-    talk.server.start()
+    server.start()
     eventually(
         lambda: "On it" in toast(click(clicked.world, "陈晨", clicked.opening, {"b": button})),
         what="the click is accepted",
     )
-    talk.server.kill()
+    server.kill()
     bot.start_worker()
     eventually(lambda: '"event": "click.waits"' in bot.workers[-1].output(), what="a click waits")
     meanwhile = talk.ask(clicked, "a question beside it")
@@ -327,7 +328,7 @@ def test_a_worker_killed_meanwhile_loses_nothing_and_clicks_wait_without_holding
     talk.answered([interrupted], within_s=40)
     assert clicked.world.answers(clicked.world.turn_of(button)) == []
 
-    talk.server.start()
+    server.start()
     talk.drained()
     (row,) = clicked.world.settled(clicked.world.turn_of(button))
     (answer,) = clicked.world.answers(clicked.world.turn_of(button))

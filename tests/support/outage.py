@@ -11,7 +11,6 @@ import psycopg
 from psycopg.rows import dict_row
 
 from bot.feishu.cards import reply_uuid
-from lab.doubles.lite import Outage
 from lab.doubles.processes import eventually
 from sandbox.model.model_script import split_knowledge
 from tests.acceptance.conftest import World, markdown
@@ -47,17 +46,18 @@ class Question:
 
 @dataclass
 class Talk:
-    """A bot with its memory behind Supabase Lite and its queue elsewhere."""
+    """A bot with its memory behind Supabase Lite (in the database `memory_url`) and its queue
+    elsewhere."""
 
     world: World
-    server: Outage
+    memory_url: str
     queue_url: str
     asked: list[Question] = field(default_factory=list)
 
     def new_world(self) -> World:
         """A new group of the same bot; its rows are read from the memory's database."""
         world = self.world.in_a_new_group()
-        world.database_url = self.server.address.database_url
+        world.database_url = self.memory_url
         return world
 
     def open_threads(self, people: tuple[str, ...], each: int) -> list[Thread]:

@@ -49,8 +49,10 @@ from memory.errors import (
         ("57014", StoreUnavailable),
         ("53300", StoreUnavailable),
         ("40P01", StoreUnavailable),
+        ("58030", StoreUnavailable),
+        ("XX000", StoreUnavailable),
+        ("XX001", StoreUnavailable),
         ("23514", StoreError),
-        ("XX000", StoreError),
     ],
 )
 def test_a_sqlstate_has_one_name(code: str, kind: type[StoreError]) -> None:
@@ -157,10 +159,36 @@ def test_what_no_postgrest_said_means_that_the_memory_is_away(status: int, body:
         (500, _json("57014", "canceling statement"), StoreUnavailable),
         (503, _json("PGRST002", "no schema cache"), StoreUnavailable),
         (400, _json("PGRST102", "not parsed"), StoreError),
-        (500, _json("XX000", "internal"), StoreError),
+        (500, _json("XX000", "internal"), StoreUnavailable),
+        (500, _json("PT403", "another's"), AccessDenied),
+        (500, _json("22P02", "invalid input"), TextRefused),
+        (500, _json("54001", "stack depth limit exceeded"), StoreUnavailable),
+        (500, _json("2F005", "no return statement"), StoreUnavailable),
+        (400, _json("54001", "stack depth limit exceeded"), StoreError),
     ],
 )
 def test_what_the_database_says_goes_by_its_code_whatever_the_status(
     status: int, body: str, kind: type[StoreError]
 ) -> None:
     assert type(refusal("f", status, body.encode(), AS_PERSON)) is kind
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said"),
+    [
+        (500, "57014", "500 (57014: stopped by the server)"),
+        (503, "53300", "503 (53300: out of resources)"),
+        (500, "58030", "500 (58030: system error)"),
+        (500, "XX000", "500 (XX000: internal error)"),
+        (500, "2F005", "500 (2F005)"),
+        (503, "PGRST002", "503 (PGRST002)"),
+        (429, "57014", "429 (57014: stopped by the server)"),
+    ],
+)
+def test_trouble_of_the_database_is_named_by_its_code_without_the_servers_words(
+    status: int, code: str, said: str
+) -> None:
+    found = refusal("open_turn", status, _json(code, "row of Alice: hers").encode(), AS_PERSON)
+
+    assert type(found) is StoreUnavailable
+    assert (str(found), found.code) == (f"open_turn: Supabase answers {said}", code)
