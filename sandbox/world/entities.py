@@ -134,11 +134,12 @@ KINDS: dict[str, type[Entity]] = {
     "card": Card,
     "resource": Resource,
 }
+_NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 def kind_of(entity: Entity) -> str:
     """The entity's name in the journal."""
-    return type(entity).__name__.lower()
+    return _NAMES[type(entity)]
 
 
 def to_record(entity: Entity) -> dict[str, Any]:
