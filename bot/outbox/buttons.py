@@ -18,6 +18,7 @@ from bot.feishu.events import CardAction
 from bot.feishu.fields import as_text
 from bot.mentions import AutoMention
 from bot.outbox.foot import Foot
+from bot.outbox.texts import CATALOGUE, say
 from bot.text.follow_ups import parted, questions_of
 from bot.text.languages import Language
 from memory.kept.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
@@ -35,37 +36,20 @@ _ID = re.compile(rf"[A-Za-z0-9_-]{{{ID_LENGTH}}}")
 Decision = Literal["confirm", "cancel"]
 Toast = Verdict | TouchVerdict | Literal["later", "away", "too_many", "stopping", "stopped"]
 
-CONFIRM: Mapping[Language, str] = {"zh": "确认", "en": "Confirm"}
-CANCEL: Mapping[Language, str] = {"zh": "取消", "en": "Cancel"}
-STOP: Mapping[Language, str] = {"zh": "停止", "en": "Stop"}
-_WOULD: Mapping[Language, str] = {
-    "zh": "**需要你确认**：只有你按下按钮，我才会执行",
-    "en": "**Please confirm.** Only if you press the button will I run",
-}
-_WITH: Mapping[Language, str] = {"zh": "参数：", "en": "With:"}
-
-_TOASTS: Mapping[Toast, tuple[str, str, str]] = {
-    "accepted": ("success", "收到，正在处理…", "On it …"),
-    "later": ("info", "收到，稍后处理…", "Received; it will be done in a moment …"),
-    "used": ("info", "这个按钮已经用过了", "This button has already been used"),
-    "expired": ("warning", "这个按钮已过期，请重新提问", "Expired; please ask again"),
-    "not_yours": (
-        "warning",
-        "只有提问的人（或被问到的人）可以按这个按钮",
-        "Only who asked can press this",
-    ),
-    "unknown": ("warning", "这个按钮已失效", "This button is no longer valid"),
-    "thanks": ("success", "谢谢反馈，再按一次可收回", "Thank you; press again to take it back"),
-    "taken_back": ("info", "已收回你的反馈", "Your feedback was taken back"),
-    "over": ("info", "已经结束了，没有可以停止的", "It is over; there is nothing left to stop"),
-    "stopping": ("success", "正在停止…", "Stopping …"),
-    "stopped": ("info", "已经在停止了", "It is being stopped already"),
-    "too_many": (
-        "warning",
-        "操作太频繁，请过一分钟再按",
-        "Too many requests; try again in a minute",
-    ),
-    "away": ("error", "现在处理不了，请稍后再按", "Not possible now; try again later"),
+_LEVELS: Mapping[Toast, str] = {
+    "accepted": "success",
+    "later": "info",
+    "used": "info",
+    "expired": "warning",
+    "not_yours": "warning",
+    "unknown": "warning",
+    "thanks": "success",
+    "taken_back": "info",
+    "over": "info",
+    "stopping": "success",
+    "stopped": "info",
+    "too_many": "warning",
+    "away": "error",
 }
 
 
@@ -170,7 +154,8 @@ def _storable(value: Any) -> Any:
 def described(action: PendingAction, language: Language) -> str:
     """What would be done, and with what: all of it."""
     tool = one_line(action.tool.replace("`", "'"))
-    return f"{_WOULD[language]} `{tool}`\n\n{_WITH[language]}\n```\n{action.shown}\n```"
+    asked, given = say("please-confirm", language, tool=tool), say("with-arguments", language)
+    return f"{asked}\n\n{given}\n```\n{action.shown}\n```"
 
 
 def _confirmation(
@@ -190,7 +175,7 @@ def _confirmation(
             text + which, payload, choice, group_id=group, chat_type=chat_type, language=language
         )
 
-    return button(CONFIRM[language], "confirm"), button(CANCEL[language], "cancel")
+    return button(say("confirm", language), "confirm"), button(say("cancel", language), "cancel")
 
 
 def label(text: str) -> str:
@@ -234,7 +219,7 @@ def marked(stored: Sequence[StoredCard], new: Sequence[NewButton]) -> tuple[Stor
 
 def stop_button(button_id: str, language: Language) -> cards.Button:
     """Stands under an answer while it is written."""
-    return cards.Button(STOP[language], {"b": button_id})
+    return cards.Button(say("stop", language), {"b": button_id})
 
 
 def pressed_id(value: object) -> str | None:
@@ -275,6 +260,7 @@ def touch_of(action: CardAction) -> Touch | None:
 
 def toast(kind: Toast) -> dict[str, Any]:
     """The answer to a card callback. Source: Feishu, “Card callback communication”."""
-    level, zh, en = _TOASTS[kind]
-    shown = {"type": level, "content": f"{zh} / {en}", "i18n": {"zh_cn": zh, "en_us": en}}
-    return {"toast": shown}
+    words = CATALOGUE.both(f"toast-{kind}")
+    content = f"{words.zh} / {words.en}"
+    i18n = {"zh_cn": words.zh, "en_us": words.en}
+    return {"toast": {"type": _LEVELS[kind], "content": content, "i18n": i18n}}

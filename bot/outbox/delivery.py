@@ -18,12 +18,11 @@ from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
 from bot.files.writing import is_image, written
+from bot.outbox.texts import say_both
 from bot.telemetry import metrics
 
 log = structlog.get_logger()
 
-NEUTRAL = "这条回复含有无法在此发送的内容。 / This reply holds content that cannot be sent here."
-NOT_SENT = "文件“{name}”没能发出。 / The file “{name}” could not be sent."
 REPLACING = 10  # beyond the versions that the steps below count up to
 _STEPS = 9
 _FINAL = frozenset(
@@ -147,7 +146,7 @@ async def _with_file(feishu: FeishuClient, attempt: _Attempt, file: Mapping[str,
         if error.action in _PASSING:
             raise
         log.warning("delivery.file_refused", code=error.code, log_id=error.log_id)
-        said = NOT_SENT.format(name=file["name"])
+        said = say_both("file-not-sent", name=file["name"])
         return replace(attempt, content=said, msg_type="text")
     return replace(attempt, msg_type=msg_type, resource=json.dumps(key))
 
@@ -217,7 +216,8 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
         case Action.WITHOUT_THREAD if attempt.in_thread:
             return replace(attempt, in_thread=False)
         case Action.DEGRADE | Action.SPLIT | Action.REJECTED if attempt.resource:
-            said = NOT_SENT.format(name=attempt.content.strip("[]").removeprefix("file: "))
+            name = attempt.content.strip("[]").removeprefix("file: ")
+            said = say_both("file-not-sent", name=name)
             return replace(changed(said, "text"), resource="")
         case action if degrading.drops_foot(error) and (attempt.foot or attempt.asked):
             return replace(attempt, foot=None, asked=None, version=attempt.version + 1)
@@ -226,8 +226,8 @@ def _next(attempt: _Attempt, error: FeishuError, names: Mapping[str, str]) -> _A
             if simpler is not None:
                 return changed(simpler, "interactive")
             return changed(markup.plain_text(attempt.content, names), "text")
-        case Action.NEUTRAL_TEXT if attempt.content != NEUTRAL:
-            return changed(NEUTRAL, "text")
+        case Action.NEUTRAL_TEXT if attempt.content != (neutral := say_both("neutral")):
+            return changed(neutral, "text")
         case action if action in _FINAL:
             raise Undeliverable(f"feishu {error.code}") from error
         case _:

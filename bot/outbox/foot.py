@@ -13,45 +13,12 @@ from typing import Any, Literal
 
 from bot.agents.prompts.prompt import Ended
 from bot.feishu import cards
-from bot.text.languages import Language
+from bot.outbox.texts import say
+from bot.text.languages import Language, join_list
 
 Where = Literal["thread", "chat", "elsewhere"]
 
 _MOST_TOOLS, _MOST_SOURCES = 12, 8
-_SECONDS: Mapping[Language, str] = {"zh": "{} 秒", "en": "{} s"}
-_AT_ONCE: Mapping[Language, str] = {"zh": "不到 1 秒", "en": "under 1 s"}
-_TOOK: Mapping[Language, str] = {"zh": "用时 {} 秒", "en": "Took {} s"}
-_STEPS: Mapping[Language, str] = {"zh": "{} 次工具调用", "en": "{} tool calls"}
-_STEP: Mapping[Language, str] = {"zh": "1 次工具调用", "en": "1 tool call"}
-_EARLIER: Mapping[Language, str] = {"zh": "参考了 {} 处之前的对话", "en": "{} earlier exchanges"}
-_EARLIER_ONE: Mapping[Language, str] = {"zh": "参考了 1 处之前的对话", "en": "1 earlier exchange"}
-_TOOLS: Mapping[Language, str] = {"zh": "工具：{}", "en": "Tools: {}"}
-_FAILED: Mapping[Language, str] = {"zh": "（未成功）", "en": " (failed)"}
-_RECALLED: Mapping[Language, str] = {"zh": "回想自 {}", "en": "From {}"}
-_PLACES: Mapping[Language, Mapping[Where, str]] = {
-    "zh": {"thread": "本话题", "chat": "本群的另一个话题", "elsewhere": "另一个聊天"},
-    "en": {"thread": "this thread", "chat": "another thread here", "elsewhere": "another chat"},
-}
-_MORE: Mapping[Language, str] = {"zh": "等", "en": "and more"}
-_ENDED: Mapping[Ended, Mapping[Language, str]] = {
-    "time": {
-        "zh": "回答没有写完：模型太久没有继续输出。可以重新生成。",
-        "en": "Unfinished: the model took too long to go on. You can ask again.",
-    },
-    "connection": {
-        "zh": "回答没有写完：与模型的连接断了。可以重新生成。",
-        "en": "Unfinished: the connection to the model broke off. You can ask again.",
-    },
-    "length": {
-        "zh": "回答没有写完：到了模型的长度上限。可以让我接着说。",
-        "en": "Unfinished: the model's length limit was reached. You can ask me to go on.",
-    },
-    "stopped": {"zh": "已按要求停止。", "en": "Stopped on request."},
-}
-_AGAIN: Mapping[Language, str] = {"zh": "重新生成", "en": "Again"}
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,56 +71,60 @@ class Foot:
 def card_foot(foot: Foot, now: datetime, *, again: bool = True) -> cards.Foot:
     """As the card shows it; times are in the zone of `now`. Without `again`: it was pressed."""
     language = foot.language
-    notice = _ENDED[foot.ended][language] if foot.ended else ""
+    notice = say(f"ended-{foot.ended}", language) if foot.ended else ""
     if foot.bare:
         return cards.Foot("", (), (), notice)
     handles = [cards.Button("👍", {"h": "helpful"}), cards.Button("👎", {"h": "unhelpful"})]
     if again:
-        handles.append(cards.Button(_AGAIN[language], {"h": "again"}))
+        handles.append(cards.Button(say("again", language), {"h": "again"}))
     return cards.Foot(_line(foot), tuple(_details(foot, now)), tuple(handles), notice)
 
 
 def _line(foot: Foot) -> str:
     language, parts = foot.language, []
-    if calls := len(foot.tools):
-        parts.append(_STEP[language] if calls == 1 else _STEPS[language].format(calls))
-    if sources := len(foot.recalled):
-        one = sources == 1
-        parts.append(_EARLIER_ONE[language] if one else _EARLIER[language].format(sources))
+    if foot.tools:
+        parts.append(say("tool-calls", language, n=len(foot.tools)))
+    if foot.recalled:
+        parts.append(say("earlier-exchanges", language, n=len(foot.recalled)))
     whole = round(foot.seconds)
-    took = _SECONDS[language].format(whole) if foot.seconds >= 1 else _AT_ONCE[language]
+    took = say("seconds" if foot.seconds >= 1 else "at-once", language, seconds=whole)
     return " · ".join([took, *parts])
 
 
 def _details(foot: Foot, now: datetime) -> Sequence[str]:
     language = foot.language
-    said = [_TOOK[language].format(f"{foot.seconds:.1f}")]
+    told = [say("took", language, seconds=f"{foot.seconds:.1f}")]
     if foot.tools:
-        said.append(_TOOLS[language].format(_few(_counted(foot), _MOST_TOOLS, language)))
+        tools = _few(_counted(foot), _MOST_TOOLS, language)
+        told.append(say("tools", language, tools=tools))
     if foot.recalled:
-        recalled = dict.fromkeys(_said(source, now, language) for source in foot.recalled)
-        said.append(_RECALLED[language].format(_few([*recalled], _MOST_SOURCES, language)))
-    return said
+        recalled = dict.fromkeys(_place(source, now, language) for source in foot.recalled)
+        sources = _few([*recalled], _MOST_SOURCES, language)
+        told.append(say("recalled-from", language, sources=sources))
+    return told
 
 
 def _counted(foot: Foot) -> list[str]:
-    times = Counter(foot.tools)
-    return [
-        name + (f" ×{count}" if count > 1 else "") + ("" if ok else _FAILED[foot.language])
-        for (name, ok), count in times.items()
-    ]
+    counted = []
+    for (name, ok), count in Counter(foot.tools).items():
+        tool = name + (f" ×{count}" if count > 1 else "")
+        counted.append(tool if ok else say("tool-failed", foot.language, tool=tool))
+    return counted
 
 
-def _few(said: Sequence[str], most: int, language: Language) -> str:
-    comma = "、" if language == "zh" else ", "
-    return comma.join([*said[:most], *([_MORE[language]] if len(said) > most else [])])
+def _few(parts: Sequence[str], most: int, language: Language) -> str:
+    more = [say("and-more", language)] if len(parts) > most else []
+    return join_list([*parts[:most], *more], language)
 
 
-def _said(source: Source, now: datetime, language: Language) -> str:
+def _place(source: Source, now: datetime, language: Language) -> str:
     at = datetime.fromisoformat(source.at).astimezone(now.tzinfo)
-    year = "" if at.year == now.year else str(at.year)
-    if language == "zh":
-        day = f"{year and year + ' 年 '}{at.month} 月 {at.day} 日 {at:%H:%M}"
-        return f"{day}（{_PLACES[language][source.where]}）"
-    day = f"{at.day} {_MONTHS[at.month - 1]}{year and ' ' + year} {at:%H:%M}"
-    return f"{day} ({_PLACES[language][source.where]})"
+    return say(
+        "source" if at.year == now.year else "source-of-year",
+        language,
+        year=at.year,
+        month=say("months", language).split()[at.month - 1],
+        day=at.day,
+        time=f"{at:%H:%M}",
+        place=say(f"place-{source.where}", language),
+    )

@@ -6,16 +6,13 @@ import re
 from datetime import datetime
 
 from bot.feishu import markup
+from bot.outbox.texts import say
 from bot.text.languages import language_of
 from memory.text import one_line
 
 LATE_S = 600.0
 _QUOTED_CHARS = 60
 _MARKS = re.compile(r"[*_`~#>|<\[\]()!\\@]+")
-_NOTE = {
-    "zh": "> 抱歉，回复晚了。这是对 {when} 提出的问题“{question}”的回答。\n\n",
-    "en": "> Sorry, this is late. It answers “{question}”, asked {when}.\n\n",
-}
 
 
 def late_note(question: str, asked_ms: int, now: datetime) -> str:
@@ -29,5 +26,5 @@ def late_note(question: str, asked_ms: int, now: datetime) -> str:
     when = f"{asked:%H:%M}" if asked.date() == now.date() else f"{asked:%Y-%m-%d %H:%M}"
     words = one_line(_MARKS.sub(" ", question)).strip()
     quoted = words if len(words) <= _QUOTED_CHARS else f"{words[:_QUOTED_CHARS]}…"
-    note = _NOTE[language_of([question])]
-    return note.format(when=when, question=markup.escape(quoted))
+    note = say("late-answer", language_of([question]), when=when, question=markup.escape(quoted))
+    return f"{note}\n\n"

@@ -15,6 +15,7 @@ from bot.feishu.errors import FeishuFailure
 from bot.outbox.delivery import Target, Undeliverable
 from bot.outbox.live_card import LiveCard
 from bot.outbox.sending import Outgoing, send
+from bot.outbox.texts import say_both
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.cards import CardStore, OpenCard
@@ -24,10 +25,6 @@ log = structlog.get_logger()
 LEFT_AFTER_S = 560  # an answer may flow for nine minutes
 _UNTOUCHED_S = 60
 _EVERY_S = 15.0
-
-UNFINISHED = (
-    "抱歉，这次没能答完，请再问一次。 / Sorry, I could not finish this answer; please ask again."
-)
 
 
 async def tend_left_cards(services: Services) -> None:
@@ -67,7 +64,7 @@ async def _finish_one(services: Services, store: CardStore, kept: OpenCard) -> b
 
 async def _finish(services: Services, live: LiveCard, kept: OpenCard) -> str:
     _, reply = await services.store.record_reply(
-        kept.context, turn_id=kept.turn_id, cards=[UNFINISHED]
+        kept.context, turn_id=kept.turn_id, cards=[say_both("unfinished")]
     )
     if not reply:
         with contextlib.suppress(Undeliverable):

@@ -16,14 +16,14 @@ import structlog
 from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
-from bot.outbox.delivery import NEUTRAL, Delivered, Undeliverable
+from bot.outbox.delivery import Delivered, Undeliverable
+from bot.outbox.texts import say_both
 from bot.telemetry import metrics
 from memory.errors import StoreError
 from memory.kept.cards import CardStore, OpenCard
 
 log = structlog.get_logger()
 
-TAKEN_BACK = "（所回答的消息已撤回） / (The message that this answered was taken back.)"
 _STEPS = 9
 _CLOSED = {"config": {"streaming_mode": False}}
 _LATER = frozenset({Action.RETRY, Action.IN_FLIGHT})
@@ -121,7 +121,7 @@ class LiveCard:
             await self._feishu.delete_message(self._message_id)
         except FeishuError as error:
             self._report(error)
-            await self.finish(TAKEN_BACK, buttons=(), names={})
+            await self.finish(say_both("taken-back"), buttons=(), names={})
 
     async def closed(self) -> None:
         """Nobody needs to go on with the card."""
@@ -219,8 +219,8 @@ class LiveCard:
 
 def simpler(content: str, error: FeishuError, names: Mapping[str, str]) -> str | None:
     """What to show after a refusal, always the same for the same text; None: nothing will do."""
-    if error.action is Action.NEUTRAL_TEXT and content != NEUTRAL:
-        return NEUTRAL
+    if error.action is Action.NEUTRAL_TEXT and content != (neutral := say_both("neutral")):
+        return neutral
     if error.action not in (Action.DEGRADE, Action.SPLIT):
         return None
     plain = markup.plain_text(content, names)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from bot.agents.progress import Progress
 from bot.feishu.normalising import normalised
+from bot.outbox.texts import say
 from bot.text.follow_ups import before_questions
 from bot.text.languages import Language
-
-_THINKING: Mapping[Language, str] = {"zh": "正在思考…", "en": "Thinking…"}
-_WRITING: Mapping[Language, str] = {"zh": "正在回答", "en": "Answering"}
-_SECONDS: Mapping[Language, str] = {"zh": "{} 秒", "en": "{} s"}
-_USING: Mapping[Language, str] = {"zh": "正在使用 {}…", "en": "Using {}…"}
 
 # After these a name is only known to have ended when the next character is there (`mentions`).
 _WITHIN_NAMES = tuple(".-'’")
@@ -37,14 +33,14 @@ def showable(progress: Progress, names: Collection[str], language: Language) -> 
 
 def status(tool: str, language: Language) -> str:
     """One line: the tool that runs, or that the model thinks."""
-    return _USING[language].format(tool) if tool else _THINKING[language]
+    return say("using" if tool else "thinking", language, tool=tool)
 
 
 def stage(progress: Progress, seconds: float, language: Language) -> str:
     """What goes on and for how long, in small below the answer, which itself says it until there
     is text."""
-    elapsed = _SECONDS[language].format(max(0, int(seconds)))
-    return f"{_WRITING[language]} · {elapsed}" if progress.text else elapsed
+    elapsed = say("seconds", language, seconds=max(0, int(seconds)))
+    return f"{say('answering', language)} · {elapsed}" if progress.text else elapsed
 
 
 def stage_gap_s(streams: int) -> float:

@@ -14,7 +14,7 @@ from bot.feishu import cards
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
 from bot.outbox.delivery import Target
 from bot.outbox.finding import doubt_of, find_answers
-from bot.outbox.live_card import TAKEN_BACK
+from bot.outbox.texts import say_both
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.withdrawals import Due, Withdrawals
@@ -116,7 +116,7 @@ async def _removed(services: Services, message_id: str) -> str:
         log.info("withdrawing.not_allowed", message_id=message_id, code=error.code)
     else:
         return "gone"
-    notice = cards.card_content(cards.answer_card(TAKEN_BACK))
+    notice = cards.card_content(cards.answer_card(say_both("taken-back")))
     try:
         await services.feishu.patch_card(message_id, notice)
     except FeishuError as error:

@@ -34,6 +34,11 @@ class Catalogue:
         """The text in both languages."""
         return Sentence(self.say(key, "en", **fields), self.say(key, "zh", **fields))
 
+    def say_both(self, key: str, /, **fields: object) -> str:
+        """The text in one language after the other, for readers whose language is not known."""
+        both = self.both(key, **fields)
+        return f"{both.zh} / {both.en}"
+
     def template(self, key: str, language: Language, *, n: object = None) -> str:
         """The text before its fields are filled in."""
         translations = _translations(f"{self._path}.{language}.po")

@@ -22,7 +22,8 @@ from bot.feishu import markup
 from bot.listening.conversation_store import ChatConversations, PastDecision
 from bot.listening.decisions import Reason
 from bot.mentions import from_card
-from bot.outbox.buttons import CANCEL, CONFIRM, Decision, Reply, decision, offered
+from bot.outbox import texts as outbox_texts
+from bot.outbox.buttons import Decision, Reply, decision, offered
 from bot.queue.table import stopping
 from bot.services import Services
 from bot.text.languages import Language
@@ -115,9 +116,9 @@ async def _forget(services: Services, asked: Asked) -> Reply:
     if asked.opened.degraded:  # a card that is spooled has no buttons
         return Reply(texts.say("memory-away", language))
     if means_everything(command):
-        choices = {FORGET_PERSON: CONFIRM[language]}
+        choices = {FORGET_PERSON: outbox_texts.say("confirm", language)}
     elif means_thread(command):
-        choices = {FORGET_THREAD: CONFIRM[language]}
+        choices = {FORGET_THREAD: outbox_texts.say("confirm", language)}
     else:
         choices = {one: texts.choose(one, language) for one in (FORGET_THREAD, FORGET_PERSON)}
     return Reply(texts.forget(choices, language), _choices(asked, choices))
@@ -145,7 +146,7 @@ def _choices(asked: Asked, choices: Mapping[str, str]) -> tuple[NewButton, ...]:
 
     first = next(iter(choices))
     confirming = (button(tool, text, "confirm") for tool, text in choices.items())
-    return (*confirming, button(first, CANCEL[asked.language], "cancel"))
+    return (*confirming, button(first, outbox_texts.say("cancel", asked.language), "cancel"))
 
 
 async def _quiet(services: Services, asked: Asked) -> Reply:

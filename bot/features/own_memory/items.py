@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.features.own_memory import texts
-from bot.outbox.buttons import CANCEL, Decision, Reply, decision
+from bot.outbox import texts as outbox_texts
+from bot.outbox.buttons import Decision, Reply, decision
 from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import NoteInvalid, StoreUnavailable, WorkingMemoryTooLarge
@@ -71,7 +72,9 @@ async def press_item(services: Services, looking: Looking, payload: Mapping[str,
         case "memory.ask_delete":
             group = new_id()
             sure = _button(texts.say("delete", language), DELETE, which, looking, group)
-            never = _button(CANCEL[language], DELETE, {}, looking, group, "cancel")
+            never = _button(
+                outbox_texts.say("cancel", language), DELETE, {}, looking, group, "cancel"
+            )
             return Reply(texts.ask_delete(which["key"], language), (sure, never))
         case "memory.correct":
             # the record by which the next message is known for the new value

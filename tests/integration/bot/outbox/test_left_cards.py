@@ -14,7 +14,8 @@ import structlog
 
 from bot.feishu import cards
 from bot.feishu.errors import Unreachable
-from bot.outbox.left_cards import UNFINISHED, finish_left_cards
+from bot.outbox.left_cards import finish_left_cards
+from bot.outbox.texts import say_both
 from bot.people.encounters import People
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
@@ -164,10 +165,10 @@ async def test_a_left_card_is_sent_if_need_be_and_says_honestly_that_there_is_no
     (reply,) = worker.feishu.named("reply")
     assert reply["uuid"] == cards.reply_uuid(card.turn_id, 0)
     (update,) = worker.feishu.named("update_card")
-    assert update["card"]["body"]["elements"][0]["content"] == UNFINISHED
+    assert update["card"]["body"]["elements"][0]["content"] == say_both("unfinished")
     assert rows(database_url, "select state from agent_turns") == [("sent",)]
     stored = "select content, status, message_id from agent_messages where role = 'assistant'"
-    assert rows(database_url, stored) == [(UNFINISHED, "sent", "om_card")]
+    assert rows(database_url, stored) == [(say_both("unfinished"), "sent", "om_card")]
 
 
 async def test_a_left_card_gets_the_stored_reply_and_the_other_cards_are_sent(

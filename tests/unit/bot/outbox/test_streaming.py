@@ -16,10 +16,11 @@ from bot.feishu import cards, markup
 from bot.feishu.denials import Denials
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.mentions import ALL_NAMES, Person, Roster, to_card
-from bot.outbox.delivery import NEUTRAL, Delivered, Target, Undeliverable
-from bot.outbox.live_card import TAKEN_BACK, LiveCard
+from bot.outbox.delivery import Delivered, Target, Undeliverable
+from bot.outbox.live_card import LiveCard
 from bot.outbox.partial_answer import frame_gap_s, showable, stage_gap_s
 from bot.outbox.streaming import DENIAL, CardStream, Opening, Pace, Working
+from bot.outbox.texts import say_both
 from memory.kept.cards import OpenCard
 from memory.scope import memory_context
 from tests.support.card_platform import CardPlatform, KeptCards
@@ -297,7 +298,7 @@ class TestWhatGoesWrong:
         ("refusal", "shown"),
         [
             (refused(230099, 100290), "@Ann hello"),
-            (refused(230022), NEUTRAL),
+            (refused(230022), say_both("neutral")),
         ],
     )
     async def test_what_is_refused_is_made_simpler_and_that_is_what_was_sent(
@@ -370,7 +371,9 @@ class TestWhatGoesWrong:
         scene.platform.refuse("delete_message", refused(230026))
         await scene.stream.withdraw()
 
-        shown = cards.answer_card(TAKEN_BACK, element_id=cards.answer_id("om_question", 0))
+        shown = cards.answer_card(
+            say_both("taken-back"), element_id=cards.answer_id("om_question", 0)
+        )
         assert scene.platform.named("update_card")[0]["card"] == shown
 
     async def test_a_turn_that_fails_ends_the_frames_at_once(self) -> None:
