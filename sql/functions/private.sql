@@ -283,9 +283,10 @@ create or replace trigger agent_chats_keep_p2p_update after update of chat_type 
   execute function public.keep_p2p_chat();
 
 -- What came of the offer to a question goes with it wherever it stands, and so do the cards; what was
--- shared in the group is the group's. What came of the question itself (`/memory`) keeps its words.
+-- shared in the group is the group's. What came of the question itself (`/memory`) keeps its words. It runs as its
+-- owner because no token of the group reaches the person's p2p chat.
 create or replace function public.drop_private_answers() returns trigger
-language plpgsql security invoker set search_path = ''
+language plpgsql security definer set search_path = ''
 as $$
 declare
   v_turns text[];
@@ -297,7 +298,9 @@ begin
   end if;
   v_turns := array(
     with recursive shown as (
-      select t.id from public.agent_turns t where t.parent_id = old.turn_id and t.origin = 'offer'
+      select t.id from public.agent_turns t
+      where t.parent_id = old.turn_id and t.origin = 'offer'
+        and t.user_id = old.actor_id and t.tenant_key = old.tenant_key
       union
       select t.id from shown s join public.agent_turns t on t.parent_id = s.id
       where t.chat_id <> old.chat_id and t.user_id = old.actor_id and t.tenant_key = old.tenant_key
@@ -310,7 +313,10 @@ begin
       where t.parent_id = old.turn_id and t.origin = 'private_answer'))
     and m.role = 'assistant' and m.message_id is not null
   group by m.chat_id, m.tenant_key;
-  delete from public.agent_turns where id = any (v_turns);
+  if v_turns <> '{}' then
+    perform bot_private.pass_on_sources(v_turns);
+    delete from public.agent_turns where id = any (v_turns);
+  end if;
   delete from public.agent_chats  -- answers of earlier versions, too, whose offer nobody knows
   where id = 'feishu:' || old.actor_id || ':' || old.turn_id
     and chat_id = old.actor_id and user_id = old.actor_id and tenant_key = old.tenant_key;

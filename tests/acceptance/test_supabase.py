@@ -49,8 +49,8 @@ def test_the_follow_up_knows_what_was_said(world: World) -> None:
 
 
 def test_what_was_told_elsewhere_is_offered_shown_and_shared(world: World) -> None:
-    tell(world, "Alice")
-    question, _ = world.ask("Alice", ASKED)
+    alone = tell(world, "Alice")
+    world.ask("Alice", ASKED)
     (offer,) = eventually(lambda: shown_to(world, "Alice"), what="an offer")
     world.model.forget()
 
@@ -60,7 +60,7 @@ def test_what_was_told_elsewhere_is_offered_shown_and_shared(world: World) -> No
     assert "hunter2" in str(world.model.requests()[-1]["body"])
     card = shown_after(world, "Alice", offer)
     (row,) = world.stored(shown)
-    assert row["conversation_id"] == f"feishu:{world.people['Alice']}:{question}"
+    assert row["conversation_id"] == f"feishu:{alone}:main"
     press(world, "Alice", card)
     (sent,) = world.answers(answered(world, card))
     assert markdown(sent) == markdown(card)

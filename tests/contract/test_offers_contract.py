@@ -197,6 +197,33 @@ async def test_a_private_answer_that_was_on_its_way_when_its_question_went_goes_
     assert (await scene.due())[card] == scene.place.actor_id
 
 
+async def test_who_was_given_a_private_answer_is_found_after_that_went_with_its_question(
+    scene: Scene,
+) -> None:
+    p2p, memory = scene.group.p2p(), scene.memory
+    source, later = scene.group.message("source"), scene.group.message("later")
+    await memory.open_turn(p2p, turn_id=source, content="The password is hunter2")
+    await memory.record_reply(p2p, turn_id=source, cards=["Noted."])
+    await deliver(memory, p2p, source, ["Noted."])
+    shown = scene.origin(0)
+    await memory.open_turn(scene.place, turn_id=shown.turn_id, content="What?", origin=shown)
+    await scene.private.draw_on(scene.place, shown.turn_id, [source], with_notes=False)
+    for place, turn_id, given in (
+        (scene.place, shown.turn_id, source),
+        (p2p, later, shown.turn_id),
+    ):
+        if turn_id == later:
+            await memory.open_turn(p2p, turn_id=later, content="And again?")
+        await memory.record_reply(place, turn_id=turn_id, cards=["It is hunter2."], given=[given])
+        await deliver(memory, place, turn_id, ["It is hunter2."])
+
+    await scene.take_back()
+    assert await memory.said(scene.place, shown.turn_id) is None
+    assert await memory.said(p2p, f"{later}_card0"), "it tells nothing of the question"
+    await memory.take_back(source, p2p.chat_id)
+    assert await memory.said(p2p, f"{later}_card0") is None
+
+
 async def test_what_a_question_listed_stays_when_neither_keeps_its_words(scene: Scene) -> None:
     asks = scene.group.message("asks")
     listed = Origin("private_answer", asks)
