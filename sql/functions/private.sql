@@ -283,10 +283,10 @@ create or replace trigger agent_chats_keep_p2p_update after update of chat_type 
   execute function public.keep_p2p_chat();
 
 -- What came of the offer to a question goes with it wherever it stands, and so do the cards; what was
--- shared in the group is the group's. What came of the question itself (`/memory`) keeps its words. It runs as its
--- owner because no token of the group reaches the person's p2p chat.
+-- shared in the group is the group's. What came of the question itself (`/memory`) keeps its words. A token of the
+-- group reaches nothing in p2p, and passes no sources on.
 create or replace function public.drop_private_answers() returns trigger
-language plpgsql security definer set search_path = ''
+language plpgsql security invoker set search_path = ''
 as $$
 declare
   v_turns text[];
@@ -313,10 +313,10 @@ begin
       where t.parent_id = old.turn_id and t.origin = 'private_answer'))
     and m.role = 'assistant' and m.message_id is not null
   group by m.chat_id, m.tenant_key;
-  if v_turns <> '{}' then
+  if v_turns <> '{}' and current_user <> 'authenticated' then
     perform bot_private.pass_on_sources(v_turns);
-    delete from public.agent_turns where id = any (v_turns);
   end if;
+  delete from public.agent_turns where id = any (v_turns);
   delete from public.agent_chats  -- answers of earlier versions, too, whose offer nobody knows
   where id = 'feishu:' || old.actor_id || ':' || old.turn_id
     and chat_id = old.actor_id and user_id = old.actor_id and tenant_key = old.tenant_key;
