@@ -20,7 +20,7 @@ from bot.answering.answering import Answering
 from bot.answering.answering import answer as answer_question
 from bot.answering.between_turns import tend_later
 from bot.answering.chat_state import within_topic
-from bot.answering.composing import LAST_TO_BOTS, NOTHING, compose
+from bot.answering.composing import compose
 from bot.answering.conversation_metrics import measure
 from bot.answering.foreign_ids import may_be_meant, with_own_ids
 from bot.answering.hearing import Heard, listen, opening_args
@@ -29,6 +29,7 @@ from bot.answering.progress_frames import Showing
 from bot.answering.question import Turn, begin, knowing, language
 from bot.answering.recall import at_once
 from bot.answering.request_rate import asker_of, is_stop
+from bot.answering.texts import say
 from bot.features.own_memory.command import show_own_memory
 from bot.features.private_answers.looking import Looking
 from bot.features.private_answers.offering import is_offered, queue_look_up
@@ -215,9 +216,9 @@ async def _store(
 def _cards(services: Services, turn: Turn, answer: Reply, spoken: Language) -> Sequence[str]:
     if answer.unsaid or answer.cards:
         return answer.cards
-    text, nothing = answer.text, NOTHING[spoken]
+    text, nothing = answer.text, say("nothing-to-say", spoken)
     if turn.heard.decision.reason is Reason.BOT_LAST_ANSWER:
-        text = f"{text.strip() or nothing}\n\n{LAST_TO_BOTS[spoken]}"
+        text = f"{text.strip() or nothing}\n\n{say('last-to-bots', spoken)}"
     return compose(services, turn, text, nothing=nothing, auto_mention=answer.auto_mention)
 
 

@@ -24,6 +24,7 @@ from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.question import Turn, language, people_of
 from bot.answering.recall import recalled
 from bot.answering.request_rate import asker_of, too_many
+from bot.answering.texts import say_both
 from bot.answering.usage_limits import used_up
 from bot.feishu import markup
 from bot.files.refusals import not_read
@@ -62,10 +63,6 @@ _UNASKED = (
     "Nobody asked you: the question was put to the group, and nobody has answered it. Answer in "
     "one or two sentences, and only if what was said in this chat before answers it. Otherwise "
     f"reply with {NO_ANSWER} and nothing else."
-)
-UNSUPPORTED = (
-    "这种消息我还读不了，请用文字发给我。 / "
-    "I cannot read this kind of message yet; please send text."
 )
 
 
@@ -117,7 +114,7 @@ async def _answer(
     """The model's answer, or an honest sentence when there is none in time; what it was told of
     what was said earlier; and the ids of all messages that it was given."""
     if not turn.question.strip():
-        return Answer(UNSUPPORTED), (), ()
+        return Answer(say_both("unsupported")), (), ()
     if refused := used_up(services, turn, language(services, turn, opened)):
         return Answer(refused), (), ()
     came = await material.gather(services, _source(turn, opened))

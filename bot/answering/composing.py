@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.answering.question import Turn, notified
@@ -20,18 +19,8 @@ from bot.mentions import (
     to_card,
 )
 from bot.services import Services
-from bot.text.languages import Language
 from bot.text.roster import Escape
 
-# Above `address_reply`, which gives nothing for nothing: a card is never empty.
-NOTHING: Mapping[Language, str] = {
-    "zh": "这次我没有得出可以发出的内容，请换个说法再问一次。",
-    "en": "I came up with nothing to say this time; please ask again in other words.",
-}
-LAST_TO_BOTS: Mapping[Language, str] = {
-    "zh": "（机器人之间的对话我先到这里。需要我继续的话，请 @我。）",
-    "en": "(I'll stop answering bots here. Mention me if you'd like me to go on.)",
-}
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
 
 

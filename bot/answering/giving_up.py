@@ -11,6 +11,7 @@ import structlog
 from bot.answering.composing import compose
 from bot.answering.hearing import Heard
 from bot.answering.question import Turn, begin
+from bot.answering.texts import say
 from bot.feishu import events
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import MalformedEvent
@@ -28,13 +29,6 @@ from memory.errors import StoreError
 from memory.models import StoredCard
 
 log = structlog.get_logger()
-
-SORRY = {
-    "zh": "抱歉，处理这条消息时出了问题，没能回答。请再问一次；"
-    "如果还是不行，请把编号 {reference} 告诉管理员。",
-    "en": "Sorry, something went wrong with this message and I could not answer it. Please ask "
-    "again; if it happens again, give the reference {reference} to whoever runs me.",
-}
 
 
 async def give_up(services: Services, lease: Lease, reason: str) -> bool:
@@ -62,7 +56,7 @@ async def _excuse(services: Services, lease: Lease, reason: str) -> bool:
     if request.chat_type != "p2p" and not request.is_for(bot.open_id):
         return False  # nobody was promised an answer
     turn = begin(services, request, _heard(request, bot), bot, lease.job.received_ms)
-    text = SORRY[language_of([turn.question])].format(reference=f"J{lease.job.id}")
+    text = say("gave-up", language_of([turn.question]), reference=f"J{lease.job.id}")
     excuse = compose(services, turn, text, nothing=text)
     reply = await _stored(services, turn, excuse)
     is_read = await _send(services, turn, reply, lease)

@@ -9,20 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.answering.plain_stop import is_answering
+from bot.answering.texts import say
 from bot.conversation import Judge
 from bot.listening.decisions import Decision, IncomingMessage, Reason
 from bot.listening.turn_request import TurnRequest
 from bot.queue.person_rates import Asker
 from bot.services import Services
-from bot.text.languages import Language, Sentence
+from bot.text.languages import Language
 from bot.text.slash_commands import CommandName, parse
-
-_TOO_MANY = Sentence(
-    "That is more than I can take from one person ({limit} requests a minute). I skip the rest and "
-    "won't say so each time; please ask again in a minute.",
-    "你的请求太频繁了（每人每分钟最多 {limit} 个）。超出的部分我会跳过，不再逐条提示，"
-    "请过一分钟再问。",
-)
 
 
 def asker_of(request: TurnRequest) -> Asker:
@@ -67,7 +61,7 @@ def is_stop(question: str) -> bool:
 
 def too_many(services: Services, language: Language) -> str:
     """What the person is told."""
-    return _TOO_MANY.said(language).format(limit=services.rates.per_minute)
+    return say("too-many-requests", language, limit=services.rates.per_minute)
 
 
 async def _ends_an_answer(

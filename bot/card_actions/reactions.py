@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from bot.card_actions.pressed_message import Place, Saying, as_said
+from bot.card_actions.texts import say
 from bot.feishu import markup
 from bot.feishu.reactions import Consent, Reaction
 from bot.listening.questions import asks_for_consent, last_question
@@ -22,18 +23,13 @@ from bot.queue.consumer import Lease
 from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.telemetry import metrics
-from bot.text.languages import Language, language_of
+from bot.text.languages import language_of
 from bot.turn import handle_request
 from memory.kept.handles import HandleStore
 from memory.origins import Origin
 from memory.scope import MAIN_ROOT
 
 log = structlog.get_logger()
-
-_WORDS: Mapping[Consent, Mapping[Language, str]] = {
-    "yes": {"zh": "是的", "en": "Yes"},
-    "no": {"zh": "不用", "en": "No"},
-}
 
 
 async def handle_reaction(
@@ -83,7 +79,7 @@ async def _answer_of(
     place = Place(asked["chat_id"], asked["chat_type"], root, reaction.message_id)
     saying = Saying(reaction.open_id, reaction.tenant_key, reaction.at_ms)
     origin = Origin("reaction", asked["turn_id"])
-    words = _WORDS[consent][language_of([question])]
+    words = say(f"consent-{consent}", language_of([question]))
     request = await as_said(services, saying, origin, place, words)
     await handle_request(services, request, received_ms, lease=lease)
     return True

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bot.answering.composing import LAST_TO_BOTS
+from bot.answering.texts import say
 from tests.acceptance.conftest import World, is_from_bot, markdown, running_world
 from tests.acceptance.test_chat_rules import decided
 from tests.support import postgres
@@ -136,8 +136,8 @@ def test_the_budget_outlives_the_worker_and_the_last_answer_says_so(memo: Side) 
     assert memo.hear(memo.robot, question)
     assert not memo.hear(memo.robot, question)
     first, last = memo.new_cards()
-    assert LAST_TO_BOTS["en"] not in markdown(first)
-    assert markdown(last).endswith(LAST_TO_BOTS["en"])
+    assert say("last-to-bots", "en") not in markdown(first)
+    assert markdown(last).endswith(say("last-to-bots", "en"))
     _, card = memo.world.ask("Alice", "/why")
     assert "bots don't talk forever" in card
     assert memo.hear(memo.robot, question)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memory.text import has_han
+from bot.text.languages import Language, language_of
 
 _LONGEST_COMMAND = 400  # bounds the work of the patterns on hostile input
 _QUOTES = "'\"“”‘’「」『』《》`"
@@ -158,7 +158,7 @@ class Command:
     """
 
     kind: str
-    chinese: bool
+    language: Language
     ref: str = ""
     tags: tuple[str, ...] = ()
     title: str = ""
@@ -175,7 +175,7 @@ def command(text: str) -> Command | None:
             title = found.get("title", "").strip(_QUOTES + " 　")
             return Command(
                 kind=kind,
-                chinese=has_han(text),
+                language=language_of([text]),
                 ref=found.get("ref", "").strip(),
                 tags=_tags(found.get("tags", "") or found.get("tags_before", "")),
                 title=title[:1].upper() + title[1:],

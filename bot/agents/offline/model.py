@@ -13,29 +13,14 @@ from dataclasses import dataclass
 from bot.agents.llm.model import Message, OnText, Request, Response, ToolCall
 from bot.agents.offline import facts, notes, reminders
 from bot.agents.offline.commands import Command, command
-from bot.agents.offline.guide import HELP
 from bot.agents.offline.notes import Call, Returned
+from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import MEMORY_AWAY, without_knowledge
 from bot.agents.prompts.quotation import without_material
 from bot.agents.tools.outcomes import not_done, told
 from bot.agents.tools.tool import ERROR
-from bot.text.languages import Language
+from bot.text.languages import Language, language_of
 from memory.foreign_text import as_written
-from memory.text import has_han
-
-_AWAY_EN = (
-    "My memory cannot be reached right now, so I see only this message. What you write is kept and "
-    "will be there later."
-)
-_AWAY_ZH = "我的记忆现在连不上，只能看到这一条消息。你写的内容会保留，之后就能用到。"
-
-_NOT_HERE_EN = (
-    "I keep nothing like that in this thread. Say it in the thread where you told me, or delete it "
-    "in the list that `/memory` shows you."
-)
-_NOT_HERE_ZH = (
-    "我在这个话题里没有记下这样的内容。请在当时告诉我的那个话题里说，或者用 `/记忆` 列出后删除。"
-)
 
 _WORD = re.compile(r"\S+\s*|\s+")
 
@@ -63,8 +48,8 @@ class Situation:
         return self.returned[-1] if self.returned else None
 
     @property
-    def chinese(self) -> bool:
-        return has_han(self.question)
+    def language(self) -> Language:
+        return language_of([self.question])
 
 
 class OfflineModel:
@@ -86,14 +71,14 @@ class OfflineModel:
 def next_step(situation: Situation) -> Call | str:
     """The next tool to call, or the answer."""
     if MEMORY_AWAY in situation.instructions:
-        return _AWAY_ZH if situation.chinese else _AWAY_EN
+        return say("memory-away", situation.language)
     asked = command(situation.question)
     if asked and asked.kind == "help":
-        return HELP[_language(situation)]
+        return say("guide", situation.language)
     wish = reminders.wish(situation.question) if "set_reminder" in situation.tools else None
     if wish:
         returned, told_of = situation.returned, situation.instructions
-        return reminders.next_step(wish, returned, told_of, _language(situation))
+        return reminders.next_step(wish, returned, told_of, situation.language)
     if asked and "create_note" in situation.tools:
         return _with_notes(situation, asked)
     return _with_facts(situation)
@@ -156,9 +141,9 @@ def _with_notes(situation: Situation, asked: Command) -> Call | str:
 
 
 def _with_facts(situation: Situation) -> Call | str:
-    chinese, last = situation.chinese, situation.last
+    language, last = situation.language, situation.last
     if last and not last.ok:
-        return not_done(last.text, _language(situation))
+        return not_done(last.text, situation.language)
     if fact := facts.to_remember(situation.question):
         return _remembered(situation, fact)
     if about := facts.to_forget(situation.question):
@@ -166,13 +151,13 @@ def _with_facts(situation: Situation) -> Call | str:
     if value := facts.corrected(situation.question):
         return _corrected(situation, value)
     if facts.asks_name(situation.question) and (name := _name(situation)):
-        return f"你叫{name}。" if chinese else f"Your name is {name}."
+        return say("your-name", language, name=name)
     if not facts.is_question(situation.question):
-        return _small(chinese)
+        return say("only-read", language)
     said = (facts.spoken(line, situation.own_name) for line in situation.people_said)
     told_before = [*facts.kept(situation.instructions), *said]
     if known := facts.closest(situation.question, told_before):
-        return f"你告诉过我：{known}。" if chinese else f"You told me: {known}."
+        return say("you-told-me", language, fact=known)
     if "recall" in situation.tools and not last:
         return Call("recall", {"query": situation.question, "scope": "everywhere"})
     if (
@@ -180,39 +165,38 @@ def _with_facts(situation: Situation) -> Call | str:
         and last.tool == "recall"
         and (lines := facts.told_before(situation.question, last.text, situation.own_name))
     ):
-        shown = "\n".join(f"- {line}" for line in lines)
-        return f"我找到了之前的内容：\n\n{shown}" if chinese else f"From before:\n\n{shown}"
-    return "这里我还没有听到过相关的内容。" if chinese else "I have not been told that here yet."
+        return say("from-before", language, facts="\n".join(f"- {line}" for line in lines))
+    return say("not-told", language)
 
 
 def _remembered(situation: Situation, fact: str) -> Call | str:
-    chinese, last = situation.chinese, situation.last
+    language, last = situation.language, situation.last
     if not last and "update_working_memory" in situation.tools:
         patch = {facts.key(fact): fact}
         return Call("update_working_memory", {"scope": "thread", "patch": patch})
     if not last:
-        return "我在这里没法记住它。" if chinese else "I have no way to keep that here."
+        return say("cannot-keep", language)
     if not last.text.startswith("Successfully updated"):
-        return told(last.tool, last.text, ok=last.ok, language=_language(situation))
-    return f"好的，记住了：{fact}。" if chinese else f"Got it. I will remember: {fact}."
+        return told(last.tool, last.text, ok=last.ok, language=situation.language)
+    return say("remembered", language, fact=fact)
 
 
 def _forgotten(situation: Situation, about: str) -> Call | str:
     last, name = situation.last, facts.key_of(about, situation.instructions)
     if last:
-        return told(last.tool, last.text, ok=last.ok, language=_language(situation))
+        return told(last.tool, last.text, ok=last.ok, language=situation.language)
     if not name or "forget_fact" not in situation.tools:
-        return _NOT_HERE_ZH if situation.chinese else _NOT_HERE_EN
+        return say("not-here", situation.language)
     return Call("forget_fact", {"key": name})
 
 
 def _corrected(situation: Situation, value: str) -> Call | str:
     """What was kept last has another value now."""
-    chinese, known = situation.chinese, facts.held(situation.instructions)
+    language, known = situation.language, facts.held(situation.instructions)
     if situation.last:
-        return f"好的，已更正：{value}。" if chinese else f"Got it, corrected: {value}."
+        return say("corrected", language, value=value)
     if not known or "update_working_memory" not in situation.tools:
-        return _small(chinese)
+        return say("only-read", language)
     name, old = list(known.items())[-1]
     patch = {name: facts.replaced(old, value) if isinstance(old, str) else value}
     return Call("update_working_memory", {"scope": "thread", "patch": patch})
@@ -224,16 +208,3 @@ def _name(situation: Situation) -> str:
     stated = (facts.spoken(line, situation.own_name) for line in own)
     told_before = [*stated, *facts.kept(situation.instructions)]
     return next((name for line in reversed(told_before) if (name := facts.name_in(line))), "")
-
-
-def _language(situation: Situation) -> Language:
-    return "zh" if situation.chinese else "en"
-
-
-def _small(chinese: bool) -> str:
-    if chinese:
-        return "我读到了，没有做别的。这段对话我看得到；问我“你能做什么？”就知道我听得懂什么。"
-    return (
-        "I have read that and did nothing else. I can see this thread; ask “what can you do?” to"
-        " learn what I understand."
-    )

@@ -7,16 +7,17 @@ of this turn's own calls.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bot.agents.offline.commands import Command
+from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import REGISTRY
 from bot.agents.prompts.shown_notes import NAMED, named_notes
 from bot.agents.prompts.tool_context import MOST_USED
 from bot.agents.tools.outcomes import tags_of, told
-from bot.text.languages import Language
+from bot.text.languages import join_list
 from memory.kept.notes import search_terms
 
 _ROW = re.compile(
@@ -72,12 +73,6 @@ class Returned:
     tool: str
     text: str
     ok: bool = True
-
-
-_ONE_AT_A_TIME: Mapping[Language, str] = {
-    "zh": "我一次只能处理一条笔记，什么都没有改动。请说是哪一条。",
-    "en": "I work on one note at a time; nothing was changed. Please say which one.",
-}
 
 
 def known_notes(instructions: str, said: Iterable[str]) -> tuple[KnownNote, ...]:
@@ -156,28 +151,27 @@ def meant(ref: str, known: Sequence[KnownNote]) -> list[KnownNote]:
 
 def said(asked: Command, returned: Returned, known: Sequence[KnownNote]) -> str:
     """What a person is told after the tool that was to carry out `asked`."""
-    language: Language = "zh" if asked.chinese else "en"
+    language = asked.language
     if asked.kind == "tags" and returned.ok:
         return tags_of(returned.text, language)
     answer = told(returned.tool, returned.text, ok=returned.ok, language=language)
     if not asked.ref or not returned.text.startswith("Successfully"):
         return answer
-    return answer + _which([note.title for note in meant(asked.ref, known)[1:4]], asked.chinese)
+    others = [note.title for note in meant(asked.ref, known)[1:4]]
+    titles = join_list(others, language)
+    return answer + (say("others-too", language, titles=titles) if others else "")
 
 
 def unknown(asked: Command, known: Sequence[KnownNote], *, searched: bool = False) -> str:
     """The question back when nothing that is known fits, or too much."""
     if _SEVERAL.search(asked.ref):
-        return _ONE_AT_A_TIME["zh" if asked.chinese else "en"]
+        return say("one-at-a-time", asked.language)
     alike = meant(asked.ref, known)
     titles = [note.title for note in (alike if alike else known)]
-    if asked.chinese:
-        found = "符合的有" if alike or searched else "这个对话里有"
-        have = f"{found}：{'、'.join(titles)}。" if titles else ""
-        return f"我不确定是哪一条笔记，什么都没有改动。{have or '我没有找到这样的笔记。'}"
-    found = "These fit" if alike or searched else "This conversation has"
-    have = f"{found}: {', '.join(titles)}." if titles else "I found none like that."
-    return f"I am not sure which note you mean; nothing was changed. {have}"
+    if not titles:
+        return say("which-note", asked.language)
+    key = "which-note-fits" if alike or searched else "which-note-is-here"
+    return say(key, asked.language, titles=join_list(titles, asked.language))
 
 
 def _named_alike(ref: str, candidates: Sequence[KnownNote]) -> bool:
@@ -239,15 +233,6 @@ def _from_contexts(said: Iterable[str]) -> tuple[KnownNote, ...]:
         KnownNote(id, titles[id], ordinal, recent.index(id) + 1)
         for ordinal, id in enumerate(titles, start=1)
     )
-
-
-def _which(others: Sequence[str], chinese: bool) -> str:
-    """Says what else could have been meant."""
-    if not others:
-        return ""
-    if chinese:
-        return f"（这是最近用到的一条；另外还有：{'、'.join(others)}。）"
-    return f" (It is the one used last; there is also: {', '.join(others)}.)"
 
 
 def _named(ref: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from bot.agents.offline.notes import Call, Returned
+from bot.agents.offline.texts import say
 from bot.agents.tools.outcomes import told
 from bot.features.reminders.outcomes import LISTED
 from bot.text.dates.moments import when
@@ -81,29 +82,6 @@ _PRONOUNS = {
     ),
     "me": "me", "我": "me",
 }  # fmt: skip
-_ASK: Mapping[Language, Mapping[str, str]] = {
-    "zh": {
-        "missing": "要在哪一天、几点提醒？比如“明天下午 3 点提醒我们开会”。",
-        "several": "我不确定是什么时间：读到的不止一个，或者是“之前”“之后”。"
-        "请只写一个日期和一个钟点，比如“明天下午 3 点提醒我们开会”。",
-        "often": "我可以每天、每个工作日、每周或每月提醒，每次一个钟点。"
-        "请换一种说法，或分成几条提醒。",
-        "halves": "是上午还是下午、晚上？比如“明天早上 6 点”。",
-        "what": "要提醒什么？",
-        "which": "我不确定是哪一条提醒，什么都没有改动。",
-    },
-    "en": {
-        "missing": "On which day and at what time? For example “remind us tomorrow at 3 pm to "
-        "meet”.",
-        "several": "I am not sure of the time: there is more than one, or a “before” or “after”. "
-        "Please give one day and one time of day, such as “remind us tomorrow at 3 pm to meet”.",
-        "often": "I can remind every day, on weekdays, every week or every month, at one time of "
-        "day. Please say it so, or make several reminders of it.",
-        "halves": "In the morning or in the evening? For example “tomorrow at 6 am”.",
-        "what": "What should I remind of?",
-        "which": "I am not sure which reminder you mean; nothing was changed.",
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +146,9 @@ def _set(wanted: Wish, now: datetime, language: Language) -> Call | str:
         time = when(_CLAUSE_BEFORE.sub("", wanted.text), now)
     text = _of_what(time.rest)
     if time.problem:
-        return _ASK[language][time.problem]
+        return say(f"ask-{time.problem}", language)
     if not text:
-        return _ASK[language]["what"]
+        return say("ask-what", language)
     arguments = {"text": text, "at": time.at, "repeats": time.repeats}
     return Call("set_reminder", {**arguments, "for_whom": list(wanted.whom)})
 
@@ -190,12 +168,12 @@ def _on_one(wanted: Wish, listed: str, now: datetime, language: Language) -> Cal
     ids = fitting if words else [id for id, _ in found]
     if not found or len(ids) != 1:
         choice = told("list_reminders", listed, ok=True, language=language)
-        return f"{_ASK[language]['which']}\n\n{choice}"
+        return f"{say('ask-which', language)}\n\n{choice}"
     if wanted.kind == "cancel":
         return Call("cancel_reminder", {"reminder_id": ids[0]})
     time = when(wanted.text, now)
     if time.problem:
-        return _ASK[language][time.problem]
+        return say(f"ask-{time.problem}", language)
     often = {"repeats": time.repeats} if time.repeats != "once" else {}
     return Call("change_reminder", {"reminder_id": ids[0], "at": time.at, **often})
 
@@ -203,7 +181,9 @@ def _on_one(wanted: Wish, listed: str, now: datetime, language: Language) -> Cal
 def _said(returned: Returned, language: Language) -> str:
     said = told(returned.tool, returned.text, ok=returned.ok, language=language)
     if not returned.ok and "Ask the person" in returned.text:
-        return f"{said}\n\n{_ASK[language]['missing']}" if "called" not in returned.text else said
+        return (
+            f"{said}\n\n{say('ask-missing', language)}" if "called" not in returned.text else said
+        )
     return said
 
 

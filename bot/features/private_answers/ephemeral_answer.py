@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 import structlog
 
 from bot.answering.answering import Answering
-from bot.answering.composing import NOTHING, compose
+from bot.answering.composing import compose
 from bot.answering.hearing import listen
 from bot.answering.question import Turn, begin, knowing, language
+from bot.answering.texts import say
 from bot.feishu.errors import FeishuFailure
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.delivery import Aside
@@ -108,7 +109,7 @@ async def _answered(
     """Makes the answer and stores it as pending; what stands below it; and whether something is
     forgotten with it. Raises `Later` when something it was given was taken back meanwhile."""
     answer = await answering(services, turn, opened)
-    nothing = NOTHING[language(services, turn, opened)]
+    nothing = say("nothing-to-say", language(services, turn, opened))
     state, stored = await services.store.record_reply(
         turn.context,
         turn_id=turn.id,

@@ -23,12 +23,13 @@ from bot.agents.manager import (
 )
 from bot.agents.progress import Progress
 from bot.agents.prompts.prompt import OWNER
-from bot.agents.prompts.sentences import CUT_SHORT
+from bot.agents.prompts.sentences import say
 from bot.agents.prompts.tool_context import HEADING
 from bot.agents.specialists import Specialist
 from bot.agents.tools.names import TOOL_NAMES
 from bot.agents.tools.outcomes import told
 from bot.features.registry import TOOLS
+from bot.text.languages import LANGUAGES
 from memory.context import Exchange, Message
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore
@@ -280,7 +281,7 @@ async def test_a_model_that_declines_is_said_to_have_declined(
     assert reason in answer.text
     assert answer.cut_short == "declined"
     assert [call["ok"] for call in answer.tool_calls] == [True]
-    assert answer.text.splitlines()[0] not in CUT_SHORT.values()
+    assert answer.text.splitlines()[0] not in {say("cut-short", one) for one in LANGUAGES}
 
 
 @pytest.mark.parametrize(

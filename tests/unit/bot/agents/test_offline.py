@@ -16,10 +16,10 @@ from bot.agents.llm.request_messages import plain_messages
 from bot.agents.loop import run
 from bot.agents.offline import facts
 from bot.agents.offline.commands import Command, command
-from bot.agents.offline.guide import HELP
 from bot.agents.offline.model import OfflineModel, Situation, next_step
 from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.notice import without_notice
+from bot.agents.offline.texts import say
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
 from bot.agents.tools.deps import ToolDeps
@@ -264,7 +264,7 @@ async def test_the_model_is_a_real_one_for_the_agent_loop() -> None:
 
 
 def test_commands_are_plain_values() -> None:
-    assert command("list my notes") == Command("list", chinese=False)
+    assert command("list my notes") == Command("list", language="en")
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_it_says_what_it_can_do_and_that_it_is_no_language_model(question: str) 
     assert "离线模型" in answer or "offline model" in answer
 
 
-@pytest.mark.parametrize("example", re.findall("“(.+?)”", HELP["zh"] + HELP["en"]))
+@pytest.mark.parametrize("example", re.findall("“(.+?)”", say("guide", "zh") + say("guide", "en")))
 def test_every_example_of_its_help_is_understood(example: str) -> None:
     said = ("my name is Alice", "我叫小明", "our launch is on 3 March", "发布日是3月3日")
     step = _step(example, instructions=TABLE, people_said=said)

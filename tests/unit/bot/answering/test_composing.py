@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.progress import Progress
-from bot.answering.composing import NOTHING, Voice, cards_of
+from bot.answering.composing import Voice, cards_of
+from bot.answering.texts import say
 from bot.feishu import cards, markup
 from bot.feishu.splitting import MAX_MARKDOWN_BYTES, encoded_size
 from bot.mentions import ALL_NAMES, MentionTemplate, Person, Roster, from_card
@@ -23,13 +24,14 @@ BOB = Person("ou_bob", "Bob")
 MEMO = Person("ou_memo", "Memo", is_bot=True)
 VOICE = Voice(MEMO, BOB, Roster((ALICE, BOB)))
 P2P = Voice(MEMO, BOB, chat_type="p2p")
+NOTHING = say("nothing-to-say", "en")
 TAG = "<at id=ou_bob></at>"
 TAGS = r"<\s*/?(at|font|text_tag|link|button|person|number_tag|audio|video|raw|local_datetime)\b"
 
 
 def sent(text: str, voice: Voice = VOICE) -> list[str]:
     """The cards' markdown; each is a card that the platform takes."""
-    pieces = cards_of(text, voice, nothing=NOTHING["en"])
+    pieces = cards_of(text, voice, nothing=NOTHING)
     for piece in pieces:
         card = cards.answer_card(piece)
         check_card(card, knows_person=lambda one: one in ("ou_alice", "ou_bob"),
@@ -47,8 +49,8 @@ def one(text: str, voice: Voice = VOICE) -> str:
     "text", ["", " \n", "@Memo", "@Memo, \n", "\u200b", "\ufeff \u2060", "@Memo \u200b"]
 )
 def test_a_card_is_never_empty(text: str):
-    assert one(text) == f"{TAG} {NOTHING['en']}"
-    assert one(text, P2P) == NOTHING["en"]
+    assert one(text) == f"{TAG} {NOTHING}"
+    assert one(text, P2P) == NOTHING
 
 
 @pytest.mark.parametrize(

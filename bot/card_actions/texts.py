@@ -1,0 +1,7 @@
+"""What stands in a chat's history for a reaction. Pure."""
+
+from __future__ import annotations
+
+from bot.text.catalogues import Catalogue
+
+say = Catalogue(__file__).say
