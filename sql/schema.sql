@@ -1331,6 +1331,9 @@ create table public.chat_rules (
   updated_at timestamptz not null default now(),
   proactive boolean not null default false,
   history text check (history = 'hidden'),  -- null: everybody's
+  -- rules without a column
+  choices jsonb not null default '{}' check (jsonb_typeof(choices) = 'object' and
+    length(choices::text) <= 4000),
   primary key (tenant_key, chat_id)
 );
 alter table public.chat_rules enable row level security;
@@ -1352,8 +1355,8 @@ create policy chat_rules_update on public.chat_rules
     and exists (select from public.chat_managers m where m.chat_id = chat_rules.chat_id and
       m.tenant_key = chat_rules.tenant_key and m.open_id = (select public.claim('actor')) and
       (m.role = 'adder' or m.seen_at > (now() - '00:10:00'::interval))));
-grant select, insert, update (mode, language, instructions, updated_at, proactive, history) on
-  public.chat_rules to authenticated;
+grant select, insert, update (mode, language, instructions, updated_at, proactive, history, choices)
+  on public.chat_rules to authenticated;
 grant select, insert, update, delete on public.chat_rules to service_role;
 
 -- What was said in a group while the bot took part. Everyone in the chat can read it there.

@@ -28,7 +28,7 @@ from bot.answering.texts import say_both
 from bot.answering.usage_limits import used_up
 from bot.feishu import markup
 from bot.files.refusals import not_read
-from bot.listening.chat_rules import ChatRules, rules_of, told_by_owner
+from bot.listening.chat_rules import rules_of, told_by_owner
 from bot.listening.decisions import Reason
 from bot.listening.transcript import MessageRecord, newest_lines
 from bot.outbox.buttons import Reply, reply_of
@@ -294,8 +294,7 @@ def _sorry(turn: Turn, reason: str, language: Language) -> Answer:
 
 def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
     settings = services.settings
-    usual = ChatRules(settings.chat_mode, settings.chat_language)
-    owner = told_by_owner(settings.bot_instructions, rules_of(opened.rules, usual))
+    owner = told_by_owner(settings.bot_instructions, rules_of(opened.rules, settings))
     return Scene(
         bot_name=turn.bot.name,
         subject=turn.names.name(turn.context.user_id),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import structlog
 
 from bot.conversation import ConversationManager
-from bot.listening.chat_rules import ChatRules
+from bot.listening.chat_rules import ChatRules, rules_of
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.turn_request import TurnRequest
 from bot.services import Services
@@ -72,9 +72,7 @@ def conversations_of(services: Services, request: TurnRequest) -> ConversationMa
 
 async def chat_rules(services: Services, store: ChatConversations) -> ChatRules:
     """The rules of the chat; without memory those of the environment."""
-    settings = services.settings
-    usual = ChatRules(settings.chat_mode, settings.chat_language)
     try:
-        return await store.rules(usual)
+        return await store.rules(services.settings)
     except StoreUnavailable:
-        return usual
+        return rules_of(None, services.settings)

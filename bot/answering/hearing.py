@@ -94,7 +94,7 @@ async def listen(
     topics = discussion.found if discussion else NO_TOPICS
     decision = await _store_decision(services, request, message, decision, topics)
     _say(request, message, decision)
-    if rules.proactive:
+    if rules.choice("proactive") == "on":
         from bot.answering.waiting_questions import wait_for_others  # for chats that want it
 
         await wait_for_others(services, request, message, decision)

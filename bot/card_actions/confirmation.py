@@ -155,7 +155,7 @@ async def proactive_stopped(
     """Any member of the group stops what the bot says there unasked."""
     language = cast(Language, press.payload["language"])
     await ProactiveStore(services.rpc).stop(turn.context)
-    return Reply(rule_texts.PROACTIVE_STOPPED[language])
+    return Reply(rule_texts.say("proactive-stopped", language))
 
 
 def _action(press: Press) -> PendingAction:

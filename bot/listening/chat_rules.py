@@ -1,94 +1,169 @@
-"""The rules that a chat gives the bot: when it speaks, in which language, instructions. Pure."""
+"""The rules that a chat gives the bot: the table of all rules, and what holds in a chat. Pure.
+
+A new rule is a line of `RULES` and its words in the catalogues of `bot.features.chat_settings`.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
 
 from memory.foreign_text import quoted
 
 Mode = Literal["mention", "threads", "follow", "all"]
 RuleLanguage = Literal["zh", "en", "auto"]
-History = Literal["shown", "hidden"]
 
-MODES: tuple[Mode, ...] = get_args(Mode)
-LANGUAGES: tuple[RuleLanguage, ...] = get_args(RuleLanguage)
-HISTORIES: tuple[History, ...] = get_args(History)
 MAX_INSTRUCTIONS = 500
-_SAID: Mapping[str, Mapping[str, str]] = {
-    "mode": {
-        **{mode: mode for mode in MODES},
-        **dict.fromkeys(("mentions", "提及", "仅提及", "点名", "仅点名"), "mention"),
-        **dict.fromkeys(("thread", "话题", "仅话题"), "threads"),
-        **dict.fromkeys(("follow-up", "follow-ups", "followups", "跟随", "接话", "追问"), "follow"),
-        **dict.fromkeys(("everything", "全部", "所有", "都回答"), "all"),
-    },
-    "language": {
-        **{language: language for language in LANGUAGES},
-        **dict.fromkeys(("chinese", "中文", "汉语", "简体中文"), "zh"),
-        **dict.fromkeys(("english", "英文", "英语"), "en"),
-        **dict.fromkeys(("automatic", "自动", "跟随提问"), "auto"),
-    },
-}
 _NO_OWN = frozenset("default none off clear reset 默认 无 清空 清除 取消 恢复默认".split())
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRules:
-    """What holds in a chat; `own` names the rules that the chat set itself.
+class Rule:
+    """A rule with choices; one without choices is free text.
 
-    mention: only who addresses the bot is answered. threads: also who goes on in a thread of the
-    bot. follow: also who goes on in the chat just after the bot spoke. all: everybody who does not
-    speak to somebody else. `proactive`: the bot also answers what nobody answers. `history`:
-    whether newcomers see what was said before; of before `told_since_ms` nothing is told here.
+    `chinese`: its word in a Chinese command. `choices`: each with other words that people write for
+    it. `default`: what holds in a chat that chose nothing, or `setting`: the attribute of the
+    settings that has it. `requires`: the attribute of the settings without which no chat has the
+    rule. `needs_hearing`: it works in full only if all messages of a group reach the bot.
+    `prompts`: what the model reads where a choice holds.
     """
 
-    mode: Mode = "follow"
-    language: RuleLanguage = "auto"
-    instructions: str = ""
-    proactive: bool = False
-    history: History = "shown"
-    told_since_ms: int = 0
-    own: frozenset[str] = frozenset()
+    name: str
+    chinese: str
+    choices: Mapping[str, str] = field(default_factory=dict)
+    default: str = ""
+    setting: str = ""
+    only_in_groups: bool = False
+    requires: str = ""
+    needs_hearing: bool = False
+    prompts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_switch(self) -> bool:
+        return tuple(self.choices) == ("on", "off")
+
+    def usual(self, settings: object) -> str:
+        """What holds in a chat that chose nothing."""
+        return str(getattr(settings, self.setting)) if self.setting else self.default
+
+    def is_there(self, settings: object, *, in_group: bool) -> bool:
+        """Whether such a chat can have the rule."""
+        allowed = not self.requires or bool(getattr(settings, self.requires))
+        return allowed and (in_group or not self.only_in_groups)
+
+    def read(self, text: str) -> str | None:
+        """The choice that somebody writes, in either language; "" for the default, None if it is
+        neither."""
+        word = " ".join(text.split()).strip(".!?。！？ ").casefold()
+        if not self.choices:
+            return "" if word in _NO_OWN else text
+        for choice, others in self.choices.items():
+            if word == choice or word in others.split():
+                return self.stored(choice)
+        return "" if word in _NO_OWN else None
+
+    def stored(self, choice: str) -> str:
+        """What is stored for a choice: nothing for the default of the table."""
+        return "" if choice == self.default else choice
+
+    def allows(self, value: object) -> bool:
+        """Whether a stored value counts."""
+        return isinstance(value, str) and (value in self.choices if self.choices else value != "")
 
 
-def is_default(said: str) -> bool:
-    """Whether somebody wants no rule of the chat's own: default, clear, 默认."""
-    return _plain(said) in _NO_OWN
-
-
-def rule_said(name: str, said: str) -> str | None:
-    """The mode or language that somebody writes, in either language; None if it is none."""
-    return _SAID[name].get(_plain(said))
-
-
-def _plain(said: str) -> str:
-    return said.strip().strip("。.!！").casefold()
-
-
-def rules_of(row: Mapping[str, Any] | None, usual: ChatRules) -> ChatRules:
-    """The rules of a row of `get_chat_rules`; what it does not set is as usual."""
-    own = {name: value for name, value in (row or {}).items() if value}
-    return ChatRules(
-        own.get("mode", usual.mode),
-        own.get("language", usual.language),
-        own.get("instructions", usual.instructions),
-        bool(own.get("proactive")),
-        own.get("history", "shown"),
-        own.pop("told_since_ms", 0),
-        frozenset(own),
+RULES: dict[str, Rule] = {
+    rule.name: rule
+    for rule in (
+        # mention: the bot answers only who addresses it. threads: also who goes on in its threads.
+        # follow: also who goes on in the chat just after it spoke. all: everybody who does not
+        # speak to somebody else.
+        Rule(
+            "mode",
+            "模式",
+            {
+                "mention": "mentions 提及 仅提及 点名 仅点名",
+                "threads": "thread 话题 仅话题",
+                "follow": "follow-up follow-ups followups 跟随 接话 追问",
+                "all": "everything 全部 所有 都回答",
+            },
+            setting="chat_mode",
+            needs_hearing=True,
+        ),
+        Rule(
+            "language",
+            "语言",
+            {
+                "zh": "chinese 中文 汉语 简体中文",
+                "en": "english 英文 英语",
+                "auto": "automatic 自动 跟随提问",
+            },
+            setting="chat_language",
+            prompts={
+                "zh": "Answer in Chinese, in whatever language you are asked.",
+                "en": "Answer in English, in whatever language you are asked.",
+            },
+        ),
+        Rule("instructions", "要求"),
+        # The bot also answers what nobody answers.
+        Rule(
+            "proactive",
+            "主动",
+            {"on": "开 开启", "off": "关 关闭"},
+            "off",
+            only_in_groups=True,
+            requires="proactive",
+            needs_hearing=True,
+        ),
+        # Whether newcomers see what was said before they joined.
+        Rule(
+            "history",
+            "历史",
+            {"shown": "show 显示 可见", "hidden": "hide 隐藏 不可见"},
+            "shown",
+            only_in_groups=True,
+        ),
     )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRules:
+    """What holds in a chat. `chosen`: the rules that the chat set itself, with their values;
+    `usual`: what holds of the others. Of before `told_since_ms` nothing is told here."""
+
+    chosen: Mapping[str, str]
+    usual: Mapping[str, str]
+    told_since_ms: int = 0
+
+    def choice(self, name: str) -> str:
+        return self.chosen.get(name) or self.usual[name]
+
+    @property
+    def mode(self) -> Mode:
+        return cast(Mode, self.choice("mode"))
+
+    @property
+    def language(self) -> RuleLanguage:
+        return cast(RuleLanguage, self.choice("language"))
+
+
+def rules_of(row: Mapping[str, Any] | None, settings: object) -> ChatRules:
+    """The rules of a row of `get_chat_rules`; a value that the table does not have does not
+    count."""
+    row = row or {}
+    chosen = {name: row[name] for name, rule in RULES.items() if rule.allows(row.get(name))}
+    usual = {name: rule.usual(settings) for name, rule in RULES.items()}
+    return ChatRules(chosen, usual, row.get("told_since_ms") or 0)
 
 
 def told_by_owner(owner: str, rules: ChatRules) -> str:
     """The owner's instructions with those of the chat, whose managers wrote them, below them."""
-    parts = [owner.strip(), _LANGUAGE.get(rules.language, "")]
-    if rules.instructions:
-        parts.append(f"{_OF_THE_CHAT}\n{quoted(rules.instructions)}")
+    parts = [owner.strip()]
+    parts += [rule.prompts.get(rules.choice(name), "") for name, rule in RULES.items()]
+    if instructions := rules.choice("instructions"):
+        parts.append(f"{_OF_THE_CHAT}\n{quoted(instructions)}")
     return "\n\n".join(part for part in parts if part)
 
 
-_LANGUAGE: Mapping[str, str] = {
-    "zh": "Answer in Chinese, in whatever language you are asked.",
-    "en": "Answer in English, in whatever language you are asked.",
-}
 _OF_THE_CHAT = "The managers of this chat ask you, as far as nothing above says otherwise:"

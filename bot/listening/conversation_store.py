@@ -155,14 +155,14 @@ class ChatConversations:
         )
         return PastDecision(**row) if row else None
 
-    async def rules(self, usual: ChatRules) -> ChatRules:
-        """The rules of the chat; what it does not set is as usual."""
+    async def rules(self, settings: object) -> ChatRules:
+        """The rules of the chat; what it does not set is as `settings` say."""
         tenant = self._context.tenant_key
         row = await self._call("get_chat_rules", self._context.chat_id, p_tenant_key=tenant)
-        return rules_of(row, usual)
+        return rules_of(row, settings)
 
     async def set_rule(self, name: str, value: str) -> None:
-        """Changes one rule; "" gives it back to the environment. Raises `AccessDenied`."""
+        """Changes one rule; "" gives it back to the settings. Raises `AccessDenied`."""
         await self._call(
             "set_chat_rule",
             self._context.chat_id,

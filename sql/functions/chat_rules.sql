@@ -1,14 +1,14 @@
 -- Purpose: the rules of a chat: read, changed by who may, and who that is.
 
--- {mode, language, instructions, proactive, history} as far as the chat has them; told_since_ms: what was said
--- before is not told here.
+-- The rules that the chat set, name → value; a rule without a column is a key of `choices`. told_since_ms: what
+-- was said before is not told here.
 create or replace function public.get_chat_rules(p_chat_id text, p_tenant_key text) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   select coalesce((
-    select jsonb_build_object(
+    select r.choices || jsonb_build_object(
       'mode', r.mode, 'language', r.language, 'instructions', r.instructions,
-      'proactive', r.proactive, 'history', r.history, 'told_since_ms',
+      'proactive', case when r.proactive then 'on' end, 'history', r.history, 'told_since_ms',
       (extract(epoch from nullif(bot_private.told_since(), '-infinity')) * 1000)::bigint)
     from public.chat_rules r
     where r.chat_id = p_chat_id and r.tenant_key = p_tenant_key), '{}')
@@ -32,8 +32,8 @@ as $$
     where (p_sources #>> array[e.key, 'at'])::timestamptz >= p_since), '{}') end
 $$;
 
--- Changes one rule; an empty value gives it back to the environment. Returns the rules. Row-level
--- security says who may.
+-- Changes one rule; an empty value takes it back. Returns the rules. Row-level security says who may. The bot
+-- checks which rules and choices there are; those that SQL acts on have columns.
 create or replace function public.set_chat_rule(
   p_chat_id text, p_tenant_key text, p_name text, p_value text
 ) returns jsonb
@@ -42,7 +42,7 @@ as $$
 begin
   perform bot_private.require_size('p_name', p_name, 64);
   perform bot_private.require_size('p_value', p_value, 65536);
-  if p_name not in ('mode', 'language', 'instructions', 'proactive', 'history') then
+  if coalesce(p_name !~ '^[a-z][a-z_]*$', true) then
     raise exception 'there is no rule %', p_name using errcode = 'PT400';
   end if;
   if not exists (
@@ -60,6 +60,11 @@ begin
     instructions = case when p_name = 'instructions' then p_value else r.instructions end,
     proactive = case when p_name = 'proactive' then p_value = 'on' else r.proactive end,
     history = case when p_name = 'history' then nullif(p_value, '') else r.history end,
+    choices = case
+      when p_name in ('mode', 'language', 'instructions', 'proactive', 'history') then r.choices
+      when p_value <> '' then r.choices || jsonb_build_object(p_name, p_value)
+      else r.choices - p_name
+    end,
     updated_at = now()
   where r.chat_id = p_chat_id and r.tenant_key = p_tenant_key;
   return public.get_chat_rules(p_chat_id, p_tenant_key);

@@ -458,7 +458,9 @@ TABLES: Mapping[str, Table] = {
         named=lambda r: r.chat,
         key="chat_id",
         rows=(OWN, PRIVATELY),
-        may_change=("updated_at", "mode", "language", "instructions", "proactive", "history"),
+        may_change=(
+            "updated_at", "mode", "language", "instructions", "proactive", "history", "choices",
+        ),
     ),
     "chat_managers": Table(
         lambda r, k: {**_in_chat(r), "open_id": r.author, "role": "adder"},

@@ -5,12 +5,12 @@ What stands in it is kept with its button, so that a choice is checked against w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bot.features.chat_settings.texts import HISTORY_MEANS, LANGUAGE_MEANS, MODE_MEANS, NAMES, Texts
+from bot.features.chat_settings import texts
 from bot.features.digests import texts as digest_texts
-from bot.listening.chat_rules import HISTORIES, LANGUAGES, MODES, ChatRules
+from bot.listening.chat_rules import RULES, ChatRules, Rule
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S
 from bot.text.languages import Language
 from memory.kept.buttons import NewButton
@@ -19,37 +19,33 @@ from memory.scope import ChatType
 
 DEFAULT = "default"
 AS_IT_IS = "as it is"
+DIGEST = "digest"
 DIGEST_OFF = "off"
 _DIGESTS = ("daily 18:00", "weekdays 18:00", "weekly mon 9:00", "weekly fri 17:00")
-
-SAVE: Texts = {"zh": "保存设置", "en": "Save settings"}
-_DEFAULT: Texts = {"zh": "默认（{value}）", "en": "Default ({value})"}
-_ON_OFF: Mapping[Language, Mapping[str, str]] = {
-    "zh": {"on": "开", "off": "关"},
-    "en": {"on": "On", "off": "Off"},
-}
 
 Options = Sequence[tuple[str, str]]
 
 
 def settings_form(
     rules: ChatRules,
-    usual: ChatRules,
     language: Language,
     chat_type: ChatType,
     *,
-    names: Sequence[str],
+    names: Iterable[str],
     digest: Timer | None = None,
 ) -> NewButton:
-    """The button that saves a select for each of `names` (mode, language, proactive, digest,
-    history)."""
+    """The button that saves a select for each of `names`: rules with choices, and `DIGEST`."""
     selects = []
     for name in names:
-        initial, options = _offered(name, rules, usual, digest, language)
-        label = NAMES[language][name]
+        if name == DIGEST:
+            initial, options = _digest_now(digest), _digest_options(digest, language)
+        else:
+            initial, options = _now(RULES[name], rules), _options(RULES[name], rules, language)
+        label = texts.say(f"select-{name}", language)
         selects.append({"name": name, "label": label, "initial": initial, "options": options})
-    payload = {"text": SAVE[language], "again": True, "language": language, "form": selects}
-    return NewButton(SAVE[language], "follow_up", payload, chat_type, FOLLOW_UP_LIVES_S)
+    save = texts.say("save", language)
+    payload = {"text": save, "again": True, "language": language, "form": selects}
+    return NewButton(save, "follow_up", payload, chat_type, FOLLOW_UP_LIVES_S)
 
 
 def chosen(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict[str, str]:
@@ -63,60 +59,37 @@ def chosen(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict
 
 
 def changes(values: Mapping[str, str], rules: ChatRules, digest: Timer | None) -> dict[str, str]:
-    """Those of `values` that are not so already; a rule "" is given back to the environment."""
-    now = {
-        "mode": rules.mode if "mode" in rules.own else DEFAULT,
-        "language": rules.language if "language" in rules.own else DEFAULT,
-        "proactive": "on" if rules.proactive else "off",
-        "digest": AS_IT_IS if digest else DIGEST_OFF,
-        "history": rules.history,
+    """Those of `values` that are not so already, as they are stored."""
+    changed = {
+        name: "" if values[name] == DEFAULT else rule.stored(values[name])
+        for name, rule in RULES.items()
+        if values.get(name, _now(rule, rules)) != _now(rule, rules)
     }
-    return {
-        name: "" if value in (DEFAULT, "shown") else value
-        for name, value in values.items()
-        if value not in (now[name], AS_IT_IS)
-    }
+    if values.get(DIGEST, AS_IT_IS) not in (AS_IT_IS, _digest_now(digest)):
+        changed[DIGEST] = values[DIGEST]
+    return changed
 
 
-def _offered(
-    name: str, rules: ChatRules, usual: ChatRules, digest: Timer | None, language: Language
-) -> tuple[str, Options]:
-    """What is so now, and what can be chosen."""
-    match name:
-        case "mode":
-            return _rule(rules, usual, name, MODES, MODE_MEANS[language], language)
-        case "language":
-            return _rule(rules, usual, name, LANGUAGES, LANGUAGE_MEANS[language], language)
-        case "proactive":
-            return "on" if rules.proactive else "off", tuple(_ON_OFF[language].items())
-        case "history":
-            return rules.history, tuple((one, HISTORY_MEANS[language][one]) for one in HISTORIES)
-        case _:
-            return _digest(digest, language)
+def _now(rule: Rule, rules: ChatRules) -> str:
+    """What is selected in the form as it is shown."""
+    of_settings = rule.setting and rule.name not in rules.chosen
+    return DEFAULT if of_settings else rules.choice(rule.name)
 
 
-def _rule(
-    rules: ChatRules,
-    usual: ChatRules,
-    name: str,
-    values: Sequence[str],
-    means: Mapping[str, str],
-    language: Language,
-) -> tuple[str, Options]:
-    initial = getattr(rules, name) if name in rules.own else DEFAULT
-    usually = _DEFAULT[language].format(value=means[getattr(usual, name)])
-    return initial, ((DEFAULT, usually), *((value, means[value]) for value in values))
+def _options(rule: Rule, rules: ChatRules, language: Language) -> Options:
+    usual = [(DEFAULT, texts.usual_option(rule, rules, language))] if rule.setting else []
+    return [*usual, *((one, texts.option(rule, one, language)) for one in rule.choices)]
 
 
-def _digest(digest: Timer | None, language: Language) -> tuple[str, Options]:
-    options = [(DIGEST_OFF, _ON_OFF[language]["off"])]
+def _digest_now(digest: Timer | None) -> str:
+    return AS_IT_IS if digest else DIGEST_OFF
+
+
+def _digest_options(digest: Timer | None, language: Language) -> Options:
+    options = [(DIGEST_OFF, texts.say("switch-off", language))]
     if digest:
         plan = digest.plan
         options.append((AS_IT_IS, digest_texts.when(plan.repeats, plan.local_at, language).strip()))
     shown = {text for _, text in options}
-    options += [
-        (value, text)
-        for value in _DIGESTS
-        if (text := digest_texts.when_wanted(value, language).strip()) not in shown
-    ]
-    return AS_IT_IS if digest else DIGEST_OFF, options
+    wanted = ((value, digest_texts.when_wanted(value, language).strip()) for value in _DIGESTS)
+    return [*options, *((value, text) for value, text in wanted if text not in shown)]

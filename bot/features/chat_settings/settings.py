@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,44 +13,42 @@ from bot.features.chat_settings.managers import learn_managers
 from bot.features.digests.schedules import plan_of
 from bot.features.digests.texts import wanted
 from bot.features.own_memory.items import Looking
-from bot.listening.chat_rules import MAX_INSTRUCTIONS, ChatRules, is_default, rule_said
+from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRules, Rule
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import Reply
 from bot.services import Services
-from bot.text.slash_commands import Command, CommandName
+from bot.text.slash_commands import Command
 from memory.errors import AccessDenied
 from memory.kept.digests import DigestStore
 
-_ON_OFF = {"on": "on", "开": "on", "开启": "on", "off": "off", "关": "off", "关闭": "off"}
-_NEED_HEARING = ("mode", "proactive", "digest")
-_CHOICES = (CommandName.MODE, CommandName.LANGUAGE)
+_SEPARATOR = re.compile(r"[\s,，:：]+")
 
 
 async def answer_rule_command(services: Services, command: Command, looking: Looking) -> Reply:
     """Changes a rule, or shows all with a form to change them. Raises `StoreUnavailable`."""
-    name, language = command.name, looking.language
-    note = ""
-    if name is CommandName.INSTRUCTIONS and command.words:
-        value = "" if is_default(command.argument) else command.words
-        if len(value) > MAX_INSTRUCTIONS:
-            return Reply(texts.TOO_LONG[language])
-        note = await _change(services, looking, {name.value: value})
-    elif name in _CHOICES and command.argument:
-        wanted_rule = rule_said(name.value, command.argument)
-        if not wanted_rule and not is_default(command.argument):
-            return Reply(texts.NO_SUCH[language][name.value])
-        note = await _change(services, looking, {name.value: wanted_rule or ""})
-    elif name is CommandName.PROACTIVE and not _can_proactive(services, looking):
-        return Reply(texts.NO_PROACTIVE[language])
-    elif name is CommandName.PROACTIVE and command.argument:
-        switched = _ON_OFF.get(command.argument)
-        if not switched:
-            return Reply(texts.NO_SUCH[language][name.value])
-        note = await _change(services, looking, {name.value: switched})
-    if note not in ("", texts.CHANGED[language]):
-        return Reply(note)
-    only = None if name in (CommandName.SETTINGS, CommandName.INSTRUCTIONS) else name.value
-    return await _shown(services, looking, note, form=not note, only=only)
+    rule, said = asked_rule(command)
+    if rule is None:
+        return await _shown(services, looking)
+    if not _is_there(services, looking, rule):
+        return Reply(texts.say(f"absent-{rule.name}", looking.language))
+    only = rule.name if rule.choices else None
+    if not said:
+        return await _shown(services, looking, only=only)
+    value = rule.read(said)
+    if value is None or (not rule.choices and len(value) > MAX_INSTRUCTIONS):
+        return Reply(texts.misread(rule, looking.language))
+    if refusal := await _change(services, looking, {rule.name: value}):
+        return Reply(refusal)
+    return await _shown(services, looking, _changed(looking), form=False, only=only)
+
+
+def asked_rule(command: Command) -> tuple[Rule | None, str]:
+    """The rule that a command is about, and what it is to be: `/mode all`, `/settings mode all`."""
+    if rule := RULES.get(command.name.value):
+        return rule, command.words
+    word, *rest = _SEPARATOR.split(command.words, maxsplit=1)
+    named = (rule for rule in RULES.values() if word.casefold() in (rule.name, rule.chinese))
+    return next(named, None), "".join(rest)
 
 
 async def save_settings(
@@ -60,65 +59,69 @@ async def save_settings(
 ) -> Reply:
     """What was chosen in the form becomes the rules, if the sender may; shown with a form again.
     Raises `StoreUnavailable`."""
-    language = looking.language
-    rules, _ = await _rules(services, looking)
+    rules = await _rules(services, looking)
     digest = await DigestStore(services.rpc).schedule(looking.context)
-    changed = settings_form.changes(settings_form.chosen(form, values), rules, digest)
-    note = await _change(services, looking, changed) if changed else texts.UNCHANGED[language]
-    if note not in (texts.CHANGED[language], texts.UNCHANGED[language]):
-        return Reply(note)
+    changes = settings_form.changes(settings_form.chosen(form, values), rules, digest)
+    if changes and (refusal := await _change(services, looking, changes)):
+        return Reply(refusal)
+    note = _changed(looking) if changes else texts.say("unchanged", looking.language)
     only = form[0]["name"] if len(form) == 1 else None
     return await _shown(services, looking, note, only=only)
 
 
 async def _shown(
-    services: Services, looking: Looking, note: str, *, form: bool = True, only: str | None = None
+    services: Services,
+    looking: Looking,
+    note: str = "",
+    *,
+    form: bool = True,
+    only: str | None = None,
 ) -> Reply:
     """The rules as they are; the form has `only` that one, or all."""
-    language, proactive = looking.language, _can_proactive(services, looking)
-    rules, usual = await _rules(services, looking)
-    group = looking.chat_type != "p2p"
-    shown = texts.shown_rules(rules, language, proactive=proactive, group=group)
+    rules = await _rules(services, looking)
+    here = [rule for rule in RULES.values() if _is_there(services, looking, rule)]
+    shown = texts.shown_rules(rules, here, looking.language)
     text = "\n\n".join(part for part in (note, shown) if part)
-    if only is None or only in _NEED_HEARING:
-        text = await with_limits(services, looking.chat_type, text, language)
+    if only is None or only == settings_form.DIGEST or RULES[only].needs_hearing:
+        text = await with_limits(services, looking.chat_type, text, looking.language)
     if not form:
         return Reply(text)
-    every = ["mode", "language", *["proactive"] * proactive, *["history"] * group, "digest"]
-    names = [only] if only else every
+    every = [*(rule.name for rule in here if rule.choices), settings_form.DIGEST]
     digest = await DigestStore(services.rpc).schedule(looking.context) if not only else None
     button = settings_form.settings_form(
-        rules, usual, language, looking.chat_type, names=names, digest=digest
+        rules, looking.language, looking.chat_type, names=[only] if only else every, digest=digest
     )
     return Reply(text, (button,))
 
 
-async def _rules(services: Services, looking: Looking) -> tuple[ChatRules, ChatRules]:
-    """The rules of the chat, and those of the environment."""
-    usual = ChatRules(services.settings.chat_mode, services.settings.chat_language)
-    return await ChatConversations(services.rpc, looking.context).rules(usual), usual
+async def _rules(services: Services, looking: Looking) -> ChatRules:
+    return await ChatConversations(services.rpc, looking.context).rules(services.settings)
 
 
-def _can_proactive(services: Services, looking: Looking) -> bool:
-    return services.settings.proactive and looking.chat_type != "p2p"
+def _is_there(services: Services, looking: Looking, rule: Rule) -> bool:
+    return rule.is_there(services.settings, in_group=looking.chat_type != "p2p")
+
+
+def _changed(looking: Looking) -> str:
+    return texts.say("changed", looking.language)
 
 
 async def _change(services: Services, looking: Looking, values: Mapping[str, str]) -> str:
-    """Changes rules, and the schedule of the digest, if the sender may; returns what to say."""
+    """Changes rules, and the schedule of the digest; returns why the sender may not, or ""."""
     language, context = looking.language, looking.context
     if not context.speaks_for_self:
-        return texts.REFUSED[language]
+        return texts.refused(language)
     readable = await learn_managers(services, context, looking.chat_type)
     store = ChatConversations(services.rpc, context)
     try:
         for name, value in values.items():
-            if name == "digest":
+            if name == settings_form.DIGEST:
                 await _schedule_digest(services, looking, value)
             else:
                 await store.set_rule(name, value)
     except AccessDenied:
-        return (texts.REFUSED if readable else texts.UNREADABLE)[language]
-    return texts.CHANGED[language]
+        return texts.refused(language, managers_known=readable)
+    return ""
 
 
 async def _schedule_digest(services: Services, looking: Looking, value: str) -> None:

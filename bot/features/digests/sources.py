@@ -19,7 +19,6 @@ from bot.feishu.denials import is_refused
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
-from bot.listening.chat_rules import ChatRules
 from bot.listening.conversation_store import ChatConversations
 from bot.services import Services
 from memory.kept.digests import MOST, DigestStore, Said
@@ -88,7 +87,7 @@ async def gathered(services: Services, context: AgentMemoryContext, span: Span) 
 
 async def _as_far_as_told(services: Services, context: AgentMemoryContext, span: Span) -> Span:
     """The span without what newcomers do not see, where the chat says so."""
-    rules = await ChatConversations(services.rpc, context).rules(ChatRules())
+    rules = await ChatConversations(services.rpc, context).rules(services.settings)
     since = datetime.fromtimestamp(rules.told_since_ms / 1000, span.since.tzinfo)
     return replace(span, since=max(span.since, since))
 

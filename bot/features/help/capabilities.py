@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from bot.features.help.texts import CATALOGUE, say
-from bot.listening.chat_rules import ChatRules, Mode, rules_of
+from bot.listening.chat_rules import Mode, rules_of
 from bot.settings import Settings
 from bot.text.languages import Language, Sentence
 from memory.scope import ChatType
@@ -48,10 +48,9 @@ def set_up(
     settings: Settings, chat_type: ChatType, rules: Mapping[str, Any], *, hears: bool = True
 ) -> SetUp:
     """What it is here; `rules` is a row of `get_chat_rules`."""
-    usual = ChatRules(settings.chat_mode, settings.chat_language)
     return SetUp(
         chat_type,
-        rules_of(rules, usual).mode,
+        rules_of(rules, settings).mode,
         shares=settings.sharing == "chat",
         proactive=settings.proactive,
         offline=not settings.openai_api_key,

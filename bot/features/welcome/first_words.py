@@ -16,6 +16,7 @@ from bot.features.welcome.texts import languages_of, welcome_text
 from bot.feishu import markup
 from bot.feishu.chat_events import ChatNews
 from bot.feishu.errors import FeishuError
+from bot.listening.chat_rules import rules_of
 from bot.outbox.delivery import Target, Undeliverable
 from bot.outbox.finding import doubt_of
 from bot.outbox.notices import say
@@ -64,11 +65,10 @@ async def _text(services: Services, news: ChatNews, chat_type: ChatType) -> str:
     settings = services.settings
     params = {"p_chat_id": news.chat_id, "p_tenant_key": news.tenant_key}
     found = await services.rpc.call("get_chat_rules", params, None)
-    language_rule = found.get("language") or settings.chat_language
     bot = await services.own_person.look_up()
     here = set_up(settings, chat_type, found, hears=await hears_all(services, chat_type))
     lark = "larksuite" in settings.domain
     return "\n\n---\n\n".join(
         welcome_text(markup.card_markdown(bot.name), here, language)
-        for language in languages_of(language_rule, news.name, lark=lark)
+        for language in languages_of(rules_of(found, settings).language, news.name, lark=lark)
     )

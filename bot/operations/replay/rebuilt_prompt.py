@@ -11,7 +11,7 @@ from bot.agents.prompts.prompt import Prompt
 from bot.agents.prompts.recalled import told_passages
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.feishu.client import FeishuClient
-from bot.listening.chat_rules import ChatRules, rules_of, told_by_owner
+from bot.listening.chat_rules import rules_of, told_by_owner
 from bot.listening.transcript import MessageRecord, transcript
 from bot.operations.replay.turn_record import RecordedTurn
 from bot.people.names import Names, Sources
@@ -60,7 +60,6 @@ async def rebuild(
     now = turn.at.astimezone(settings.zone)
     found = await _recalled(rpc, turn, embedder, opened)
     earlier = told_passages(found, turn.context, now, names.known, names.label, turn.question)
-    usual = ChatRules(settings.chat_mode, settings.chat_language)
     scene = Scene(
         bot_name=str(turn.record.get("bot") or "Bot"),
         subject=names.name(turn.context.user_id),
@@ -68,7 +67,7 @@ async def rebuild(
         label=names.label,
         labelled=turn.context.chat_type != "p2p",
         now=now,
-        owner=told_by_owner(settings.bot_instructions, rules_of(opened.rules, usual)),
+        owner=told_by_owner(settings.bot_instructions, rules_of(opened.rules, settings)),
     )
     prompt = build_prompt(
         opened,

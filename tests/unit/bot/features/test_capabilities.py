@@ -7,7 +7,7 @@ import pytest
 from bot.features.help.capabilities import CAPABILITIES, SetUp, help_text, offered
 from bot.features.help.texts import say
 from bot.features.welcome.texts import languages_of, welcome_text
-from bot.listening.chat_rules import MODES
+from bot.listening.chat_rules import RULES
 from bot.text.languages import Language
 from bot.text.slash_commands import parse
 from memory.scope import ChatType
@@ -18,12 +18,13 @@ def test_the_help_tells_only_what_works_here(language: Language) -> None:
     def told(**more: object) -> str:
         return help_text(SetUp(**{"chat_type": "group", **more}), language)  # type: ignore[arg-type]
 
+    modes = RULES["mode"].choices
     quiet = "/安静" if language == "zh" else "/quiet"
     assert quiet in told()
     assert quiet not in told(mode="mention")
     assert quiet not in told(chat_type="p2p")
     assert quiet not in told(shares=False)
-    assert len({told(mode=mode) for mode in MODES}) == len(MODES)
+    assert len({told(mode=mode) for mode in modes}) == len(modes)
     assert told(offline=True) != told()
 
 
@@ -39,7 +40,7 @@ def test_a_line_says_the_same_in_both_languages() -> None:
 @pytest.mark.parametrize("chat_type", ["group", "p2p"])
 @pytest.mark.parametrize("shares", [True, False])
 def test_first_words_are_whole_everywhere(language: Language, chat_type: str, shares: bool) -> None:
-    for mode in MODES:
+    for mode in RULES["mode"].choices:
         here = SetUp(chat_type, mode, shares)  # type: ignore[arg-type]
         shown = welcome_text("Memo", here, language)
         assert "{" not in shown

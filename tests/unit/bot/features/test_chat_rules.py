@@ -1,0 +1,159 @@
+"""The table of a chat's rules: every rule has its words, and a rule is read as people write it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import polib
+import pytest
+
+from bot.features.chat_settings import form, texts
+from bot.features.chat_settings.settings import asked_rule
+from bot.listening.chat_rules import (
+    MAX_INSTRUCTIONS,
+    RULES,
+    Mode,
+    Rule,
+    RuleLanguage,
+    rules_of,
+    told_by_owner,
+)
+from bot.settings import Settings
+from bot.text.languages import Language
+from bot.text.slash_commands import WORDS, parse
+
+SETTINGS = Settings()
+THREADS = Rule("threads", "话题", {"follow": "yes 跟随", "ignore": "no 忽略"}, "follow")
+
+
+def forgotten(rules: Mapping[str, Rule]) -> list[str]:
+    """What a rule lacks in a catalogue, and where it belongs."""
+    found = []
+    for key in (key for rule in rules.values() for key in texts.keys_of(rule)):
+        for language in get_args(Language):
+            try:
+                texts.say(key, language, most=MAX_INSTRUCTIONS)
+            except KeyError:
+                found.append(f'add msgid "{key}" to chat_settings/texts.{language}.po')
+    return found
+
+
+def test_every_rule_has_its_words() -> None:
+    assert forgotten(RULES) == []
+
+
+def test_no_words_are_left_of_a_rule_that_is_gone() -> None:
+    catalogue = polib.pofile(str(Path(texts.__file__).with_suffix(".en.po")), encoding="utf-8")
+    kinds = ("rule-", "select-", "choice-", "absent-", "too-long-")
+    of_rules = {entry.msgid for entry in catalogue if entry.msgid.startswith(kinds)}
+    needed = {key for rule in RULES.values() for key in texts.keys_of(rule)}
+
+    assert of_rules == {*needed, f"select-{form.DIGEST}"}
+
+
+def test_a_rule_without_words_is_told_which_ones_to_add() -> None:
+    lacks = forgotten({**RULES, "threads": THREADS})
+
+    assert len(lacks) == 8
+    assert 'add msgid "rule-threads" to chat_settings/texts.en.po' in lacks
+    assert 'add msgid "choice-threads-ignore" to chat_settings/texts.zh.po' in lacks
+    of_groups = forgotten({"threads": replace(THREADS, only_in_groups=True)})
+    assert 'add msgid "absent-threads" to chat_settings/texts.en.po' in of_groups
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
+def test_a_rule_of_the_table_is_whole(rule: Rule) -> None:
+    assert re.fullmatch("[a-z][a-z_]*", rule.name), "the database takes no other names"
+    assert WORDS.get(rule.name) == WORDS.get(rule.chinese), "a word of another command"
+    assert rule.usual(SETTINGS) in rule.choices or not rule.choices
+    assert rule.prompts.keys() <= rule.choices.keys()
+    written = [word for one, more in rule.choices.items() for word in (one, *more.split())]
+    assert len(written) == len(set(written)), "a word for two choices"
+
+
+@pytest.mark.parametrize(
+    ("name", "literal"), [("mode", Mode), ("language", RuleLanguage)], ids=["mode", "language"]
+)
+def test_types_and_settings_have_the_choices_of_the_table(name: str, literal: object) -> None:
+    rule = RULES[name]
+
+    assert set(get_args(literal)) == rule.choices.keys()
+    assert set(get_args(get_type_hints(Settings)[rule.setting])) == rule.choices.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "stored"),
+    [
+        ("mode", "Mentions.", "mention"),
+        ("mode", "都回答！", "all"),
+        ("mode", "恢复默认", ""),
+        ("mode", "loud", None),
+        ("language", "  Chinese ", "zh"),
+        ("proactive", "开", "on"),
+        ("proactive", "off", ""),
+        ("history", "Hidden", "hidden"),
+        ("history", "shown", ""),
+        ("history", "default", ""),
+        ("instructions", "Be brief. 默认", "Be brief. 默认"),
+        ("instructions", "默认", ""),
+    ],
+)
+def test_a_value_is_read_in_either_language(name: str, written: str, stored: str | None) -> None:
+    assert RULES[name].read(written) == stored
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("/mode All", "mode", "All"),
+        ("/设置 历史 隐藏", "history", "隐藏"),
+        ("/settings History: hidden", "history", "hidden"),
+        ("/settings instructions Be brief, please", "instructions", "Be brief, please"),
+        ("/settings history", "history", ""),
+    ],
+)
+def test_a_command_names_a_rule_by_its_own_word_or_below_settings(
+    text: str, name: str, said: str
+) -> None:
+    command = parse(text)
+    assert command
+
+    assert asked_rule(command) == (RULES[name], said)
+
+
+@pytest.mark.parametrize("text", ["/settings", "/设置", "/settings please", "/settings 42 mode"])
+def test_settings_without_a_rule_are_all_of_them(text: str) -> None:
+    command = parse(text)
+    assert command
+
+    assert asked_rule(command)[0] is None
+
+
+def test_a_stored_value_that_the_table_lacks_does_not_count() -> None:
+    row = {"mode": "loud", "history": 1, "proactive": None, "gone": "on", "language": "zh"}
+    rules = rules_of(row, SETTINGS)
+
+    assert dict(rules.chosen) == {"language": "zh"}
+    assert rules.mode == SETTINGS.chat_mode
+    assert rules_of(None, SETTINGS).choice("history") == "shown"
+    with pytest.raises(KeyError):
+        rules.choice("gone")
+
+
+def test_a_select_of_a_rule_that_is_gone_changes_nothing() -> None:
+    rules = rules_of({}, SETTINGS)
+
+    assert form.changes({"gone": "on", "mode": "all"}, rules, None) == {"mode": "all"}
+
+
+def test_the_model_reads_what_the_choices_ask_for() -> None:
+    rules = rules_of({"language": "en", "instructions": "Say Ahoy."}, SETTINGS)
+    told = told_by_owner("Be kind.", rules)
+
+    assert told.startswith("Be kind.\n\nAnswer in English")
+    assert told.index("The managers of this chat") < told.index("Say Ahoy.")
+    assert told_by_owner("", rules_of({}, SETTINGS)) == ""
