@@ -12,12 +12,13 @@ from bot.features.help.capabilities import offered, set_up
 from bot.features.help.why_texts import in_short
 from bot.listening.decisions import Reason
 from bot.settings import Settings
+from bot.text.catalogues import Catalogue
 from bot.text.languages import Sentence
 from memory.backends.postgres import prepare_threshold
 from memory.scope import ChatType
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
-from sandbox.extras import BothLanguages, Extras, Link, Offered
+from sandbox.extras import BothLanguages, Extras, Offered
 
 _OWN = ("/webhook", "/healthz", "/readyz", "/metrics", "/console")
 
@@ -44,12 +45,13 @@ def mount(app: Flask, settings: Settings, url: str) -> None:
     app.wsgi_app = DispatcherMiddleware(platform, keep_prefix)  # type: ignore[method-assign]
 
 
-_LINKS: list[Link] = [
-    {"title": {"en": "Console", "zh": "控制台"}, "href": "/console"},
-    {"title": {"en": "Conversations", "zh": "会话"}, "href": "/console/turns"},
-    {"title": {"en": "Set-up check", "zh": "配置检查"}, "href": "/console/setup"},
-    {"title": {"en": "Queue", "zh": "队列"}, "href": "/console/queue"},
-]
+_TEXTS = Catalogue(__file__)
+_LINKS = (
+    ("link-console", "/console"),
+    ("link-conversations", "/console/turns"),
+    ("link-set-up-check", "/console/setup"),
+    ("link-queue", "/console/queue"),
+)
 
 
 def _extras(settings: Settings) -> Extras:
@@ -61,7 +63,9 @@ def _extras(settings: Settings) -> Extras:
         ]
         for kind in kinds
     }
-    return Extras(commands, _LINKS)
+    return Extras(
+        commands, [{"title": _both(_TEXTS.both(key)), "href": page} for key, page in _LINKS]
+    )
 
 
 def _both(sentence: Sentence) -> BothLanguages:
@@ -79,16 +83,7 @@ def _with_prefix(application: Any, prefix: str) -> Any:
     return call
 
 
-_TITLES = {
-    "working_memory": {"en": "Working memory", "zh": "工作记忆"},
-    "notes": {"en": "Notes", "zh": "笔记"},
-    "summaries": {"en": "Summaries of long threads", "zh": "长话题的摘要"},
-    "decisions": {"en": "Why it spoke or kept silent", "zh": "为什么开口或沉默"},
-    "messages": {
-        "en": "What it keeps, and whose memory it is",
-        "zh": "它保存的内容，以及属于谁的记忆",
-    },
-}
+_SECTIONS = ("working_memory", "notes", "summaries", "decisions", "messages")
 
 
 def inspect(url: str, chat_id: str) -> dict[str, Any]:
@@ -99,7 +94,11 @@ def inspect(url: str, chat_id: str) -> dict[str, Any]:
         row = connection.execute("select public.inspect_chat(%s)", [chat_id]).fetchone()
     found: dict[str, Any] = row[0] if row else {}
     found["decisions"] = [[who, _decided(said)] for who, said in found["decisions"]]
-    return {"sections": [{"title": title, "rows": found[key]} for key, title in _TITLES.items()]}
+    return {
+        "sections": [
+            {"title": _both(_TEXTS.both(f"title-{one}")), "rows": found[one]} for one in _SECTIONS
+        ]
+    }
 
 
 def _decided(said: str) -> BothLanguages:

@@ -30,6 +30,13 @@ class Catalogue:
         """The text with its fields filled in. What stands in a field is not read for fields."""
         return self.template(key, language, n=fields.get("n")).format_map(fields)
 
+    def has(self, key: str) -> bool:
+        """Whether there is such a text."""
+        with contextlib.suppress(KeyError):
+            self.template(key, "en")
+            return True
+        return False
+
     def both(self, key: str, /, **fields: object) -> Sentence:
         """The text in both languages."""
         return Sentence(self.say(key, "en", **fields), self.say(key, "zh", **fields))

@@ -35,7 +35,7 @@ from bot.operations.console.database import Reader
 from bot.operations.console.origins import refusal
 from bot.operations.console.page_context import Desk, draw
 from bot.operations.console.sessions import COOKIE, LONGEST_S, Sessions, csrf_token
-from bot.operations.console.texts import has
+from bot.operations.console.texts import CATALOGUE
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
@@ -86,7 +86,9 @@ def create_console(settings: Settings, url: str) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = _MOST_BYTES
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     desk = Desk(settings, url, Reader(url), Sessions(url), QueueOperations(url))
-    app.jinja_env.globals.update(moment=desk.moment, clock=desk.clock, pages=_PAGES, known=has)
+    app.jinja_env.globals.update(
+        moment=desk.moment, clock=desk.clock, pages=_PAGES, known=CATALOGUE.has
+    )
     app.jinja_env.globals["zone_name"] = settings.zone.key
     _guard(app, desk)
     _sign_in(app, desk)
@@ -118,7 +120,7 @@ def _guard(app: Flask, desk: Desk) -> None:
             return _signed_out()
         g.admin, g.csrf = admin, csrf_token(session)
         if request.method not in ("GET", "HEAD") and not _has_token(g.csrf):
-            return _plain(_FORGED, 403)
+            return _plain(CATALOGUE.both("other_session"), 403)
         if any("\0" in text for text in request.values.values()):
             abort(400)  # Postgres keeps no such text
         return None
@@ -132,11 +134,6 @@ def _guard(app: Flask, desk: Desk) -> None:
 
     app.before_request(check)
     app.after_request(protect)
-
-
-_FORGED = Sentence(
-    "This form is not of your session. Open the page again.", "表单不属于当前会话，请重新打开页面。"
-)
 
 
 def _has_token(expected: str) -> bool:

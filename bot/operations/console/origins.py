@@ -12,19 +12,12 @@ from ipaddress import IPv4Network, IPv6Network
 
 from werkzeug.datastructures import Headers
 
+from bot.operations.console.texts import CATALOGUE
 from bot.text.languages import Sentence
 
 _NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _OWN_SITE = frozenset({"", "same-origin", "none"})
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
-
-NOT_HERE = Sentence(
-    "The console is for this machine: open it as http://127.0.0.1 or http://localhost, from "
-    "elsewhere through an ssh tunnel (docs/console.md).",
-    "控制台只在本机可用：请用 http://127.0.0.1 或 http://localhost 打开；"
-    "从别处请通过 ssh 隧道（docs/console.md）。",
-)
-OTHER_PAGE = Sentence("Another page may not use the console.", "其他页面不能使用控制台。")
 
 
 def refusal(
@@ -44,13 +37,13 @@ def refusal(
         or any(one in headers for one in _FORWARDED)
         or not _is_near(address, networks)
     ):
-        return NOT_HERE
+        return CATALOGUE.both("not_here")
     if headers.get("Origin", f"{scheme}://{host}").lower() != f"{scheme}://{host}":
-        return OTHER_PAGE
+        return CATALOGUE.both("other_page")
     # a link to a page may stand anywhere; the cookie does not come along with it
     opened = method == "GET" and headers.get("Sec-Fetch-Mode") == "navigate"
     if headers.get("Sec-Fetch-Site", "") not in _OWN_SITE and not opened:
-        return OTHER_PAGE
+        return CATALOGUE.both("other_page")
     return None
 
 

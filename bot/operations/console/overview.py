@@ -12,6 +12,7 @@ from werkzeug.wrappers import Response
 
 from bot.operations.console.database import View
 from bot.operations.console.page_context import Desk, draw
+from bot.operations.console.texts import CATALOGUE
 from bot.operations.console.usage import near_quota
 from bot.queue.operator_actions import QueueDepth
 from bot.text.languages import Sentence
@@ -113,20 +114,15 @@ def alarms(
     spooled, slow = depth.oldest_spooled_s or 0, float(recent["p95"] or 0)
     given_up = depth.failed + depth.refused
     if oldest > _WAITS_S:
-        en = f"A message has waited for {oldest:.0f} s: is a worker running?"
-        found.append(_alarm("queue", en, f"有消息已等待 {oldest:.0f} 秒：工作进程在运行吗？"))
+        found.append(_alarm("queue", "alarm_waiting", seconds=f"{oldest:.0f}"))
     if stuck > _STUCK_S:
-        en = f"An answer is unfinished for {stuck:.0f} s."
-        found.append(_alarm("queue", en, f"有一条回答 {stuck:.0f} 秒仍未完成。"))
+        found.append(_alarm("queue", "alarm_stuck", seconds=f"{stuck:.0f}"))
     if spooled > _SPOOLED_S:
-        en = f"The memory is away: turns have waited for it for {spooled:.0f} s."
-        found.append(_alarm("setup", en, f"记忆服务不可用：有内容已等待 {spooled:.0f} 秒。"))
+        found.append(_alarm("setup", "alarm_memory_away", seconds=f"{spooled:.0f}"))
     if given_up:
-        en = f"{given_up} given up: look why, then try again."
-        found.append(_alarm("queue", en, f"{given_up} 项已放弃：请查看原因后重试。"))
+        found.append(_alarm("queue", "alarm_given_up", jobs=given_up))
     if slow > _SLOW_S:
-        en = f"One answer in twenty takes {slow:.0f} s or longer."
-        found.append(_alarm("setup", en, f"每二十条回答中有一条超过 {slow:.0f} 秒。"))
+        found.append(_alarm("setup", "alarm_slow", seconds=f"{slow:.0f}"))
     return found
 
 
@@ -134,17 +130,12 @@ def quota_alarm(used: int, quota: int) -> Sequence[Alarm]:
     """One when the `used` calls of the month, if any, are near or at the quota. Pure."""
     if not used:
         return []
-    if used >= quota:
-        en = f"All {quota:,} calls of Feishu's API this month are used up: it may refuse to answer."
-        zh = f"本月 {quota:,} 次飞书 API 调用已用完：飞书可能会拒绝调用。"
-        return [_alarm("usage", en, zh)]
-    en = f"{used:,} of {quota:,} calls of Feishu's API this month are used; answers do not stream."
-    zh = f"本月飞书 API 已用 {used:,} / {quota:,} 次；回答不再流式显示。"
-    return [_alarm("usage", en, zh)]
+    key = "alarm_quota_used_up" if used >= quota else "alarm_quota_near"
+    return [_alarm("usage", key, used=f"{used:,}", quota=f"{quota:,}")]
 
 
-def _alarm(page: str, en: str, zh: str) -> Alarm:
-    return Alarm(Sentence(en, zh), page)
+def _alarm(page: str, key: str, **fields: object) -> Alarm:
+    return Alarm(CATALOGUE.both(key, **fields), page)
 
 
 def _figures(view: View) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from bot.operations.console.database import Reader
 from bot.operations.console.sessions import Sessions
-from bot.operations.console.texts import said
+from bot.operations.console.texts import say
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from bot.text.languages import Language, Sentence
@@ -56,7 +56,7 @@ def draw(template: str, **given: Any) -> str:
     spoken = language()
 
     def words(key: str, **parts: object) -> str:
-        return said(key, spoken).format(**parts) if parts else said(key, spoken)
+        return say(key, spoken, **parts)
 
     def both(sentence: Sentence) -> str:
         return sentence.said(spoken)

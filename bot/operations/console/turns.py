@@ -14,10 +14,10 @@ from flask import Flask, abort, request
 from bot.agents.prompts.prompt import manager_instructions
 from bot.card_actions import redrawing
 from bot.feishu import markup
+from bot.listening.decisions import Reason
 from bot.mentions import from_card
 from bot.operations.console.database import Row, moment_given, names
 from bot.operations.console.page_context import Desk, admin, draw
-from bot.operations.console.texts import keys
 from bot.operations.replay.rerun import rebuilt
 from bot.operations.replay.turn_record import MESSAGES, OF_TURN, RecordedTurn
 from memory.errors import StoreError
@@ -68,7 +68,6 @@ select b.label from bot_private.first_asked(%(turn)s) f
 join public.agent_buttons b on b.turn_id = f.parent_id and b.id = f.cause
 where f.origin = 'button' and b.kind = 'follow_up'
 """
-REASONS = tuple(key.removeprefix("reason_") for key in keys("reason_"))
 STATES = ("sent", "failed", "open", "pending", "cancelled", "silent")
 
 
@@ -84,8 +83,8 @@ def add(app: Flask, desk: Desk) -> None:
             rows = view.rows(query, {**wanted, "before": moment_given(before), "limit": _PAGE + 1})
             named = names(view, [row["actor_id"] for row in rows], [row["chat_id"] for row in rows])
         more = rows[_PAGE - 1]["created_at"] if len(rows) > _PAGE else None
-        return draw("turns.html", rows=rows[:_PAGE], names=named, reasons=REASONS, states=STATES,
-                    wanted=wanted, more=more)  # fmt: skip
+        return draw("turns.html", rows=rows[:_PAGE], names=named, reasons=list(Reason),
+                    states=STATES, wanted=wanted, more=more)  # fmt: skip
 
     def one(turn: str) -> str:
         with desk.reader.looking(admin(), "read turn", turn) as view:

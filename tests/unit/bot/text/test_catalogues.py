@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from bot.text.catalogues import Catalogue
 
 BOT = Path(__file__).parents[4] / "bot"
 ENGLISH = sorted(BOT.rglob("*.en.po"))
+_IN_TEMPLATE = re.compile(r"\{[{%].*?[}%]\}", re.DOTALL)
+_QUOTED = re.compile(r"""(["'])(.*?)\1""")
 _ONE_FORM = {"zh": 1, "en": 2}
 
 
@@ -38,7 +41,7 @@ def fields(text: str) -> set[str]:
 
 
 def written(folder: Path) -> tuple[set[str], tuple[str, ...]]:
-    """All that stands in quotes in the modules of a room, and what its f-strings begin with."""
+    """All that stands in quotes in a room, and what those keys begin with that are put together."""
     words, beginnings = set[str](), set[str]()
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -46,7 +49,12 @@ def written(folder: Path) -> tuple[set[str], tuple[str, ...]]:
                 words.add(node.value)
             if isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
                 beginnings.add(str(node.values[0].value))
-    return words, tuple(one for one in beginnings if one.endswith("-"))
+    for path in folder.rglob("*.html"):
+        parts = " ".join(_IN_TEMPLATE.findall(path.read_text(encoding="utf-8")))
+        quoted = [text for _, text in _QUOTED.findall(parts)]
+        words.update(quoted)
+        beginnings.update(one for one in quoted if one.endswith("_"))
+    return words, tuple(one for one in beginnings if one.endswith(("-", "_")))
 
 
 def imports(tree: ast.Module) -> dict[str, str]:
