@@ -1,6 +1,6 @@
 """What people read, as data: one gettext catalogue a module and language, beside the module.
 
-`digest_texts.py` has `digest_texts.en.po` and `digest_texts.zh.po`. The msgid is a key; the msgstr
+`texts.py` has `texts.en.po` and `texts.zh.po`. The msgid is a key; the msgstr
 is the text with fields in braces, as `str.format` fills them. A key with `msgid_plural` takes its
 form by the field `n`.
 """

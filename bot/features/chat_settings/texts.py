@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from bot.listening.chat_rules import MAX_INSTRUCTIONS, ChatRules, Rule
 from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Language, join_list
 from bot.text.slash_commands import WORDS
 
 say = Catalogue(__file__).say
@@ -33,15 +33,15 @@ def misread(rule: Rule, language: Language) -> str:
     """What to write instead of something that is no value of the rule."""
     if not rule.choices:
         return say(f"too-long-{rule.name}", language, most=MAX_INSTRUCTIONS)
-    choices = ("、" if language == "zh" else ", ").join(rule.choices)
+    choices = join_list(rule.choices, language)
     key = "usage-of-switch" if rule.is_switch else "usage"
     return say(key, language, command=_command(rule, language), choices=choices)
 
 
 def _command(rule: Rule, language: Language) -> str:
     """`/mode`, or `/settings` with the rule where it has no slash word of its own."""
-    word, settings = (rule.chinese, "/设置") if language == "zh" else (rule.name, "/settings")
-    return f"/{word}" if word in WORDS else f"{settings} {word}"
+    word = rule.chinese if language == "zh" else rule.name
+    return f"/{word}" if word in WORDS else say("in-settings", language, word=word)
 
 
 def option(rule: Rule, choice: str, language: Language) -> str:

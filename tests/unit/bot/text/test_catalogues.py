@@ -18,6 +18,11 @@ from bot.text.catalogues import Catalogue
 
 BOT = Path(__file__).parents[4] / "bot"
 ENGLISH = sorted(BOT.rglob("*.en.po"))
+_MAY_HOLD_BOTH = {
+    "agents/tools/outcomes.py",
+    "features/reminders/outcomes.py",
+    "listening/chat_rules.py",  # words that people may write, and what the model is told
+}
 _IN_TEMPLATE = re.compile(r"\{[{%].*?[}%]\}", re.DOTALL)
 _QUOTED = re.compile(r"""(["'])(.*?)\1""")
 _ONE_FORM = {"zh": 1, "en": 2}
@@ -139,6 +144,37 @@ def test_every_key_that_is_asked_for_is_there_and_given_its_fields() -> None:
         assert one.key in texts[one.catalogue], where
         needed = set().union(*map(fields, forms(texts[one.catalogue][one.key])))
         assert needed <= one.fields, where
+
+
+def holds_both(tree: ast.Module) -> bool:
+    """Whether texts stand there in both languages: by language, or one where the other is not."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            entries = zip(node.keys, node.values, strict=True)
+            if {"'zh'", "'en'"} <= {
+                ast.unparse(key) for key, text in entries if key and says(text)
+            }:
+                return True
+        chooses = isinstance(node, ast.IfExp) and says(node.body) and says(node.orelse)
+        if chooses and ast.unparse(node.test).endswith(("== 'zh'", "== 'en'", "chinese")):
+            return True
+    return False
+
+
+def says(node: ast.expr) -> bool:
+    """Whether words stand in it, other than the name of a language."""
+    texts = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+    said = [one for one in texts if isinstance(one, str) and one not in ("zh", "en")]
+    return any(character.isalpha() for text in said for character in text)
+
+
+def test_texts_stand_in_catalogues_only() -> None:
+    found = {
+        str(path.relative_to(BOT))
+        for path in BOT.rglob("*.py")
+        if holds_both(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert found <= _MAY_HOLD_BOTH
 
 
 def test_a_text_that_is_not_there_is_an_error() -> None:
