@@ -9,6 +9,7 @@ import re
 from bot.listening.patterns import ONESELF, has_han, pattern, topics
 from bot.listening.questions import asks_for_consent, asks_to_choose
 from bot.listening.requests import points_at_an_item, requests, restyles
+from memory.dates.words import WEEKDAY, WEEKDAY_ZH
 
 MAX_ANSWER_WORDS = 15
 MAX_ANSWER_CHARACTERS = 30
@@ -143,7 +144,7 @@ _VALUES = (
         r"(?!\s*(?:sec|min|moment|more\b|of us))",
         "(?:[早晚]上|[上中下]午|[今明后]天)*[\\d一二两三四五六七八九十百]+[个张条份次点号天人间台位家块年月]",
     ),
-    pattern(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", "(?:周|星期|礼拜)[一二三四五六日天]"),
+    pattern(rf"{WEEKDAY}\b", WEEKDAY_ZH),
     pattern(
         r"(?:january|february|march|april|june|july|august|september|october|november|december)\b",
         "[\\d一二三四五六七八九十]+月",

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.text.addressee_words import means_asker, means_everybody
+from memory.dates.words import WEEKDAY
 from memory.models import StoredMessage
 
 _CLAUSE = re.compile(r"[.!?。！？\n;；]+(?=\s|$|[\u3400-\u9fff])")
@@ -80,7 +81,7 @@ _TOLD_AT_ONCE = re.compile(
 )
 _TIME = re.compile(
     r"\d|\b(?:tomorrow|tonight|today|every|daily|weekly|monthly|noon|morning|evening"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b|[明后今每]天|今晚|周|星期|点|月|号",
+    rf"|{WEEKDAY})\b|[明后今每]天|今晚|周|星期|点|月|号",
     re.IGNORECASE,
 )
 _EVERYBODY = re.compile(

@@ -9,19 +9,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from bot.text.catalogues import Catalogue
+from bot.text.dates.clock import clock_alone
 from bot.text.languages import Language, join_list
+from memory.dates.words import WEEK_ZH, WEEKDAYS, WEEKDAYS_ZH, weekday
 from memory.kept.timers import Repeats, Timer
 
 _OFF = frozenset({"off", "stop", "none", "关闭", "关", "取消"})
 _THREAD = frozenset({"thread", "this thread", "话题", "本话题", "这个话题"})
 _TODAY = frozenset({"today", "now", "今天", "今日", "现在"})
-_DAYS = "mon tue wed thu fri sat sun".split()
-_DAYS_ZH = "一二三四五六日"
 _SCHEDULE = re.compile(
-    r"(?:(?P<daily>daily|every ?day|每天|每日)|(?P<weekdays>weekdays|工作日|每个?工作日)"
-    r"|(?:weekly|every|每)\s*(?P<day>mon|tue|wed|thu|fri|sat|sun)[a-z]*"
-    r"|每?(?:周|星期)(?P<zh>[一二三四五六日天]))"
-    r"[\s,，]*(?:at\s*)?(?P<hour>\d{1,2})(?:[:：点](?P<minute>\d{2})?)?分?"
+    r"(?:(?P<daily>daily|every ?day|每天|每日)|(?P<weekdays>weekdays|每?个?工作日)"
+    rf"|(?:weekly|every|每)\s*(?P<day>{'|'.join(WEEKDAYS)})[a-z]*"
+    rf"|每?{WEEK_ZH}(?P<zh>[一二三四五六日天]))"
+    r"[\s,，]*(?P<time>.+)"
 )
 
 say = Catalogue(__file__).say
@@ -49,18 +49,13 @@ def wanted(argument: str) -> Wanted:
     if not argument or argument in _TODAY:
         return Wanted("today" if argument else "here")
     match = _SCHEDULE.fullmatch(argument)
-    if not match:
+    clock = clock_alone(match["time"]) if match else None
+    if not match or not clock:
         return Wanted("unclear")
-    hour, minute = int(match["hour"]), int(match["minute"] or 0)
-    if hour > 23 or minute > 59:
-        return Wanted("unclear")
+    at = (clock.hour, clock.minute)
     if match["daily"] or match["weekdays"]:
-        return Wanted("schedule", "daily" if match["daily"] else "weekdays", None, (hour, minute))
-    if match["zh"]:
-        day = _DAYS_ZH.index(match["zh"].replace("天", "日"))
-    else:
-        day = _DAYS.index(match["day"])
-    return Wanted("schedule", "weekly", day, (hour, minute))
+        return Wanted("schedule", "daily" if match["daily"] else "weekdays", None, at)
+    return Wanted("schedule", "weekly", weekday(match["day"] or match["zh"]), at)
 
 
 def first(asked: Wanted, now: datetime) -> datetime:
@@ -83,7 +78,7 @@ def was_set(repeats: Repeats, local_at: datetime, language: Language) -> str:
 
 def when(repeats: Repeats, at: datetime, language: Language) -> str:
     """“every day at 18:00”."""
-    day = _DAYS_ZH[at.weekday()] if language == "zh" else f"{at:%A}"
+    day = WEEKDAYS_ZH[at.weekday()] if language == "zh" else f"{at:%A}"
     return say(repeats, language, time=f"{at:%H:%M}", day=day)
 
 

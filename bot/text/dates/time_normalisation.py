@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from bot.text.dates.days import WEEKDAY, WORDS, N
+from memory.dates.words import COUNT, WEEK_ZH, WEEKDAY, number
 from memory.text import HAN
 
 _HOURS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
@@ -27,7 +27,7 @@ def _and_a_half(match: re.Match[str]) -> str:
 
 
 def _value(said: str) -> int:
-    return WORDS.get(said.lower(), 0) or int(said)
+    return number(said) or 0
 
 
 _OTHERWISE: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
@@ -42,7 +42,6 @@ _OTHERWISE: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], 
         (r"\bat (\d{1,2}) thirty\b", r"at \1:30"),
         (rf"\b{_CLOCK_HOUR}(?:\.5 hours?| and a half hours?)\b", _and_a_half),
         (rf"\b(an?|{_HOURS}) hours? and a half\b", _and_a_half),
-        (r"\ba couple of\b", "two"),
         (r"\baround (?=\d)", "at "),
         (
             r"\b(?:every |each |on |from )?mon(?:day)? ?(?:-|–|to|through|till) ?fri(?:day)?\b",
@@ -65,12 +64,12 @@ _OF_CONTENT = re.compile(
     r"|daily|weekly|monthly|weekend|noon|midnight)"
     r" (?!at\b|on\b|of\b|and\b|to\b|in\b|before\b|after\b)(?=[a-z])"
     rf"|\blast (?:week|month|year|night|{WEEKDAY})\b"
-    r"|昨天|昨晚|前天|(?<![早晚])上+个?(?:周|星期|礼拜)[一二三四五六日天]?"
+    rf"|昨天|昨晚|前天|(?<![早晚])上+个?{WEEK_ZH}[一二三四五六日天]?"
     r"|[早晚快慢多少好有差]一?点(?![钟半\d])|一点(?=[都也儿])"
-    rf"|(?:(?:今天|明天|后天|[下本这]*个?(?:周|星期|礼拜)[一二三四五六日天末]|[下本这]个?周|{N}月{N}[日号]|{N}[日号])"
-    rf"(?:上午|下午|早上|晚上|中午)?(?:{N}点半?|\d{{1,2}}[:：]\d\d)?"
-    rf"|(?:上午|下午|早上|晚上|中午)(?:{N}点半?|\d{{1,2}}[:：]\d\d)?|{N}点半?|\d{{1,2}}[:：]\d\d)"
-    rf"的(?!上午|下午|早|晚|中午|凌晨|傍晚|闹钟|闹铃|提醒|{N}点|\d)",
+    rf"|(?:(?:今天|明天|后天|[下本这]*个?{WEEK_ZH}[一二三四五六日天末]|[下本这]个?周|{COUNT}月{COUNT}[日号]|{COUNT}[日号])"
+    rf"(?:上午|下午|早上|晚上|中午)?(?:{COUNT}点半?|\d{{1,2}}[:：]\d\d)?"
+    rf"|(?:上午|下午|早上|晚上|中午)(?:{COUNT}点半?|\d{{1,2}}[:：]\d\d)?|{COUNT}点半?|\d{{1,2}}[:：]\d\d)"
+    rf"的(?!上午|下午|早|晚|中午|凌晨|傍晚|闹钟|闹铃|提醒|{COUNT}点|\d)",
     re.IGNORECASE,
 )
 _FIRST_MARK = 0xE000  # private use: nobody writes these
