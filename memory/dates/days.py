@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from memory.dates.words import (
+    COUNT,
     MONTH,
     SHORT_WEEKDAY,
     WEEK_ZH,
@@ -62,13 +63,15 @@ class Expression:
 def named_days(text: str, expressions: Sequence[Expression], today: date) -> Iterator[Day]:
     """The days named in `text`, from left to right, as said on `today`; of two that overlap the
     first."""
-    at = 0
-    while found := [match for one in expressions if (match := one.pattern.search(text, at))]:
-        starts = [match.start() for match in found]
-        match = found[starts.index(min(starts))]
-        reader = next(one for one in expressions if one.pattern is match.re)
-        yield reader.read(match, today)
-        at = match.end()
+    ahead = {one: one.pattern.search(text) for one in expressions}
+    while found := {one: match for one, match in ahead.items() if match}:
+        reader = min(found, key=lambda one: found[one].start())
+        yield reader.read(found[reader], today)
+        at = found[reader].end()
+        ahead = {
+            one: match if match.start() >= at else one.pattern.search(text, at)
+            for one, match in found.items()
+        }
 
 
 def next_date(day: Day, today: date) -> str:
@@ -232,9 +235,12 @@ DATES = (
         _dated,
     ),
     _expression(
-        rf"(?:{YEAR_ZH}\s*)?(?<![\d第])(?P<month>{N})\s*月\s*(?P<day>{N})(?:\s*[日号號])?", _dated
+        rf"(?:{YEAR_ZH}\s*)?(?<![\d第])(?P<month>{N})\s*月\s*(?P<day>{COUNT})(?:\s*[日号號])?",
+        _dated,
     ),
-    _expression(rf"(?P<which>上+个?|下+个?|这个?|本)月的?\s*(?P<day>{N})[日号號]", _of_month),
+    _expression(
+        rf"(?P<which>上{{1,3}}个?|下{{1,3}}个?|这个?|本)月的?\s*(?P<day>{N})[日号號]", _of_month
+    ),
     _expression(
         rf"\b(?:on )?{_MONTH}\s+{_DAY}\b(?!\s*(?:of\s+(?:us|the|them)|people|%|:\d)){YEAR_EN}?",
         _dated,
@@ -248,7 +254,8 @@ DATES = (
         r"(?:\bon )?(?<![\d/])(?P<a>\d{1,2})/(?P<b>\d{1,2})(?![\d/%])(?!\s*(?:of\b|的人))", _slashed
     ),
     _expression(
-        rf"(?<![月\d第编账])(?P<day>{N})[日号號](?![楼线门馆机桌院厅店厂仓车口])", _of_some_month
+        rf"(?<![月\d第编账])(?P<day>{COUNT})[日号號](?![楼线门馆机桌院厅店厂仓车口])",
+        _of_some_month,
     ),
     _expression(rf"\b(?:on )?the {_DAY} of (?P<which>last|this|next) month\b", _of_month),
     _expression(r"\bon the (?P<day>\d{1,2})(?:st|nd|rd|th)\b", _of_some_month),
@@ -272,7 +279,7 @@ COMING_DAYS = (
 )
 WEEKDAYS = (
     _expression(
-        r"(?<!每)(?<!每个)(?P<which>(?<![早晚])上+个?|(?<!一)下+个?|这个?|本个?)?"
+        r"(?<!每)(?<!每个)(?P<which>(?<![早晚])上{1,3}个?|(?<!一)下{1,3}个?|这个?|本个?)?"
         rf"{WEEK_ZH}(?P<weekday>[一二三四五六日天])",
         _weekday_zh,
     ),

@@ -21,7 +21,7 @@ _SCHEDULE = re.compile(
     r"(?:(?P<daily>daily|every ?day|每天|每日)|(?P<weekdays>weekdays|每?个?工作日)"
     rf"|(?:weekly|every|每)\s*(?P<day>{'|'.join(WEEKDAYS)})[a-z]*"
     rf"|每?{WEEK_ZH}(?P<zh>[一二三四五六日天]))"
-    r"[\s,，]*(?P<time>.+)"
+    r"[\s,，]*(?:at\s*)?(?P<time>.+)"
 )
 
 say = Catalogue(__file__).say

@@ -52,7 +52,7 @@ _BEFORE = re.compile(
 )
 _RELATIVE = re.compile(
     r"\b(?:min(?:ute)?s?|hours?|hrs?|days?|weeks?|months?)"
-    r" (?:before|prior|ahead|earlier|after|from)"
+    r" (?:before|prior|ahead|earlier|after(?! tomorrow)|from)"
     rf"|早晚(?=各?(?:{COUNT}点|\d))|提前|{COUNT}个?半?{_UNIT_ZH}(?:之|以)?前",
     re.IGNORECASE,
 )
