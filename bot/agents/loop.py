@@ -10,8 +10,8 @@ a turn may spend is shared between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bot.agents.llm.limits import Spent
 from bot.agents.llm.model import Message, Model, ModelFailed, OnText, Request, Response
@@ -19,6 +19,7 @@ from bot.agents.llm.model_text import Reader
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import Ended
 from bot.agents.prompts.sentences import confirm_below
+from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.tool import NO_TOOLS, FinalAnswer
 from bot.agents.tools.tool_calls import (
     Hands,
@@ -61,10 +62,11 @@ async def run(
     """
     reader = reader or Reader()
     said, on_text, failures = list(messages), _on_text(on_progress, reader), 0
+    outcomes: dict[str, Outcome] = {}
     tools = hands.offered if hands and offers_tools else NO_TOOLS
     while True:
         spent.ask()
-        response = await model.respond(Request(said, tools), on_text)
+        response = await model.respond(Request(said, tools, outcomes=outcomes), on_text)
         spent.count(response.input_tokens, response.output_tokens)
         if response.calls:
             step = await _called(response, hands, spent)
@@ -73,6 +75,7 @@ async def run(
         if isinstance(step, Said):
             return step
         said += step.messages
+        outcomes |= step.outcomes
         failures = failures + 1 if step.failed else 0
         if failures > RETRIES:
             raise ModelFailed("unusable_calls" if response.calls else "empty")
@@ -84,6 +87,7 @@ class _Step:
 
     messages: Sequence[Message] = ()
     failed: bool = True
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
 
 
 async def _called(response: Response, hands: Hands | None, spent: Spent) -> Said | _Step:
@@ -93,7 +97,8 @@ async def _called(response: Response, hands: Hands | None, spent: Spent) -> Said
     if final := _final(results, hands):
         return final
     messages = [as_message(response), *(result.message for result in results)]
-    return _Step(messages, failed=not any(result.called for result in results))
+    outcomes = {one.message["tool_call_id"]: one.outcome for one in results}
+    return _Step(messages, not any(result.called for result in results), outcomes)
 
 
 async def _written(
@@ -118,8 +123,9 @@ async def _written(
 
 def _final(results: Sequence[Result], hands: Hands | None) -> Said | None:
     """The result that is the answer of the whole run, if it is one."""
-    if hands and len(results) == 1 and isinstance(results[0].value, FinalAnswer):
-        return Said(results[0].value, hands.deps.ended)
+    if hands and len(results) == 1:
+        result = results[0].outcome.result
+        return Said(result, hands.deps.ended) if isinstance(result, FinalAnswer) else None
     return None
 
 

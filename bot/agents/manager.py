@@ -31,10 +31,11 @@ from bot.agents.tools.deps import Liken, Recall, ToolDeps
 from bot.agents.tools.memory import memory_tools
 from bot.agents.tools.notes import note_tools
 from bot.agents.tools.recording import recorded
-from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox, ToolFailed
+from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox
 from bot.agents.tools.tool_calls import Hands, offered
 from bot.agents.tools.tool_choice import choose
 from bot.agents.tools.toolkit import Toolkit
+from bot.text.languages import Language
 from memory.kept.notes import NoteStore
 from memory.kept.timers import TimerStore
 from memory.store import MemoryStore
@@ -155,17 +156,19 @@ class Manager:
             raise ModelUnavailable(reason) from exc
         return self._answer(cut_short(question, calls), turn, cut_short=reason)
 
-    async def perform(self, action: PendingAction, prompt: Prompt) -> Mapping[str, Any] | None:
-        """Calls a tool of ours as a person confirmed it: the record of the call, as an answer keeps
-        it. None for a tool that is none of ours; nothing was called then."""
+    async def perform(
+        self, action: PendingAction, prompt: Prompt, language: Language
+    ) -> tuple[str, Mapping[str, Any]] | None:
+        """Calls a tool of ours as a person confirmed it: what they are told, and the record of the
+        call, as an answer keeps it. None for a tool that is none of ours; nothing was called then.
+        """
         deps = self._turn(prompt, Written()).deps
         if deps is None or action.tool not in self._own:
             return None
         deps.confirmed = True
         tool = self._own[action.tool]
-        with contextlib.suppress(ToolFailed):
-            await recorded(tool, tool.valid(dict(action.arguments)), deps)
-        return deps.calls[0]
+        outcome = await recorded(tool, tool.valid(dict(action.arguments)), deps)
+        return tool.wording.tell(outcome, language), deps.calls[0]
 
     async def _run(self, turn: _Turn) -> Said:
         if turn.deps is None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompts.prompt import PendingAction, Prompt
 from bot.agents.tools.confirming import SHARE_NOTE
-from bot.agents.tools.outcomes import told
+from bot.agents.tools.note_outcomes import WORDING
+from bot.agents.tools.notes import opened
+from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.recording import refused
 from bot.answering.answering import Answering
 from bot.answering.question import Turn, people_of
 from bot.features.chat_settings import texts as rule_texts
@@ -60,31 +64,37 @@ async def decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Pr
     if opened.attempts > 1:
         return Reply(texts.say("interrupted", language))
     action = _action(press)
-    if record := await _performed_here(services, turn, action):
-        said = told(action.tool, record["result"], ok=record["ok"], language=language)
+    if _opens_a_note(action):
+        shared = await _share_note(services, turn, str(action.arguments["note_id"]))
+        record = _record(action, shared.result, ok=shared.ok)
+        return Reply(WORDING.tell(shared, language), tool_calls=(record,))
+    if performed := await _performed_here(services, turn, action, language):
+        said, record = performed
         return Reply(said, tool_calls=(record,))
     try:
-        result = await _perform(services, turn, action)
+        result = await _perform_outside(services, action)
     except ActionAlreadyRun:
         return Reply(texts.say("interrupted", language))
     except ServerDown:
         return Reply(texts.say("no-such-action", language))
-    record = {
-        "name": action.tool,
-        "arguments": dict(action.arguments),
-        "result": result.text,
-        "ok": result.ok,
-    }
+    record = _record(action, result.text, ok=result.ok)
     return Reply(texts.result(result.text, done=result.ok, language=language), tool_calls=(record,))
 
 
+def _record(action: PendingAction, result: str, *, ok: bool) -> Mapping[str, Any]:
+    return {
+        "name": action.tool,
+        "arguments": dict(action.arguments),
+        "result": result,
+        "ok": ok,
+    }
+
+
 async def _performed_here(
-    services: Services, turn: Turn, action: PendingAction
-) -> Mapping[str, Any] | None:
-    """The record of a call of one of our tools on the memory of whoever pressed; None: the action
-    is of another kind."""
-    if _opens_a_note(action):
-        return None
+    services: Services, turn: Turn, action: PendingAction, language: Language
+) -> tuple[str, Mapping[str, Any]] | None:
+    """What is said of a call of one of our tools on the memory of whoever pressed, and its record;
+    None: it is no tool of ours."""
     prompt = Prompt(
         bot_name=turn.bot.name,
         question=turn.question,
@@ -96,31 +106,29 @@ async def _performed_here(
         context=turn.context,
         turn_id=turn.id,
     )
-    return await services.manager.perform(action, prompt)
+    return await services.manager.perform(action, prompt, language)
 
 
 def _opens_a_note(action: PendingAction) -> bool:
     return action.tool == SHARE_NOTE and bool(action.arguments.get("shared", True))
 
 
-async def _perform(services: Services, turn: Turn, action: PendingAction) -> ActionResult:
+async def _perform_outside(services: Services, action: PendingAction) -> ActionResult:
     """What came of the action. Raises `ActionAlreadyRun` and `ServerDown`."""
-    if _opens_a_note(action):
-        return await _share_note(services, turn, str(action.arguments["note_id"]))
     if services.perform is None:
         raise ServerDown("No outside servers are configured.")
     return await services.perform(action)
 
 
-async def _share_note(services: Services, turn: Turn, note_id: str) -> ActionResult:
+async def _share_note(services: Services, turn: Turn, note_id: str) -> Outcome:
     """Shares a note of whoever pressed with the chat in which they pressed."""
     try:
         note = await NoteStore(services.rpc).share(turn.context, note_id)
     except StoreUnavailable:
         raise
     except StoreError as exc:
-        return ActionResult(False, str(exc))
-    return ActionResult(True, f'everyone in this chat can read "{note.title}".')
+        return replace(refused(exc), result=str(exc))
+    return opened(note)
 
 
 async def item_pressed(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:

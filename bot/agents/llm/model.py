@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from bot.agents.llm.refusal_table import Feature
+from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.tool import NO_TOOLS, Toolbox
 
 Message = dict[str, Any]
@@ -87,12 +88,15 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is given: system message first, question or tool results last."""
+    """What a model is given: system message first, question or tool results last. `outcomes`, by
+    the id of a call of this run, is for a model that goes by rules: what the results say, as data.
+    """
 
     messages: Sequence[Message]
     tools: Toolbox = NO_TOOLS
     max_tokens: int | None = None
     temperature: float | None = None
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

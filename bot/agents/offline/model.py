@@ -17,7 +17,7 @@ from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import MEMORY_AWAY, without_knowledge
 from bot.agents.prompts.quotation import without_material
-from bot.agents.tools.outcomes import not_done, told
+from bot.agents.tools.outcomes import COMMON, Outcome
 from bot.agents.tools.tool import ERROR
 from bot.text.languages import Language, language_of
 from memory.foreign_text import as_written
@@ -105,8 +105,9 @@ def situation_of(request: Request) -> Situation:
                 calls = message.get("tool_calls", ())
                 called |= {call["id"]: call["function"]["name"] for call in calls}
             case "tool":
-                tool = called.get(message["tool_call_id"], "")
-                returned.append(Returned(tool, as_written(text), not text.startswith(ERROR)))
+                id = message["tool_call_id"]
+                outcome = request.outcomes.get(id) or _read(text)
+                returned.append(_returned(called.get(id, ""), outcome, request))
     own_name = facts.bot_name(rules)
     return Situation(
         question=facts.spoken(without_material(people[-1]), own_name) if people else "",
@@ -118,6 +119,15 @@ def situation_of(request: Request) -> Situation:
         tools=frozenset(request.tools),
         returned=tuple(returned),
     )
+
+
+def _read(text: str) -> Outcome:
+    """A result of which nothing is known but its message."""
+    return Outcome(as_written(text), ok=not text.startswith(ERROR))
+
+
+def _returned(tool: str, outcome: Outcome, request: Request) -> Returned:
+    return Returned(tool, outcome, request.tools[tool].wording if tool in request.tools else COMMON)
 
 
 def _text(message: Message) -> str:
@@ -135,7 +145,7 @@ def _with_notes(situation: Situation, asked: Command) -> Call | str:
     if last and not searched:
         return notes.said(asked, last, known)
     if last:
-        known = notes.found_notes(last.text)
+        known = notes.found_notes(last.outcome)
     next_call = notes.next_call(asked, known, searched=searched)
     return next_call or notes.unknown(asked, known, searched=searched)
 
@@ -143,7 +153,7 @@ def _with_notes(situation: Situation, asked: Command) -> Call | str:
 def _with_facts(situation: Situation) -> Call | str:
     language, last = situation.language, situation.last
     if last and not last.ok:
-        return not_done(last.text, situation.language)
+        return last.told(situation.language)
     if fact := facts.to_remember(situation.question):
         return _remembered(situation, fact)
     if about := facts.to_forget(situation.question):
@@ -176,15 +186,15 @@ def _remembered(situation: Situation, fact: str) -> Call | str:
         return Call("update_working_memory", {"scope": "thread", "patch": patch})
     if not last:
         return say("cannot-keep", language)
-    if not last.text.startswith("Successfully updated"):
-        return told(last.tool, last.text, ok=last.ok, language=situation.language)
+    if last.outcome.kind != "facts-kept":
+        return last.told(language)
     return say("remembered", language, fact=fact)
 
 
 def _forgotten(situation: Situation, about: str) -> Call | str:
     last, name = situation.last, facts.key_of(about, situation.instructions)
     if last:
-        return told(last.tool, last.text, ok=last.ok, language=situation.language)
+        return last.told(situation.language)
     if not name or "forget_fact" not in situation.tools:
         return say("not-here", situation.language)
     return Call("forget_fact", {"key": name})
@@ -192,9 +202,12 @@ def _forgotten(situation: Situation, about: str) -> Call | str:
 
 def _corrected(situation: Situation, value: str) -> Call | str:
     """What was kept last has another value now."""
-    language, known = situation.language, facts.held(situation.instructions)
-    if situation.last:
+    language, last = situation.language, situation.last
+    if last and last.outcome.kind != "facts-kept":
+        return last.told(language)
+    if last:
         return say("corrected", language, value=value)
+    known = facts.held(situation.instructions)
     if not known or "update_working_memory" not in situation.tools:
         return say("only-read", language)
     name, old = list(known.items())[-1]

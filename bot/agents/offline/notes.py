@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.agents.offline.commands import Command
 from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import REGISTRY
-from bot.agents.prompts.shown_notes import NAMED, named_notes
+from bot.agents.prompts.shown_notes import NAMED
 from bot.agents.prompts.tool_context import MOST_USED
-from bot.agents.tools.outcomes import tags_of, told
-from bot.text.languages import join_list
+from bot.agents.tools.note_outcomes import WORDING
+from bot.agents.tools.outcomes import Outcome, Wording
+from bot.text.languages import Language, join_list
 from memory.kept.notes import search_terms
 
 _ROW = re.compile(
@@ -27,6 +28,7 @@ _ROW = re.compile(
 _ELSEWHERE = re.compile(r"^(?:(\d+)\.|-) \"(.{1,200})\" \(ID: (note_[a-z2-7]+)\)$", re.MULTILINE)
 _SHOWN = re.compile(r"(?<=[:,] )(\d+)\. (note_[a-z2-7]+)(?=,|$)", re.MULTILINE)
 _DELETED = "deleted note "
+_CHANGED = frozenset({"note-updated", "note-deleted"})
 _NUMBERS_ZH = "一二三四五六七八九十"
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 _POSITION = re.compile(
@@ -68,11 +70,22 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a tool of this turn gave back."""
+    """What a tool of this turn gave back; `wording` tells people of it."""
 
     tool: str
-    text: str
-    ok: bool = True
+    outcome: Outcome
+    wording: Wording = WORDING
+
+    @property
+    def text(self) -> str:
+        return str(self.outcome.result)
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome.ok
+
+    def told(self, language: Language) -> str:
+        return self.wording.tell(self.outcome, language)
 
 
 def known_notes(instructions: str, said: Iterable[str]) -> tuple[KnownNote, ...]:
@@ -94,10 +107,10 @@ def known_notes(instructions: str, said: Iterable[str]) -> tuple[KnownNote, ...]
     return _from_elsewhere(after) or _from_contexts(said)
 
 
-def found_notes(result: str) -> tuple[KnownNote, ...]:
-    """The notes of a search result, best first."""
-    found = enumerate(named_notes(result), start=1)
-    return tuple(KnownNote(id, title, place, place) for place, (title, id) in found)
+def found_notes(search: Outcome) -> tuple[KnownNote, ...]:
+    """The notes that a search found, best first."""
+    found = enumerate(search.fields.get("notes", ()), start=1)
+    return tuple(KnownNote(note["id"], note["title"], place, place) for place, note in found)
 
 
 def next_call(asked: Command, known: Sequence[KnownNote], *, searched: bool) -> Call | None:
@@ -152,10 +165,10 @@ def meant(ref: str, known: Sequence[KnownNote]) -> list[KnownNote]:
 def said(asked: Command, returned: Returned, known: Sequence[KnownNote]) -> str:
     """What a person is told after the tool that was to carry out `asked`."""
     language = asked.language
-    if asked.kind == "tags" and returned.ok:
-        return tags_of(returned.text, language)
-    answer = told(returned.tool, returned.text, ok=returned.ok, language=language)
-    if not asked.ref or not returned.text.startswith("Successfully"):
+    if asked.kind == "tags" and returned.outcome.kind == "note-read":
+        returned = replace(returned, outcome=replace(returned.outcome, kind="note-tags"))
+    answer = returned.told(language)
+    if not asked.ref or returned.outcome.kind not in _CHANGED:
         return answer
     others = [note.title for note in meant(asked.ref, known)[1:4]]
     titles = join_list(others, language)

@@ -9,8 +9,6 @@ from datetime import datetime
 
 from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.texts import say
-from bot.agents.tools.outcomes import told
-from bot.features.reminders.outcomes import LISTED
 from bot.text.dates.moments import when
 from bot.text.languages import Language
 
@@ -132,12 +130,12 @@ def next_step(
     """The next tool to call, or the answer."""
     last = returned[-1] if returned else None
     if last and (not last.ok or last.tool != "list_reminders" or wanted.kind == "list"):
-        return _said(last, language)
+        return last.told(language)
     if wanted.kind == "set":
         return _set(wanted, _now(instructions), language)
     if not last:
         return Call("list_reminders", {})
-    return _on_one(wanted, last.text, _now(instructions), language)
+    return _on_one(wanted, last, _now(instructions), language)
 
 
 def _set(wanted: Wish, now: datetime, language: Language) -> Call | str:
@@ -160,15 +158,14 @@ def _of_what(said: str) -> str:
     return _bare(after) or _bare(_GREETING.sub("", before))
 
 
-def _on_one(wanted: Wish, listed: str, now: datetime, language: Language) -> Call | str:
+def _on_one(wanted: Wish, listed: Returned, now: datetime, language: Language) -> Call | str:
     """The one reminder there is, or the one whose text holds the words."""
-    found = [(match["id"], match["text"]) for match in LISTED.finditer(listed)]
+    found = [(one["id"], one["text"]) for one in listed.outcome.fields.get("reminders", ())]
     words = wanted.about.lower()
     fitting = [id for id, text in found if words and words in text.lower()]
     ids = fitting if words else [id for id, _ in found]
     if not found or len(ids) != 1:
-        choice = told("list_reminders", listed, ok=True, language=language)
-        return f"{say('ask-which', language)}\n\n{choice}"
+        return f"{say('ask-which', language)}\n\n{listed.told(language)}"
     if wanted.kind == "cancel":
         return Call("cancel_reminder", {"reminder_id": ids[0]})
     time = when(wanted.text, now)
@@ -176,15 +173,6 @@ def _on_one(wanted: Wish, listed: str, now: datetime, language: Language) -> Cal
         return say(f"ask-{time.problem}", language)
     often = {"repeats": time.repeats} if time.repeats != "once" else {}
     return Call("change_reminder", {"reminder_id": ids[0], "at": time.at, **often})
-
-
-def _said(returned: Returned, language: Language) -> str:
-    said = told(returned.tool, returned.text, ok=returned.ok, language=language)
-    if not returned.ok and "Ask the person" in returned.text:
-        return (
-            f"{said}\n\n{say('ask-missing', language)}" if "called" not in returned.text else said
-        )
-    return said
 
 
 def _is_about(question: str, found: re.Match[str]) -> bool:

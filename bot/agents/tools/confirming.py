@@ -9,11 +9,10 @@ from typing import Any
 
 from bot.agents.prompts.prompt import PendingAction
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.tool import ToolFailed
 
 SHARE_NOTE = "share_note"
-NOT_YET = "Not done yet: "
-FORGOTTEN = "Successfully deleted for good: "
 
 # People read all of what they confirm, on one card.
 MOST_PENDING = 5
@@ -25,7 +24,7 @@ def wait_for_confirmation(
     arguments: Mapping[str, Any],
     deps: ToolDeps,
     about: Mapping[str, str] | None = None,
-) -> str:
+) -> Outcome:
     """Notes that `tool` is to be called with `arguments` (JSON) once confirmed, each action once.
 
     Returns what the model is told in place of a result. Raises `ToolFailed` for what a card cannot
@@ -42,9 +41,10 @@ def wait_for_confirmation(
     )
     if (tool, arguments) not in [(one.tool, one.arguments) for one in deps.pending]:
         deps.pending.append(_showable(action, deps))
-    return (
-        f"{NOT_YET}{tool} waits until the person who asked presses the button that is shown "
-        "under your answer. Say in one sentence what would be done, and do not claim it is done."
+    return Outcome(
+        f"Not done yet: {tool} waits until the person who asked presses the button that is shown "
+        "under your answer. Say in one sentence what would be done, and do not claim it is done.",
+        "waits-for-press",
     )
 
 
@@ -52,13 +52,15 @@ def _showable(action: PendingAction, deps: ToolDeps) -> PendingAction:
     if len(deps.pending) >= MOST_PENDING:
         raise ToolFailed(
             f"Not done: {MOST_PENDING} actions already wait for a confirmation under this answer. "
-            "Say that the rest was not done and can be asked for afterwards."
+            "Say that the rest was not done and can be asked for afterwards.",
+            "too-many-to-confirm",
         )
     shown = sum(len(one.shown) for one in (*deps.pending, action))
     if shown > LONGEST_SHOWN:
         raise ToolFailed(
             f"Not done: {action.tool} needs a confirmation, and its arguments are too long to be "
             "shown in full on a card. Say that it was not done; the person can ask for it in "
-            "shorter parts, or type the request themselves."
+            "shorter parts, or type the request themselves.",
+            "too-long-to-confirm",
         )
     return replace(action, description=f"{action.tool}: {action.shown}")

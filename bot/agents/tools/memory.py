@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from bot.agents.prompts.drawn_on import note_sources
-from bot.agents.tools.confirming import FORGOTTEN
 from bot.agents.tools.deps import RecallScope, ToolDeps
+from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.kept.items import Changed
 from memory.models import Scope
@@ -42,7 +42,7 @@ async def read_working_memory(deps: ToolDeps) -> str:
 
 async def update_working_memory(
     deps: ToolDeps, scope: Literal["thread", "person"], patch: dict[str, Any]
-) -> str:
+) -> Outcome:
     """Keep facts that you are asked to remember. When one has changed (“no, it is now …”), set the
     same key anew.
 
@@ -51,21 +51,27 @@ async def update_working_memory(
         patch: Only the keys to set; null deletes a key for good.
     """
     if not patch:
-        raise ToolFailed("The patch is empty: give the keys to set, or null for keys to remove.")
+        raise ToolFailed(
+            "The patch is empty: give the keys to set, or null for keys to remove.", "no-facts"
+        )
     if scope == "person" and not deps.context.speaks_for_self:
         raise ToolFailed(
             "Lasting facts of a person are changed only when they ask themselves. "
-            'Nothing was changed. Use scope "thread" if it belongs to this conversation.'
+            'Nothing was changed. Use scope "thread" if it belongs to this conversation.',
+            "facts-of-another",
         )
     for key in [key for key, value in patch.items() if value is None]:
         await _forget(deps, key, _SCOPES[scope])
     held = await deps.store.merge_working_memory(
         deps.context, scope=_SCOPES[scope], patch=patch, turn_id=deps.prompt.turn_id
     )
-    return f"Successfully updated the working memory of the {scope}. It now holds: {_json(held)}"
+    return Outcome(
+        f"Successfully updated the working memory of the {scope}. It now holds: {_json(held)}",
+        "facts-kept",
+    )
 
 
-async def forget_fact(deps: ToolDeps, key: str) -> str:
+async def forget_fact(deps: ToolDeps, key: str) -> Outcome:
     """Delete one fact about the person who asks for good, with the messages that hold it (“forget
     that I …”, 忘掉……). Say what was deleted.
 
@@ -76,10 +82,11 @@ async def forget_fact(deps: ToolDeps, key: str) -> str:
     if not gone:
         raise ToolFailed(
             "No fact of the person who asks is kept under this key. Nothing was deleted. Use "
-            "read_working_memory to find the right key."
+            "read_working_memory to find the right key.",
+            "no-such-fact",
         )
     named = "; ".join(dict.fromkeys(f"{one.key}: {_text(one.value)}" for one in gone))
-    return f"{FORGOTTEN}{named}"
+    return Outcome(f"Successfully deleted for good: {named}", "fact-forgotten", {"facts": named})
 
 
 async def _forget(deps: ToolDeps, key: str, scope: Scope) -> list[Changed]:
@@ -104,7 +111,7 @@ async def recall(deps: ToolDeps, query: str, scope: RecallScope | None = None, k
         k: How many passages, 1 to 10.
     """
     if deps.recall is None:
-        raise ToolFailed("Earlier messages cannot be searched here. Say so.")
+        raise ToolFailed("Earlier messages cannot be searched here. Say so.", "nothing-to-search")
     passages = min(max(k, 1), _MOST_PASSAGES)
     where = scope or usual_scope(deps.context)
     found = await deps.recall(deps.context, query, where, passages, deps.prompt.turn_id)

@@ -9,15 +9,14 @@ from typing import Any
 from bot.agents.prompts.drawn_on import note_sources
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.note_outcomes import WORDING
+from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.errors import NoteNotFound
 from memory.kept.notes import Note, NoteChange, note_id, note_source
 
 _LISTED = 50
 _FOUND = 10
-NOT_SHARED = "is no longer shared"
-BY_ANOTHER = ", by another person"
-BY_MEANING = ", has none of the words but may be alike in meaning"
 
 
 def note_tools() -> list[Tool]:
@@ -31,12 +30,15 @@ def note_tools() -> list[Tool]:
         (delete_note, False),
         (share_note, False),
     )
-    return [tool(function, sequential=True, reads=reads) for function, reads in functions]
+    return [
+        tool(function, sequential=True, reads=reads, wording=WORDING)
+        for function, reads in functions
+    ]
 
 
 async def create_note(
     deps: ToolDeps, title: str, body: str = "", tags: list[str] | None = None
-) -> str:
+) -> Outcome:
     """Create a note for the person who asks.
 
     Args:
@@ -51,13 +53,15 @@ async def create_note(
         context, title=title, body=body, tags=tags or [], id=made, turn_id=turn_id
     )
     tagged = f" with tags: {', '.join(note.tags)}" if note.tags else ""
-    return (
+    return Outcome(
         f"Successfully created note {_named(note)}{tagged}. "
-        "Remember this note ID for future reference in this conversation."
+        "Remember this note ID for future reference in this conversation.",
+        "note-created",
+        _fields(note),
     )
 
 
-async def get_note(deps: ToolDeps, note_id: str) -> str:
+async def get_note(deps: ToolDeps, note_id: str) -> Outcome:
     """Read one note with its whole text.
 
     Args:
@@ -67,10 +71,14 @@ async def get_note(deps: ToolDeps, note_id: str) -> str:
     _given(note)
     body = f"Text:\n{note.body}" if note.body else "It has no text."
     changed = datetime.fromisoformat(note.updated_at).astimezone(deps.prompt.now.tzinfo)
-    return f"Note {_described(note)}; last changed {changed:%Y-%m-%d}. {body}"
+    return Outcome(
+        f"Note {_described(note)}; last changed {changed:%Y-%m-%d}. {body}",
+        "note-read",
+        {**_fields(note), "body": note.body},
+    )
 
 
-async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> str:
+async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> Outcome:
     """List the notes of the person who asks and those shared with this chat, oldest first.
 
     Args:
@@ -78,9 +86,12 @@ async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> str:
     """
     notes = await deps.notes.list(deps.context, tags=tags or [], limit=_LISTED)
     _given(*notes)
+    if not notes and tags:
+        return Outcome("There are no notes with these tags.", "no-notes-tagged", {"tags": tags})
     if not notes:
-        return "There are no notes with these tags." if tags else "There are no notes yet."
-    return listed(notes, deps.context.actor_id)
+        return Outcome("There are no notes yet.", "no-notes")
+    user_id = deps.context.actor_id
+    return Outcome(listed(notes, user_id), "notes-listed", _lines_of(notes, user_id))
 
 
 def listed(notes: Sequence[Note], user_id: str) -> str:
@@ -88,7 +99,7 @@ def listed(notes: Sequence[Note], user_id: str) -> str:
     return f"{_count(notes)}, oldest first:\n" + _lines(notes, user_id)
 
 
-async def search_notes(deps: ToolDeps, query: str) -> str:
+async def search_notes(deps: ToolDeps, query: str) -> Outcome:
     """Find notes of anybody here by words, best match first.
 
     Args:
@@ -98,8 +109,12 @@ async def search_notes(deps: ToolDeps, query: str) -> str:
     notes = await deps.notes.search(deps.context, query, limit=_FOUND, likeness=likeness)
     _given(*notes)
     if not notes:
-        return f"No note matches {query!r}. Try other words, or list_notes."
-    return f"{_count(notes)} found, best first:\n" + _lines(notes, deps.context.actor_id)
+        return Outcome(
+            f"No note matches {query!r}. Try other words, or list_notes.", "no-note-matches"
+        )
+    user_id = deps.context.actor_id
+    found = f"{_count(notes)} found, best first:\n" + _lines(notes, user_id)
+    return Outcome(found, "notes-found", _lines_of(notes, user_id))
 
 
 async def update_note(
@@ -109,7 +124,7 @@ async def update_note(
     body: str | None = None,
     add_tags: list[str] | None = None,
     remove_tags: list[str] | None = None,
-) -> str:
+) -> Outcome:
     """Change a note. What is not given stays.
 
     Args:
@@ -120,7 +135,10 @@ async def update_note(
         remove_tags: Tags to remove.
     """
     if title is None and body is None and not add_tags and not remove_tags:
-        raise ToolFailed("Nothing to change was given: give title, body, add_tags or remove_tags.")
+        raise ToolFailed(
+            "Nothing to change was given: give title, body, add_tags or remove_tags.",
+            "nothing-to-change",
+        )
     change = await deps.notes.update(
         deps.context,
         note_id,
@@ -133,14 +151,26 @@ async def update_note(
     _given(change.note)
     changes = _changes(change)
     if not changes:
-        return f"Note {_described(change.note)}; it is as asked already, nothing changed."
-    return (
+        return Outcome(
+            f"Note {_described(change.note)}; it is as asked already, nothing changed.",
+            "note-unchanged",
+            _fields(change.note),
+        )
+    return Outcome(
         f"Successfully updated note {_named(change.note)}. Changes: {'; '.join(changes)}. "
-        f"Tags now: {', '.join(change.note.tags) or 'none'}."
+        f"Tags now: {', '.join(change.note.tags) or 'none'}.",
+        "note-updated",
+        {
+            **_fields(change.note),
+            "added": change.added,
+            "removed": change.removed,
+            "old_title": change.old_title,
+            "body_changed": change.body_changed,
+        },
     )
 
 
-async def delete_note(deps: ToolDeps, note_id: str) -> str:
+async def delete_note(deps: ToolDeps, note_id: str) -> Outcome:
     """Delete a note for good, with the message it came from; only when asked for exactly this.
 
     Args:
@@ -149,10 +179,14 @@ async def delete_note(deps: ToolDeps, note_id: str) -> str:
     gone = await deps.store.items.forget(deps.context, "note", note_id, turn_id=deps.prompt.turn_id)
     if gone is None:
         raise NoteNotFound("no note of this person has this id")
-    return f'Successfully deleted note "{gone.key}" (ID: {note_id}). Its ID is no longer valid.'
+    return Outcome(
+        f'Successfully deleted note "{gone.key}" (ID: {note_id}). Its ID is no longer valid.',
+        "note-deleted",
+        {"title": gone.key},
+    )
 
 
-async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> str:
+async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> Outcome:
     """Let everyone in this chat read a note, once its owner confirms it.
 
     Args:
@@ -162,12 +196,23 @@ async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> str:
     context = deps.context
     if not shared:
         note = await deps.notes.share(context, note_id, shared=False)
-        return f"Note {_named(note)} {NOT_SHARED}: it is read only where it was written."
+        return Outcome(
+            f"Note {_named(note)} is no longer shared: it is read only where it was written.",
+            "note-not-shared",
+            _fields(note),
+        )
     note = await deps.notes.get(context, note_id)
     if note.user_id != context.actor_id:
-        raise ToolFailed("Only its owner can share this note. Nothing was changed. Say so.")
+        raise ToolFailed(
+            "Only its owner can share this note. Nothing was changed. Say so.", "not-the-owner"
+        )
     # Others' words in the prompt may have asked for it: only the owner's own press opens a note.
     return wait_for_confirmation(SHARE_NOTE, {"note_id": note.id, "title": note.title}, deps)
+
+
+def opened(note: Note) -> Outcome:
+    """What came of sharing a note, once its owner has confirmed it."""
+    return Outcome(f'everyone in this chat can read "{note.title}".', "note-shared", _fields(note))
 
 
 def _given(*notes: Note) -> None:
@@ -187,6 +232,23 @@ def _changes(change: NoteChange) -> list[str]:
     return said
 
 
+def _fields(note: Note) -> dict[str, Any]:
+    return {"id": note.id, "title": note.title, "tags": note.tags}
+
+
+def _lines_of(notes: Iterable[Note], user_id: str) -> dict[str, Any]:
+    return {
+        "notes": [
+            {
+                **_fields(note),
+                "by_another": note.user_id != user_id,
+                "by_meaning": note.by_meaning,
+            }
+            for note in notes
+        ]
+    }
+
+
 def _named(note: Note) -> str:
     return f'"{note.title}" (ID: {note.id})'
 
@@ -198,8 +260,8 @@ def _described(note: Note) -> str:
 def _lines(notes: Iterable[Note], user_id: str) -> str:
     return "\n".join(
         f"{number}. {_described(note)}"
-        + ("" if note.user_id == user_id else BY_ANOTHER)
-        + (BY_MEANING if note.by_meaning else "")
+        + ("" if note.user_id == user_id else ", by another person")
+        + (", has none of the words but may be alike in meaning" if note.by_meaning else "")
         for number, note in enumerate(notes, start=1)
     )
 

@@ -1,4 +1,4 @@
-"""Every tool call leaves a record; every expected failure is a sentence the model can act on."""
+"""Every tool call leaves a record; every expected failure is an outcome the model can act on."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import contextlib
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.own_words import GUARDED, asked_for
-from bot.agents.tools.tool import Tool, ToolFailed
+from bot.agents.tools.tool import Tool, ToolFailed, as_error
 from memory.errors import (
     AccessDenied,
     NoteInvalid,
@@ -27,10 +29,11 @@ from memory.text import storable
 _LONGEST_RESULT = 24_000
 
 
-async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
+async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Outcome:
     """Calls `tool` and records that in `ToolDeps.calls`, in the order in which calls begin.
 
-    A record is JSON: name, arguments, result, ok, ms (milliseconds). Raises `ToolFailed`.
+    A record is JSON: name, arguments, result, ok, ms (milliseconds). Kind and fields are not in it:
+    they would be a second copy of the result, which taking back had to clear too.
     """
     record: dict[str, Any] = {
         "name": tool.name,
@@ -42,17 +45,23 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any
     deps.calls.append(record)
     started = time.perf_counter()
     try:
-        result = await _called(tool, arguments, deps)
-        record |= {"result": as_stored(result), "ok": True}
-    except StoreError as exc:
-        record["result"] = explained(exc)
-        raise ToolFailed(explained(exc)) from exc
-    except ToolFailed as exc:
-        record["result"] = as_stored(str(exc))
-        raise
+        outcome = await _outcome(tool, arguments, deps)
+        record |= {"result": as_stored(outcome.result), "ok": outcome.ok}
     finally:
         record["ms"] = round((time.perf_counter() - started) * 1000)
-    return result
+    return outcome
+
+
+async def _outcome(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Outcome:
+    try:
+        value = await _called(tool, arguments, deps)
+    except StoreError as exc:
+        return refused(exc)
+    except ToolFailed as exc:
+        return Outcome(str(exc), exc.kind, as_stored(exc.fields), ok=False)
+    if isinstance(value, Outcome):
+        return replace(value, fields=as_stored(value.fields))
+    return Outcome(value)
 
 
 async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
@@ -67,12 +76,13 @@ async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
     if deps.reads_only:
         raise ToolFailed(
             "Nothing can be changed in this answer, and nothing was: it only shows what is known. "
-            "Do not try again."
+            "Do not try again.",
+            "reads-only",
         )
     return await hold_up(tool, arguments, deps)
 
 
-async def hold_up(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> str:
+async def hold_up(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Outcome:
     """Leaves the call to a button of the person who asked; what a model is told of that. Raises
     `ToolFailed` for what a card cannot show, and `StoreError`."""
     given = as_stored({key: value for key, value in arguments.items() if value is not None})
@@ -113,30 +123,36 @@ async def _about(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> dict[
     return {"note": note.title}
 
 
-def explained(error: StoreError) -> str:
-    """What a model is told about a failure of the memory: what happened and what to do now."""
+def refused(error: StoreError) -> Outcome:
+    """A failure of the memory; the model is told what happened and what to do now."""
     match error:
         case NoteNotFound():
-            return f"Error: {error}. Use list_notes or search_notes to find the right ID."
+            kind = "no-such-note"
+            told = f"{error}. Use list_notes or search_notes to find the right ID."
         case NoteInvalid():
-            return f"Error: {error}. Nothing was changed."
+            kind, told = "note-does-not-fit", f"{error}. Nothing was changed."
         case AccessDenied():
-            return (
-                "Error: this memory belongs to another person and only they can use it. "
+            kind = "not-theirs"
+            told = (
+                "this memory belongs to another person and only they can use it. "
                 "Nothing was read or changed. Say so, and do not try again."
             )
         case WorkingMemoryTooLarge():
-            return (
-                "Error: the working memory is full. Nothing was changed. Remove keys that are no "
+            kind = "memory-full"
+            told = (
+                "the working memory is full. Nothing was changed. Remove keys that are no "
                 "longer needed (null), or keep the text in a note."
             )
         case StoreUnavailable():
-            return (
-                "Error: the memory does not answer right now. Nothing was changed. Tell the person "
+            kind = "memory-away"
+            told = (
+                "the memory does not answer right now. Nothing was changed. Tell the person "
                 "that it could not be done, and do not claim otherwise."
             )
         case _:
-            return "Error: the memory refused this. Nothing was changed. Tell the person so."
+            kind = "memory-refused"
+            told = "the memory refused this. Nothing was changed. Tell the person so."
+    return Outcome(as_error(told), kind, ok=False)
 
 
 def as_stored(value: Any) -> Any:

@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from bot.agents.llm.lenient_json import dumps
+from bot.agents.tools.outcomes import COMMON, Wording
 
 ERROR = "Error: "
 
@@ -30,7 +31,13 @@ _ARGUMENT = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
 class ToolFailed(Exception):
-    """The call did not do what was asked; the message is for the model, which may go on."""
+    """The call did not do what was asked; the message is for the model, which may go on. `kind` and
+    `fields` are those of an `Outcome`."""
+
+    def __init__(self, message: str, kind: str = "", **fields: Any) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.fields = fields
 
 
 class ArgumentsInvalid(Exception):
@@ -53,7 +60,7 @@ class Tool:
     only `reads` changes nothing that outlives the answer; where nobody says so, it may.
 
     `valid` gives the arguments to call with, or raises `ArgumentsInvalid`. `call` returns what can
-    be written as JSON, or raises `ToolFailed`.
+    be written as JSON or an `Outcome`, or raises `ToolFailed`. `wording` tells people of outcomes.
     """
 
     name: str
@@ -63,6 +70,7 @@ class Tool:
     valid: Callable[[dict[str, Any]], dict[str, Any]] = dict
     sequential: bool = False
     reads: bool = False
+    wording: Wording = COMMON
 
     def described(self) -> dict[str, Any]:
         """The tool as Chat Completions wants it. `strict` is left out: it would forbid optional
@@ -121,6 +129,7 @@ def tool(
     description: str = "",
     sequential: bool = False,
     reads: bool = False,
+    wording: Wording = COMMON,
 ) -> Tool:
     """A tool that calls `function` with the turn's deps and its arguments.
 
@@ -140,6 +149,7 @@ def tool(
         partial(_checked, arguments),
         sequential,
         reads,
+        wording,
     )
 
 

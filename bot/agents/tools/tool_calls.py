@@ -14,6 +14,7 @@ from bot.agents.llm.model import Message, Response, ToolCall, called, returned
 from bot.agents.progress import Progress
 from bot.agents.prompts.quotation import remark
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.recording import as_stored, hold_up, recorded
 from bot.agents.tools.tool import ArgumentsInvalid, Tool, Toolbox, ToolFailed, as_error
 from memory.foreign_text import continued, quoted
@@ -35,10 +36,11 @@ class Hands:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call came to; not `called`: the model has to call something else."""
+    """What a call came to, and the message that tells the model; not `called`: the model has to
+    call something else."""
 
     message: Message
-    value: Any = None
+    outcome: Outcome
     called: bool = True
 
 
@@ -100,15 +102,13 @@ async def _perform(call: ToolCall, hands: Hands) -> Result:
         return _not_called(call, str(exc))
     if hands.deps.on_progress:
         await hands.deps.on_progress(Progress(tool=tool.name))
-    try:
-        value = await recorded(tool, arguments, hands.deps)
-    except ToolFailed as exc:
-        return Result(_told(call, as_error(str(exc))))
-    return Result(_told(call, value), value)
+    outcome = await recorded(tool, arguments, hands.deps)
+    return Result(_told(call, outcome), outcome)
 
 
 def _not_called(call: ToolCall, why: str) -> Result:
-    return Result(_told(call, as_error(f"{why} Nothing was done.")), called=False)
+    outcome = Outcome(f"{why} Nothing was done.", ok=False)
+    return Result(_told(call, outcome), outcome, called=False)
 
 
 def _understood(call: ToolCall, tools: Toolbox) -> tuple[Tool, dict[str, Any]]:
@@ -165,8 +165,8 @@ def _sendable(arguments: str) -> str:
         return dumps({"invalid": arguments}).decode()
 
 
-def _told(call: ToolCall, value: Any) -> Message:
+def _told(call: ToolCall, outcome: Outcome) -> Message:
     """The result as it is stored, too: a model never sees more of it than later turns do."""
-    stored = as_stored(value)
+    stored = as_stored(outcome.result if outcome.ok else as_error(outcome.result))
     text = stored if isinstance(stored, str) else dumps(stored).decode()
     return returned(call.id, continued(text))

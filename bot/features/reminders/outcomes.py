@@ -1,82 +1,74 @@
-"""What people are told of the results of the tools for reminders. Pure."""
+"""What people are told of the outcomes of the tools for reminders. Pure."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
 
-from bot.text.languages import Language
+from bot.agents.tools.outcomes import Fields, Wording
+from bot.features.reminders import texts
+from bot.text.catalogues import Catalogue
+from bot.text.languages import Language, join_list
 
-_WHEN = (
-    r"\(ID: (?P<id>tm_\w+)\) on (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d) (?P<day>\w+)"
-    r"(?:, (?P<often>daily|weekdays|weekly|monthly))?, for (?P<whom>.*?): (?P<text>.*)"
+_ASKING_WHEN = (
+    "time-past", "time-far", "no-time-of-day", "no-such-time", "time-several", "time-halves",
+    "nothing-to-remind",
+)  # fmt: skip
+
+_CATALOGUE = Catalogue(__file__)
+say = _CATALOGUE.say
+
+
+def _set(reminder: Fields, language: Language) -> str:
+    said = say("reminder-set", language, line=_line(reminder, language))
+    return _with_skip(said, reminder, language)
+
+
+def _changed(reminder: Fields, language: Language) -> str:
+    said = say("reminder-changed", language, line=_line(reminder, language))
+    return _with_skip(said, reminder, language)
+
+
+def _with_skip(said: str, reminder: Fields, language: Language) -> str:
+    return f"{said}\n\n{say('clock-skips', language)}" if reminder["skips"] else said
+
+
+def _listed(found: Fields, language: Language) -> str:
+    reminders = found["reminders"]
+    lines = (f"{n}. {_line(one, language)}" for n, one in enumerate(reminders, 1))
+    return "\n".join((say("reminders-listed", language, n=len(reminders)), "", *lines))
+
+
+def _line(reminder: Fields, language: Language) -> str:
+    repeats = reminder["repeats"]
+    repeated = repeats != "once"
+    return say(
+        "reminder-line-repeated" if repeated else "reminder-line",
+        language,
+        when=texts.moment(datetime.fromisoformat(reminder["at"]), language),
+        often=texts.say(f"repeats-{repeats}", language) if repeated else "",
+        whom=_whom(reminder, language),
+        text=reminder["text"],
+    )
+
+
+def _whom(reminder: Fields, language: Language) -> str:
+    if reminder["for_all"]:
+        return texts.say("everybody", language)
+    unknown = say("another-person", language)
+    return join_list((name or unknown for name in reminder["people"]), language)
+
+
+def _asking_when(kind: str, fields: Fields, language: Language) -> str:
+    return say("ask-when", language, reason=say(kind, language, **fields))
+
+
+WORDING = Wording(
+    _CATALOGUE,
+    {
+        "reminder-set": _set,
+        "reminder-changed": _changed,
+        "reminders-listed": _listed,
+        **{kind: partial(_asking_when, kind) for kind in _ASKING_WHEN},
+    },
 )
-LISTED = re.compile(rf"^\d+\. {_WHEN}$", re.MULTILINE)
-_DONE = re.compile(rf"Successfully (?P<done>set|changed|cancelled) reminder {_WHEN}")
-_SKIPS = " The clock skips "
-_EVERYBODY = "everybody here"
-_ANOTHER = "another person"
-
-_DAYS_ZH = {
-    "Monday": "周一", "Tuesday": "周二", "Wednesday": "周三", "Thursday": "周四",
-    "Friday": "周五", "Saturday": "周六", "Sunday": "周日",
-}  # fmt: skip
-_OFTEN: Mapping[Language, Mapping[str, str]] = {
-    "zh": {"daily": "每天", "weekdays": "工作日", "weekly": "每周", "monthly": "每月"},
-    "en": {
-        "daily": "every day",
-        "weekdays": "on weekdays",
-        "weekly": "every week",
-        "monthly": "every month",
-    },
-}
-_SAID: Mapping[Language, Mapping[str, str]] = {
-    "zh": {
-        "set": "好的，{line}",
-        "changed": "已更改：{line}",
-        "cancelled": "已取消提醒：{text}",
-        "line": "{at}（{day}）{often}提醒{whom}：{text}",
-        "none": "这里还没有提醒。",
-        "intro": "还有 {} 条提醒：",
-        "skips": "那一天的钟会跳过这个时刻，所以会在调钟之后提醒。",
-    },
-    "en": {
-        "set": "All right: {line}",
-        "changed": "Changed: {line}",
-        "cancelled": "Cancelled: {text}",
-        "line": "on {day} {at}{often} I remind {whom}: {text}",
-        "none": "There are no reminders here.",
-        "intro": "{} to come:",
-        "skips": "The clock skips that time on that day, so it comes after the change.",
-    },
-}
-
-
-def done(result: str, language: Language) -> str:
-    """What was set, changed or cancelled."""
-    skips = _SKIPS in result
-    match = _DONE.match(result.partition(_SKIPS)[0])
-    if not match:
-        return re.sub(r" ?\(ID: [^()\s]*\)", "", result)
-    words = _SAID[language]
-    said = words[match["done"]].format(line=_line(match, language), text=match["text"])
-    return f"{said}\n\n{words['skips']}" if skips else said
-
-
-def listed(result: str, language: Language) -> str:
-    """All that are to come, numbered."""
-    words = _SAID[language]
-    lines = [f"{n}. {_line(match, language)}" for n, match in enumerate(LISTED.finditer(result), 1)]
-    return "\n".join((words["intro"].format(len(lines)), "", *lines)) if lines else words["none"]
-
-
-def _line(match: re.Match[str], language: Language) -> str:
-    often = _OFTEN[language].get(match["often"] or "", "")
-    if often:
-        often = f"，{often}" if language == "zh" else f", {often},"
-    whom = match["whom"]
-    if language == "zh":
-        whom = whom.replace(_EVERYBODY, "大家").replace(_ANOTHER, "另一个人").replace(", ", "、")
-    day = _DAYS_ZH.get(match["day"], "") if language == "zh" else match["day"]
-    line = _SAID[language]["line"]
-    return line.format(at=match["at"], day=day, often=often, whom=whom, text=match["text"])

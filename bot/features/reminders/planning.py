@@ -18,12 +18,18 @@ from memory.text import one_line, storable
 
 _FARTHEST = timedelta(days=3660)
 _LONGEST_WORDS = 300
-_UNCLEAR = {
-    "several": "is more than one time, or only before or after one. Nothing was set. Ask the "
-    "person for one day and one time of day.",
-    "often": "is no repetition there is: once, daily, on weekdays, weekly, monthly, at one time "
-    "of day. Nothing was set. Say so, and ask the person what they would like instead.",
-    "halves": "may be morning or evening. Nothing was set. Ask the person which.",
+_UNCLEAR = {  # by problem: what a model is told, and the kind of the outcome
+    "several": (
+        "is more than one time, or only before or after one. Nothing was set. Ask the "
+        "person for one day and one time of day.",
+        "time-several",
+    ),
+    "often": (
+        "is no repetition there is: once, daily, on weekdays, weekly, monthly, at one time "
+        "of day. Nothing was set. Say so, and ask the person what they would like instead.",
+        "time-often",
+    ),
+    "halves": ("may be morning or evening. Nothing was set. Ask the person which.", "time-halves"),
 }
 
 
@@ -36,12 +42,15 @@ def moment(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, int, Rep
     if first is None:
         raise ToolFailed(
             f"{local:%Y-%m-%d %H:%M} is in the past: now it is {now:%Y-%m-%d %H:%M %A}. Nothing "
-            "was set. Ask the person which day and time they mean."
+            "was set. Ask the person which day and time they mean.",
+            "time-past",
+            at=f"{local:%Y-%m-%d %H:%M}",
         )
     if first - now > _FARTHEST:
         raise ToolFailed(
             f"{local:%Y-%m-%d} is more than ten years away. Nothing was set. Ask the person for an "
-            "earlier day."
+            "earlier day.",
+            "time-far",
         )
     return local, int(first.timestamp() * 1000), repeats
 
@@ -57,11 +66,16 @@ def content_of(text: str) -> str:
     """What the reminder says. Raises `ToolFailed`."""
     said = one_line(storable(text))
     if not said:
-        raise ToolFailed("It does not say what to remind of. Ask the person. Nothing was set.")
+        raise ToolFailed(
+            "It does not say what to remind of. Ask the person. Nothing was set.",
+            "nothing-to-remind",
+        )
     if len(said) > LONGEST:
         raise ToolFailed(
             f"The text has {len(said)} characters, at most {LONGEST} are kept. Nothing was set. "
-            "Shorten it."
+            "Shorten it.",
+            "reminder-too-long",
+            most=LONGEST,
         )
     return said
 
@@ -81,10 +95,15 @@ def addressees(
     if in_p2p and list(found) != [asker]:
         raise ToolFailed(
             "In this private chat only the person themselves can be reminded. Nothing was set. "
-            "Tell them to ask in a group where the other person is."
+            "Tell them to ask in a group where the other person is.",
+            "only-yourself",
         )
     if len(found) > MOST_PEOPLE:
-        raise ToolFailed(f"At most {MOST_PEOPLE} people can be named; use “us” for the chat.")
+        raise ToolFailed(
+            f"At most {MOST_PEOPLE} people can be named; use “us” for the chat.",
+            "too-many-named",
+            most=MOST_PEOPLE,
+        )
     return tuple(found), False
 
 
@@ -99,11 +118,15 @@ def _person(name: str, people: Roster, asker: str) -> str:
     if named:
         raise ToolFailed(
             f"Several people here are called {name!r}. Nothing was set. Ask the person to mention "
-            "with @ the one they mean."
+            "with @ the one they mean.",
+            "several-called",
+            name=name,
         )
     raise ToolFailed(
         f"Nobody called {name!r} is known here. Nothing was set. Ask the person to mention them "
-        "with @." + _known(people.people)
+        "with @." + _known(people.people),
+        "nobody-called",
+        name=name,
     )
 
 
@@ -120,7 +143,8 @@ def _read(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, Repeats]:
         return _in_words(written, repeats, now)
     if "T" not in written.upper() and ":" not in written:
         raise ToolFailed(
-            f"{written[:40]!r} has no time of day. Nothing was set. Ask the person at what time."
+            f"{written[:40]!r} has no time of day. Nothing was set. Ask the person at what time.",
+            "no-time-of-day",
         )
     if found.tzinfo is not None:
         found = found.astimezone(_zone(now)).replace(tzinfo=None)
@@ -132,13 +156,15 @@ def _in_words(written: str, repeats: Repeats, now: datetime) -> tuple[datetime, 
 
     said = when(written[:_LONGEST_WORDS], now)
     if said.problem in _UNCLEAR:
-        raise ToolFailed(f"{written[:40]!r} {_UNCLEAR[said.problem]}")
+        unclear, kind = _UNCLEAR[said.problem]
+        raise ToolFailed(f"{written[:40]!r} {unclear}", kind)
     try:
         found = datetime.fromisoformat(said.at)
     except ValueError as exc:
         raise ToolFailed(
             f"{written[:40]!r} is no date and time that exists. Nothing was set. Ask the person "
-            "which day and time they mean (“at” looks like 2026-11-23T15:00)."
+            "which day and time they mean (“at” looks like 2026-11-23T15:00).",
+            "no-such-time",
         ) from exc
     return found, repeats if said.repeats == "once" else said.repeats
 

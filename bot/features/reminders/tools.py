@@ -9,7 +9,9 @@ from zoneinfo import ZoneInfo
 
 from bot.agents.prompts.drawn_on import note_sources
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.tool import Tool, ToolFailed, tool
+from bot.features.reminders.outcomes import WORDING
 from bot.features.reminders.planning import addressees, content_of, moment, skipped_remark
 from bot.text.languages import language_of
 from memory.errors import AccessDenied
@@ -23,10 +25,9 @@ from memory.kept.timers import (
     TooMany,
 )
 
-_NONE = "There are no reminders here."
 _TOO_MANY = {
-    "person": f"The person has {MOST_OF_A_PERSON} reminders here already, as many as may be.",
-    "chat": f"This chat has {MOST_OF_A_CHAT} reminders already, as many as may be.",
+    "person": ("The person has {most} reminders here", "too-many-of-person", MOST_OF_A_PERSON),
+    "chat": ("This chat has {most} reminders", "too-many-of-chat", MOST_OF_A_CHAT),
 }
 
 
@@ -37,7 +38,10 @@ def reminder_tools() -> list[Tool]:
         (change_reminder, False),
         (cancel_reminder, False),
     )
-    return [tool(function, sequential=True, reads=reads) for function, reads in functions]
+    return [
+        tool(function, sequential=True, reads=reads, wording=WORDING)
+        for function, reads in functions
+    ]
 
 
 async def set_reminder(
@@ -46,7 +50,7 @@ async def set_reminder(
     at: str,
     repeats: Repeats = "once",
     for_whom: list[str] | None = None,
-) -> str:
+) -> Outcome:
     """Post a reminder in this conversation at a time (提醒我……). Ask back when day or time is
     missing or cannot be.
 
@@ -74,18 +78,33 @@ async def set_reminder(
     try:
         timer = await _timers(deps).set(context, deps.prompt.turn_id, plan)
     except TooMany as exc:
+        counted, kind, most = _TOO_MANY[exc.whose]
         raise ToolFailed(
-            f"{_TOO_MANY[exc.whose]} Nothing was set. One has to be cancelled first."
+            f"{counted.format(most=most)} already, as many as may be. Nothing was set. One has to "
+            "be cancelled first.",
+            kind,
+            most=most,
         ) from exc
-    return f"Successfully set reminder {_described(timer, deps)}{skipped_remark(local, now)}"
+    skips = skipped_remark(local, now)
+    return Outcome(
+        f"Successfully set reminder {_described(timer, deps)}{skips}",
+        "reminder-set",
+        {**_fields(timer, deps), "skips": bool(skips)},
+    )
 
 
-async def list_reminders(deps: ToolDeps) -> str:
+async def list_reminders(deps: ToolDeps) -> Outcome:
     """List the reminders of this chat that are to come."""
     timers = await _timers(deps).list(deps.context)
     note_sources(timer.turn_id for timer in timers)
     lines = [f"{number}. {_described(one, deps)}" for number, one in enumerate(timers, 1)]
-    return "\n".join((f"{len(lines)} to come:", *lines)) if lines else _NONE
+    if not lines:
+        return Outcome("There are no reminders here.", "no-reminders")
+    return Outcome(
+        "\n".join((f"{len(lines)} to come:", *lines)),
+        "reminders-listed",
+        {"reminders": [_fields(one, deps) for one in timers]},
+    )
 
 
 async def change_reminder(
@@ -95,7 +114,7 @@ async def change_reminder(
     at: str | None = None,
     repeats: Repeats | None = None,
     for_whom: list[str] | None = None,
-) -> str:
+) -> Outcome:
     """Change a reminder of the person who asks. What is not given stays.
 
     Args:
@@ -110,7 +129,10 @@ async def change_reminder(
     often = repeats or old.repeats
     when = at or f"{old.local_at:%Y-%m-%dT%H:%M}"
     if timer.context.actor_id != deps.context.actor_id:
-        raise ToolFailed("Only who set a reminder can change it. Nothing was changed. Say so.")
+        raise ToolFailed(
+            "Only who set a reminder can change it. Nothing was changed. Say so.",
+            "not-yours-to-change",
+        )
     local, due_ms, often = moment(when, often, now)
     plan = replace(
         old,
@@ -130,11 +152,16 @@ async def change_reminder(
         plan = replace(plan, for_people=people, for_all=for_all)
     changed = await _timers(deps).change(deps.context, timer.id, plan, deps.prompt.turn_id)
     if changed is None:
-        raise ToolFailed(_no_such(reminder_id))
-    return f"Successfully changed reminder {_described(changed, deps)}{skipped_remark(local, now)}"
+        raise _no_such(reminder_id)
+    skips = skipped_remark(local, now)
+    return Outcome(
+        f"Successfully changed reminder {_described(changed, deps)}{skips}",
+        "reminder-changed",
+        {**_fields(changed, deps), "skips": bool(skips)},
+    )
 
 
-async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> str:
+async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> Outcome:
     """Cancel a reminder: who set it can, and whom it is for.
 
     Args:
@@ -145,11 +172,16 @@ async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> str:
     except AccessDenied as exc:
         raise ToolFailed(
             "Only who set a reminder, whom it is for, or who manages the chat can cancel it. "
-            "Nothing was changed. Say so."
+            "Nothing was changed. Say so.",
+            "not-yours-to-cancel",
         ) from exc
     if timer is None:
-        raise ToolFailed(_no_such(reminder_id))
-    return f"Successfully cancelled reminder {_described(timer, deps)}"
+        raise _no_such(reminder_id)
+    return Outcome(
+        f"Successfully cancelled reminder {_described(timer, deps)}",
+        "reminder-cancelled",
+        _fields(timer, deps),
+    )
 
 
 async def _found(deps: ToolDeps, reminder_id: str) -> Timer:
@@ -157,27 +189,51 @@ async def _found(deps: ToolDeps, reminder_id: str) -> Timer:
         if timer.id == reminder_id:
             note_sources([timer.turn_id])
             return timer
-    raise ToolFailed(_no_such(reminder_id))
+    raise _no_such(reminder_id)
 
 
 def _timers(deps: ToolDeps) -> TimerStore:
     if deps.timers is None:
-        raise ToolFailed("Reminders cannot be kept here. Nothing was done. Say so.")
+        raise ToolFailed(
+            "Reminders cannot be kept here. Nothing was done. Say so.", "no-reminders-kept"
+        )
     return deps.timers
 
 
-def _no_such(reminder_id: str) -> str:
-    return (
+def _no_such(reminder_id: str) -> ToolFailed:
+    return ToolFailed(
         f"No reminder {reminder_id[:40]!r} is still to come here. Nothing was changed. Use "
-        "list_reminders to find the right ID."
+        "list_reminders to find the right ID.",
+        "no-such-reminder",
     )
 
 
 def _described(timer: Timer, deps: ToolDeps) -> str:
     """“(ID: tm_…) on 2026-11-23 15:00 Monday, daily, for Alice: text”."""
-    plan, names = timer.plan, deps.prompt.people.names()
-    at = datetime.fromtimestamp(plan.due_ms / 1000, ZoneInfo(plan.zone))
-    people = ", ".join(names.get(one, "another person") for one in plan.for_people)
+    plan = timer.plan
+    people = ", ".join(name or "another person" for name in _people(timer, deps))
     whom = "everybody here" if plan.for_all else people
     often = "" if plan.repeats == "once" else f", {plan.repeats}"
-    return f"(ID: {timer.id}) on {at:%Y-%m-%d %H:%M %A}{often}, for {whom}: {plan.content}"
+    return f"(ID: {timer.id}) on {_due(plan):%Y-%m-%d %H:%M %A}{often}, for {whom}: {plan.content}"
+
+
+def _fields(timer: Timer, deps: ToolDeps) -> dict[str, Any]:
+    """`people` are names, "" for who is not known here."""
+    plan = timer.plan
+    return {
+        "id": timer.id,
+        "at": f"{_due(plan):%Y-%m-%dT%H:%M}",
+        "repeats": plan.repeats,
+        "for_all": plan.for_all,
+        "people": _people(timer, deps),
+        "text": plan.content,
+    }
+
+
+def _people(timer: Timer, deps: ToolDeps) -> list[str]:
+    names = deps.prompt.people.names()
+    return [names.get(one, "") for one in timer.plan.for_people]
+
+
+def _due(plan: Plan) -> datetime:
+    return datetime.fromtimestamp(plan.due_ms / 1000, ZoneInfo(plan.zone))

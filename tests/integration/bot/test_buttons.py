@@ -656,4 +656,4 @@ async def test_what_cannot_be_done_after_all_is_said(asked_by_a_model: Asked, gr
 
     await asked_by_a_model.press(0, bob)
 
-    assert "That was not done: no note of this person" in asked_by_a_model.sent.replies[-1][2]
+    assert "That was not done: I did not find this note." in asked_by_a_model.sent.replies[-1][2]

@@ -27,7 +27,8 @@ from bot.agents.prompts.sentences import say
 from bot.agents.prompts.tool_context import HEADING
 from bot.agents.specialists import Specialist
 from bot.agents.tools.names import TOOL_NAMES
-from bot.agents.tools.outcomes import told
+from bot.agents.tools.note_outcomes import WORDING
+from bot.agents.tools.outcomes import Outcome
 from bot.features.registry import TOOLS
 from bot.text.languages import LANGUAGES
 from memory.context import Exchange, Message
@@ -333,8 +334,9 @@ async def test_a_note_that_is_no_longer_shared_is_not_called_private() -> None:
 
     (result,) = script.results()
     assert result.endswith("is no longer shared: it is read only where it was written.")
-    assert "写下它的地方" in told("share_note", result, ok=True, language="zh")
-    assert "where it was written" in told("share_note", result, ok=True, language="en")
+    outcome = Outcome(result, "note-not-shared", {"title": "Pasta"})
+    assert "写下它的地方" in WORDING.tell(outcome, "zh")
+    assert "where it was written" in WORDING.tell(outcome, "en")
 
 
 HELPER = Specialist("helper", "Helps with lists.", "Make lists.", tools=("list_notes",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -23,8 +24,11 @@ from bot.agents.offline.texts import say
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
 from bot.agents.tools.deps import ToolDeps
+from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.recording import refused
 from bot.agents.tools.tool import Toolbox, tool
 from bot.agents.tools.tool_calls import Hands
+from memory.errors import NoteNotFound, StoreUnavailable
 
 TOOLS = frozenset(
     {"create_note", "update_note", "update_working_memory", "forget_fact", "recall", "set_reminder"}
@@ -36,6 +40,11 @@ TABLE = f"""{REGISTRY}
 | 2 | Pasta sauce | note_bbbb | italian, dinner | updated | 1 |
 | 3 | 周末计划 | note_cccc |  | listed | - |
 """
+
+
+def _tagged(title: str, added: Sequence[str] = (), removed: Sequence[str] = ()) -> Outcome:
+    change = {"title": title, "old_title": title, "body_changed": False}
+    return Outcome("…", "note-updated", {**change, "added": added, "removed": removed})
 
 
 def _step(question: str, **known: object) -> Call | str:
@@ -154,7 +163,10 @@ def test_without_any_known_note_it_asks_instead_of_guessing() -> None:
 def test_a_note_known_only_by_name_is_searched_and_then_changed() -> None:
     question = "add the tag x to the lasagna note"
     search = _step(question, instructions=TABLE)
-    found = Returned("search_notes", '1 note found:\n1. "Lasagna" (ID: note_dddd)')
+    lasagna = {"id": "note_dddd", "title": "Lasagna"}
+    found = Returned(
+        "search_notes", Outcome("1 note found: …", "notes-found", {"notes": [lasagna]})
+    )
 
     assert search == Call("search_notes", {"query": "lasagna"})
     assert _step(question, instructions=TABLE, returned=(found,)) == Call(
@@ -163,8 +175,7 @@ def test_a_note_known_only_by_name_is_searched_and_then_changed() -> None:
 
 
 def test_of_several_notes_the_answer_says_which_one_was_taken() -> None:
-    result = 'Successfully updated note "Pasta sauce" (ID: note_bbbb). Changes: added tags: x. '
-    done = Returned("update_note", result + "Tags now: x.")
+    done = Returned("update_note", _tagged("Pasta sauce", added=["x"]))
 
     step = _step("add the tag x to that note", instructions=TABLE, returned=(done,))
 
@@ -175,14 +186,14 @@ def test_of_several_notes_the_answer_says_which_one_was_taken() -> None:
 
 
 def test_a_failed_call_is_told_honestly_in_one_sentence() -> None:
-    failed = Returned("create_note", "Error: the memory is away. Tell the person so.", ok=False)
+    failed = Returned("create_note", refused(StoreUnavailable("no answer")))
     step = _step("create a note about pasta", returned=(failed,))
-    assert step == "That was not done: the memory is away."
+    assert step == "That was not done: my memory does not answer right now."
 
 
 def test_a_fact_goes_into_the_working_memory_before_it_is_confirmed() -> None:
     asked = _step("remember that our launch is on 3 March")
-    done = Returned("update_working_memory", "Successfully updated")
+    done = Returned("update_working_memory", Outcome("Successfully updated", "facts-kept"))
 
     assert asked == Call(
         "update_working_memory",
@@ -207,7 +218,7 @@ def test_a_question_is_answered_from_what_people_said_the_latest_word_counting()
 
 def test_what_is_unknown_is_looked_up_and_else_admitted() -> None:
     question = "when is our launch?"
-    nothing = Returned("recall", "Nothing matches. Do not guess.")
+    nothing = Returned("recall", Outcome("Nothing matches. Do not guess."))
 
     assert _step(question) == Call("recall", {"query": question, "scope": "everywhere"})
     assert "not been told" in str(_step(question, returned=(nothing,)))
@@ -215,22 +226,21 @@ def test_what_is_unknown_is_looked_up_and_else_admitted() -> None:
 
 
 def test_chinese_is_answered_in_chinese() -> None:
-    result = 'Successfully updated note "意面" (ID: note_aaaa). Changes: removed tags: 晚餐. '
-    done = Returned("update_note", result + "Tags now: none.")
+    done = Returned("update_note", _tagged("意面", removed=["晚餐"]))
     step = _step("从那条笔记删除标签晚餐", returned=(done,))
     assert step == "已更新笔记“意面”：移除标签：晚餐。"
 
 
 @pytest.mark.anyio
 async def test_it_streams_the_same_answer_and_calls_that_it_gives_at_once() -> None:
-    async def update_working_memory(deps: ToolDeps, scope: str, patch: dict[str, str]) -> str:
+    async def update_working_memory(deps: ToolDeps, scope: str, patch: dict[str, str]) -> Outcome:
         """Keep facts.
 
         Args:
             scope: Whose.
             patch: Which.
         """
-        return f"Successfully updated {scope} {patch}"
+        return Outcome(f"Successfully updated {scope} {patch}", "facts-kept")
 
     shown: list[str] = []
 
@@ -402,7 +412,7 @@ def test_what_is_not_kept_cannot_be_forgotten(question: str) -> None:
     assert isinstance(_step(question, instructions=KEPT), str)
 
 
-WAITS = "Not done yet: delete_note waits until the person who asked presses the button."
+WAITS = Outcome("Not done yet: it waits for a button.", "waits-for-press")
 
 
 @pytest.mark.parametrize(
@@ -414,16 +424,20 @@ WAITS = "Not done yet: delete_note waits until the person who asked presses the 
         ("share that note", "share_note"),
         ("remember that tea is at four", "update_working_memory"),
         ("我叫小明，记住", "update_working_memory"),
+        ("no, it is now Bergen", "update_working_memory"),
     ],
 )
 @pytest.mark.parametrize(
-    ("result", "ok"),
-    [(WAITS, True), ("Error: no note of this person has this id.", False), ("Nonsense.", True)],
+    "outcome",
+    [WAITS, refused(NoteNotFound("no note of this person has this id")), Outcome("Nonsense.")],
+    ids=["waits", "refused", "without a kind"],
 )
 def test_nothing_is_said_to_be_done_that_the_result_does_not_say(
-    question: str, tool: str, result: str, ok: bool
+    question: str, tool: str, outcome: Outcome
 ) -> None:
-    answer = str(_step(question, instructions=TABLE, returned=(Returned(tool, result, ok),)))
+    answer = str(
+        _step(question, instructions=f"{TABLE}\n{KEPT}", returned=(Returned(tool, outcome),))
+    )
     for claim in ("I created", "I deleted", "I updated", "Got it", "已", "记住了", "can read"):
         assert claim not in answer
 

@@ -1,0 +1,246 @@
+"""What people are told of a tool's result when no language model tells them, in both languages."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.agents.tools.note_outcomes import WORDING as NOTES
+from bot.agents.tools.outcomes import COMMON, Fields, Outcome, Wording
+from bot.features.reminders.outcomes import WORDING as REMINDERS
+from bot.text.languages import Language
+from memory.text import has_han
+
+BOT = Path(__file__).parents[4] / "bot"
+KIND = re.compile(r"[a-z]+(-[a-z]+)+")
+
+NOTE = {"id": "note_aaaa", "title": "Pasta", "tags": ["quick", "dinner"]}
+BARE = {"id": "note_bbbb", "title": "Pizza", "tags": []}
+LISTED = {
+    "notes": [
+        {**NOTE, "by_another": False, "by_meaning": False},
+        {**BARE, "by_another": True, "by_meaning": True},
+    ]
+}
+CHANGE = {
+    **NOTE,
+    "old_title": "Noodles",
+    "added": ["quick"],
+    "removed": ["slow", "old"],
+    "body_changed": True,
+}
+REMINDER = {
+    "id": "tm_aaaa",
+    "at": "2026-11-26T09:00",
+    "repeats": "weekly",
+    "for_all": False,
+    "people": ["Ann", ""],
+    "text": "ship it",
+}
+MOST = {"most": 20}
+
+DONE: tuple[tuple[Wording, str, Fields], ...] = (
+    (COMMON, "waits-for-press", {}),
+    (COMMON, "facts-kept", {}),
+    (COMMON, "fact-forgotten", {"facts": "name: Ann"}),
+    (NOTES, "note-created", NOTE),
+    (NOTES, "note-read", {**NOTE, "body": "Boil it."}),
+    (NOTES, "note-tags", NOTE),
+    (NOTES, "note-updated", CHANGE),
+    (NOTES, "note-unchanged", NOTE),
+    (NOTES, "note-deleted", {"title": "Pasta"}),
+    (NOTES, "note-shared", NOTE),
+    (NOTES, "note-not-shared", NOTE),
+    (NOTES, "notes-listed", LISTED),
+    (NOTES, "notes-found", LISTED),
+    (NOTES, "no-notes", {}),
+    (NOTES, "no-notes-tagged", {"tags": ["quick"]}),
+    (NOTES, "no-note-matches", {}),
+    (REMINDERS, "reminder-set", {**REMINDER, "skips": True}),
+    (REMINDERS, "reminder-changed", {**REMINDER, "skips": False}),
+    (REMINDERS, "reminder-cancelled", REMINDER),
+    (REMINDERS, "reminders-listed", {"reminders": [REMINDER, {**REMINDER, "for_all": True}]}),
+    (REMINDERS, "no-reminders", {}),
+)
+REFUSED: tuple[tuple[Wording, str, Fields], ...] = (
+    (COMMON, "no-facts", {}),
+    (COMMON, "facts-of-another", {}),
+    (COMMON, "no-such-fact", {}),
+    (COMMON, "nothing-to-search", {}),
+    (COMMON, "memory-away", {}),
+    (COMMON, "memory-full", {}),
+    (COMMON, "memory-refused", {}),
+    (COMMON, "not-theirs", {}),
+    (COMMON, "reads-only", {}),
+    (COMMON, "too-many-to-confirm", {}),
+    (COMMON, "too-long-to-confirm", {}),
+    (NOTES, "no-such-note", {}),
+    (NOTES, "note-does-not-fit", {}),
+    (NOTES, "nothing-to-change", {}),
+    (NOTES, "not-the-owner", {}),
+    (REMINDERS, "time-past", {"at": "2026-11-20 09:00"}),
+    (REMINDERS, "time-far", {}),
+    (REMINDERS, "no-time-of-day", {}),
+    (REMINDERS, "no-such-time", {}),
+    (REMINDERS, "time-several", {}),
+    (REMINDERS, "time-often", {}),
+    (REMINDERS, "time-halves", {}),
+    (REMINDERS, "nothing-to-remind", {}),
+    (REMINDERS, "reminder-too-long", MOST),
+    (REMINDERS, "nobody-called", {"name": "Bob"}),
+    (REMINDERS, "several-called", {"name": "Bob"}),
+    (REMINDERS, "too-many-named", MOST),
+    (REMINDERS, "only-yourself", {}),
+    (REMINDERS, "too-many-of-person", MOST),
+    (REMINDERS, "too-many-of-chat", MOST),
+    (REMINDERS, "not-yours-to-change", {}),
+    (REMINDERS, "not-yours-to-cancel", {}),
+    (REMINDERS, "no-such-reminder", {}),
+    (REMINDERS, "no-reminders-kept", {}),
+)
+
+# What these tools give and refuse only a language model reads: no rule calls them, no button.
+FOR_MODELS = {
+    "agents/delegation.py",
+    "agents/mcp/connection.py",
+    "agents/mcp/results.py",
+    "agents/mcp/servers.py",
+    "agents/tools/conversation.py",
+    "features/files/tools.py",
+}
+
+
+def _sources() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(BOT.rglob("*.py")):
+        name = str(path.relative_to(BOT))
+        text = path.read_text(encoding="utf-8")
+        if name not in FOR_MODELS and ("ToolFailed(" in text or "Outcome(" in text):
+            yield name, ast.parse(text)
+
+
+def _calls(tree: ast.Module, name: str) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
+            yield node
+
+
+def test_no_refusal_is_without_a_kind() -> None:
+    bare = {
+        f"{name}:{call.lineno}"
+        for name, tree in _sources()
+        for call in _calls(tree, "ToolFailed")
+        if len(call.args) < 2
+    }
+    assert not bare
+
+
+def test_every_kind_that_a_tool_gives_has_an_example_here() -> None:
+    written = {
+        node.value
+        for _, tree in _sources()
+        if any(_calls(tree, "ToolFailed")) or any(_calls(tree, "tool"))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and KIND.fullmatch(node.value)
+    }
+    assert len(written) > 40
+    assert written <= {kind for _, kind, _ in DONE + REFUSED}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("wording", "outcome"),
+    [
+        *((wording, Outcome("…", kind, fields)) for wording, kind, fields in DONE),
+        *((wording, Outcome("…", kind, fields, ok=False)) for wording, kind, fields in REFUSED),
+    ],
+    ids=lambda one: one.kind if isinstance(one, Outcome) else "",
+)
+def test_every_outcome_is_told_in_both_languages(
+    wording: Wording, outcome: Outcome, language: Language
+) -> None:
+    told = wording.tell(outcome, language)
+    assert has_han(told) == (language == "zh")
+    assert not re.search(r"[{}…]|note_|tm_", told)
+    assert told.endswith((".", "。", ")", "）", "ship it", "meaning", "意思可能相近", "Boil it."))
+    refused = told.startswith({"en": "That was not done: ", "zh": "这次没有做成："}[language])
+    assert refused == (not outcome.ok)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "en", "zh"),
+    [
+        ("note-created", BARE, 'I created the note "Pizza".', "好的，已创建笔记“Pizza”。"),
+        (
+            "note-read",
+            {**BARE, "body": ""},
+            'The note "Pizza", no tags. It has no text.',
+            "笔记“Pizza”，没有标签。它没有正文。",
+        ),
+        ("note-tags", BARE, 'The note "Pizza" has no tags.', "笔记“Pizza”没有标签。"),
+        (
+            "note-updated",
+            CHANGE,
+            'I updated the note "Pasta": added tags: quick; removed tags: slow, old; '
+            'title changed from "Noodles" to "Pasta"; text replaced.',
+            "已更新笔记“Pasta”：添加标签：quick；移除标签：slow、old；"
+            "标题由“Noodles”改为“Pasta”；内容已替换。",
+        ),
+        (
+            "notes-found",
+            LISTED,
+            "2 notes found:\n\n1. Pasta (tags: quick, dinner)\n"
+            "2. Pizza, by another person, perhaps alike in meaning",
+            "找到 2 条笔记：\n\n1. Pasta（标签：quick、dinner）\n2. Pizza，别人写的，意思可能相近",
+        ),
+    ],
+)
+def test_a_note_is_told_of_as_it_is(kind: str, fields: Fields, en: str, zh: str) -> None:
+    outcome = Outcome("…", kind, fields)
+    assert (NOTES.tell(outcome, "en"), NOTES.tell(outcome, "zh")) == (en, zh)
+
+
+@pytest.mark.parametrize(
+    ("change", "en", "zh"),
+    [
+        (
+            {},
+            "All right: on Thu 2026-11-26 09:00, every week, I remind Ann, another person: ship it",
+            "好的，2026-11-26（周四）09:00，每周提醒Ann、另一个人：ship it",
+        ),
+        (
+            {"repeats": "once", "for_all": True, "skips": True},
+            "All right: on Thu 2026-11-26 09:00 I remind everybody: ship it\n\n"
+            "The clock skips that time on that day, so it comes after the change.",
+            "好的，2026-11-26（周四）09:00 提醒大家：ship it\n\n"
+            "那一天的钟会跳过这个时刻，所以会在调钟之后提醒。",
+        ),
+    ],
+)
+def test_a_reminder_is_told_of_as_it_is(change: dict[str, Any], en: str, zh: str) -> None:
+    outcome = Outcome("…", "reminder-set", {**REMINDER, "skips": False, **change})
+    assert (REMINDERS.tell(outcome, "en"), REMINDERS.tell(outcome, "zh")) == (en, zh)
+
+
+def test_what_a_person_wrote_is_no_field_of_a_text() -> None:
+    note = {**NOTE, "title": "{tags}", "body": "{title}"}
+    told = NOTES.tell(Outcome("…", "note-read", note), "en")
+    assert told == 'The note "{tags}", tags: quick, dinner.\n\n{title}'
+
+
+@pytest.mark.parametrize("wording", [COMMON, NOTES, REMINDERS])
+def test_a_result_that_was_stored_without_a_kind_is_told_as_it_is_without_ids(
+    wording: Wording,
+) -> None:
+    result = 'Successfully created note "Pasta" (ID: note_aaaa). Remember this.'
+    assert wording.tell(Outcome(result), "en") == (
+        'Successfully created note "Pasta". Remember this.'
+    )
+    refused = wording.tell(Outcome("no note (ID: note_aaaa).", ok=False), "zh")
+    assert refused == "这次没有做成：no note."
