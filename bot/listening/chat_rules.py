@@ -19,7 +19,7 @@ _NO_OWN = frozenset("default none off clear reset 默认 无 清空 清除 取�
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ChatRule:
     """A rule with choices; one without choices is free text.
 
     `chinese`: its word in a Chinese command. `choices`: each with other words that people write for
@@ -60,10 +60,10 @@ class Rule:
             return "" if word in _NO_OWN else text
         for choice, others in self.choices.items():
             if word == choice or word in others.split():
-                return self.stored(choice)
+                return self.value_of(choice)
         return "" if word in _NO_OWN else None
 
-    def stored(self, choice: str) -> str:
+    def value_of(self, choice: str) -> str:
         """What is stored for a choice: nothing for the default of the table."""
         return "" if choice == self.default else choice
 
@@ -72,13 +72,13 @@ class Rule:
         return isinstance(value, str) and (value in self.choices if self.choices else value != "")
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, ChatRule] = {
     rule.name: rule
     for rule in (
         # mention: the bot answers only who addresses it. threads: also who goes on in its threads.
         # follow: also who goes on in the chat just after it spoke. all: everybody who does not
         # speak to somebody else.
-        Rule(
+        ChatRule(
             "mode",
             "模式",
             {
@@ -90,7 +90,7 @@ RULES: dict[str, Rule] = {
             setting="chat_mode",
             needs_hearing=True,
         ),
-        Rule(
+        ChatRule(
             "language",
             "语言",
             {
@@ -104,9 +104,9 @@ RULES: dict[str, Rule] = {
                 "en": "Answer in English, in whatever language you are asked.",
             },
         ),
-        Rule("instructions", "要求"),
+        ChatRule("instructions", "要求"),
         # The bot also answers what nobody answers.
-        Rule(
+        ChatRule(
             "proactive",
             "主动",
             {"on": "开 开启", "off": "关 关闭"},
@@ -116,7 +116,7 @@ RULES: dict[str, Rule] = {
             needs_hearing=True,
         ),
         # Whether newcomers see what was said before they joined.
-        Rule(
+        ChatRule(
             "history",
             "历史",
             {"shown": "show 显示 可见", "hidden": "hide 隐藏 不可见"},

@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.features.chat_settings import texts
 from bot.features.digests import texts as digest_texts
-from bot.listening.chat_rules import RULES, ChatRules, Rule
+from bot.listening.chat_rules import RULES, ChatRule, ChatRules
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S
 from bot.text.languages import Language
 from memory.kept.buttons import NewButton
@@ -61,7 +61,7 @@ def chosen(form: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> dict
 def changes(values: Mapping[str, str], rules: ChatRules, digest: Timer | None) -> dict[str, str]:
     """Those of `values` that are not so already, as they are stored."""
     changed = {
-        name: "" if values[name] == DEFAULT else rule.stored(values[name])
+        name: "" if values[name] == DEFAULT else rule.value_of(values[name])
         for name, rule in RULES.items()
         if values.get(name, _now(rule, rules)) != _now(rule, rules)
     }
@@ -70,13 +70,13 @@ def changes(values: Mapping[str, str], rules: ChatRules, digest: Timer | None) -
     return changed
 
 
-def _now(rule: Rule, rules: ChatRules) -> str:
+def _now(rule: ChatRule, rules: ChatRules) -> str:
     """What is selected in the form as it is shown."""
     of_settings = rule.setting and rule.name not in rules.chosen
     return DEFAULT if of_settings else rules.choice(rule.name)
 
 
-def _options(rule: Rule, rules: ChatRules, language: Language) -> Options:
+def _options(rule: ChatRule, rules: ChatRules, language: Language) -> Options:
     usual = [(DEFAULT, texts.usual_option(rule, rules, language))] if rule.setting else []
     return [*usual, *((one, texts.option(rule, one, language)) for one in rule.choices)]
 

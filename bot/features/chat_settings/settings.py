@@ -13,7 +13,7 @@ from bot.features.chat_settings.managers import learn_managers
 from bot.features.digests.schedules import plan_of
 from bot.features.digests.texts import wanted
 from bot.features.own_memory.items import Looking
-from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRules, Rule
+from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRule, ChatRules
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import Reply
 from bot.services import Services
@@ -26,7 +26,7 @@ _SEPARATOR = re.compile(r"[\s,，:：]+")
 
 async def answer_rule_command(services: Services, command: Command, looking: Looking) -> Reply:
     """Changes a rule, or shows all with a form to change them. Raises `StoreUnavailable`."""
-    rule, said = asked_rule(command)
+    rule, said = find_rule(command)
     if rule is None:
         return await _shown(services, looking)
     if not _is_there(services, looking, rule):
@@ -36,13 +36,13 @@ async def answer_rule_command(services: Services, command: Command, looking: Loo
         return await _shown(services, looking, only=only)
     value = rule.read(said)
     if value is None or (not rule.choices and len(value) > MAX_INSTRUCTIONS):
-        return Reply(texts.misread(rule, looking.language))
+        return Reply(texts.explain_usage(rule, looking.language))
     if refusal := await _change(services, looking, {rule.name: value}):
         return Reply(refusal)
     return await _shown(services, looking, _changed(looking), form=False, only=only)
 
 
-def asked_rule(command: Command) -> tuple[Rule | None, str]:
+def find_rule(command: Command) -> tuple[ChatRule | None, str]:
     """The rule that a command is about, and what it is to be: `/mode all`, `/settings mode all`."""
     if rule := RULES.get(command.name.value):
         return rule, command.words
@@ -98,7 +98,7 @@ async def _rules(services: Services, looking: Looking) -> ChatRules:
     return await ChatConversations(services.rpc, looking.context).rules(services.settings)
 
 
-def _is_there(services: Services, looking: Looking, rule: Rule) -> bool:
+def _is_there(services: Services, looking: Looking, rule: ChatRule) -> bool:
     return rule.is_there(services.settings, in_group=looking.chat_type != "p2p")
 
 
@@ -110,7 +110,7 @@ async def _change(services: Services, looking: Looking, values: Mapping[str, str
     """Changes rules, and the schedule of the digest; returns why the sender may not, or ""."""
     language, context = looking.language, looking.context
     if not context.speaks_for_self:
-        return texts.refused(language)
+        return texts.explain_refusal(language)
     readable = await learn_managers(services, context, looking.chat_type)
     store = ChatConversations(services.rpc, context)
     try:
@@ -120,7 +120,7 @@ async def _change(services: Services, looking: Looking, values: Mapping[str, str
             else:
                 await store.set_rule(name, value)
     except AccessDenied:
-        return texts.refused(language, managers_known=readable)
+        return texts.explain_refusal(language, managers_known=readable)
     return ""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.listening.chat_rules import MAX_INSTRUCTIONS, ChatRules, Rule
+from bot.listening.chat_rules import MAX_INSTRUCTIONS, ChatRule, ChatRules
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list
 from bot.text.slash_commands import WORDS
@@ -15,7 +15,7 @@ from bot.text.slash_commands import WORDS
 say = Catalogue(__file__).say
 
 
-def keys_of(rule: Rule) -> list[str]:
+def keys_of(rule: ChatRule) -> list[str]:
     """The texts that a rule needs, beside those of all rules."""
     absent = [f"absent-{rule.name}"] if rule.only_in_groups else []
     if not rule.choices:
@@ -25,11 +25,11 @@ def keys_of(rule: Rule) -> list[str]:
     return [f"rule-{rule.name}", f"select-{rule.name}", *absent, *named]
 
 
-def refused(language: Language, *, managers_known: bool = True) -> str:
+def explain_refusal(language: Language, *, managers_known: bool = True) -> str:
     return say("refused" if managers_known else "unreadable", language)
 
 
-def misread(rule: Rule, language: Language) -> str:
+def explain_usage(rule: ChatRule, language: Language) -> str:
     """What to write instead of something that is no value of the rule."""
     if not rule.choices:
         return say(f"too-long-{rule.name}", language, most=MAX_INSTRUCTIONS)
@@ -38,29 +38,29 @@ def misread(rule: Rule, language: Language) -> str:
     return say(key, language, command=_command(rule, language), choices=choices)
 
 
-def _command(rule: Rule, language: Language) -> str:
+def _command(rule: ChatRule, language: Language) -> str:
     """`/mode`, or `/settings` with the rule where it has no slash word of its own."""
     word = rule.chinese if language == "zh" else rule.name
     return f"/{word}" if word in WORDS else say("in-settings", language, word=word)
 
 
-def option(rule: Rule, choice: str, language: Language) -> str:
+def option(rule: ChatRule, choice: str, language: Language) -> str:
     """A choice in the form."""
     return say(f"switch-{choice}", language) if rule.is_switch else _meaning(rule, choice, language)
 
 
-def usual_option(rule: Rule, rules: ChatRules, language: Language) -> str:
+def usual_option(rule: ChatRule, rules: ChatRules, language: Language) -> str:
     """The choice of what is usual, in the form."""
     return say("default", language, value=option(rule, rules.usual[rule.name], language))
 
 
-def shown_rules(rules: ChatRules, shown: Iterable[Rule], language: Language) -> str:
+def shown_rules(rules: ChatRules, shown: Iterable[ChatRule], language: Language) -> str:
     """What holds and where it comes from."""
     lines = [_line(rules, rule, language) for rule in shown]
     return "\n".join((say("intro", language), "", *lines, "", say("who", language)))
 
 
-def _line(rules: ChatRules, rule: Rule, language: Language) -> str:
+def _line(rules: ChatRules, rule: ChatRule, language: Language) -> str:
     choice = rules.choice(rule.name)
     name = say(f"rule-{rule.name}", language)
     source = say("own" if rule.name in rules.chosen else "usual", language)
@@ -70,7 +70,7 @@ def _line(rules: ChatRules, rule: Rule, language: Language) -> str:
     return say("shown-choice", language, name=name, choice=choice, source=source, meaning=meaning)
 
 
-def _meaning(rule: Rule, value: str, language: Language) -> str:
+def _meaning(rule: ChatRule, value: str, language: Language) -> str:
     if not rule.choices:
         return " ".join(value.replace("`", "'").split()) or say("none", language)
     key = f"now-{value}" if rule.is_switch else f"choice-{rule.name}-{value}"

@@ -50,13 +50,13 @@ async def _change(services: Services, looking: Looking, asked: texts.Wanted) -> 
     """The chat's schedule, by who manages it."""
     language, context = looking.language, looking.context
     if not context.speaks_for_self:
-        return Reply(rule_texts.refused(language))
+        return Reply(rule_texts.explain_refusal(language))
     plan = plan_of(services, asked, language) if asked.kind == "schedule" else None
     readable = await learn_managers(services, context, looking.chat_type)
     try:
         had = await DigestStore(services.rpc).set_schedule(context, looking.turn_id, plan)
     except AccessDenied:
-        return Reply(rule_texts.refused(language, managers_known=readable))
+        return Reply(rule_texts.explain_refusal(language, managers_known=readable))
     if plan:
         said = texts.was_set(plan.repeats, plan.local_at, language)
         return Reply(await with_limits(services, looking.chat_type, said, language))

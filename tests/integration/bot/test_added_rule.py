@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bot.features.chat_settings import texts
-from bot.listening.chat_rules import RULES, Rule
+from bot.listening.chat_rules import RULES, ChatRule
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, Job
 from bot.text.catalogues import Catalogue
@@ -24,25 +24,25 @@ from tests.support.whole_turns import Stage, stage
 
 pytestmark = pytest.mark.anyio
 
-LENGTH = Rule(
-    "length",
-    "长短",
+SAMPLE = ChatRule(
+    "sample",
+    "示例",
     {"full": "long 详细", "short": "brief 简短"},
     "full",
     prompts={"short": "Answer in one sentence."},
 )
 WORDS = {
     "en": {
-        "rule-length": "How long I answer",
-        "select-length": "How long",
-        "choice-length-full": "as long as it takes",
-        "choice-length-short": "in one sentence",
+        "rule-sample": "How long I answer",
+        "select-sample": "How long",
+        "choice-sample-full": "as long as it takes",
+        "choice-sample-short": "in one sentence",
     },
     "zh": {
-        "rule-length": "我回答多长",
-        "select-length": "长短",
-        "choice-length-full": "说清楚为止",
-        "choice-length-short": "只用一句话",
+        "rule-sample": "我回答多长",
+        "select-sample": "长短",
+        "choice-sample-full": "说清楚为止",
+        "choice-sample-short": "只用一句话",
     },
 }
 
@@ -107,7 +107,7 @@ def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         catalogue = Path(texts.__file__).with_suffix(f".{language}.po")
         more = "".join(f'\nmsgid "{key}"\nmsgstr "{text}"\n' for key, text in words.items())
         (tmp_path / catalogue.name).write_text(catalogue.read_text("utf-8") + more, "utf-8")
-    monkeypatch.setitem(RULES, LENGTH.name, LENGTH)
+    monkeypatch.setitem(RULES, SAMPLE.name, SAMPLE)
     monkeypatch.setattr(texts, "say", Catalogue(str(tmp_path / "texts.py")).say)
 
 
@@ -125,35 +125,35 @@ async def chat(added: None, database_url: str) -> AsyncIterator[Chat]:
 async def test_a_command_sets_it_and_takes_it_back(chat: Chat) -> None:
     shown = read(await chat.say(chat.bob, "/settings"))
     assert "**How long I answer**: as long as it takes (default)" in shown
-    assert "Only the group's owner" in read(await chat.say(chat.bob, "/settings length short"))
+    assert "Only the group's owner" in read(await chat.say(chat.bob, "/settings sample short"))
     assert chat.stored() == []
 
-    assert "Saved." in read(await chat.say(chat.ann, "/settings length Brief"))
-    assert chat.stored() == [({"length": "short"},)]
-    usage = read(await chat.say(chat.ann, "/settings length endless"))
-    assert "`/settings length` and one of full, short, or default" in usage
-    assert "Saved." in read(await chat.say(chat.ann, "/settings length default"))
+    assert "Saved." in read(await chat.say(chat.ann, "/settings sample Brief"))
+    assert chat.stored() == [({"sample": "short"},)]
+    usage = read(await chat.say(chat.ann, "/settings sample endless"))
+    assert "`/settings sample` and one of full, short, or default" in usage
+    assert "Saved." in read(await chat.say(chat.ann, "/settings sample default"))
     assert chat.stored() == [({},)]
 
-    saved = read(await chat.say(chat.ann, "/设置 长短 简短"))
+    saved = read(await chat.say(chat.ann, "/设置 示例 简短"))
     assert "已保存。" in saved
     assert "**我回答多长**：只用一句话 (本群设置)" in saved
-    assert chat.stored() == [({"length": "short"},)]
+    assert chat.stored() == [({"sample": "short"},)]
 
 
 async def test_the_form_shows_and_saves_it(chat: Chat) -> None:
-    form = read(await chat.say(chat.ann, "/settings length"))
+    form = read(await chat.say(chat.ann, "/settings sample"))
     assert form.count('"select_static"') == 1
     assert "in one sentence" in form
 
-    assert "Only the group's owner" in read(await chat.submit(chat.bob, length="short"))
+    assert "Only the group's owner" in read(await chat.submit(chat.bob, sample="short"))
     await chat.say(chat.ann, "/settings")
-    saved = read(await chat.submit(chat.ann, length="short", mode="all"))
+    saved = read(await chat.submit(chat.ann, sample="short", mode="all"))
     assert "**How long I answer**: in one sentence (set here)" in saved
     assert '"initial_option": "short"' in saved
-    assert chat.stored() == [({"length": "short"},)]
+    assert chat.stored() == [({"sample": "short"},)]
     assert "These are the settings." in read(await chat.submit(chat.ann))
-    await chat.submit(chat.ann, length="full")
+    await chat.submit(chat.ann, sample="full")
     assert chat.stored() == [({},)]
 
 
@@ -161,15 +161,15 @@ async def test_what_reads_it_is_told(chat: Chat) -> None:
     prompts: list[str] = []
     chat.on.model.look = prompts.append
     await chat.say(chat.bob, "when do we plant?")
-    await chat.say(chat.ann, "/settings length short")
+    await chat.say(chat.ann, "/settings sample short")
     await chat.say(chat.bob, "and when do we harvest?")
 
     assert ["Answer in one sentence." in one for one in prompts] == [False, True]
 
 
 async def test_a_stored_choice_that_the_table_lost_does_not_count(chat: Chat) -> None:
-    await chat.say(chat.ann, "/settings length short")
-    stored = json.dumps({"length": "endless", "gone": "on"})
+    await chat.say(chat.ann, "/settings sample short")
+    stored = json.dumps({"sample": "endless", "gone": "on"})
     chat.on.database.execute("update chat_rules set choices = %s", [stored])
 
     shown = read(await chat.say(chat.bob, "/settings"))

@@ -12,12 +12,12 @@ import polib
 import pytest
 
 from bot.features.chat_settings import form, texts
-from bot.features.chat_settings.settings import asked_rule
+from bot.features.chat_settings.settings import find_rule
 from bot.listening.chat_rules import (
     MAX_INSTRUCTIONS,
     RULES,
+    ChatRule,
     Mode,
-    Rule,
     RuleLanguage,
     rules_of,
     told_by_owner,
@@ -27,10 +27,10 @@ from bot.text.languages import Language
 from bot.text.slash_commands import WORDS, parse
 
 SETTINGS = Settings()
-THREADS = Rule("threads", "话题", {"follow": "yes 跟随", "ignore": "no 忽略"}, "follow")
+SAMPLE = ChatRule("sample", "示例", {"follow": "yes 跟随", "ignore": "no 忽略"}, "follow")
 
 
-def forgotten(rules: Mapping[str, Rule]) -> list[str]:
+def forgotten(rules: Mapping[str, ChatRule]) -> list[str]:
     """What a rule lacks in a catalogue, and where it belongs."""
     found = []
     for key in (key for rule in rules.values() for key in texts.keys_of(rule)):
@@ -43,7 +43,7 @@ def forgotten(rules: Mapping[str, Rule]) -> list[str]:
 
 
 def test_every_rule_has_its_words() -> None:
-    assert forgotten(RULES) == []
+    assert not (lacks := forgotten(RULES)), "\n".join(lacks)
 
 
 def test_no_words_are_left_of_a_rule_that_is_gone() -> None:
@@ -52,21 +52,21 @@ def test_no_words_are_left_of_a_rule_that_is_gone() -> None:
     of_rules = {entry.msgid for entry in catalogue if entry.msgid.startswith(kinds)}
     needed = {key for rule in RULES.values() for key in texts.keys_of(rule)}
 
-    assert of_rules == {*needed, f"select-{form.DIGEST}"}
+    assert of_rules - needed == {f"select-{form.DIGEST}"}
 
 
 def test_a_rule_without_words_is_told_which_ones_to_add() -> None:
-    lacks = forgotten({**RULES, "threads": THREADS})
+    lacks = forgotten({**RULES, "sample": SAMPLE})
 
     assert len(lacks) == 8
-    assert 'add msgid "rule-threads" to chat_settings/texts.en.po' in lacks
-    assert 'add msgid "choice-threads-ignore" to chat_settings/texts.zh.po' in lacks
-    of_groups = forgotten({"threads": replace(THREADS, only_in_groups=True)})
-    assert 'add msgid "absent-threads" to chat_settings/texts.en.po' in of_groups
+    assert 'add msgid "rule-sample" to chat_settings/texts.en.po' in lacks
+    assert 'add msgid "choice-sample-ignore" to chat_settings/texts.zh.po' in lacks
+    of_groups = forgotten({"sample": replace(SAMPLE, only_in_groups=True)})
+    assert 'add msgid "absent-sample" to chat_settings/texts.en.po' in of_groups
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
-def test_a_rule_of_the_table_is_whole(rule: Rule) -> None:
+def test_a_rule_of_the_table_is_whole(rule: ChatRule) -> None:
     assert re.fullmatch("[a-z][a-z_]*", rule.name), "the database takes no other names"
     assert WORDS.get(rule.name) == WORDS.get(rule.chinese), "a word of another command"
     assert rule.usual(SETTINGS) in rule.choices or not rule.choices
@@ -122,7 +122,7 @@ def test_a_command_names_a_rule_by_its_own_word_or_below_settings(
     command = parse(text)
     assert command
 
-    assert asked_rule(command) == (RULES[name], said)
+    assert find_rule(command) == (RULES[name], said)
 
 
 @pytest.mark.parametrize("text", ["/settings", "/设置", "/settings please", "/settings 42 mode"])
@@ -130,7 +130,7 @@ def test_settings_without_a_rule_are_all_of_them(text: str) -> None:
     command = parse(text)
     assert command
 
-    assert asked_rule(command)[0] is None
+    assert find_rule(command)[0] is None
 
 
 def test_a_stored_value_that_the_table_lacks_does_not_count() -> None:
