@@ -1,8 +1,8 @@
 """What people read, as data: one gettext catalogue a module and language, beside the module.
 
-`texts.py` has `texts.en.po` and `texts.zh.po`. The msgid is a key; the msgstr
-is the text with fields in braces, as `str.format` fills them. A key with `msgid_plural` takes its
-form by the field `n`.
+`texts.py` has `texts.en.po` and `texts.zh.po`. The msgid is a key; the msgstr is the text with
+fields in braces, as `str.format` fills them. A key with `msgid_plural` takes its form by the field
+`n`.
 """
 
 from __future__ import annotations

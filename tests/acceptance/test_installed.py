@@ -105,6 +105,14 @@ def test_every_command_says_how_it_is_used(installed: Path, tmp_path: Path) -> N
         assert (helped.returncode, helped.stdout[:6]) == (0, "usage:"), f"{command}: {helped}"
 
 
+def test_what_people_read_is_there(installed: Path) -> None:
+    packages = next((installed.parent / "lib").glob("python3*/site-packages"))
+    catalogues = {path.relative_to(ROOT) for path in (ROOT / "bot").rglob("*.po")}
+
+    assert catalogues
+    assert {path.relative_to(packages) for path in (packages / "bot").rglob("*.po")} == catalogues
+
+
 def test_what_measures_and_tests_the_bot_is_not_there(installed: Path, tmp_path: Path) -> None:
     assert run(installed, tmp_path, "bench", "--faults").returncode == 2
     for package in ("lab", "tests", "pytest", "hypothesis", "ruff"):
