@@ -52,6 +52,7 @@ from bot.telemetry.turn_records import TurnRecord
 from bot.text.languages import Language
 from memory.kept.buttons import new_id
 from memory.models import OpenTurn, StoredCard
+from memory.outcomes import ELSEWHERE, TurnOutcome
 
 log = structlog.get_logger()
 
@@ -100,21 +101,23 @@ async def _take_turn(
         if not turn.unasked:
             looking.begin(turn, opened)
         reply, foot = opened.reply, Foot.of_row(opened.shown)
-        forgets = unsaid = False
+        forgets, means = False, opened.means
         showing = Showing(services, turn, language(services, turn, opened))
         stream = await _stream(services, turn, opened, showing)
         if opened.state == "open":
             answer = await _made(services, turn, opened, showing, stream, answering)
-            forgets, foot, unsaid = answer.forgets, answer.foot, answer.unsaid
+            forgets, foot, means = answer.forgets, answer.foot, answer.means
             reply = await _store(services, turn, answer, showing.language)
         asked = turn.question if answering is None and turn.by_click else None
         turn = replace(turn, foot=foot, asked=asked)
-        outcome = await send_reply(services, turn, opened, reply, stream, lease, looking.after)
+        sent = await send_reply(services, turn, opened, reply, stream, lease, looking.after)
         look_up = looking.after()
-    if forgets or outcome == "cancelled":
+    if forgets or sent.state == "cancelled":
         await withdraw_cards(services)
-    _report(services, turn, opened, "aside" if unsaid else outcome)
-    if outcome in ("sent", "duplicate"):
+    if sent.state == "sent":
+        measure(turn)
+    _report(services, turn, opened, means if means == ELSEWHERE else sent.ended(means))
+    if sent.state in ("sent", "duplicate"):
         await queue_look_up(services, look_up)
     await tend_later(services, turn.context, opened)
 
@@ -206,6 +209,7 @@ async def _store(
             files=[{"content": told_of(file), "file": file} for file in answer.files],
             shown=answer.foot.row() if answer.foot else None,
             given=answer.given,
+            means=answer.means,
         )
     if state == "open":
         await services.store.undo_kept(turn.context, turn.id)
@@ -235,16 +239,17 @@ async def _stream(
     return await begin_stream(services, opening, opened, showing, working)
 
 
-def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> None:
+def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: TurnOutcome | None) -> None:
+    """`outcome` None: the turn had ended before."""
     seconds = services.clock() - turn.received_ms / 1000
-    metrics.TURNS.labels(outcome=outcome).inc()
+    kind, reason = (outcome.kind, outcome.reason) if outcome else ("duplicate", "")
+    metrics.TURNS.labels(outcome=kind).inc()
     metrics.TURN_SECONDS.observe(seconds)
-    if outcome == "sent":
-        measure(turn)
     log.info(
         "turn",
         turn_id=turn.id,
-        outcome=outcome,
+        outcome=kind,
+        reason=reason,
         attempt=opened.attempts,
         history=len(opened.history),
         recent=len(opened.recent),
@@ -252,6 +257,6 @@ def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: str) -> N
         seconds=round(seconds, 3),
         **timing.fields(),
     )
-    fields = {"outcome": outcome, "attempt": opened.attempts, "seconds": round(seconds, 3)}
+    fields = {"outcome": kind, "attempt": opened.attempts, "seconds": round(seconds, 3)}
     fields |= {**timing.fields(), **timing.kept()}
     services.records.add(TurnRecord(turn.id, services.now(), fields))

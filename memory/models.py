@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from memory.outcomes import ANSWERED, TurnOutcome
+
 TurnState = Literal["open", "pending", "sent", "failed", "cancelled"]
 Scope = Literal["chat", "user"]
 
@@ -137,6 +139,8 @@ class OpenTurn:
     `degraded`: the memory is away, so history and working memory are unknown, not empty.
 
     `turn_id`: its id; one that an earlier version began keeps that.
+
+    `means`: what the stored reply is, once there is one.
     """
 
     state: TurnState
@@ -158,6 +162,7 @@ class OpenTurn:
     elsewhere: bool | None = None
     degraded: bool = False
     turn_id: str = ""
+    means: TurnOutcome = ANSWERED
 
     @property
     def told(self) -> tuple[StoredMessage, ...]:

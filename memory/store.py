@@ -27,6 +27,7 @@ from memory.models import (
     WorkingMemory,
 )
 from memory.origins import MESSAGE, Origin
+from memory.outcomes import ANSWERED, TurnOutcome
 from memory.recall.ordinals import enough_for, in_order
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import JoiningRpc, Json, Rpc, Statement, call_as
@@ -136,11 +137,12 @@ class MemoryStore:
         files: Sequence[Mapping[str, Any]] = (),
         shown: Mapping[str, Any] | None = None,
         given: Sequence[str] = (),
+        means: TurnOutcome = ANSWERED,
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """Stores the exact card texts as pending, before anything is sent; `buttons` are of the
         last card. `files` ({content, file} as in `StoredCard`) follow the cards. `shown` is what
         stands below the last card, nobody's words. `given` are the messages, besides the question,
-        that the answer was made with.
+        that the answer was made with; `means` is how the turn ends once people have it.
 
         The first writer wins: returned are the turn's state and the cards that are stored. The turn
         is still open, and nothing is stored, when one of `given` was taken back meanwhile.
@@ -148,7 +150,7 @@ class MemoryStore:
         with_buttons = (
             {"p_buttons": as_json([button.row() for button in buttons])} if buttons else {}
         )
-        row = await self._call(
+        kept = await self._call(
             "record_reply_with_buttons" if buttons else "record_reply",
             context,
             p_turn_id=turn_id,
@@ -157,8 +159,9 @@ class MemoryStore:
             **with_buttons,
             **({"p_shown": as_json(shown)} if shown else {}),
             **({"p_given": as_json(list(given))} if given else {}),
+            **({"p_intended": as_json(row)} if (row := means.row()) else {}),
         )
-        return row["state"], _cards(row["reply"])
+        return kept["state"], _cards(kept["reply"])
 
     async def preface_reply(
         self, context: AgentMemoryContext, *, turn_id: str, note: str
@@ -422,6 +425,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         recalled=None if (found := row.get("recalled")) is None else tuple(found),
         elsewhere=row.get("elsewhere"),
         turn_id=row.get("turn_id", ""),
+        means=TurnOutcome.from_row(row.get("intended")),
     )
 
 

@@ -49,8 +49,8 @@ declare
     keep_source_terms, keep_told_terms, keep_talk_terms,
     noted_sources, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, is_distinctive, tells, words_in, words_of_call
   }';
-  -- The same, and the console: where turns come from.
-  of_origins constant text[] := '{turn_chain, first_asked}';
+  -- The same, and the console: where turns come from, and how they ended.
+  of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes}';
   -- The same as of_functions, of taking back: what looks into the keyed hashes of sources is no token's.
   of_taking_back constant text[] := '{
     keyed_hashes, first_read, read_terms, sources_read, forget_source_terms, thread_source, known_as, made_from, cards_of,
@@ -60,7 +60,7 @@ declare
   -- Nobody: a trigger needs no right to its function.
   of_triggers constant text[] := '{
     keep_words, drop_working_memory_of_chat, record_working_memory_change, index_turn,
-    drop_embedding, drop_words_of_messages, keep_p2p_chat, drop_private_answers
+    drop_embedding, drop_words_of_messages, keep_p2p_chat, drop_private_answers, end_turn
   }';
   -- The service alone: events that name no sender, everybody's names, operators.
   of_the_service constant text[] := '{

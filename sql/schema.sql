@@ -230,10 +230,16 @@ create table public.agent_turns (
   origin text not null default 'message',
   parent_id text,
   cause text not null default '',
+  -- what the stored reply is once people have it, {outcome, reason}; null: an answer
+  intended jsonb,
+  outcome text,
+  outcome_reason text not null default '',
   constraint agent_turns_origin_known check (origin in ('message', 'button', 'again', 'retry',
     'reaction', 'reminder', 'digest', 'unasked', 'offer', 'private_answer')),
   constraint agent_turns_origin_parent check ((origin in ('message', 'unasked')) = (parent_id is
     null)),
+  constraint agent_turns_outcome_known check (outcome in ('answered', 'apologised', 'refused',
+    'stopped', 'silent', 'undelivered', 'taken_back', 'offer')),
   constraint agent_turns_chat_fkey foreign key (tenant_key, conversation_id, user_id) references
     public.agent_chats (tenant_key, id, user_id) on delete cascade
 );
@@ -253,6 +259,8 @@ create unique index agent_turns_parent_key on public.agent_turns (parent_id, ori
 create index agent_turns_read_messages_idx on public.agent_turns using gin (read_messages) where
   read_messages <> '{}';
 create unique index agent_turns_thread_key on public.agent_turns (thread, id);
+create index agent_turns_undelivered_idx on public.agent_turns (updated_at) where outcome =
+  'undelivered';
 create index agent_turns_unfinished_idx on public.agent_turns (updated_at) where state in ('open',
   'pending');
 alter table public.agent_turns add constraint agent_turns_drawn_on_private check (drawn_on = '{}' or
@@ -293,9 +301,12 @@ create policy agent_turns_of_a_tenant on public.agent_turns
     and tenant_key = coalesce((select public.claim('tenant_key')), ''));
 create policy agent_turns_console on public.agent_turns for select to bot_console using (true);
 grant select, insert, update (state, attempts, error, updated_at, forgets, drawn_on, kept_cards,
-  read_messages, shown, done, given), delete on public.agent_turns to authenticated;
+  read_messages, shown, done, given, intended), delete on public.agent_turns to authenticated;
 grant select on public.agent_turns to bot_console;
 grant select, insert, update, delete on public.agent_turns to service_role;
+-- trigger agent_turns_end before insert or update of state, error, intended on public.agent_turns
+--   for each row when ((new.state not in ('open', 'pending')) or new.outcome is not null) execute
+--   function public.end_turn()
 
 -- A person's places with the bot alone: their p2p chat, and the place of private answers, whose
 -- chat_id is their open_id. Ids only.
@@ -1703,7 +1714,8 @@ create table feishu_bot.spool (
   answered_at timestamptz,
   given jsonb not null default '[]',
   -- The same of a turn that waits for the memory, {origin, parent_id, cause}; null: a message's.
-  origin jsonb
+  origin jsonb,
+  intended jsonb  -- The same of a turn that waits for the memory.
 );
 create index spool_actor_idx on feishu_bot.spool (actor_id);
 create index spool_person_idx on feishu_bot.spool (user_id);

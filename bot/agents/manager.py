@@ -38,6 +38,8 @@ from bot.agents.tools.toolkit import Toolkit
 from bot.text.languages import Language
 from memory.kept.notes import NoteStore
 from memory.kept.timers import TimerStore
+from memory.outcomes import STOPPED as STOPPED_TURN
+from memory.outcomes import TurnOutcome, apologised
 from memory.store import MemoryStore
 
 __all__ = ["Answer", "Manager", "ModelUnavailable", "Prompt", "Stores", "own_tools"]
@@ -233,12 +235,14 @@ class Manager:
 
     def _answer(self, text: str, turn: _Turn, *, cut_short: str = "", ended: Ended = "") -> Answer:
         deps, tokens = turn.deps, turn.spent
+        means = STOPPED_TURN if ended == STOPPED else TurnOutcome("answered", ended)
         answer = Answer(
             text=text,
             input_tokens=tokens.input_tokens,
             output_tokens=tokens.output_tokens,
             cut_short=cut_short or ended,
             ended=ended,
+            means=apologised(cut_short) if cut_short else means,
         )
         if deps is None:
             return answer

@@ -42,6 +42,7 @@ from memory.errors import StoreUnavailable
 from memory.kept.notes import note_source
 from memory.kept.read_messages import note_read_messages, read_source
 from memory.models import OpenTurn
+from memory.outcomes import ANSWERED, BY_COMMAND, apologised, refused
 from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext
 from memory.tokens import estimate_tokens
@@ -69,9 +70,10 @@ _UNASKED = (
 async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     """A command to the bot is carried out; everything else is for the model."""
     if turn.heard.decision.reason is Reason.RATE_LIMITED:
-        return Reply(too_many(services, language(services, turn, opened)))
+        said = too_many(services, language(services, turn, opened))
+        return Reply(said, means=refused("rate_limited"))
     if reply := await answer_words(services, turn, opened):
-        return reply
+        return replace(reply, means=BY_COMMAND) if reply.means == ANSWERED else reply
     found, earlier, given = await _answer(services, turn, opened)
     spoken = language(services, turn, opened)
     reply = reply_of(found, chat_type=turn.chat_type, language=spoken)
@@ -114,15 +116,15 @@ async def _answer(
     """The model's answer, or an honest sentence when there is none in time; what it was told of
     what was said earlier; and the ids of all messages that it was given."""
     if not turn.question.strip():
-        return Answer(say_both("unsupported")), (), ()
-    if refused := used_up(services, turn, language(services, turn, opened)):
-        return Answer(refused), (), ()
+        return Answer(say_both("unsupported"), means=refused("unreadable")), (), ()
+    if said := used_up(services, turn, language(services, turn, opened)):
+        return Answer(said, means=refused("used_up")), (), ()
     came = await material.gather(services, _source(turn, opened))
     services.rates.count(asker_of(turn.request), services.clock(), came.files)
     if not await _may_tell(services, turn, opened, came):
         came = material.TAKEN_BACK
-    if refused := _only_unread(services, turn, opened, came):
-        return Answer(refused), (), ()
+    if said := _only_unread(services, turn, opened, came):
+        return Answer(said, means=refused("unreadable")), (), ()
     with noting_sources() as found:
         if opened.degraded:
             note_sources(map(read_source, {*came.read, *came.texts}))
@@ -289,7 +291,7 @@ def _source(turn: Turn, opened: OpenTurn) -> material.Source:
 def _sorry(turn: Turn, reason: str, language: Language) -> Answer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
     log.error("model.unavailable", turn_id=turn.id, reason=reason, next_step=next_step(reason))
-    return Answer(apology(reason, language))
+    return Answer(apology(reason, language), means=apologised(reason))
 
 
 def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:

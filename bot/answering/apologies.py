@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from bot.answering.texts import CATALOGUE, say
-from bot.text.languages import LANGUAGES, Language
+from bot.answering.texts import say
+from bot.text.languages import Language
 
 _KEYS = {"empty": "model-empty", "too_long": "model-too-long"}
 # What passes only when an operator mends it; the names are those of `NEXT_STEPS`.
 _NOT_SET_UP = frozenset(
     {"wrong_key", "not_allowed", "no_such_model", "quota_used_up", "no_completion"}
 )
-_APOLOGIES = ("model-away", "model-empty", "model-too-long", "model-not-set-up")
 
 
 def apology(reason: str, language: Language) -> str:
@@ -18,9 +17,3 @@ def apology(reason: str, language: Language) -> str:
     if reason in _NOT_SET_UP:
         return say("model-not-set-up", language, cause=say(f"cause-{reason}", language))
     return say(_KEYS.get(reason, "model-away"), language)
-
-
-def is_apology(text: str) -> bool:
-    """Whether a text says only that the model could not be asked."""
-    templates = (CATALOGUE.template(key, one) for key in _APOLOGIES for one in LANGUAGES)
-    return text.startswith(tuple(one.partition("{")[0] for one in templates))

@@ -27,6 +27,7 @@ from bot.telemetry import metrics
 from bot.text.languages import language_of
 from memory.errors import StoreError
 from memory.models import StoredCard
+from memory.outcomes import apologised
 
 log = structlog.get_logger()
 
@@ -96,7 +97,9 @@ async def _stored(services: Services, turn: Turn, cards: list[str]) -> tuple[Sto
         opened = await store.open_turn(turn.context, turn_id=turn.id, content=turn.question)
         if opened.state != "open":
             return opened.reply
-        _, reply = await store.record_reply(turn.context, turn_id=turn.id, cards=cards)
+        _, reply = await store.record_reply(
+            turn.context, turn_id=turn.id, cards=cards, means=apologised("given_up")
+        )
     except StoreError as exc:
         log.warning("job.excuse_not_stored", turn_id=turn.id, error=type(exc).__name__)
         return tuple(StoredCard(number, text, "pending") for number, text in enumerate(cards))

@@ -9,7 +9,7 @@ from bot.answering.question import Turn, told
 from bot.feishu import markup
 from bot.mentions import from_card
 from bot.outbox.delivery import Delivered
-from bot.outbox.sending import After, Outgoing, Told, send
+from bot.outbox.sending import After, Outcome, Outgoing, Told, send
 from bot.outbox.streaming import CardStream
 from bot.queue.consumer import Lease
 from bot.services import Services
@@ -28,13 +28,13 @@ async def send_reply(
     stream: CardStream | None,
     lease: Lease | None,
     look_up: Callable[[], Statement | None],
-) -> str:
-    """Sends what is pending of the reply; what came of it, for metrics. `look_up` gives what is
+) -> Outcome:
+    """Sends what is pending of the reply; what came of it. `look_up` gives what is
     queued with the end of the job."""
     if opened.state in _OVER or not reply:
         if stream:
             await stream.withdraw()
-        return "duplicate" if opened.state == "sent" else "cancelled"
+        return Outcome("duplicate" if opened.state == "sent" else "cancelled")
     quiet = quietens(turn.question)
     async with before_answer(services, turn.request, turn.heard, turn.bot) as before:
 
@@ -44,7 +44,7 @@ async def send_reply(
             spoken = from_card(sent.content, turn.names.known, unescape=markup.unescape)
             return told(services, turn, await before(), spoken, sent.message_id)
 
-        outcome = await send(
+        return await send(
             services,
             _outgoing(turn, reply, lease, plain=_is_plain(opened, reply, stream)),
             lease=lease,
@@ -52,7 +52,6 @@ async def send_reply(
             tell=tell,
             after=After(lease, look_up),
         )
-    return outcome.state
 
 
 def _outgoing(

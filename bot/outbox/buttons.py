@@ -24,6 +24,7 @@ from bot.text.languages import Language
 from memory.kept.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
 from memory.kept.handles import Handle, Touch, TouchVerdict
 from memory.models import CardButton, StoredCard
+from memory.outcomes import ANSWERED, TurnOutcome
 from memory.scope import ChatType
 
 # Feishu: a card of schema 2.0 can be interacted with for 14 days.
@@ -60,7 +61,8 @@ class Reply:
     again, to the person alone. `unsaid`: that was all, and nothing is said here. `forgets`:
     something was forgotten, or shown from what is kept; then the turn keeps no words once it is
     over. `files` (`bot.files.writing`) follow the cards. `given`: the messages that its prompt
-    showed besides the question; not stored where one was taken back meanwhile.
+    showed besides the question; not stored where one was taken back meanwhile. `means`: how the
+    turn ends with it.
     """
 
     text: str
@@ -74,6 +76,7 @@ class Reply:
     forgets: bool = False
     files: tuple[Mapping[str, str], ...] = ()
     given: tuple[str, ...] = ()
+    means: TurnOutcome = ANSWERED
 
 
 def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Reply:
@@ -93,6 +96,7 @@ def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Repl
         auto_mention=answer.auto_mention,
         forgets=any(map(_deletes, answer.tool_calls)),
         files=answer.files,
+        means=answer.means,
     )
 
 

@@ -25,6 +25,7 @@ from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.telemetry.timing import stage
 from memory.models import StoredCard
+from memory.outcomes import TurnOutcome
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext
 
@@ -66,12 +67,23 @@ class Outgoing:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """`sent` is the last card that was sent now; of what failed `reason` is a code, and `refusal`
-    what Feishu said."""
+    what Feishu said. A `duplicate` was sent before."""
 
-    state: Literal["sent", "failed", "cancelled"]
+    state: Literal["sent", "failed", "cancelled", "duplicate"]
     sent: Delivered | None = None
     reason: str = ""
     refusal: BaseException | None = None
+
+    def ended(self, means: TurnOutcome) -> TurnOutcome | None:
+        """How the turn ended whose reply was this one; None: it had ended before."""
+        match self.state:
+            case "sent":
+                return means
+            case "failed":
+                return TurnOutcome("undelivered", self.reason)
+            case "cancelled":
+                return TurnOutcome("taken_back")
+        return None
 
 
 @dataclass(frozen=True, slots=True)

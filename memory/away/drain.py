@@ -157,4 +157,5 @@ def _params(turn: SpooledTurn) -> dict[str, object]:
         "p_answered_at": turn.answered_at,
         **({"p_given": as_json(list(turn.given))} if turn.given else {}),
         **turn.origin.params(),
+        **({"p_intended": as_json(row)} if (row := turn.means.row()) else {}),
     }

@@ -20,6 +20,7 @@ from memory.errors import AccessDenied, SpoolUnavailable
 from memory.migrations import SCHEMA
 from memory.models import StoredCard, TurnState
 from memory.origins import MESSAGE, Origin
+from memory.outcomes import ANSWERED, TurnOutcome
 from memory.scope import AgentMemoryContext, context_of_row
 
 _BATCH = 50
@@ -48,6 +49,7 @@ class SpooledTurn:
     answered_at: str | None = None
     version: int = 0
     oldest_s: float = 0.0
+    means: TurnOutcome = ANSWERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +96,14 @@ class Spool:
         cards: Sequence[StoredCard],
         tool_calls: Sequence[Mapping[str, Any]],
         given: Sequence[str] = (),
+        means: TurnOutcome = ANSWERED,
     ) -> SpooledTurn | None:
         """Stores the reply unless one is there; returns what is stored."""
         rows, calls = Jsonb([asdict(card) for card in cards]), Jsonb(list(tool_calls))
+        sources, row = Jsonb(list(given)), means.row()
+        intended = Jsonb(row) if row else None
         return _found(
-            await self._call("spool_record_reply", turn_id, rows, calls, Jsonb(list(given)))
+            await self._call("spool_record_reply", turn_id, rows, calls, sources, intended)
         )
 
     async def mark_sent(
@@ -215,6 +220,7 @@ def _row(turn: SpooledTurn) -> dict[str, Any]:
         "cards": [asdict(card) for card in turn.cards],
         "tool_calls": list(turn.tool_calls),
         "given": list(turn.given),
+        "intended": turn.means.row(),
     }
 
 
@@ -240,4 +246,5 @@ def _turn(row: Mapping[str, Any]) -> SpooledTurn:
         answered_at=row["answered_at"],
         version=row["version"],
         oldest_s=row.get("oldest_s") or 0.0,
+        means=TurnOutcome.from_row(row.get("intended")),
     )

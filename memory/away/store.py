@@ -31,6 +31,7 @@ from memory.away.writes import late_write
 from memory.errors import SpoolUnavailable, StoreError, StoreUnavailable
 from memory.kept.buttons import NewButton
 from memory.models import OpenTurn, StoredCard, TurnState
+from memory.outcomes import ANSWERED, TurnOutcome
 from memory.rpc import Json, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -136,10 +137,17 @@ class SpoolingStore(MemoryStore):
         except StoreUnavailable as exc:
             kept = await self._keep(_Followed(turn), "open_turn", exc)
             return OpenTurn(
-                kept.state, kept.attempts, kept.cards, degraded=True, turn_id=kept.turn_id
+                kept.state,
+                kept.attempts,
+                kept.cards,
+                degraded=True,
+                turn_id=kept.turn_id,
+                means=kept.means,
             )
         turn = replace(turn, turn_id=opened.turn_id or turn.turn_id)
-        self._follow(_Followed(replace(turn, state=opened.state, cards=opened.reply)))
+        self._follow(
+            _Followed(replace(turn, state=opened.state, cards=opened.reply, means=opened.means))
+        )
         return opened
 
     async def _write_later(
@@ -164,6 +172,7 @@ class SpoolingStore(MemoryStore):
         files: Sequence[Mapping[str, Any]] = (),
         shown: Mapping[str, Any] | None = None,
         given: Sequence[str] = (),
+        means: TurnOutcome = ANSWERED,
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
         """As in the memory; a reply that is spooled has no buttons: a press needs the memory."""
         said = [
@@ -186,8 +195,9 @@ class SpoolingStore(MemoryStore):
                 files=files,
                 shown=shown,
                 given=given,
+                means=means,
             ),
-            partial(self._spool.record_reply, turn_id, pending, tool_calls, given),
+            partial(self._spool.record_reply, turn_id, pending, tool_calls, given, means),
         )
         if isinstance(kept, SpooledTurn):
             return kept.state, kept.cards
@@ -195,7 +205,9 @@ class SpoolingStore(MemoryStore):
         calls = tuple(tool_calls) if _same_texts(stored, pending) else ()
         self._changed(
             turn_id,
-            lambda t: replace(t, state=state, cards=stored, tool_calls=calls, given=tuple(given)),
+            lambda t: replace(
+                t, state=state, cards=stored, tool_calls=calls, given=tuple(given), means=means
+            ),
         )
         return state, stored
 

@@ -2,9 +2,12 @@
 
 -- As record_reply, with the buttons of the last card: they are stored with the reply or not at all.
 -- p_buttons: JSON array of {id, group_id, chat_type, kind, label, payload, lives_s}.
+drop function if exists public.record_reply_with_buttons(
+  text, text, text, text, text, text, text, text, text);
 create or replace function public.record_reply_with_buttons(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
-  p_cards text, p_tool_calls text, p_buttons text, p_shown text default null, p_given text default '[]'
+  p_cards text, p_tool_calls text, p_buttons text, p_shown text default null, p_given text default '[]',
+  p_intended text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -20,7 +23,7 @@ begin
   for update;
   v_kept := public.record_reply(
     p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_cards, p_tool_calls, p_shown,
-    p_given);
+    p_given, p_intended);
   if v_turn.state <> 'open' or v_kept ->> 'state' <> 'pending' then
     return v_kept;
   end if;

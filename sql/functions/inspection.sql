@@ -220,28 +220,29 @@ as $$
          else format('count(*) filter (where %I > now() - interval %L)', p_born, p_age) end
 $$;
 
--- What happened in the last p_seconds: turns by state, decisions by reason, how long answers took
+-- What happened in the last p_seconds: questions by outcome, decisions by reason, how long answers took
 -- (s, from the question's arrival in the memory), and how old the oldest unfinished turn is.
 create or replace function public.recent_activity(p_seconds integer) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
   with turns as (
-    select t.state, t.attempts, extract(epoch from t.updated_at - t.created_at) as seconds
+    select t.outcome, t.attempts, extract(epoch from t.updated_at - t.created_at) as seconds
     from public.agent_turns t
-    where t.created_at > now() - make_interval(secs => p_seconds)
+    where t.created_at > now() - make_interval(secs => p_seconds) and bot_private.is_question(t.origin)
   )
   select jsonb_build_object(
-    'turns', (select coalesce(jsonb_object_agg(state, n), '{}')
-              from (select state, count(*) as n from turns group by state) s),
+    'turns', (select coalesce(jsonb_object_agg(o.outcome, o.n), '{}')
+              from (select a.outcome, sum(a.times)::bigint as n
+                    from bot_private.outcomes(now() - make_interval(secs => p_seconds)) a group by 1) o),
     'decisions', (select coalesce(jsonb_object_agg(reason, n), '{}')
                   from (select d.reason, count(*) as n from public.agent_decisions d
                         where d.created_at > now() - make_interval(secs => p_seconds)
                         group by d.reason) s),
     'retries', (select coalesce(sum(attempts - 1), 0) from turns),
     'p50', (select percentile_cont(0.5) within group (order by seconds) from turns
-            where state = 'sent'),
+            where outcome = 'answered'),
     'p95', (select percentile_cont(0.95) within group (order by seconds) from turns
-            where state = 'sent'),
+            where outcome = 'answered'),
     'unfinished', (select count(*) from public.agent_turns t where t.state in ('open', 'pending')),
     'oldest_unfinished_s', (select extract(epoch from now() - min(t.created_at))
                             from public.agent_turns t where t.state in ('open', 'pending')))

@@ -23,10 +23,10 @@ begin
   end if;
   insert into feishu_bot.spool as s
     (turn_id, conversation_id, chat_id, root_id, user_id, actor_id, actor_name, tenant_key, content,
-     origin, state, attempts, cards, tool_calls, given, answered_at)
+     origin, state, attempts, cards, tool_calls, given, intended, answered_at)
   select t.turn_id, t.conversation_id, t.chat_id, t.root_id, t.user_id, t.actor_id, t.actor_name,
          t.tenant_key, t.content, t.origin, t.state, t.attempts, t.cards, t.tool_calls, coalesce(t.given, '[]'),
-         case when t.state <> 'open' then now() end
+         t.intended, case when t.state <> 'open' then now() end
   from jsonb_populate_record(null::feishu_bot.spool, p_turn) t
   on conflict (turn_id) do update
     set attempts = s.attempts + 1, version = s.version + 1,
@@ -44,8 +44,9 @@ $$;
 
 -- Stores the reply of a turn that has none, and what it was given; returns the turn, null when it is not here.
 drop function if exists feishu_bot.spool_record_reply(text, jsonb, jsonb);
+drop function if exists feishu_bot.spool_record_reply(text, jsonb, jsonb, jsonb);
 create or replace function feishu_bot.spool_record_reply(
-  p_turn_id text, p_cards jsonb, p_tool_calls jsonb, p_given jsonb default '[]'
+  p_turn_id text, p_cards jsonb, p_tool_calls jsonb, p_given jsonb default '[]', p_intended jsonb default null
 ) returns jsonb
 language sql volatile security invoker set search_path = ''
 as $$
@@ -55,6 +56,7 @@ as $$
       cards = case when s.state = 'open' then p_cards else s.cards end,
       tool_calls = case when s.state = 'open' then p_tool_calls else s.tool_calls end,
       given = case when s.state = 'open' then p_given else s.given end,
+      intended = case when s.state = 'open' then p_intended else s.intended end,
       answered_at = coalesce(s.answered_at, now())
   where s.turn_id = p_turn_id
   returning to_jsonb(s)

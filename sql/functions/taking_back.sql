@@ -363,7 +363,7 @@ begin
   on conflict do nothing;
   update public.agent_turns
   set state = case when state in ('open', 'pending') then 'cancelled' else state end,
-      error = null, updated_at = now()
+      intended = '{"outcome": "taken_back"}', error = null, updated_at = now()
   where id = p_message_id;
   update public.agent_decisions set cue = null where message_id = p_message_id;
   perform public.drop_turn(p_message_id, false);
@@ -447,8 +447,10 @@ begin
   for v_turn in select t.* from public.agent_turns t where t.id = any (v_whole) order by t.id loop
     perform public.drop_message(v_turn.id, v_turn.chat_id);
   end loop;
-  update public.agent_turns t set state = 'cancelled', error = null, updated_at = now()
-  where t.id = any (v_answers) and t.state in ('open', 'pending');
+  update public.agent_turns t
+  set state = case when t.state in ('open', 'pending') then 'cancelled' else t.state end,
+      intended = '{"outcome": "taken_back"}', error = null, updated_at = now()
+  where t.id = any (v_answers);
   perform public.note_gone(array[t.id], t.chat_id), public.drop_answer(t.id)
   from public.agent_turns t where t.id = any (v_answers);
   perform bot_private.forget_source_terms(p_ids);

@@ -170,7 +170,8 @@ begin
 
   if v_turn.state <> 'open' then
     return jsonb_build_object('turn_id', p_turn_id, 'state', v_turn.state, 'attempts', v_turn.attempts,
-                              'reply', bot_private.turn_reply(p_turn_id), 'shown', v_turn.shown);
+                              'reply', bot_private.turn_reply(p_turn_id), 'shown', v_turn.shown,
+                              'intended', v_turn.intended);
   end if;
   if p_turn_id = p_root_id and v_turn.attempts = 1 then  -- nothing was said in the thread it begins
     v_history := jsonb_build_array(jsonb_build_object(
@@ -334,9 +335,12 @@ $$;
 -- p_cards: JSON array of card texts, after them of files: {content, file}; none: nothing is said here.
 -- p_tool_calls: JSON array. p_shown: agent_turns.shown. p_given: JSON array, agent_turns.given; if one of those
 -- was taken back meanwhile nothing is stored, and the turn stays open: the answer is to be made without it.
+-- p_intended: agent_turns.intended.
+drop function if exists public.record_reply(text, text, text, text, text, text, text, text);
 create or replace function public.record_reply(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
-  p_cards text, p_tool_calls text, p_shown text default null, p_given text default '[]'
+  p_cards text, p_tool_calls text, p_shown text default null, p_given text default '[]',
+  p_intended text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 set plan_cache_mode = force_generic_plan
@@ -345,7 +349,8 @@ declare
   v_sizes constant boolean := bot_private.require_size('p_cards', p_cards, 4194304)
     and bot_private.require_size('p_tool_calls', p_tool_calls, 4194304)
     and bot_private.require_size('p_shown', p_shown, 16384)
-    and bot_private.require_size('p_given', p_given, 65536);
+    and bot_private.require_size('p_given', p_given, 65536)
+    and bot_private.require_size('p_intended', p_intended, 1024);
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_besides constant boolean := bot_private.besides_taking_back();
@@ -361,7 +366,7 @@ begin
   -- a prompt that is given the same again is not what it is for
   update public.agent_turns t
   set state = case when v_cards = '[]' then 'sent' else 'pending' end, shown = p_shown::jsonb,
-      given = v_given, forgets = t.forgets or v_cards = '[]', updated_at = now()
+      given = v_given, intended = p_intended::jsonb, forgets = t.forgets or v_cards = '[]', updated_at = now()
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
     and t.state = 'open' and (t.attempts > 3 or not exists (
       select from public.recalled_messages r
@@ -590,12 +595,12 @@ begin
   perform bot_private.require_size('p_error', p_error, 16384);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   perform bot_private.tell_nothing();
-  update public.agent_messages set status = 'failed', error = p_error, updated_at = now()
-  where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
-    and role = 'assistant' and status = 'pending';
   update public.agent_turns set state = 'failed', error = p_error, updated_at = now()
   where id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
     and state in ('open', 'pending');
+  update public.agent_messages set status = 'failed', error = p_error, updated_at = now()
+  where turn_id = p_turn_id and user_id = p_user_id and conversation_id = p_conversation_id
+    and role = 'assistant' and status = 'pending';
   perform bot_private.leave_card(p_turn_id);
   return jsonb_build_object('state', 'failed');
 end
@@ -611,12 +616,14 @@ drop function if exists public.restore_turn(text, text, text, text, text, text, 
   text, text, timestamptz, timestamptz);
 drop function if exists public.restore_turn(text, text, text, text, text, text, text, text, text, text,
   text, text, timestamptz, timestamptz, text);
+drop function if exists public.restore_turn(text, text, text, text, text, text, text, text, text, text,
+  text, text, timestamptz, timestamptz, text, text);
 create or replace function public.restore_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_cards text, p_tool_calls text, p_error text,
   p_asked_at timestamptz, p_answered_at timestamptz, p_given text default '[]',
-  p_origin text default null
+  p_origin text default null, p_intended text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = ''
 as $$
@@ -630,6 +637,7 @@ begin
   perform bot_private.require_size('p_content', p_content, 1048576);
   perform bot_private.require_size('p_given', p_given, 65536);
   perform bot_private.require_size('p_origin', p_origin, 4096);
+  perform bot_private.require_size('p_intended', p_intended, 1024);
   perform bot_private.require_size('p_cards', p_cards, 4194304);
   perform bot_private.require_size('p_tool_calls', p_tool_calls, 4194304);
   perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
@@ -742,7 +750,7 @@ begin
   select exists (select from public.agent_messages where turn_id = p_turn_id
                  and role = 'assistant' and status = 'pending') into v_pending;
   update public.agent_turns
-  set updated_at = now(), error = p_error,
+  set updated_at = now(), error = p_error, intended = p_intended::jsonb,
       state = case when p_error is not null then 'failed' when v_pending then 'pending'
                    else 'sent' end
   where id = p_turn_id

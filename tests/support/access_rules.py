@@ -189,7 +189,7 @@ TABLES: Mapping[str, Table] = {
         key="id",
         may_change=(
             "updated_at", "state", "attempts", "error", "forgets", "drawn_on", "read_messages",
-            "shown", "done", "given", "kept_cards",
+            "shown", "done", "given", "kept_cards", "intended",
         ),
     ),
     "agent_messages": Table(

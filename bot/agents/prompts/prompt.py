@@ -12,6 +12,7 @@ from bot.mentions import NOBODY, AutoMention, Roster
 from memory.context import Message
 from memory.foreign_text import json_line, speaker
 from memory.models import WorkingMemory
+from memory.outcomes import ANSWERED, TurnOutcome
 from memory.scope import AgentMemoryContext
 
 Ended = Literal["", "length", "time", "connection", "stopped"]
@@ -185,7 +186,7 @@ class Answer:
     `auto_mention` is whom the specialist that answered addresses, None: as the setting has it.
     `cut_short` is why an honest sentence stands in place of an answer (a limit, for logs), or "".
     `ended`: the text is the answer as far as it came, and why it came no further.
-    `files` (`bot.files.writing`) are sent after it.
+    `files` (`bot.files.writing`) are sent after it. `means`: how the turn ends with it.
     """
 
     text: str
@@ -199,6 +200,7 @@ class Answer:
     cut_short: str = ""
     ended: Ended = ""
     files: tuple[Mapping[str, str], ...] = ()
+    means: TurnOutcome = ANSWERED
 
 
 def own_rules(prompt: Prompt) -> str:

@@ -32,6 +32,7 @@ from memory.errors import StoreUnavailable
 from memory.kept.buttons import NewButton, new_id
 from memory.kept.notes import NoteStore
 from memory.models import OpenTurn, StoredMessage
+from memory.outcomes import apologised
 from memory.scope import AgentMemoryContext, ChatType
 
 FORGET_THREAD = "forget.thread"
@@ -70,7 +71,7 @@ async def answer_command(services: Services, asked: Asked) -> Reply | None:
             return Reply(texts.say("only-yourself", asked.language))
         return await _ANSWERS[name](services, asked)
     except StoreUnavailable:
-        return Reply(texts.say("memory-away", asked.language))
+        return Reply(texts.say("memory-away", asked.language), means=apologised("memory_away"))
 
 
 async def _help(services: Services, asked: Asked) -> Reply:
@@ -92,7 +93,7 @@ async def _new(services: Services, asked: Asked) -> Reply:
 async def _memory(services: Services, asked: Asked) -> Reply:
     """In p2p; in a group nothing of it is shown, but to the person alone."""
     if asked.opened.degraded:
-        return Reply(texts.say("memory-away", asked.language))
+        return Reply(texts.say("memory-away", asked.language), means=apologised("memory_away"))
     if asked.chat_type != "p2p":
         return Reply(item_texts.say("sent-privately", asked.language), in_private=True)
     overview = await services.store.overview(asked.context)
@@ -114,7 +115,7 @@ async def _notes(services: Services, asked: Asked) -> Reply:
 async def _forget(services: Services, asked: Asked) -> Reply:
     command, language = asked.command, asked.language
     if asked.opened.degraded:  # a card that is spooled has no buttons
-        return Reply(texts.say("memory-away", language))
+        return Reply(texts.say("memory-away", language), means=apologised("memory_away"))
     if means_everything(command):
         choices = {FORGET_PERSON: outbox_texts.say("confirm", language)}
     elif means_thread(command):

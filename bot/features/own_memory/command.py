@@ -19,6 +19,7 @@ from bot.text.languages import Language
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn
 from memory.origins import Origin
+from memory.outcomes import ELSEWHERE, apologised
 
 
 async def show_own_memory(services: Services, turn: Turn, language: Language) -> Reply:
@@ -40,7 +41,7 @@ async def show_own_memory(services: Services, turn: Turn, language: Language) ->
         return Reply(item_texts.say("not-sent-privately", language))
     if shown.in_p2p:
         return Reply(item_texts.say("sent-privately", language))
-    return Reply("", unsaid=True, forgets=True)
+    return Reply("", unsaid=True, forgets=True, means=ELSEWHERE)
 
 
 async def _listed(
@@ -49,5 +50,5 @@ async def _listed(
     try:
         shown = await show_items(services, Looking(turn.context, "p2p", tongue, turn.id, beside))
     except StoreUnavailable:
-        return Reply(texts.say("memory-away", tongue))
+        return Reply(texts.say("memory-away", tongue), means=apologised("memory_away"))
     return replace(shown, text=f"{item_texts.say('shown-in-private', tongue)}\n\n{shown.text}")

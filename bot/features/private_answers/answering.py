@@ -79,7 +79,10 @@ async def _answered(services: Services, turn: Turn, opened: OpenTurn, *, shown: 
     )
     share = _share(turn, shown, language(services, turn, opened))
     foot = replace(answer.foot, bare=True) if answer.foot and answer.foot.ended else None
-    return Reply(answer.text, (share,), answer.tool_calls, foot=foot, given=answer.given)
+    return replace(
+        Reply(answer.text, (share,), answer.tool_calls, foot=foot, given=answer.given),
+        means=answer.means,
+    )
 
 
 def _share(turn: Turn, shown: Shown, tongue: Language) -> NewButton:

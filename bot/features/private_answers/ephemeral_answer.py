@@ -17,6 +17,7 @@ from bot.answering.question import Turn, begin, knowing, language
 from bot.answering.texts import say
 from bot.feishu.errors import FeishuFailure
 from bot.listening.turn_request import TurnRequest
+from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Aside
 from bot.outbox.foot import Foot
 from bot.outbox.sending import Outcome, Outgoing, send
@@ -73,7 +74,6 @@ async def answer_alone(
     bot = await services.own_person.look_up()
     heard = await listen(services, request, bot)
     turn = replace(begin(services, request, heard, bot, received_ms), private=True)
-    forgets = False
     with metrics.IN_FLIGHT.track_inprogress():
         opened = await services.store.begin_turn(
             turn.context,
@@ -84,15 +84,18 @@ async def answer_alone(
             origin=turn.origin,
         )
         turn = knowing(turn, opened)
-        reply, foot = opened.reply, Foot.of_row(opened.shown)
+        reply = opened.reply
+        answer = Reply("", foot=Foot.of_row(opened.shown), means=opened.means)
         if opened.state == "open":
-            reply, foot, forgets = await _answered(services, turn, opened, answering)
-        shown = await _show(services, replace(turn, foot=foot), reply, aside)
-    if forgets:
+            reply, answer = await _answered(services, turn, opened, answering)
+        sent = await _show(services, replace(turn, foot=answer.foot), reply, aside)
+    if answer.forgets:
         await withdraw_cards(services)
-    metrics.TURNS.labels(outcome=shown.outcome).inc()
-    log.info("turn", turn_id=turn.id, outcome=shown.outcome, attempt=opened.attempts, private=True)
-    return shown
+    ended = sent.ended(answer.means)
+    kind = ended.kind if ended else "duplicate"
+    metrics.TURNS.labels(outcome=kind).inc()
+    log.info("turn", turn_id=turn.id, outcome=kind, attempt=opened.attempts, private=True)
+    return Shown(sent.state, in_p2p=bool(sent.sent and not sent.sent.aside))
 
 
 async def take_away(services: Services, card_id: str) -> None:
@@ -105,9 +108,9 @@ async def take_away(services: Services, card_id: str) -> None:
 
 async def _answered(
     services: Services, turn: Turn, opened: OpenTurn, answering: Answering
-) -> tuple[tuple[StoredCard, ...], Foot | None, bool]:
-    """Makes the answer and stores it as pending; what stands below it; and whether something is
-    forgotten with it. Raises `Later` when something it was given was taken back meanwhile."""
+) -> tuple[tuple[StoredCard, ...], Reply]:
+    """Makes the answer and stores it as pending. Raises `Later` when something it was given was
+    taken back meanwhile."""
     answer = await answering(services, turn, opened)
     nothing = say("nothing-to-say", language(services, turn, opened))
     state, stored = await services.store.record_reply(
@@ -118,16 +121,16 @@ async def _answered(
         buttons=answer.buttons,
         shown=answer.foot.row() if answer.foot else None,
         given=answer.given,
+        means=answer.means,
     )
     if state == "open":
         await services.store.undo_kept(turn.context, turn.id)
         raise Later("what the answer was made with was taken back")
-    return stored, answer.foot, answer.forgets
+    return stored, answer
 
 
 async def _show(
     services: Services, turn: Turn, reply: tuple[StoredCard, ...], aside: Aside
-) -> Shown:
+) -> Outcome:
     out = Outgoing(turn.context, turn.id, reply, aside, turn.names.known, foot=turn.foot)
-    outcome = await send(services, out) if reply else Outcome("cancelled")
-    return Shown(outcome.state, in_p2p=bool(outcome.sent and not outcome.sent.aside))
+    return await send(services, out) if reply else Outcome("cancelled")

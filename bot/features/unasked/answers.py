@@ -14,7 +14,6 @@ import structlog
 
 from bot.answering.answering import NO_ANSWER
 from bot.answering.answering import answer as answer_question
-from bot.answering.apologies import is_apology
 from bot.answering.hearing import Heard
 from bot.answering.question import Turn
 from bot.features.timers.left_chats import is_gone
@@ -152,7 +151,7 @@ async def _answered(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     """The model's answer below a line that says that nobody asked. Raises `NothingToSay`."""
     reply = await answer_question(services, turn, opened)
     known = reply.foot is not None and reply.foot.recalled
-    if not known or NO_ANSWER in reply.text or is_apology(reply.text):
+    if not known or NO_ANSWER in reply.text or reply.means.kind == "apologised":
         raise NothingToSay
     language = language_of([turn.question])
     words = say("stop-this", language)
