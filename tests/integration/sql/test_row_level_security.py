@@ -125,6 +125,8 @@ def test_the_console_reads_and_keeps_its_looks_and_holds_nothing_else(
     assert privileges(world, "bot_console") == {
         ("function", "bot_private.turn_chain", "execute"),
         ("function", "bot_private.first_asked", "execute"),
+        ("function", "bot_private.is_question", "execute"),
+        ("function", "bot_private.outcomes", "execute"),
         *(
             ("table", f"public.{name}", "select")
             for name in AT_THE_CONSOLE
