@@ -33,6 +33,7 @@ from bot.answering.texts import say
 from bot.features.own_memory.command import show_own_memory
 from bot.features.private_answers.looking import Looking
 from bot.features.private_answers.offering import is_offered, queue_look_up
+from bot.features.private_answers.undelivered import show_to_asker
 from bot.feishu.events import Recall
 from bot.files.writing import told_of
 from bot.listening.conversation_store import conversation_of
@@ -116,6 +117,8 @@ async def _take_turn(
         await withdraw_cards(services)
     if sent.state == "sent":
         measure(turn)
+    if sent.state == "failed":
+        await show_to_asker(services, turn, reply)
     _report(services, turn, opened, means if means == ELSEWHERE else sent.ended(means))
     if sent.state in ("sent", "duplicate"):
         await queue_look_up(services, look_up)

@@ -34,7 +34,8 @@ async def send_reply(
     if opened.state in _OVER or not reply:
         if stream:
             await stream.withdraw()
-        return Outcome("duplicate" if opened.state == "sent" else "cancelled")
+        over = {"sent": "duplicate", "failed": "failed"}
+        return Outcome(over.get(opened.state, "cancelled"))
     quiet = quietens(turn.question)
     async with before_answer(services, turn.request, turn.heard, turn.bot) as before:
 

@@ -26,6 +26,10 @@ _RETRY = sql.SQL("select {}.retry_failed(%s, %s, %s)").format(_SCHEMA)
 _DROP = sql.SQL("select {}.drop_failed(%s, %s)").format(_SCHEMA)
 _UNFINISHED = sql.SQL("select {}.unfinished_work(%s)").format(_SCHEMA)
 _CANCEL = sql.SQL("select {}.cancel_waiting(%s)").format(_SCHEMA)
+# A message's id, the key of a turn that came from something else, or one of an earlier version.
+_TURN = re.compile(
+    r"om_\w{1,64}|[0-9a-f]{32}|(?:click|reaction|timer|private|offer):[\w:~-]{1,200}"
+)
 _UNPROTECTED = sql.SQL("select {}.unprotected_tables()").format(_SCHEMA)
 
 
@@ -57,21 +61,24 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What was given up: `J` a job, `T` a turn or `W` a write that the memory refused."""
+    """What was given up: `J` a job, `T` a turn or `W` a write that the memory refused, `A` an
+    answer that Feishu did not take, by its turn, or whatever was given up of a message."""
 
     kind: str
-    id: int
+    id: str
 
     @classmethod
     def parse(cls, text: str) -> Reference:
-        """From `J12`. Raises `ValueError`."""
-        found = re.fullmatch(r"([JTW])(\d{1,18})", text.strip().upper())
-        if found is None:
-            raise ValueError(f"{text!r} is no reference: it is J12, T5 or W7, as listed")
-        return cls(found[1], int(found[2]))
+        """From `J12` or `om_…`. Raises `ValueError`."""
+        text = text.strip()
+        if found := re.fullmatch(r"([JTW])(\d{1,18})", text.upper()):
+            return cls(found[1], found[2])
+        if _TURN.fullmatch(text):
+            return cls("A", text)
+        raise ValueError(f"{text!r} is no reference: it is J12, T5, W7 or om_…, as listed")
 
     def __str__(self) -> str:
-        return f"{self.kind}{self.id}"
+        return self.id if self.kind == "A" else f"{self.kind}{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ class Failed:
     """
 
     kind: str
-    id: int
+    id: str
     what: str
     reason: str | None
     attempts: int
@@ -166,7 +173,7 @@ class QueueOperations:
         with self._connection() as connection:
             return bool(_value(connection.execute(_CANCEL, [job])))
 
-    def events(self, job: int) -> list[dict[str, str]]:
+    def events(self, job: str) -> list[dict[str, str]]:
         """What happened to a job, oldest first: `type` and `at`."""
         with self._connection() as connection:
             found: list[dict[str, str]] = _value(connection.execute(_EVENTS, [job]))

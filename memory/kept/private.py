@@ -51,6 +51,18 @@ class PrivateStore:
         )
         return found
 
+    async def may_read(self, context: AgentMemoryContext, turn_id: str, chat_id: str) -> bool:
+        """Whether the person, alone, may be told of the question `turn_id` of that chat."""
+        found = await call_as(
+            self._rpc,
+            "said_message",
+            context,
+            p_tenant_key=context.tenant_key,
+            p_chat_id=chat_id,
+            p_message_id=turn_id,
+        )
+        return found is not None
+
     async def offer(self, context: AgentMemoryContext, turn_id: str, button: NewButton) -> bool:
         """Stores the button that offers to show it. False: that was done before for this turn."""
         first: bool = await call_as(

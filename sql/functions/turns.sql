@@ -440,7 +440,7 @@ end
 $$;
 
 -- For the service: replies that have been pending for p_older_s seconds or longer, at most p_limit,
--- with what is needed to send them; a job for such a turn would hold its `job_key`. What one person alone is
+-- with what is needed to send them (stored_ms 0: certainly not sent yet); a job for such a turn would hold its `job_key`. What one person alone is
 -- shown answers no message: the card that they pressed may stand in a group. A card that is still
 -- written on is not among them.
 create or replace function public.pending_replies(p_older_s integer, p_limit integer) returns jsonb
@@ -449,7 +449,8 @@ as $$
   select coalesce(jsonb_agg(to_jsonb(p)), '[]')
   from (
     select t.id as turn_id, t.conversation_id, t.user_id, t.actor_id, t.tenant_key, t.chat_id,
-           c.root_id, (extract(epoch from t.updated_at) * 1000)::bigint as stored_ms,
+           c.root_id, case when t.error is distinct from 'retried'
+                      then (extract(epoch from t.updated_at) * 1000)::bigint else 0 end as stored_ms,
            q.content as question, (extract(epoch from t.created_at) * 1000)::bigint as asked_ms,
            coalesce(case when not bot_private.is_private(t) then a.message_id end, '') as reply_to,
            coalesce(case when t.origin in ('again', 'reaction') then bot_private.last_card(t.parent_id)
@@ -463,7 +464,8 @@ as $$
     cross join lateral (select bot_private.answered_message(t.id) as message_id) a
     where t.state = 'pending' and t.updated_at < now() - make_interval(secs => p_older_s)
       and not exists (select from public.agent_cards k where k.turn_id = t.id and k.streaming)
-      and t.origin not in ('reminder', 'digest')  -- its timer is due until it is sent
+      -- its timer is due until it is sent, or given up
+      and (t.origin not in ('reminder', 'digest') or starts_with(t.error, 'retried'))
     order by t.updated_at
     limit p_limit) p
 $$;

@@ -71,14 +71,14 @@ def test_an_operator_tries_again_and_the_question_is_answered_beside_the_excuse(
     )
 
     queue = QueueOperations(world.database_url)
-    assert queue.retry(Reference("J", job["id"]))
+    assert queue.retry(Reference("J", str(job["id"])))
     [_, answer] = eventually(
         lambda: found if len(found := world.under(question)) == 2 else None, what="an answer"
     )
 
     assert "poison, or not?" in markdown(answer)
     assert sorry != markdown(answer)
-    eventually(lambda: not queue.failed(Reference("J", job["id"])), what="the job is over")
+    eventually(lambda: not queue.failed(Reference("J", str(job["id"]))), what="the job is over")
     [row] = world.settled(Origin("retry", question, "1").turn_id)
     assert row["content"] == markdown(answer)
     assert row["message_id"] == answer["message_id"]

@@ -94,7 +94,7 @@ def test_where_the_chat_cannot_be_read_an_operator_looks_and_nothing_is_sent(qui
         what="the log says so",
     )
     quiet.platform.forget_faults()
-    assert QueueOperations(quiet.database_url).retry(Reference("J", job["id"]))
+    assert QueueOperations(quiet.database_url).retry(Reference("J", str(job["id"])))
     [row] = quiet.settled(question)
     assert [row["message_id"]] == [card["message_id"] for card in quiet.under(question)]
 

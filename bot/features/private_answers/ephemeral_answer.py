@@ -116,7 +116,7 @@ async def _answered(
     state, stored = await services.store.record_reply(
         turn.context,
         turn_id=turn.id,
-        cards=compose(services, turn, answer.text, nothing=nothing),
+        cards=answer.cards or compose(services, turn, answer.text, nothing=nothing),
         tool_calls=answer.tool_calls,
         buttons=answer.buttons,
         shown=answer.foot.row() if answer.foot else None,

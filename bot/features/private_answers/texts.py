@@ -14,8 +14,15 @@ say = Catalogue(__file__).say
 
 def offer(question: str, language: Language, *, in_p2p: bool = False) -> str:
     """The card that offers a private answer, as Markdown; in p2p it says where the question was."""
-    line = one_line(question)
-    if len(line) > _QUESTION_CHARS:
-        line = line[: _QUESTION_CHARS - 1] + "…"
     key = "offer-in-p2p" if in_p2p else "offer"
-    return markup.card_markdown(say(key, language, question=line))
+    return markup.card_markdown(say(key, language, question=_short(question)))
+
+
+def undelivered(question: str, language: Language) -> str:
+    """What stands before an answer that could not be posted in its group, as Markdown."""
+    return markup.card_markdown(say("undelivered", language, question=_short(question)))
+
+
+def _short(question: str) -> str:
+    line = one_line(question)
+    return line if len(line) <= _QUESTION_CHARS else line[: _QUESTION_CHARS - 1] + "…"

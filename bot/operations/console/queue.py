@@ -42,7 +42,7 @@ def add(app: Flask, desk: Desk) -> None:
         return _said(one, "dropped", desk.queue.drop(one))
 
     def cancel(job: int) -> Response:
-        return _said(Reference("J", job), "cancelled", desk.queue.cancel(job))
+        return _said(Reference("J", str(job)), "cancelled", desk.queue.cancel(job))
 
     def retry_all() -> Response:
         tried = [one.reference for one in desk.queue.failed(limit=_MOST) if _is_safe(one.reason)]
