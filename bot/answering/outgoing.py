@@ -14,7 +14,7 @@ from bot.outbox.streaming import CardStream
 from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.text.slash_commands import quietens
-from memory.models import OpenTurn, StoredCard
+from memory.models import OpenTurn, StoredCard, TurnState
 from memory.rpc import Statement
 
 _OVER = ("sent", "failed", "cancelled")
@@ -34,8 +34,7 @@ async def send_reply(
     if opened.state in _OVER or not reply:
         if stream:
             await stream.withdraw()
-        over = {"sent": "duplicate", "failed": "failed"}
-        return Outcome(over.get(opened.state, "cancelled"))
+        return _over(opened.state)
     quiet = quietens(turn.question)
     async with before_answer(services, turn.request, turn.heard, turn.bot) as before:
 
@@ -53,6 +52,16 @@ async def send_reply(
             tell=tell,
             after=After(lease, look_up),
         )
+
+
+def _over(state: TurnState) -> Outcome:
+    """What came of a turn that was over, or has nothing to send."""
+    match state:
+        case "sent":
+            return Outcome("duplicate")
+        case "failed":
+            return Outcome("failed")
+    return Outcome("cancelled")
 
 
 def _outgoing(
