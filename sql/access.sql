@@ -99,7 +99,7 @@ declare
     feishu_bot.worker_lock, feishu_bot.begin_work, feishu_bot.close_places,
     feishu_bot.worker_with_room, feishu_bot.job_told, feishu_bot.with_event, feishu_bot.take_jobs,
     feishu_bot.end_and_take, feishu_bot.retry_job, feishu_bot.fail_job, feishu_bot.hand_back, feishu_bot.failed_work, feishu_bot.job_events,
-    feishu_bot.retry_failed, feishu_bot.retry_answer, feishu_bot.drop_failed, feishu_bot.forget_failed,
+    feishu_bot.health, feishu_bot.retry_failed, feishu_bot.retry_answer, feishu_bot.drop_failed, feishu_bot.forget_failed,
     feishu_bot.gone_workers, feishu_bot.take_over, feishu_bot.maybe_sent,
     feishu_bot.look_round, feishu_bot.queue_tending, feishu_bot.queue_timer, feishu_bot.queue_once,
     feishu_bot.enqueue_event, feishu_bot.claim_jobs, feishu_bot.work_round,

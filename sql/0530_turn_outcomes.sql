@@ -1,7 +1,7 @@
 -- Purpose: how a turn ended is one value, written in the transaction that ends it.
 --
 -- `outcome` and `outcome_reason` are written by the trigger agent_turns_end, and null or '' while the turn is
--- under way. Turns that ended before are filled in by backfills/0520.
+-- under way. Turns that ended before are filled in by backfills/0530.
 
 alter table public.agent_turns
   add column intended jsonb,  -- what the stored reply is once people have it, {outcome, reason}; null: an answer

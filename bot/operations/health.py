@@ -1,0 +1,127 @@
+"""Whether people get answers, from the turns and the queue: one truth for every screen and script.
+
+The console, `/readyz`, `scripts/doctor` and `scripts/monitor` show these checks. `fail` is red:
+somebody gets no answer now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+import psycopg
+
+from bot.operations.doctor.result import Check, State
+from bot.operations.health_texts import CATALOGUE
+from bot.queue.inbox import QueueUnavailable
+from bot.text.languages import LANGUAGES, Language, Sentence
+
+ANSWERS, DELIVERIES, QUEUE, AWAY, SPEED = "answers", "deliveries", "queue", "memory away", "speed"
+_FIGURES = b"select feishu_bot.health()"
+_SLOW_S, _WAITS_S, _STUCK_S, _SPOOLED_S = 30.0, 60.0, 180.0, 300.0
+# What does not pass until an operator mends it.
+_MENDED_BY_HAND = frozenset(
+    {"wrong_key", "not_allowed", "no_such_model", "quota_used_up", "no_completion"}
+)
+
+
+def look(url: str, zone: tzinfo = UTC) -> list[Check]:
+    """What there is to say now; times are those of `zone`. Raises `QueueUnavailable`."""
+    try:
+        with psycopg.connect(url, connect_timeout=5) as connection:
+            row = connection.execute(_FIGURES).fetchone()
+    except psycopg.Error as exc:
+        raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
+    return judge(row[0] if row else {}, zone)
+
+
+def judge(figures: Mapping[str, Any], zone: tzinfo = UTC) -> list[Check]:
+    """The checks of what `feishu_bot.health` gives. Pure."""
+    return [
+        _answers(figures, zone),
+        _deliveries(figures, zone),
+        _queue(figures),
+        _memory(figures),
+        _speed(figures),
+    ]
+
+
+def _answers(figures: Mapping[str, Any], zone: tzinfo) -> Check:
+    row, failed, asked = (figures[name] for name in ("in_a_row", "failed_turns", "asked_turns"))
+    reasons: Sequence[Mapping[str, Any]] = figures["reasons"]
+    if row:
+        lasts = row > 1 or any(one["reason"] in _MENDED_BY_HAND for one in reasons)
+        since = _clock(figures["since"], zone)
+        sentence = _both("no-answers", reasons, n=row, since=since)
+        return Check(ANSWERS, "fail" if lasts else "warn", sentence, command="scripts/doctor")
+    if failed:
+        sentence = _both("some-unanswered", reasons, n=failed, asked=asked)
+        return Check(ANSWERS, "warn", sentence, command="scripts/doctor")
+    return _said(ANSWERS, "ok", "answers")
+
+
+def _deliveries(figures: Mapping[str, Any], zone: tzinfo) -> Check:
+    if not (count := figures["undelivered"]):
+        return _said(DELIVERIES, "ok", "deliveries")
+    since = _clock(figures["undelivered_since"], zone)
+    sentence = CATALOGUE.both("undelivered", n=count, since=since)
+    return Check(DELIVERIES, "warn", sentence, command="scripts/queue retry --all")
+
+
+def _queue(figures: Mapping[str, Any]) -> Check:
+    oldest, stuck = figures["oldest_waiting_s"] or 0, figures["unfinished_s"] or 0
+    if oldest > _WAITS_S:
+        return _said(QUEUE, "fail", "waits", seconds=f"{oldest:.0f}")
+    if given_up := figures["failed"] + figures["refused"]:
+        sentence = CATALOGUE.both("given-up", n=given_up)
+        return Check(QUEUE, "warn", sentence, command="scripts/queue list")
+    if stuck > _STUCK_S:
+        return _said(QUEUE, "warn", "stuck", seconds=f"{stuck:.0f}")
+    return _said(QUEUE, "ok", "queue")
+
+
+def _memory(figures: Mapping[str, Any]) -> Check:
+    spooled = figures["oldest_spooled_s"] or 0
+    if spooled > _SPOOLED_S:
+        return _said(AWAY, "warn", "memory-away", seconds=f"{spooled:.0f}")
+    return _said(AWAY, "ok", "memory")
+
+
+def _speed(figures: Mapping[str, Any]) -> Check:
+    slow = figures["p95"] or 0
+    if slow > _SLOW_S:
+        return _said(SPEED, "warn", "slow", seconds=f"{slow:.0f}")
+    return _said(SPEED, "ok", "speed")
+
+
+def _said(name: str, state: State, key: str, **fields: object) -> Check:
+    return Check(name, state, CATALOGUE.both(key, **fields))
+
+
+def _both(key: str, reasons: Sequence[Mapping[str, Any]], **fields: object) -> Sentence:
+    """The sentence with the reasons, each with how often it was one."""
+    en, zh = (
+        CATALOGUE.say(key, language, reasons=_reasons(reasons, language), **fields)
+        for language in LANGUAGES
+    )
+    return Sentence(en, zh)
+
+
+def _reasons(reasons: Sequence[Mapping[str, Any]], language: Language) -> str:
+    between = "；" if language == "zh" else "; "
+    return between.join(f"{cause(one, language)} × {one['times']}" for one in reasons[:4])
+
+
+def cause(one: Mapping[str, Any], language: Language) -> str:
+    """Why there was no answer, in words; a kind without words of its own by its code."""
+    if one["outcome"] == "undelivered":
+        return CATALOGUE.say("cause-undelivered", language, code=one["reason"])
+    try:
+        return CATALOGUE.say(f"cause-{one['reason']}", language)
+    except KeyError:
+        return CATALOGUE.say("cause-other", language, code=one["reason"])
+
+
+def _clock(time: str, zone: tzinfo) -> str:
+    return datetime.fromisoformat(time).astimezone(zone).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,47 @@
+-- Purpose: whether people get answers: what the console, /readyz, the doctor and the monitor say of it.
+
+-- {in_a_row, since, last_at: questions without an answer since the last that the model answered, within a day;
+-- failed, asked: those of the last 15 minutes; reasons: [{outcome, reason, times}] of both; undelivered,
+-- undelivered_since: answers that can be sent again; unfinished_s, p95 (s, of the last 15 minutes)} and queue_depth.
+create or replace function feishu_bot.health() returns jsonb
+language sql stable security invoker set search_path = feishu_bot
+as $$
+  with asked as materialized (
+    select t.outcome, t.outcome_reason as reason, t.created_at,
+           extract(epoch from t.updated_at - t.created_at) as seconds,
+           t.created_at > now() - interval '15 minutes' as is_recent,
+           t.outcome in ('apologised', 'undelivered') as is_failed,
+           -- a command or a press says nothing of the model
+           t.outcome = 'answered' and t.origin in ('message', 'again', 'retry')
+             and t.outcome_reason not in ('command', 'elsewhere') as is_answered
+    from public.agent_turns t
+    where t.created_at > now() - interval '1 day'
+      and t.outcome in ('answered', 'apologised', 'undelivered')
+      and t.origin in ('message', 'button', 'again', 'retry', 'reaction')
+  ), told as (
+    select a.*, a.is_failed and a.created_at > coalesce(
+      (select max(g.created_at) from asked g where g.is_answered), '-infinity') as is_in_a_row
+    from asked a
+  ), left_over as (
+    select t.updated_at from public.agent_turns t
+    where t.outcome = 'undelivered' and exists (
+      select from public.agent_messages m
+      where m.turn_id = t.id and m.role = 'assistant' and m.status = 'failed')
+  )
+  select queue_depth() || jsonb_build_object(
+    'in_a_row', count(*) filter (where is_in_a_row),
+    'since', min(created_at) filter (where is_in_a_row),
+    'last_at', max(created_at) filter (where is_in_a_row),
+    'failed_turns', count(*) filter (where is_recent and is_failed),
+    'asked_turns', count(*) filter (where is_recent and (is_failed or is_answered)),
+    'p95', percentile_cont(0.95) within group (order by seconds)
+             filter (where is_recent and outcome = 'answered'),
+    'reasons', (select coalesce(jsonb_agg(to_jsonb(r) order by r.times desc, r.reason), '[]')
+                from (select outcome, reason, count(*) as times from told
+                      where is_failed and (is_recent or is_in_a_row) group by 1, 2) r),
+    'undelivered', (select count(*) from left_over),
+    'undelivered_since', (select min(updated_at) from left_over),
+    'unfinished_s', (select extract(epoch from now() - min(u.created_at))
+                     from public.agent_turns u where u.state in ('open', 'pending')))
+  from told
+$$;
