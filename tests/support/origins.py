@@ -148,7 +148,7 @@ async def retry(scene: Scene) -> None:
     [job] = scene.run("select id from feishu_bot.jobs")
     operations = scene.worker.services.queue
     assert isinstance(operations, QueueOperations)
-    assert operations.retry(Reference("J", job["id"]))
+    assert operations.retry(Reference("J", str(job["id"])))
 
 
 async def reminder(scene: Scene) -> None:

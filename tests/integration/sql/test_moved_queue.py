@@ -98,8 +98,8 @@ def test_what_operators_see_of_a_job_that_failed_goes_over(before: str) -> None:
     migrations.apply(before)
 
     queue = QueueOperations(before)
-    [job] = queue.failed(Reference("J", 907))
-    assert (job.reference, job.reason, job.attempts) == (Reference("J", 907), "KeyError", 1)
+    [job] = queue.failed(Reference("J", "907"))
+    assert (job.reference, job.reason, job.attempts) == (Reference("J", "907"), "KeyError", 1)
     assert fetch(before, f"select '{job.failed_at}'::timestamptz") == [failed_at]
     assert [event["type"] for event in queue.events(907)] == ["queued", "failed"]
 
