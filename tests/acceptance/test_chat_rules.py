@@ -9,10 +9,15 @@ from typing import Any
 import psycopg
 import pytest
 
+from bot.listening.chat_rules import RULES
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_commands import card_of, click, decision_on
 from tests.acceptance.test_membership import members, people, rejoin
+
+# What is selected in the form of a chat that changed nothing.
+UNCHANGED = {name: rule.default or "default" for name, rule in RULES.items() if rule.choices}
+UNCHANGED["digest"] = "off"
 
 
 @pytest.fixture
@@ -76,13 +81,7 @@ def test_the_settings_are_shown_with_a_form(group: World) -> None:
     question, card = group.ask("Bob", "/settings")
     assert "`follow` (default): also who goes on in the chat just after I spoke" in card
     assert "`auto` (default): that of the question" in card
-    assert selects(card_of(group, question)) == {
-        "mode": "default",
-        "language": "default",
-        "proactive": "off",
-        "history": "shown",
-        "digest": "off",
-    }
+    assert selects(card_of(group, question)) == UNCHANGED
     question, chinese = group.ask("陈晨", "/设置")
     assert "这个群的设置" in chinese
     assert "保存设置" in json.dumps(card_of(group, question)["card"], ensure_ascii=False)
@@ -133,13 +132,7 @@ def test_a_submitted_form_changes_what_was_chosen_with_the_rights_of_who_submits
 
     saved = submitted(group, "Alice", form, **wanted)
     assert markdown(saved).split("> ", 1)[1].startswith("Saved.")
-    assert selects(saved) == {
-        "mode": "all",
-        "language": "en",
-        "proactive": "off",
-        "history": "shown",
-        "digest": "as it is",
-    }
+    assert selects(saved) == {**UNCHANGED, "mode": "all", "language": "en", "digest": "as it is"}
     rules = "select mode, language from chat_rules where chat_id = %s"
     assert group.rows(rules, group.group) == [{"mode": "all", "language": "en"}]
 
