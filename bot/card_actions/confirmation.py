@@ -10,8 +10,8 @@ from typing import Any, cast
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompts.prompt import PendingAction, Prompt
 from bot.agents.tools.confirming import SHARE_NOTE
-from bot.agents.tools.note_outcomes import WORDING
-from bot.agents.tools.notes import opened
+from bot.agents.tools.note_outcomes import shared
+from bot.agents.tools.note_texts import WORDING
 from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.recording import refused
 from bot.answering.answering import Answering
@@ -65,9 +65,9 @@ async def decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Pr
         return Reply(texts.say("interrupted", language))
     action = _action(press)
     if _opens_a_note(action):
-        shared = await _share_note(services, turn, str(action.arguments["note_id"]))
-        record = _record(action, shared.result, ok=shared.ok)
-        return Reply(WORDING.tell(shared, language), tool_calls=(record,))
+        outcome = await _share_note(services, turn, str(action.arguments["note_id"]))
+        record = _record(action, outcome.result, ok=outcome.ok)
+        return Reply(WORDING.tell(outcome, language), tool_calls=(record,))
     if performed := await _performed_here(services, turn, action, language):
         said, record = performed
         return Reply(said, tool_calls=(record,))
@@ -128,7 +128,7 @@ async def _share_note(services: Services, turn: Turn, note_id: str) -> Outcome:
         raise
     except StoreError as exc:
         return replace(refused(exc), result=str(exc))
-    return opened(note)
+    return shared(note)
 
 
 async def item_pressed(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:

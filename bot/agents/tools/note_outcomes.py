@@ -1,85 +1,122 @@
-"""What people are told of the outcomes of the tools for notes. Pure."""
+"""What came of the tools for notes, in sentences that carry the id for later turns. Pure."""
 
 from __future__ import annotations
 
-from bot.agents.tools.outcomes import Fields, Wording
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, join_list
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
-_CATALOGUE = Catalogue(__file__)
-say = _CATALOGUE.say
-
-
-def _created(note: Fields, language: Language) -> str:
-    title = note["title"]
-    if not note["tags"]:
-        return say("note-created", language, title=title)
-    return say("note-created-tagged", language, title=title, tags=_tags(note, language))
+from bot.agents.tools.outcomes import Outcome
+from memory.kept.notes import Note, NoteChange
 
 
-def _read(note: Fields, language: Language) -> str:
-    tags = _tags(note, language)
-    tagged = say("tagged", language, tags=tags) if tags else say("untagged", language)
-    title, body = note["title"], note["body"]
-    if not body:
-        return say("note-without-text", language, title=title, tagged=tagged)
-    return say("note-read", language, title=title, tagged=tagged, body=body)
+def created(note: Note) -> Outcome:
+    tagged = f" with tags: {', '.join(note.tags)}" if note.tags else ""
+    return Outcome(
+        f"Successfully created note {_named(note)}{tagged}. "
+        "Remember this note ID for future reference in this conversation.",
+        "note-created",
+        _fields(note),
+    )
 
 
-def _tags_of(note: Fields, language: Language) -> str:
-    title = note["title"]
-    if not note["tags"]:
-        return say("no-tags-of-note", language, title=title)
-    return say("tags-of-note", language, title=title, tags=_tags(note, language))
+def read(note: Note, changed: datetime) -> Outcome:
+    body = f"Text:\n{note.body}" if note.body else "It has no text."
+    return Outcome(
+        f"Note {_described(note)}; last changed {changed:%Y-%m-%d}. {body}",
+        "note-read",
+        {**_fields(note), "body": note.body},
+    )
 
 
-def _updated(change: Fields, language: Language) -> str:
-    title, old_title = change["title"], change["old_title"]
-    changes = []
-    if change["added"]:
-        changes.append(say("tags-added", language, tags=join_list(change["added"], language)))
-    if change["removed"]:
-        changes.append(say("tags-removed", language, tags=join_list(change["removed"], language)))
-    if title != old_title:
-        changes.append(say("renamed", language, old_title=old_title, title=title))
-    if change["body_changed"]:
-        changes.append(say("rewritten", language))
-    said = ("；" if language == "zh" else "; ").join(changes)
-    return say("note-updated", language, title=title, changes=said)
+def listed(notes: Sequence[Note], user_id: str) -> Outcome:
+    """What a list of notes tells the model that `user_id` talks with."""
+    return _list(f"{_count(notes)}, oldest first:", "notes-listed", notes, user_id)
 
 
-def _listed(found: Fields, language: Language) -> str:
-    return _with_lines(say("notes-listed", language, n=len(found["notes"])), found, language)
+def found(notes: Sequence[Note], user_id: str) -> Outcome:
+    return _list(f"{_count(notes)} found, best first:", "notes-found", notes, user_id)
 
 
-def _found(found: Fields, language: Language) -> str:
-    return _with_lines(say("notes-found", language, n=len(found["notes"])), found, language)
+def updated(change: NoteChange) -> Outcome:
+    note, changes = change.note, _changes(change)
+    if not changes:
+        unchanged = f"Note {_described(note)}; it is as asked already, nothing changed."
+        return Outcome(unchanged, "note-unchanged", _fields(note))
+    return Outcome(
+        f"Successfully updated note {_named(note)}. Changes: {'; '.join(changes)}. "
+        f"Tags now: {', '.join(note.tags) or 'none'}.",
+        "note-updated",
+        {
+            **_fields(note),
+            "added": change.added,
+            "removed": change.removed,
+            "old_title": change.old_title,
+            "body_changed": change.body_changed,
+        },
+    )
 
 
-def _with_lines(intro: str, found: Fields, language: Language) -> str:
-    lines = (f"{n}. {_line(note, language)}" for n, note in enumerate(found["notes"], 1))
-    return "\n".join((intro, "", *lines))
+def deleted(title: str, note_id: str) -> Outcome:
+    return Outcome(
+        f'Successfully deleted note "{title}" (ID: {note_id}). Its ID is no longer valid.',
+        "note-deleted",
+        {"title": title},
+    )
 
 
-def _line(note: Fields, language: Language) -> str:
-    tagged = say("line-tags", language, tags=_tags(note, language)) if note["tags"] else ""
-    others = say("by-another", language) if note["by_another"] else ""
-    alike = say("alike", language) if note["by_meaning"] else ""
-    return f"{note['title']}{tagged}{others}{alike}"
+def shared(note: Note) -> Outcome:
+    """Once its owner has confirmed it."""
+    return Outcome(f'everyone in this chat can read "{note.title}".', "note-shared", _fields(note))
 
 
-def _tags(note: Fields, language: Language) -> str:
-    return join_list(note["tags"], language)
+def not_shared(note: Note) -> Outcome:
+    return Outcome(
+        f"Note {_named(note)} is no longer shared: it is read only where it was written.",
+        "note-not-shared",
+        _fields(note),
+    )
 
 
-WORDING = Wording(
-    _CATALOGUE,
-    {
-        "note-created": _created,
-        "note-read": _read,
-        "note-tags": _tags_of,
-        "note-updated": _updated,
-        "notes-listed": _listed,
-        "notes-found": _found,
-    },
-)
+def _list(intro: str, kind: str, notes: Sequence[Note], user_id: str) -> Outcome:
+    lines = (_line(number, note, user_id) for number, note in enumerate(notes, start=1))
+    fields = [
+        {**_fields(note), "by_another": note.user_id != user_id, "by_meaning": note.by_meaning}
+        for note in notes
+    ]
+    return Outcome("\n".join((intro, *lines)), kind, {"notes": fields})
+
+
+def _line(number: int, note: Note, user_id: str) -> str:
+    others = "" if note.user_id == user_id else ", by another person"
+    alike = ", has none of the words but may be alike in meaning" if note.by_meaning else ""
+    return f"{number}. {_described(note)}{others}{alike}"
+
+
+def _changes(change: NoteChange) -> list[str]:
+    said = []
+    if change.added:
+        said.append(f"added tags: {', '.join(change.added)}")
+    if change.removed:
+        said.append(f"removed tags: {', '.join(change.removed)}")
+    if change.note.title != change.old_title:
+        said.append(f'title changed from "{change.old_title}" to "{change.note.title}"')
+    if change.body_changed:
+        said.append("text replaced")
+    return said
+
+
+def _fields(note: Note) -> dict[str, Any]:
+    return {"id": note.id, "title": note.title, "tags": note.tags}
+
+
+def _named(note: Note) -> str:
+    return f'"{note.title}" (ID: {note.id})'
+
+
+def _described(note: Note) -> str:
+    return f"{_named(note)}, tags: {', '.join(note.tags) or 'none'}"
+
+
+def _count(notes: Sequence[Note]) -> str:
+    return "1 note" if len(notes) == 1 else f"{len(notes)} notes"

@@ -1,19 +1,19 @@
-"""Tools for notes. Results are sentences that carry the id, for later turns to use."""
+"""Tools for notes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from bot.agents.prompts.drawn_on import note_sources
+from bot.agents.tools import note_outcomes
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.note_outcomes import WORDING
+from bot.agents.tools.note_texts import WORDING
 from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.errors import NoteNotFound
-from memory.kept.notes import Note, NoteChange, note_id, note_source
+from memory.kept.notes import Note, note_id, note_source
 
 _LISTED = 50
 _FOUND = 10
@@ -52,13 +52,7 @@ async def create_note(
     note = await deps.notes.create(
         context, title=title, body=body, tags=tags or [], id=made, turn_id=turn_id
     )
-    tagged = f" with tags: {', '.join(note.tags)}" if note.tags else ""
-    return Outcome(
-        f"Successfully created note {_named(note)}{tagged}. "
-        "Remember this note ID for future reference in this conversation.",
-        "note-created",
-        _fields(note),
-    )
+    return note_outcomes.created(note)
 
 
 async def get_note(deps: ToolDeps, note_id: str) -> Outcome:
@@ -69,13 +63,8 @@ async def get_note(deps: ToolDeps, note_id: str) -> Outcome:
     """
     note = await deps.notes.get(deps.context, note_id)
     _given(note)
-    body = f"Text:\n{note.body}" if note.body else "It has no text."
     changed = datetime.fromisoformat(note.updated_at).astimezone(deps.prompt.now.tzinfo)
-    return Outcome(
-        f"Note {_described(note)}; last changed {changed:%Y-%m-%d}. {body}",
-        "note-read",
-        {**_fields(note), "body": note.body},
-    )
+    return note_outcomes.read(note, changed)
 
 
 async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> Outcome:
@@ -90,13 +79,7 @@ async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> Outcome:
         return Outcome("There are no notes with these tags.", "no-notes-tagged", {"tags": tags})
     if not notes:
         return Outcome("There are no notes yet.", "no-notes")
-    user_id = deps.context.actor_id
-    return Outcome(listed(notes, user_id), "notes-listed", _lines_of(notes, user_id))
-
-
-def listed(notes: Sequence[Note], user_id: str) -> str:
-    """What a list of notes tells the model that `user_id` talks with."""
-    return f"{_count(notes)}, oldest first:\n" + _lines(notes, user_id)
+    return note_outcomes.listed(notes, deps.context.actor_id)
 
 
 async def search_notes(deps: ToolDeps, query: str) -> Outcome:
@@ -112,9 +95,7 @@ async def search_notes(deps: ToolDeps, query: str) -> Outcome:
         return Outcome(
             f"No note matches {query!r}. Try other words, or list_notes.", "no-note-matches"
         )
-    user_id = deps.context.actor_id
-    found = f"{_count(notes)} found, best first:\n" + _lines(notes, user_id)
-    return Outcome(found, "notes-found", _lines_of(notes, user_id))
+    return note_outcomes.found(notes, deps.context.actor_id)
 
 
 async def update_note(
@@ -149,25 +130,7 @@ async def update_note(
         turn_id=deps.prompt.turn_id,
     )
     _given(change.note)
-    changes = _changes(change)
-    if not changes:
-        return Outcome(
-            f"Note {_described(change.note)}; it is as asked already, nothing changed.",
-            "note-unchanged",
-            _fields(change.note),
-        )
-    return Outcome(
-        f"Successfully updated note {_named(change.note)}. Changes: {'; '.join(changes)}. "
-        f"Tags now: {', '.join(change.note.tags) or 'none'}.",
-        "note-updated",
-        {
-            **_fields(change.note),
-            "added": change.added,
-            "removed": change.removed,
-            "old_title": change.old_title,
-            "body_changed": change.body_changed,
-        },
-    )
+    return note_outcomes.updated(change)
 
 
 async def delete_note(deps: ToolDeps, note_id: str) -> Outcome:
@@ -179,11 +142,7 @@ async def delete_note(deps: ToolDeps, note_id: str) -> Outcome:
     gone = await deps.store.items.forget(deps.context, "note", note_id, turn_id=deps.prompt.turn_id)
     if gone is None:
         raise NoteNotFound("no note of this person has this id")
-    return Outcome(
-        f'Successfully deleted note "{gone.key}" (ID: {note_id}). Its ID is no longer valid.',
-        "note-deleted",
-        {"title": gone.key},
-    )
+    return note_outcomes.deleted(gone.key, note_id)
 
 
 async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> Outcome:
@@ -196,11 +155,7 @@ async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> Outco
     context = deps.context
     if not shared:
         note = await deps.notes.share(context, note_id, shared=False)
-        return Outcome(
-            f"Note {_named(note)} is no longer shared: it is read only where it was written.",
-            "note-not-shared",
-            _fields(note),
-        )
+        return note_outcomes.not_shared(note)
     note = await deps.notes.get(context, note_id)
     if note.user_id != context.actor_id:
         raise ToolFailed(
@@ -210,61 +165,5 @@ async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> Outco
     return wait_for_confirmation(SHARE_NOTE, {"note_id": note.id, "title": note.title}, deps)
 
 
-def opened(note: Note) -> Outcome:
-    """What came of sharing a note, once its owner has confirmed it."""
-    return Outcome(f'everyone in this chat can read "{note.title}".', "note-shared", _fields(note))
-
-
 def _given(*notes: Note) -> None:
     note_sources(note_source(note.id) for note in notes)
-
-
-def _changes(change: NoteChange) -> list[str]:
-    said = []
-    if change.added:
-        said.append(f"added tags: {', '.join(change.added)}")
-    if change.removed:
-        said.append(f"removed tags: {', '.join(change.removed)}")
-    if change.note.title != change.old_title:
-        said.append(f'title changed from "{change.old_title}" to "{change.note.title}"')
-    if change.body_changed:
-        said.append("text replaced")
-    return said
-
-
-def _fields(note: Note) -> dict[str, Any]:
-    return {"id": note.id, "title": note.title, "tags": note.tags}
-
-
-def _lines_of(notes: Iterable[Note], user_id: str) -> dict[str, Any]:
-    return {
-        "notes": [
-            {
-                **_fields(note),
-                "by_another": note.user_id != user_id,
-                "by_meaning": note.by_meaning,
-            }
-            for note in notes
-        ]
-    }
-
-
-def _named(note: Note) -> str:
-    return f'"{note.title}" (ID: {note.id})'
-
-
-def _described(note: Note) -> str:
-    return f"{_named(note)}, tags: {', '.join(note.tags) or 'none'}"
-
-
-def _lines(notes: Iterable[Note], user_id: str) -> str:
-    return "\n".join(
-        f"{number}. {_described(note)}"
-        + ("" if note.user_id == user_id else ", by another person")
-        + (", has none of the words but may be alike in meaning" if note.by_meaning else "")
-        for number, note in enumerate(notes, start=1)
-    )
-
-
-def _count(notes: Sequence[Note]) -> str:
-    return "1 note" if len(notes) == 1 else f"{len(notes)} notes"

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.agents.tools.notes import listed
+from bot.agents.tools.note_outcomes import listed
 from bot.conversation import ConversationManager
 from bot.features.chat_settings.group_access import hears_all
 from bot.features.chat_settings.settings import answer_rule_command
@@ -105,7 +105,7 @@ async def _memory(services: Services, asked: Asked) -> Reply:
 
 async def _notes(services: Services, asked: Asked) -> Reply:
     notes = await NoteStore(services.rpc).list(asked.context, limit=_NOTES_SHOWN)
-    found = listed(notes, asked.context.actor_id)
+    found = listed(notes, asked.context.actor_id).result
     # as if the model had listed them: it is asked about “the first note” next
     call = {"name": "list_notes", "arguments": {}, "result": found, "ok": True, "ms": 0}
     text = texts.notes(notes, asked.language, in_group=asked.chat_type != "p2p")

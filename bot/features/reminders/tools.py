@@ -11,7 +11,7 @@ from bot.agents.prompts.drawn_on import note_sources
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.tool import Tool, ToolFailed, tool
-from bot.features.reminders.outcomes import WORDING
+from bot.features.reminders.outcome_texts import WORDING
 from bot.features.reminders.planning import addressees, content_of, moment, skipped_remark
 from bot.text.languages import language_of
 from memory.errors import AccessDenied

@@ -27,7 +27,7 @@ from bot.agents.prompts.sentences import say
 from bot.agents.prompts.tool_context import HEADING
 from bot.agents.specialists import Specialist
 from bot.agents.tools.names import TOOL_NAMES
-from bot.agents.tools.note_outcomes import WORDING
+from bot.agents.tools.note_texts import WORDING
 from bot.agents.tools.outcomes import Outcome
 from bot.features.registry import TOOLS
 from bot.text.languages import LANGUAGES
