@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from bot.text.file_names import ending_of, safe_name
+from bot.text.markdown import FENCE, closes
 
 Kind = Literal["table", "document", "text", "qr_code"]
 
@@ -94,20 +95,31 @@ def _inert(cell: str) -> str:
 
 
 def _document(content: str) -> bytes:
-    """A Word document with the headings, lists and paragraphs of a Markdown text."""
+    """A Word document with the headings, lists, paragraphs and code of a Markdown text."""
     from docx import Document
 
-    document, out = Document(), io.BytesIO()
+    document, out, mark = Document(), io.BytesIO(), ""
     for line in _NOT_XML.sub("", content).splitlines():
-        plain = _MARKS.sub(r"\2", line)
-        if heading := _HEADING.fullmatch(plain):
-            document.add_heading(heading[2], min(len(heading[1]), 4))
-        elif item := _ITEM.fullmatch(plain):
-            document.add_paragraph(item[2], style="List Number" if item[1] else "List Bullet")
-        elif plain.strip():
-            document.add_paragraph(plain)
+        fence = FENCE.fullmatch(line)
+        if mark and closes(line, mark):
+            mark = ""
+        elif mark:
+            document.add_paragraph(style="No Spacing").add_run(line).font.name = "Courier New"
+        elif fence:
+            mark = fence[1]
+        else:
+            _add_line(document, _MARKS.sub(r"\2", line))
     document.save(out)
     return out.getvalue()
+
+
+def _add_line(document: Any, line: str) -> None:
+    if heading := _HEADING.fullmatch(line):
+        document.add_heading(heading[2], min(len(heading[1]), 4))
+    elif item := _ITEM.fullmatch(line):
+        document.add_paragraph(item[2], style="List Number" if item[1] else "List Bullet")
+    elif line.strip():
+        document.add_paragraph(line)
 
 
 def _code(content: str) -> bytes:

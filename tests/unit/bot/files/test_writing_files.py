@@ -61,6 +61,18 @@ def test_a_document_has_headings_lists_and_paragraphs() -> None:
     ]
 
 
+@pytest.mark.parametrize("mark", ["```", "~~~~"])
+def test_code_in_a_document_stays_as_it_is_written(mark: str) -> None:
+    code = ["# no heading", "- no **item**", "", "  1. no item", "``"]
+    text = "\n".join(["before", f"{mark}py", *code, mark, "# After"])
+    document = Document(io.BytesIO(written(outgoing("a", "document", text))))
+    assert [(p.style.name, p.text) for p in document.paragraphs] == [
+        ("Normal", "before"),
+        *(("No Spacing", line) for line in code),
+        ("Heading 1", "After"),
+    ]
+
+
 def test_the_name_has_the_ending_of_the_kind_and_no_path() -> None:
     assert outgoing("../x.exe", "table", "a")["name"] == "x.csv"
     assert outgoing("notes", "text", "a")["name"] == "notes.txt"
