@@ -23,7 +23,7 @@ from bot.agents.tools.deps import Recall, RecallScope
 from bot.connections import open_rpc
 from bot.features.registry import TOOLS
 from bot.feishu.client import FeishuClient
-from bot.feishu.pacing import Pace
+from bot.feishu.pacing import SharedPace
 from bot.people.encounters import People
 from bot.people.membership import Membership
 from bot.people.write_behind import NameKeeper
@@ -62,7 +62,7 @@ def _turns_of_one_person(places: int) -> int:
 
 @contextlib.asynccontextmanager
 async def open_services(
-    settings: Settings, url: str, pool: Pool, pace: Pace
+    settings: Settings, url: str, pool: Pool, pace: SharedPace
 ) -> AsyncIterator[Services]:
     """The services of a worker over the queue's database `url`; they share `pool`.
 

@@ -28,7 +28,7 @@ from bot.agents.prompts.prompt import ModelUnavailable, manager_instructions
 from bot.connections import database_url, require_migrated
 from bot.features.registry import TOOLS
 from bot.operations.replay.rebuilt_prompt import Rebuilt
-from bot.operations.replay.rerun import Again, NoSuchTurn, ask_again, read_turn, rebuilt
+from bot.operations.replay.rerun import NoSuchTurn, Rerun, ask_again, read_turn, rebuilt
 from bot.operations.replay.turn_record import RecordedTurn
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, Settings, load
@@ -129,7 +129,7 @@ def _show(
     turn: RecordedTurn,
     known: list[tuple[str, str]],
     prompt: Rebuilt,
-    new: Again,
+    new: Rerun,
 ) -> None:
     before, after = turn.record, new.answer
     changed = lines_of(visible(turn.answer, dict(known)), after.text)

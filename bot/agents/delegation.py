@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from bot.agents.llm.model import Declined, Model, ModelFailed, ToolsRefused
 from bot.agents.llm.model_text import Cleaner
 from bot.agents.llm.request_messages import reader_of, specialist_messages
-from bot.agents.loop import Said, run
+from bot.agents.loop import AgentWords, run
 from bot.agents.progress import OnProgress
 from bot.agents.specialists import Specialist
 from bot.agents.tools.deps import ToolDeps
@@ -90,12 +90,12 @@ class Delegation:
 
     async def _run(
         self, deps: ToolDeps, name: str, task: str, on_progress: OnProgress | None
-    ) -> Said:
+    ) -> AgentWords:
         """What the specialist says, without tools where its model takes none."""
         hands = Hands(self._tools[name].with_outside(deps.outside), deps)
         own = self._specialists[name].instructions
 
-        async def ask(*, with_tools: bool) -> Said:
+        async def ask(*, with_tools: bool) -> AgentWords:
             return await run(
                 self._models[name],
                 specialist_messages(own, task, deps.prompt, with_tools=with_tools),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from bot.agents.llm.limits import Spent
 from bot.agents.llm.model import Message, Model, ModelFailed, OnText, Request, Response
-from bot.agents.llm.model_text import Reader
+from bot.agents.llm.model_text import AnswerReader
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import Ended
 from bot.agents.prompts.sentences import confirm_below
@@ -37,7 +37,7 @@ RETRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AgentWords:
     """The words of an agent. `ended`: why they are not all that its model wanted to say."""
 
     text: str
@@ -52,15 +52,15 @@ async def run(
     hands: Hands | None = None,
     on_progress: OnProgress | None = None,
     offers_tools: bool = True,
-    reader: Reader | None = None,
-) -> Said:
+    reader: AnswerReader | None = None,
+) -> AgentWords:
     """The model's answer to `messages`. Without `hands` it has no tools; without `offers_tools` it
     is not told of them, and only what it calls in its text is called. `reader` takes what is not
     for people out of its text.
 
     Raises `ModelFailed`, `ToolsRefused`, `Declined` and `LimitReached`.
     """
-    reader = reader or Reader()
+    reader = reader or AnswerReader()
     said, on_text, failures = list(messages), _on_text(on_progress, reader), 0
     outcomes: dict[str, Outcome] = {}
     tools = hands.offered if hands and offers_tools else NO_TOOLS
@@ -72,7 +72,7 @@ async def run(
             step = await _called(response, hands, spent)
         else:
             step = await _written(response, hands, spent, reader)
-        if isinstance(step, Said):
+        if isinstance(step, AgentWords):
             return step
         said += step.messages
         outcomes |= step.outcomes
@@ -90,7 +90,7 @@ class _Step:
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
 
 
-async def _called(response: Response, hands: Hands | None, spent: Spent) -> Said | _Step:
+async def _called(response: Response, hands: Hands | None, spent: Spent) -> AgentWords | _Step:
     """Does what the model calls for."""
     spent.call(len(response.calls))
     results = await performed(response.calls, hands)
@@ -102,8 +102,8 @@ async def _called(response: Response, hands: Hands | None, spent: Spent) -> Said
 
 
 async def _written(
-    response: Response, hands: Hands | None, spent: Spent, reader: Reader
-) -> Said | _Step:
+    response: Response, hands: Hands | None, spent: Spent, reader: AnswerReader
+) -> AgentWords | _Step:
     """The model's words. Calls among them are made where they only read, else offered."""
     ended: Ended = response.broken or ("length" if response.cut_off else "")
     written = reader.read(response.text, complete=not ended)
@@ -118,18 +118,18 @@ async def _written(
     said = words_of(written.text)
     if hands and has_offered and not said:
         said = confirm_below(hands.deps.prompt.question)
-    return Said(said, ended) if said else _Step()
+    return AgentWords(said, ended) if said else _Step()
 
 
-def _final(results: Sequence[Result], hands: Hands | None) -> Said | None:
+def _final(results: Sequence[Result], hands: Hands | None) -> AgentWords | None:
     """The result that is the answer of the whole run, if it is one."""
     if hands and len(results) == 1:
         result = results[0].outcome.result
-        return Said(result, hands.deps.ended) if isinstance(result, FinalAnswer) else None
+        return AgentWords(result, hands.deps.ended) if isinstance(result, FinalAnswer) else None
     return None
 
 
-def _on_text(on_progress: OnProgress | None, reader: Reader) -> OnText:
+def _on_text(on_progress: OnProgress | None, reader: AnswerReader) -> OnText:
     """Reports the text of a response; when it goes on to call tools, the next report drops it.
 
     Where nobody watches the model streams too: then only a pause ends it, not its length.

@@ -18,11 +18,11 @@ from bot.agents.llm.limits import LimitReached, Limits, Spent
 from bot.agents.llm.model import Declined, Model, ModelFailed, ToolsRefused
 from bot.agents.llm.model_text import Cleaner
 from bot.agents.llm.request_messages import manager_messages, reader_of
-from bot.agents.loop import Said, run, words_of
+from bot.agents.loop import AgentWords, run, words_of
 from bot.agents.offline.model import OfflineModel
 from bot.agents.offline.rule_based_requests import wish_of
-from bot.agents.progress import OnProgress, Written
-from bot.agents.prompts.prompt import Answer, Ended, ModelUnavailable, PendingAction, Prompt
+from bot.agents.progress import OnProgress, WrittenSoFar
+from bot.agents.prompts.prompt import AgentAnswer, Ended, ModelUnavailable, PendingAction, Prompt
 from bot.agents.prompts.sentences import cut_short, declined
 from bot.agents.running_turns import STOPPED, Stop
 from bot.agents.specialists import Specialist
@@ -42,7 +42,7 @@ from memory.outcomes import STOPPED as STOPPED_TURN
 from memory.outcomes import TurnOutcome, apologised
 from memory.store import MemoryStore
 
-__all__ = ["Answer", "Manager", "ModelUnavailable", "Prompt", "Stores", "own_tools"]
+__all__ = ["AgentAnswer", "Manager", "ModelUnavailable", "Prompt", "Stores", "own_tools"]
 
 LIMITS = Limits()
 
@@ -74,7 +74,7 @@ class _Turn:
     prompt: Prompt
     spent: Spent
     deps: ToolDeps | None
-    written: Written
+    written: WrittenSoFar
 
     @property
     def text(self) -> str:
@@ -124,7 +124,7 @@ class Manager:
         flows_for_s: float = 0.0,
         on_progress: OnProgress | None = None,
         stop: Stop | None = None,
-    ) -> Answer:
+    ) -> AgentAnswer:
         """The reply to `prompt`. Raises `ModelUnavailable` when nothing has begun after
         `timeout_s`; once something has, the whole may take `flows_for_s`, if that is longer.
 
@@ -133,7 +133,7 @@ class Manager:
         honestly and keeps the tool calls; also when the model declines. `on_progress` is told of
         each step; the model streams without it too. `stop` ends it at any moment.
         """
-        turn = self._turn(prompt, Written(on_progress))
+        turn = self._turn(prompt, WrittenSoFar(on_progress))
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 with _ended_by(stop, limit), _flowing(turn.written, stop, limit, flows_for_s):
@@ -144,7 +144,7 @@ class Manager:
             return self._cut_short(turn, exc)
         return self._answer(said.text, turn, ended=said.ended)
 
-    def _cut_short(self, turn: _Turn, exc: Exception) -> Answer:
+    def _cut_short(self, turn: _Turn, exc: Exception) -> AgentAnswer:
         """What was said so far, else an honest sentence. Raises `ModelUnavailable` when nothing was
         done."""
         question, calls = turn.prompt.question, turn.deps.calls if turn.deps else []
@@ -164,7 +164,7 @@ class Manager:
         """Calls a tool of ours as a person confirmed it: what they are told, and the record of the
         call, as an answer keeps it. None for a tool that is none of ours; nothing was called then.
         """
-        deps = self._turn(prompt, Written()).deps
+        deps = self._turn(prompt, WrittenSoFar()).deps
         if deps is None or action.tool not in self._own:
             return None
         deps.confirmed = True
@@ -172,7 +172,7 @@ class Manager:
         outcome = await recorded(tool, tool.valid(dict(action.arguments)), deps)
         return tool.wording.tell(outcome, language), deps.calls[0]
 
-    async def _run(self, turn: _Turn) -> Said:
+    async def _run(self, turn: _Turn) -> AgentWords:
         if turn.deps is None:
             return await self._ask(turn, None)
         tools = self._tools.with_outside(turn.deps.outside)
@@ -183,7 +183,9 @@ class Manager:
         except ToolsRefused:
             return await self._granted(turn, hands) or await self._ask(turn, hands)
 
-    async def _ask(self, turn: _Turn, hands: Hands | None, *, offers_tools: bool = False) -> Said:
+    async def _ask(
+        self, turn: _Turn, hands: Hands | None, *, offers_tools: bool = False
+    ) -> AgentWords:
         return await run(
             self._model,
             manager_messages(
@@ -196,7 +198,7 @@ class Manager:
             reader=reader_of(turn.prompt, hands.tools if hands else NO_TOOLS, self._cleaner),
         )
 
-    async def _granted(self, turn: _Turn, hands: Hands) -> Said | None:
+    async def _granted(self, turn: _Turn, hands: Hands) -> AgentWords | None:
         """Does by rules what the question asks for outright, for a model that cannot; what may be
         meant otherwise is offered beside the model's answer."""
         if hands.deps.reads_only or hands.deps.calls:
@@ -209,7 +211,7 @@ class Manager:
             await offered(wish.calls, hands)
         return None
 
-    def _turn(self, prompt: Prompt, written: Written) -> _Turn:
+    def _turn(self, prompt: Prompt, written: WrittenSoFar) -> _Turn:
         spent = Spent(self._limits)
         if self._stores is None or prompt.context is None:
             return _Turn(prompt, spent, None, written)
@@ -233,10 +235,12 @@ class Manager:
         )
         return _Turn(prompt, spent, deps, written)
 
-    def _answer(self, text: str, turn: _Turn, *, cut_short: str = "", ended: Ended = "") -> Answer:
+    def _answer(
+        self, text: str, turn: _Turn, *, cut_short: str = "", ended: Ended = ""
+    ) -> AgentAnswer:
         deps, tokens = turn.deps, turn.spent
         means = STOPPED_TURN if ended == STOPPED else TurnOutcome("answered", ended)
-        answer = Answer(
+        answer = AgentAnswer(
             text=text,
             input_tokens=tokens.input_tokens,
             output_tokens=tokens.output_tokens,
@@ -264,7 +268,7 @@ def _ended_by(stop: Stop | None, limit: asyncio.Timeout) -> contextlib.AbstractC
 
 @contextlib.contextmanager
 def _flowing(
-    written: Written, stop: Stop | None, limit: asyncio.Timeout, flows_for_s: float
+    written: WrittenSoFar, stop: Stop | None, limit: asyncio.Timeout, flows_for_s: float
 ) -> Iterator[None]:
     """While it is entered, the first sign of an answer gives it `flows_for_s` in all."""
     until = asyncio.get_running_loop().time() + flows_for_s

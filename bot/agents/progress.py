@@ -17,7 +17,7 @@ class Progress:
 OnProgress = Callable[[Progress], Awaitable[None]]
 
 
-class Written:
+class WrittenSoFar:
     """Passes progress on where somebody watches, and keeps the text that was said last. `begun` is
     called at the first."""
 

@@ -9,7 +9,7 @@ from functools import cache
 import structlog
 
 from bot.agents.llm.model import next_step
-from bot.agents.manager import Answer, ModelUnavailable
+from bot.agents.manager import AgentAnswer, ModelUnavailable
 from bot.agents.prompts.drawn_on import note_sources, noting_sources
 from bot.agents.prompts.prompt import Prompt
 from bot.agents.prompts.sentences import stopped_first
@@ -32,7 +32,7 @@ from bot.listening.chat_rules import rules_of, told_by_owner
 from bot.listening.decisions import Reason
 from bot.listening.transcript import MessageRecord, newest_lines
 from bot.outbox.buttons import Reply, reply_of
-from bot.outbox.foot import Foot, Source, Where
+from bot.outbox.foot import Foot, RecalledSource, Where
 from bot.people.names import Names
 from bot.services import Services
 from bot.telemetry import metrics, timing
@@ -88,7 +88,7 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
 
 def _foot(
     here: AgentMemoryContext,
-    answer: Answer,
+    answer: AgentAnswer,
     earlier: Sequence[Passage],
     seconds: float,
     language: Language,
@@ -99,7 +99,7 @@ def _foot(
         language,
         seconds,
         calls,
-        tuple(Source(one.asked_at, _said_where(here, one)) for one in earlier),
+        tuple(RecalledSource(one.asked_at, _said_where(here, one)) for one in earlier),
         answer.ended,
     )
 
@@ -112,19 +112,19 @@ def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
 
 async def _answer(
     services: Services, turn: Turn, opened: OpenTurn
-) -> tuple[Answer, tuple[Passage, ...], tuple[str, ...]]:
+) -> tuple[AgentAnswer, tuple[Passage, ...], tuple[str, ...]]:
     """The model's answer, or an honest sentence when there is none in time; what it was told of
     what was said earlier; and the ids of all messages that it was given."""
     if not turn.question.strip():
-        return Answer(say_both("unsupported"), means=refused("unreadable")), (), ()
+        return AgentAnswer(say_both("unsupported"), means=refused("unreadable")), (), ()
     if said := used_up(services, turn, language(services, turn, opened)):
-        return Answer(said, means=refused("used_up")), (), ()
+        return AgentAnswer(said, means=refused("used_up")), (), ()
     came = await material.gather(services, _source(turn, opened))
     services.rates.count(asker_of(turn.request), services.clock(), came.files)
     if not await _may_tell(services, turn, opened, came):
         came = material.TAKEN_BACK
     if said := _only_unread(services, turn, opened, came):
-        return Answer(said, means=refused("unreadable")), (), ()
+        return AgentAnswer(said, means=refused("unreadable")), (), ()
     with noting_sources() as found:
         if opened.degraded:
             note_sources(map(read_source, {*came.read, *came.texts}))
@@ -145,7 +145,7 @@ async def _may_tell(services: Services, turn: Turn, opened: OpenTurn, came: Mate
         return True
 
 
-async def _asked(services: Services, turn: Turn, opened: OpenTurn, prompt: Prompt) -> Answer:
+async def _asked(services: Services, turn: Turn, opened: OpenTurn, prompt: Prompt) -> AgentAnswer:
     """What the model says in time."""
     begins_s, flows_for_s = _times(services, turn, opened)
     try:
@@ -176,7 +176,9 @@ def _times(services: Services, turn: Turn, opened: OpenTurn) -> tuple[float, flo
     return min(left, wanted), FLOWS_FOR_S - (spent if opened.attempts > 1 else 0.0)
 
 
-def _unfinished(turn: Turn, opened: OpenTurn, answer: Answer, language: Language) -> Answer:
+def _unfinished(
+    turn: Turn, opened: OpenTurn, answer: AgentAnswer, language: Language
+) -> AgentAnswer:
     """The answer as far as it came; of its end, what is certain. What somebody stopped offers
     nothing any more."""
     answer = replace(answer, text=turn.settle(answer.text))
@@ -262,7 +264,7 @@ def _keep(
     )
 
 
-def _count(answer: Answer) -> None:
+def _count(answer: AgentAnswer) -> None:
     metrics.count_tokens("answer", answer.input_tokens, answer.output_tokens)
     timing.note(
         tokens_in=answer.input_tokens,
@@ -273,10 +275,10 @@ def _count(answer: Answer) -> None:
     )
 
 
-def _source(turn: Turn, opened: OpenTurn) -> material.Source:
+def _source(turn: Turn, opened: OpenTurn) -> material.QuestionSource:
     talk = turn.heard.conversation.messages if turn.heard.conversation else ()
     told_since_ms = opened.rules.get("told_since_ms") or 0
-    return material.Source(
+    return material.QuestionSource(
         turn.request,
         turn.context,
         turn.bot,
@@ -288,10 +290,10 @@ def _source(turn: Turn, opened: OpenTurn) -> material.Source:
     )
 
 
-def _sorry(turn: Turn, reason: str, language: Language) -> Answer:
+def _sorry(turn: Turn, reason: str, language: Language) -> AgentAnswer:
     metrics.MODEL_FAILURES.labels(reason=reason).inc()
     log.error("model.unavailable", turn_id=turn.id, reason=reason, next_step=next_step(reason))
-    return Answer(apology(reason, language), means=apologised(reason))
+    return AgentAnswer(apology(reason, language), means=apologised(reason))
 
 
 def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:

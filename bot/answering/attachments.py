@@ -12,7 +12,7 @@ from bot.agents.prompts.quotation import quotation, remark
 from bot.answering.request_rate import asker_of
 from bot.feishu.content import Attachment
 from bot.feishu.errors import FeishuFailure, ResourceTooLarge
-from bot.files.reading import Limits, Read, Reason, Unread, is_readable
+from bot.files.reading import Read, ReadingLimits, Reason, Unread, is_readable
 from bot.files.reading_slots import NoPlace
 from bot.files.refusals import MOST_FILES, not_read
 from bot.listening.turn_request import TurnRequest
@@ -38,10 +38,10 @@ class Files:
     texts: tuple[tuple[str, str], ...] = ()
 
 
-def limits_of(settings: Settings) -> Limits:
+def limits_of(settings: Settings) -> ReadingLimits:
     """What a file may be and cost."""
     characters = settings.file_token_budget * _CHARACTERS_A_TOKEN
-    return Limits(settings.file_max_mb, settings.file_seconds, characters)
+    return ReadingLimits(settings.file_max_mb, settings.file_seconds, characters)
 
 
 async def attached_files(
@@ -72,7 +72,11 @@ async def attached_files(
 
 
 async def _read(
-    services: Services, request: TurnRequest, message_id: str, file: Attachment, limits: Limits
+    services: Services,
+    request: TurnRequest,
+    message_id: str,
+    file: Attachment,
+    limits: ReadingLimits,
 ) -> Read | Unread:
     most = limits.megabytes * 1024 * 1024
     if not most:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from bot.agents.llm.embedder import Embedder, EmbeddingFailed, TextRefused
+from bot.agents.llm.embedder import Embedder, EmbeddingFailed, EmbeddingRefused
 from bot.services import Services
 from memory.kept.embeddings import EmbeddingStore, Unembedded, Vector, bare
 from memory.rpc import Rpc
@@ -66,7 +66,7 @@ async def _embedded(
     """Each message with its vector, without those that the endpoint does not take."""
     try:
         vectors = await embedder.of_messages([bare(message.content) for message in messages])
-    except TextRefused:
+    except EmbeddingRefused:
         if len(messages) == 1:
             log.warning("embedding.refused", id=messages[0].id)
             return []

@@ -56,7 +56,7 @@ _DENIAL = "get_message"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class QuestionSource:
     """A question as it came: `history` is what the model is given anyway, `talk` what was said in
     the chat lately. Of one that is asked again: `asked_in`, the message in which it was written,
     and `first_read`, what its first answer was given. Of what was said before `told_since_ms` only
@@ -109,7 +109,7 @@ def stored_text(request: TurnRequest, question: str) -> str:
     return f"{question}\n{QUOTING}" if request.quotes else question
 
 
-async def gather(services: Services, source: Source) -> Material:
+async def gather(services: Services, source: QuestionSource) -> Material:
     """Everything that came with the question, as far as it can be had in time."""
     deadline = asyncio.get_running_loop().time() + _WITHIN_S
     source = await _as_first_asked(services, source)
@@ -154,7 +154,7 @@ def _together(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-async def _as_first_asked(services: Services, source: Source) -> Source:
+async def _as_first_asked(services: Services, source: QuestionSource) -> QuestionSource:
     """The question with all that it came with, where it is asked again: then its own request is a
     button's. Another question as it is."""
     request, first = source.request, source.asked_in
@@ -174,7 +174,7 @@ async def _as_first_asked(services: Services, source: Source) -> Source:
     return replace(source, request=asked)
 
 
-async def _read_first(services: Services, source: Source) -> list[tuple[str, Attachment]]:
+async def _read_first(services: Services, source: QuestionSource) -> list[tuple[str, Attachment]]:
     """The files and pictures of the messages that the first answer was given."""
     found = await asyncio.gather(
         *(_fetched(services, source.request, one) for one in source.first_read)
@@ -188,7 +188,7 @@ async def _read_first(services: Services, source: Source) -> list[tuple[str, Att
     ]
 
 
-async def _sent_before(services: Services, source: Source) -> list[tuple[str, Attachment]]:
+async def _sent_before(services: Services, source: QuestionSource) -> list[tuple[str, Attachment]]:
     """The files of the newest message of the thread that brought some, if that is not long ago: a
     file comes without words in Feishu, and the question about it after it."""
     for said in reversed(source.history[-_RECENT:]):
@@ -200,7 +200,7 @@ async def _sent_before(services: Services, source: Source) -> list[tuple[str, At
     return []
 
 
-async def _quoted(services: Services, source: Source) -> _Quoted | None:
+async def _quoted(services: Services, source: QuestionSource) -> _Quoted | None:
     """The message that is answered: one that somebody quotes, or the first of the thread.
 
     The first of a thread is left out where the model has it already, and where it belongs to what
@@ -256,7 +256,7 @@ def _from_memory(names: Names, own: StoredMessage) -> _Quoted:
 
 
 async def _from_feishu(
-    services: Services, source: Source, found: Sequence[RawMessage]
+    services: Services, source: QuestionSource, found: Sequence[RawMessage]
 ) -> _Quoted | None:
     raw = found[0]
     ours = raw.sender_id == services.settings.feishu_app_id
@@ -273,7 +273,7 @@ async def _from_feishu(
     return _Quoted(label, raw_text(raw, names.known), raw.message_id, raw_attachments(raw))
 
 
-async def _forwarded(services: Services, source: Source) -> tuple[str, str]:
+async def _forwarded(services: Services, source: QuestionSource) -> tuple[str, str]:
     """The forwarded messages as a part of the prompt, and their text."""
     found = await _fetched(services, source.request, source.request.message_id)
     if len(found) < 2:
@@ -285,7 +285,7 @@ async def _forwarded(services: Services, source: Source) -> tuple[str, str]:
     return quotation("Forwarded messages", text), text
 
 
-async def _original_card(services: Services, source: Source) -> str:
+async def _original_card(services: Services, source: QuestionSource) -> str:
     """A card whose request shows nothing but the placeholder for old clients, as it was sent."""
     found = await _fetched(services, source.request, source.request.message_id)
     names = services.people.of(source.request.tenant_key)

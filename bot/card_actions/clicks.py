@@ -28,7 +28,7 @@ from bot.card_actions.pressed_message import (
 from bot.card_actions.redrawing import redraw
 from bot.features.commands.dispatch import FORGET_PERSON, FORGET_THREAD
 from bot.features.own_memory.forgetting import forget
-from bot.features.private_answers.answering import Shown, answer_privately
+from bot.features.private_answers.answering import AnswerPlace, answer_privately
 from bot.feishu.events import CardAction
 from bot.outbox.buttons import click_of, touch_of
 from bot.queue.consumer import Lease
@@ -129,7 +129,7 @@ async def _show(
 ) -> None:
     """Asks the question of the group again, where only the presser reads."""
     where = press.payload
-    shown = Shown(where, beside=click.chat_id == where["chat_id"], card_id=click.message_id)
+    shown = AnswerPlace(where, beside=click.chat_id == where["chat_id"], card_id=click.message_id)
     group = memory_context(
         chat_id=where["chat_id"],
         root=where["root_id"],

@@ -15,7 +15,7 @@ from bot.feishu.models import required
 from bot.feishu.pacing import Pacer
 from bot.feishu.retry import RetryPolicy, retry_delay
 from bot.feishu.tokens import TenantToken, Token
-from bot.feishu.transport import Request, Response, Transport
+from bot.feishu.transport import ApiRequest, ApiResponse, Transport
 
 _log = structlog.get_logger(__name__)
 
@@ -50,7 +50,7 @@ class Caller:
 
     async def call(
         self,
-        request: Request,
+        request: ApiRequest,
         pacer: Pacer | None = None,
         key: str = "",
         policy: RetryPolicy | None = None,
@@ -61,13 +61,13 @@ class Caller:
 
     async def exchange(
         self,
-        request: Request,
+        request: ApiRequest,
         pacer: Pacer | None = None,
         key: str = "",
         policy: RetryPolicy | None = None,
         *,
         is_file: bool = False,
-    ) -> Response:
+    ) -> ApiResponse:
         """The first good answer, retried as `policy` allows, with one renewal of the token."""
         started, attempt, renewed, maybe_done = self._clock(), 0, False, False
         while True:
@@ -78,7 +78,7 @@ class Caller:
             if self._app and request.api:
                 await self._app.turn(request.api)
             outcome = await self._attempt(request, token, is_file)
-            if isinstance(outcome, Response):
+            if isinstance(outcome, ApiResponse):
                 return outcome
             outcome.maybe_done = maybe_done = maybe_done or outcome.maybe_done
             if _token_refused(outcome) and not renewed:
@@ -88,8 +88,8 @@ class Caller:
             await self._wait_or_raise(request, outcome, attempt, started, policy)
 
     async def _attempt(
-        self, request: Request, token: str, is_file: bool = False
-    ) -> Response | FeishuFailure:
+        self, request: ApiRequest, token: str, is_file: bool = False
+    ) -> ApiResponse | FeishuFailure:
         started = self._clock()
         try:
             response = await self._transport.send(request, token)
@@ -111,7 +111,7 @@ class Caller:
 
     async def _wait_or_raise(
         self,
-        request: Request,
+        request: ApiRequest,
         failure: FeishuFailure,
         attempt: int,
         started: float,
@@ -143,11 +143,15 @@ class Caller:
 
     async def _fetch_token(self) -> Token:
         path = "/open-apis/auth/v3/tenant_access_token/internal"
-        request, started, attempt = Request("POST", path, body=self._credentials), self._clock(), 0
+        request, started, attempt = (
+            ApiRequest("POST", path, body=self._credentials),
+            self._clock(),
+            0,
+        )
         while True:
             attempt += 1
             outcome = await self._attempt(request, "")
-            if isinstance(outcome, Response):
+            if isinstance(outcome, ApiResponse):
                 return _token(as_dict(json.loads(outcome.body)))
             await self._wait_or_raise(request, outcome, attempt, started)
 
@@ -164,11 +168,11 @@ def _token_refused(outcome: FeishuFailure) -> bool:
     return isinstance(outcome, FeishuError) and outcome.action is Action.REFRESH_TOKEN
 
 
-def _classified(response: Response) -> FeishuFailure | None:
+def _classified(response: ApiResponse) -> FeishuFailure | None:
     return classify(response.status, response.headers, response.body)
 
 
-def _is_file(response: Response) -> bool:
+def _is_file(response: ApiResponse) -> bool:
     """Whether a download brought a file; errors are JSON, under HTTP 400 or even 200."""
     if response.status != 200:
         return False

@@ -49,7 +49,7 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
-class Foot:
+class CardFoot:
     """Below an answer, each where there is any: a `notice` about the answer itself, one `line` that
     unfolds to `details`, all plain, and small buttons."""
 
@@ -88,7 +88,7 @@ def answer_card(
     note: str | None = None,
     stage: str | None = None,
     asked: str | None = None,
-    foot: Foot | None = None,
+    foot: CardFoot | None = None,
 ) -> dict[str, Any]:
     """A card with `markdown`, as it is, in the one Markdown element `element_id`.
 
@@ -172,7 +172,7 @@ def _select(select: Select) -> dict[str, Any]:
     }
 
 
-def _below(foot: Foot) -> list[dict[str, Any]]:
+def _below(foot: CardFoot) -> list[dict[str, Any]]:
     elements: list[dict[str, Any]] = []
     if foot.notice:
         elements.append({"tag": "div", "element_id": "notice", "text": _small(foot.notice)})
@@ -183,7 +183,7 @@ def _below(foot: Foot) -> list[dict[str, Any]]:
     return elements
 
 
-def _panel(foot: Foot) -> dict[str, Any]:
+def _panel(foot: CardFoot) -> dict[str, Any]:
     return {
         "tag": "collapsible_panel",
         "element_id": "foot",

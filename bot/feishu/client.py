@@ -30,9 +30,9 @@ from bot.feishu.models import (
     required,
     sent_message,
 )
-from bot.feishu.pacing import Pace, Pacer, per_second
+from bot.feishu.pacing import Pacer, SharedPace, per_second
 from bot.feishu.retry import ONCE, RetryPolicy
-from bot.feishu.transport import Request, Timeouts, Transport
+from bot.feishu.transport import ApiRequest, Timeouts, Transport
 from memory.identity import FeishuPerson
 
 _MESSAGES = "/open-apis/im/v1/messages"
@@ -68,12 +68,12 @@ class FeishuClient:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
         policy: RetryPolicy | None = None,
-        pace: Pace | None = None,
+        pace: SharedPace | None = None,
         calls_per_second: int = 50,
         timeouts: Timeouts | None = None,
         count: Callable[[str], None] = lambda api: None,
     ) -> None:
-        pace = pace or Pace()
+        pace = pace or SharedPace()
         self._transport = Transport(domain, timeouts=timeouts)
         self._caller = Caller(
             self._transport,
@@ -101,13 +101,15 @@ class FeishuClient:
 
     async def bot_info(self) -> BotInfo:
         """The bot's own open_id and name; needs no scope."""
-        answer = await self._caller.call(Request("GET", "/open-apis/bot/v3/info", api="bot info"))
+        answer = await self._caller.call(
+            ApiRequest("GET", "/open-apis/bot/v3/info", api="bot info")
+        )
         bot = as_dict(answer.get("bot"))
         return BotInfo(required(bot, "open_id"), as_text(bot.get("app_name")))
 
     async def granted_scopes(self) -> frozenset[str]:
         """The scopes that the tenant has granted the app; needs none itself."""
-        request = Request("GET", "/open-apis/application/v6/scopes", api="scopes")
+        request = ApiRequest("GET", "/open-apis/application/v6/scopes", api="scopes")
         listed = as_list(_data(await self._caller.call(request)).get("scopes"))
         return granted_names(listed)
 
@@ -134,7 +136,7 @@ class FeishuClient:
             "uuid": uuid,
         }
         path = f"{_MESSAGES}/{_part(message_id)}/reply"
-        request = Request("POST", path, body=body, api="reply")
+        request = ApiRequest("POST", path, body=body, api="reply")
         return sent_message(_data(await self._caller.call(request, self._chats, chat_id)))
 
     async def send(
@@ -143,7 +145,7 @@ class FeishuClient:
         """Send to a chat or person. `receive_id_type` is chat_id, open_id, union_id, …"""
         query = {"receive_id_type": receive_id_type}
         body = {"receive_id": receive_id, "msg_type": msg_type, "content": content, "uuid": uuid}
-        request = Request("POST", _MESSAGES, query, body, api="send")
+        request = ApiRequest("POST", _MESSAGES, query, body, api="send")
         return sent_message(_data(await self._caller.call(request, self._chats, receive_id)))
 
     async def send_ephemeral(self, chat_id: str, open_id: str, card: Mapping[str, Any]) -> str:
@@ -153,13 +155,13 @@ class FeishuClient:
         the outcome is unknown.
         """
         body = {"chat_id": chat_id, "open_id": open_id, "msg_type": "interactive", "card": card}
-        request = Request("POST", f"{_EPHEMERAL}/send", body=body, api="ephemeral")
+        request = ApiRequest("POST", f"{_EPHEMERAL}/send", body=body, api="ephemeral")
         return required(_data(await self._caller.call(request, policy=ONCE)), "message_id")
 
     async def delete_ephemeral(self, message_id: str) -> None:
         """Take such a card away; one that is already gone is fine."""
         body = {"message_id": message_id}
-        request = Request("POST", f"{_EPHEMERAL}/delete", body=body, api="delete ephemeral")
+        request = ApiRequest("POST", f"{_EPHEMERAL}/delete", body=body, api="delete ephemeral")
         try:
             await self._caller.call(request)
         except FeishuError as error:
@@ -169,7 +171,7 @@ class FeishuClient:
     async def patch_card(self, message_id: str, card_json: str) -> None:
         """Replace the card of an own message, up to 14 days old; 5 a second per message."""
         path = f"{_MESSAGES}/{_part(message_id)}"
-        request = Request("PATCH", path, body={"content": card_json}, api="patch")
+        request = ApiRequest("PATCH", path, body={"content": card_json}, api="patch")
         await self._caller.call(request, self._edits, message_id)
 
     async def get_message(
@@ -181,7 +183,7 @@ class FeishuClient:
         """
         query = {"card_msg_content_type": "user_card_content"} if user_card_content else {}
         path = f"{_MESSAGES}/{_part(message_id)}"
-        answer = await self._caller.call(Request("GET", path, query, api="get message"))
+        answer = await self._caller.call(ApiRequest("GET", path, query, api="get message"))
         return _messages(_data(answer))
 
     async def list_messages(
@@ -213,7 +215,7 @@ class FeishuClient:
         query.update({name: str(at) for name, at in bounds.items() if at is not None})
         found: list[RawMessage] = []
         while len(found) < max_items:
-            request = Request("GET", _MESSAGES, dict(query), api="list messages")
+            request = ApiRequest("GET", _MESSAGES, dict(query), api="list messages")
             page = _data(await self._caller.call(request))
             found += _messages(page)
             next_page = as_text(page.get("page_token"))
@@ -226,7 +228,7 @@ class FeishuClient:
         """Recall an own message; a message that is already gone is fine."""
         path = f"{_MESSAGES}/{_part(message_id)}"
         try:
-            await self._caller.call(Request("DELETE", path, api="recall"))
+            await self._caller.call(ApiRequest("DELETE", path, api="recall"))
         except FeishuError as error:
             if error.code not in (230011, 230110):
                 raise
@@ -236,19 +238,19 @@ class FeishuClient:
     ) -> bytes:
         """An image or file of a message. Raises ResourceTooLarge beyond `max_bytes`."""
         path = f"{_MESSAGES}/{_part(message_id)}/resources/{_part(file_key)}"
-        request = Request("GET", path, {"type": type}, max_bytes=max_bytes, api="download")
+        request = ApiRequest("GET", path, {"type": type}, max_bytes=max_bytes, api="download")
         return (await self._caller.exchange(request, is_file=True)).body
 
     async def upload_file(self, name: str, data: bytes) -> str:
         """Up to 30 MB, not empty; gives the file_key for a message."""
         form: dict[str, str | bytes] = {"file_type": "stream", "file_name": name, "file": data}
-        request = Request("POST", "/open-apis/im/v1/files", form=form, api="upload")
+        request = ApiRequest("POST", "/open-apis/im/v1/files", form=form, api="upload")
         return required(_data(await self._caller.call(request)), "file_key")
 
     async def upload_image(self, data: bytes) -> str:
         """Up to 10 MB, not empty; gives the image_key for a message."""
         form: dict[str, str | bytes] = {"image_type": "message", "image": data}
-        request = Request("POST", "/open-apis/im/v1/images", form=form, api="upload image")
+        request = ApiRequest("POST", "/open-apis/im/v1/images", form=form, api="upload image")
         return required(_data(await self._caller.call(request)), "image_key")
 
     # Reactions
@@ -257,13 +259,13 @@ class FeishuClient:
         """React to a message as the bot; gives the reaction_id."""
         body = {"reaction_type": {"emoji_type": emoji_type}}
         path = f"{_MESSAGES}/{_part(message_id)}/reactions"
-        request = Request("POST", path, body=body, api="add reaction")
+        request = ApiRequest("POST", path, body=body, api="add reaction")
         return required(_data(await self._caller.call(request)), "reaction_id")
 
     async def delete_reaction(self, message_id: str, reaction_id: str) -> None:
         """Take back an own reaction."""
         path = f"{_MESSAGES}/{_part(message_id)}/reactions/{_part(reaction_id)}"
-        await self._caller.call(Request("DELETE", path, api="delete reaction"))
+        await self._caller.call(ApiRequest("DELETE", path, api="delete reaction"))
 
     # People and chats
 
@@ -282,7 +284,7 @@ class FeishuClient:
         return found
 
     async def _names(self, open_ids: list[str]) -> dict[str, str]:
-        request = Request(
+        request = ApiRequest(
             "POST",
             "/open-apis/contact/v3/users/basic_batch",
             {"user_id_type": "open_id"},
@@ -304,7 +306,7 @@ class FeishuClient:
 
     async def chat_info(self, chat_id: str) -> ChatInfo:
         """Name and kind of a chat the bot is in."""
-        request = Request("GET", f"/open-apis/im/v1/chats/{_part(chat_id)}", api="chat info")
+        request = ApiRequest("GET", f"/open-apis/im/v1/chats/{_part(chat_id)}", api="chat info")
         return chat_info(chat_id, _data(await self._caller.call(request, self._lookups, "chats")))
 
     async def chat_members(self, chat_id: str) -> list[FeishuPerson]:
@@ -313,7 +315,7 @@ class FeishuClient:
         query = {"member_id_type": "open_id", "page_size": str(_MEMBERS_PER_PAGE)}
         found: dict[FeishuPerson, None] = {}
         for _ in range(_MOST_PAGES):
-            request = Request("GET", path, dict(query), api="members")
+            request = ApiRequest("GET", path, dict(query), api="members")
             page = _data(await self._caller.call(request, self._lookups, "members"))
             found |= dict.fromkeys(members_of_page(page))
             if page.get("has_more") is not True:
@@ -325,7 +327,7 @@ class FeishuClient:
 
     async def create_card(self, card: Mapping[str, Any]) -> str:
         """A card entity from card JSON 2.0; gives its card_id, which can be sent once."""
-        request = Request("POST", _CARDS, body=_card_data(card), api="create card")
+        request = ApiRequest("POST", _CARDS, body=_card_data(card), api="create card")
         return required(_data(await self._caller.call(request)), "card_id")
 
     async def stream_text(
@@ -334,7 +336,7 @@ class FeishuClient:
         """Show the full text so far. Not retried: the next frame brings what this one lost."""
         path = f"{_CARDS}/{_part(card_id)}/elements/{_part(element_id)}/content"
         body = {"content": content, "sequence": sequence, "uuid": uuid}
-        request = Request("PUT", path, body=body, api="stream")
+        request = ApiRequest("PUT", path, body=body, api="stream")
         await self._caller.call(request, self._cards, card_id, ONCE)
 
     async def card_settings(
@@ -343,17 +345,17 @@ class FeishuClient:
         """Change a card's config, such as `{"config": {"streaming_mode": false}}`."""
         body = {"settings": _compact(settings), "sequence": sequence, "uuid": uuid}
         path = f"{_card_path(card_id)}/settings"
-        await self._operate(card_id, Request("PATCH", path, body=body, api="card settings"))
+        await self._operate(card_id, ApiRequest("PATCH", path, body=body, api="card settings"))
 
     async def update_card(
         self, card_id: str, card: Mapping[str, Any], sequence: int, uuid: str
     ) -> None:
         """Replace the whole card."""
         body = {"card": _card_data(card), "sequence": sequence, "uuid": uuid}
-        request = Request("PUT", _card_path(card_id), body=body, api="update card")
+        request = ApiRequest("PUT", _card_path(card_id), body=body, api="update card")
         await self._operate(card_id, request)
 
-    async def _operate(self, card_id: str, request: Request) -> None:
+    async def _operate(self, card_id: str, request: ApiRequest) -> None:
         """An operation on a card; one that Feishu has already done under this uuid is fine."""
         try:
             await self._caller.call(request, self._cards, card_id)

@@ -300,7 +300,7 @@ def _mentions_all(template: str, mentions: tuple[Mention, ...]) -> bool:
     return listed or ALL_KEY in key_pattern(mentions).findall(template)
 
 
-class Said(Protocol):
+class KeyedText(Protocol):
     """A text with the mention keys still in it, and what they stand for."""
 
     @property
@@ -310,7 +310,7 @@ class Said(Protocol):
     def template(self) -> str: ...
 
 
-def question_text(said: Said, bot_open_id: str) -> str:
+def question_text(said: KeyedText, bot_open_id: str) -> str:
     """The text without the bot's own mentions at its start; everyone else stays as @Name.
 
     Works on the mention keys, so that names which prefix each other cannot be confused.

@@ -100,7 +100,7 @@ class SharedSlots:
 
 
 @dataclass
-class Pace:
+class SharedPace:
     """What all pacers of a process go by. `share`: the part of each limit that is this machine's,
     above 0 and up to 1; it may change at any time."""
 
@@ -118,7 +118,7 @@ class Pacer:
         self,
         name: str,
         limit: int,
-        pace: Pace,
+        pace: SharedPace,
         *,
         window_s: float = _WINDOW_S,
         clock: Callable[[], float] = time.monotonic,
@@ -139,6 +139,6 @@ class Pacer:
             await self._sleep(wait_s)
 
 
-def per_second(name: str, calls: int, pace: Pace, **seams: Any) -> Pacer:
+def per_second(name: str, calls: int, pace: SharedPace, **seams: Any) -> Pacer:
     """A pacer for a limit higher than ten: the same rate in a shorter window, so without bursts."""
     return Pacer(name, _MOST, pace, window_s=_WINDOW_S * _MOST / calls, **seams)

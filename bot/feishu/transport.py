@@ -33,7 +33,7 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     """`path` starts with a slash; `body` is sent as JSON, `form` as multipart: texts, and bytes
     as a file. `max_bytes` bounds the answer.
 
@@ -51,7 +51,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class ApiResponse:
     """An HTTP answer, read to its end."""
 
     status: int
@@ -70,7 +70,7 @@ class Transport:
         self._timeouts = timeouts or Timeouts()
         self._session: aiohttp.ClientSession | None = None
 
-    async def send(self, request: Request, token: str = "") -> Response:
+    async def send(self, request: ApiRequest, token: str = "") -> ApiResponse:
         """Send and read the whole answer. Raises Unreachable or ResourceTooLarge."""
         try:
             form = None if request.form is None else _multipart(request.form)
@@ -114,7 +114,7 @@ class Transport:
             )
         return self._session
 
-    def _url(self, request: Request) -> URL:
+    def _url(self, request: ApiRequest) -> URL:
         query = f"?{urlencode(request.query)}" if request.query else ""
         return URL(f"{self._domain}{request.path}{query}", encoded=True)
 
@@ -150,7 +150,7 @@ def _tls() -> ssl.SSLContext:
     return context
 
 
-def _headers(request: Request, token: str) -> dict[str, str]:
+def _headers(request: ApiRequest, token: str) -> dict[str, str]:
     headers = dict(request.headers)
     if token:
         headers["Authorization"] = f"Bearer {token}"
@@ -178,7 +178,7 @@ def _unreachable(exc: Exception) -> Unreachable:
     return Unreachable(type(exc).__name__, maybe_done=not isinstance(exc, no_connection))
 
 
-async def _read(answer: aiohttp.ClientResponse, max_bytes: int) -> Response:
+async def _read(answer: aiohttp.ClientResponse, max_bytes: int) -> ApiResponse:
     """The answer with its body, which must be read to the end for the connection to be reused."""
     chunks: list[bytes] = []
     size = 0
@@ -188,4 +188,4 @@ async def _read(answer: aiohttp.ClientResponse, max_bytes: int) -> Response:
             answer.close()
             raise ResourceTooLarge(max_bytes)
         chunks.append(chunk)
-    return Response(answer.status, answer.headers, b"".join(chunks))
+    return ApiResponse(answer.status, answer.headers, b"".join(chunks))

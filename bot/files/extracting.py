@@ -31,7 +31,7 @@ _XML_LIMITS = (2, 89, 114)  # libxml2: no memory, entity loop, resource limit
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
 
 
-class Refused(Exception):
+class NoText(Exception):
     """The file gives no text; the argument is the reason."""
 
 
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
     answer: dict[str, Any]
     try:
         answer = extracted(ending, data, most_chars, seconds * _ENOUGH_OF_TIME)
-    except Refused as exc:
+    except NoText as exc:
         answer = {"refused": str(exc)}
     except Exception as exc:  # noqa: BLE001  whatever a library makes of a hostile file
         answer = {"refused": "too_complex" if _is_at_limit(exc) else "damaged"}
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
 
 def extracted(ending: str, data: bytes, most_chars: int, seconds: float) -> dict[str, Any]:
     """Its text, at most `most_chars` characters, as far as `seconds` of processor time suffice.
-    Raises `Refused`, or whatever the libraries raise."""
+    Raises `NoText`, or whatever the libraries raise."""
     read = _READERS[ending]
     ends = time.process_time() + seconds
     lines, left, cut = [], most_chars, False
@@ -71,7 +71,7 @@ def extracted(ending: str, data: bytes, most_chars: int, seconds: float) -> dict
         cut = True
     text = "\n".join(lines).strip()
     if not text:
-        raise Refused("too_complex" if cut else "no_text")
+        raise NoText("too_complex" if cut else "no_text")
     return {"text": text, "cut": cut}
 
 
@@ -101,7 +101,7 @@ def _limit(seconds: int, megabytes: int) -> None:
 
 def _text(data: bytes) -> Iterator[str]:
     if data.startswith((b"%PDF-", b"PK\x03\x04", _OLE)):
-        raise Refused("other_content")
+        raise NoText("other_content")
     # Not `splitlines`: all lines of a large file at once take many times its size.
     for line in io.StringIO(_decoded(data), newline=None):
         yield line.removesuffix("\n")
@@ -112,7 +112,7 @@ def _decoded(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     if sum(byte in _CONTROLS for byte in data[:8192]) > len(data[:8192]) // 100:
-        raise Refused("other_content")
+        raise NoText("other_content")
     for encoding in ("utf-8-sig", "gb18030"):
         try:
             return data.decode(encoding)
@@ -123,12 +123,12 @@ def _decoded(data: bytes) -> str:
 
 def _pdf(data: bytes) -> Iterator[str]:
     if b"%PDF-" not in data[:1024]:
-        raise Refused("other_content")
+        raise NoText("other_content")
     from pypdf import PdfReader
 
     reader = PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
-        raise Refused("encrypted")
+        raise NoText("encrypted")
     for number, page in enumerate(reader.pages, 1):
         if number > MOST_PAGES:
             raise _Enough
@@ -171,16 +171,16 @@ def _row(cells: Iterable[str]) -> str:
 def _unpackable(data: bytes, folder: str) -> None:
     """Before anything is unpacked: what it would come to. No part gives more than it says."""
     if data.startswith(_OLE):
-        raise Refused("encrypted")
+        raise NoText("encrypted")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             parts = packed.infolist()
     except zipfile.BadZipFile as exc:
-        raise Refused("other_content" if not data.startswith(b"PK") else "damaged") from exc
+        raise NoText("other_content" if not data.startswith(b"PK") else "damaged") from exc
     if len(parts) > _MOST_PARTS or sum(part.file_size for part in parts) > _MOST_UNPACKED:
-        raise Refused("too_complex")
+        raise NoText("too_complex")
     if not any(part.filename.startswith(folder) for part in parts):
-        raise Refused("other_content")
+        raise NoText("other_content")
 
 
 _READERS: dict[str, Callable[[bytes], Iterator[str]]] = {

@@ -36,7 +36,7 @@ _BYTES_OF_A_CHARACTER = 12  # in JSON, at most
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadingLimits:
     """`megabytes` of a file (0: files are not read), `seconds` of work, characters of its text."""
 
     megabytes: int
@@ -70,12 +70,12 @@ class FileReader:
         self._places = Places()
 
     def place(
-        self, person: str, chat: str, limits: Limits
+        self, person: str, chat: str, limits: ReadingLimits
     ) -> contextlib.AbstractAsyncContextManager[None]:
         """A fair place for one file. Entering it raises `NoPlace` when others take too long."""
         return self._places.hold(person, chat, within_s=_PATIENCE * limits.seconds)
 
-    async def read(self, name: str, data: bytes, limits: Limits) -> Read | Unread:
+    async def read(self, name: str, data: bytes, limits: ReadingLimits) -> Read | Unread:
         """The text of `data`, whose kind the ending of `name` tells. Never raises."""
         if not is_readable(name):
             return Unread("kind")
@@ -99,7 +99,7 @@ class FileReader:
         return read
 
 
-async def _extracted(ending: str, data: bytes, limits: Limits) -> object:
+async def _extracted(ending: str, data: bytes, limits: ReadingLimits) -> object:
     """The answer of the process, None where it gave none."""
     work = [ending, limits.characters, limits.seconds, _MEGABYTES]
     process = await asyncio.create_subprocess_exec(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.files.reading import Limits, Reason
+from bot.files.reading import ReadingLimits, Reason
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
 
@@ -11,7 +11,7 @@ say = Catalogue(__file__).say
 MOST_FILES = 4
 
 
-def not_read(name: str, reason: Reason, limits: Limits, language: Language) -> str:
+def not_read(name: str, reason: Reason, limits: ReadingLimits, language: Language) -> str:
     """`name` is a `safe_name`; as it is shown, before it is escaped."""
     why = say(
         f"why-{reason}",

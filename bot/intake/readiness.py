@@ -37,7 +37,7 @@ class Workers(Protocol):
     def trouble(self, slot: int) -> str: ...
 
 
-class Connection(Protocol):
+class EventConnection(Protocol):
     """What readiness asks of the long connection."""
 
     @property
@@ -77,7 +77,7 @@ class Checks:
     settings: Settings
     inbox: Inbox
     workers: Workers | None = None
-    connection: Connection | None = None
+    connection: EventConnection | None = None
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     migrated: Callable[[], None] = lambda: None

@@ -7,7 +7,7 @@ what is there.
 
 import math
 
-from bot.listening.exchange import Exchange
+from bot.listening.exchange import LastExchange
 from bot.listening.traits import situation, traits, words
 from bot.listening.weights import ADDRESSEE
 
@@ -16,7 +16,7 @@ SURE_ACROSS = 0.85  # the same where it spoke in a thread and people went on out
 _NO_WEIGHT = (0.0, 0.0, 0.0, 0.0)
 
 
-def likelihood(text: str, author: str, around: Exchange) -> float:
+def likelihood(text: str, author: str, around: LastExchange) -> float:
     """How likely `author` speaks to the bot with `text`, from 0 to 1."""
     where = situation(author, around)
     found = traits(text, author, around)

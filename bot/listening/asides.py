@@ -3,7 +3,7 @@
 English and Chinese.
 """
 
-from bot.listening.exchange import Exchange
+from bot.listening.exchange import LastExchange
 from bot.listening.patterns import pattern
 from bot.listening.questions import is_question
 from bot.listening.requests import requests
@@ -74,12 +74,12 @@ SIDE_TALK = pattern(
 )
 
 
-def is_aside(text: str, exchange: Exchange) -> bool:
+def is_aside(text: str, exchange: LastExchange) -> bool:
     """Whether it speaks to the group, of the bot, or of nothing that wants an answer."""
     return bool(SIDE_TALK.search(text)) or is_small_talk(text, exchange)
 
 
-def is_small_talk(text: str, exchange: Exchange) -> bool:
+def is_small_talk(text: str, exchange: LastExchange) -> bool:
     """Whether it is about lunch or the weekend, and neither asks on about what the bot said of it
     nor wants work done."""
     spoken = f"{exchange.said}\n{exchange.asked}".lower()

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from bot.listening.addressee_classifier import SURE, SURE_ACROSS, likelihood
 from bot.listening.asides import LEAVES, THANKS, is_aside, without_courtesies
-from bot.listening.exchange import NO_EXCHANGE, Exchange
+from bot.listening.exchange import NO_EXCHANGE, LastExchange
 from bot.listening.questions import is_question
 from bot.listening.replies import postpones
 from bot.listening.vocatives import calls, names_a_person
@@ -29,12 +29,12 @@ _READ_CHARACTERS = 1000
 _URL = re.compile(r"https?://\S+")
 
 
-def looks_like_followup(text: str, author: str = "", exchange: Exchange = NO_EXCHANGE) -> bool:
+def looks_like_followup(text: str, author: str = "", exchange: LastExchange = NO_EXCHANGE) -> bool:
     """True when `author` most likely speaks to the bot with `text`."""
     return cue_of(text, author, exchange) is Cue.FOLLOW_UP
 
 
-def cue_of(text: str, author: str, exchange: Exchange) -> Cue:
+def cue_of(text: str, author: str, exchange: LastExchange) -> Cue:
     """How `text`, of a long one its beginning, reads after `exchange`."""
     whole = _URL.sub(" ", text[:_READ_CHARACTERS]).strip()
     rest = without_courtesies(whole)
@@ -50,7 +50,7 @@ def cue_of(text: str, author: str, exchange: Exchange) -> Cue:
     return Cue.CLOSING if is_closing(rest) else Cue.UNCLEAR
 
 
-def is_side_talk(text: str, exchange: Exchange) -> bool:
+def is_side_talk(text: str, exchange: LastExchange) -> bool:
     """Whether it reads as said to people, whatever the bot said before."""
     rest = without_courtesies(text)
     return bool(
@@ -66,5 +66,5 @@ def is_closing(text: str) -> bool:
     return not rest or postpones(rest) or bool(THANKS.search(rest) and not is_question(rest))
 
 
-def _is_elsewhere(rest: str, exchange: Exchange) -> bool:
+def _is_elsewhere(rest: str, exchange: LastExchange) -> bool:
     return bool(LEAVES.search(rest)) or any(calls(rest, name) for name in exchange.names)

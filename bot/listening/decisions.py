@@ -13,7 +13,7 @@ from enum import StrEnum
 from bot.listening.bot_budget import NOTHING_SPENT, BotBudget
 from bot.listening.chat_rules import Mode
 from bot.listening.cues import Cue, cue_of
-from bot.listening.exchange import Exchange
+from bot.listening.exchange import LastExchange
 from bot.listening.topics import tell_apart
 from bot.listening.transcript import ChannelConversation, MessageRecord
 
@@ -230,17 +230,17 @@ def before(message: IncomingMessage, records: Sequence[MessageRecord]) -> tuple[
 
 def exchange_at(
     message: IncomingMessage, records: Sequence[MessageRecord], bot_open_id: str
-) -> tuple[Exchange, int | None]:
+) -> tuple[LastExchange, int | None]:
     """What the bot said last where the author reads it, and when: another thread is elsewhere."""
     here = [record for record in records if record.is_in(message.root_id)]
     places = reversed(range(len(here)))
     spoken = next((place for place in places if _is_ours(here[place], bot_open_id)), None)
     if spoken is None:
-        return Exchange(), None
+        return LastExchange(), None
     answer, earlier, later = here[spoken], here[:spoken], here[spoken + 1 :]
     asked = _asked(answer, earlier)
     others = {r.author for r in records if not r.is_bot and r.author_id != message.author_id}
-    exchange = Exchange(
+    exchange = LastExchange(
         said=answer.content,
         asked=asked.content if asked else "",
         asker=asked.author_id if asked else None,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Exchange:
+class LastExchange:
     """The bot's last word and what surrounds it.
 
     `asker` is the id of the person it answered, None if unknown; `since` what people wrote after
@@ -22,4 +22,4 @@ class Exchange:
     across: bool = False
 
 
-NO_EXCHANGE = Exchange()
+NO_EXCHANGE = LastExchange()

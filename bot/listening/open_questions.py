@@ -9,7 +9,7 @@ from datetime import datetime
 
 from bot.listening.cues import Cue, is_closing, is_side_talk
 from bot.listening.decisions import Decision, IncomingMessage, Reason
-from bot.listening.exchange import Exchange
+from bot.listening.exchange import LastExchange
 from bot.listening.questions import is_question
 from bot.listening.topics import link
 from bot.listening.transcript import MessageRecord
@@ -44,7 +44,7 @@ def is_open_question(text: str, names: Iterable[str]) -> bool:
     words = itself(text)
     if words[:1] in ("/", "／") or "@" in words or parse(words) or not is_question(words):
         return False
-    around = Exchange(names=tuple(sorted(name for name in names if name)))
+    around = LastExchange(names=tuple(sorted(name for name in names if name)))
     return not is_side_talk(words, around) and not is_closing(words)
 
 

@@ -26,7 +26,7 @@ Bins = tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Said:
+class WeighedMessage:
     """A message as it is weighed.
 
     `to` are the authors it names, `calls` that it names somebody who is not known. `text` is what
@@ -51,7 +51,7 @@ class Said:
         return 1 if self.to or self.calls else 0
 
 
-class People:
+class Speakers:
     """The names of those who speak in a chat, for finding whom a message addresses."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class People:
         self._ours: set[str] = set()
 
     @classmethod
-    def of(cls, records: Sequence[MessageRecord]) -> "People":
+    def of(cls, records: Sequence[MessageRecord]) -> "Speakers":
         """Those who wrote these messages; of two with one name, who wrote last."""
         people = cls()
         last = {(one.author, one.author_id, one.ours): one for one in reversed(records)}
@@ -79,7 +79,7 @@ class People:
         elif len(core := name.strip(_MARKS)) > 2:
             self._by_token[name] = self._by_token[core] = record.author_id
 
-    def read(self, record: MessageRecord, topic: int | None = None) -> Said:
+    def read(self, record: MessageRecord, topic: int | None = None) -> WeighedMessage:
         """The message as it is weighed; of a long one its beginning."""
         text = record.content[:_READ_CHARACTERS].casefold().strip()
         for ours in self._ours:
@@ -91,7 +91,7 @@ class People:
             tokens = text.split()
             cores = (known.get(token) or known.get(token.strip(_MARKS)) for token in tokens)
             to.update(filter(None, cores))
-        return Said(
+        return WeighedMessage(
             author=record.author_id,
             at=record.timestamp,
             is_bot=record.is_bot,
@@ -130,7 +130,11 @@ def _form(text: str) -> _Form:
 
 
 def likelihoods(
-    message: Said, earlier: Sequence[Said], words: "Words", *, asks_bot: bool = False
+    message: WeighedMessage,
+    earlier: Sequence[WeighedMessage],
+    words: "Words",
+    *,
+    asks_bot: bool = False,
 ) -> list[float]:
     """How likely `message` begins a topic (first), and answers each of `earlier` (oldest first, at
     most `WINDOW`), with which it shares `words`; they add up to 1.
@@ -150,7 +154,9 @@ def likelihoods(
     return [weight / total for weight in weights]
 
 
-def bins(message: Said, earlier: Sequence[Said], words: "Words") -> tuple[Bins, list[Bins]]:
+def bins(
+    message: WeighedMessage, earlier: Sequence[WeighedMessage], words: "Words"
+) -> tuple[Bins, list[Bins]]:
     """Where to look in the table of each of `FIRST_VIEWS`, and for each of `earlier` in the table
     of each of `PAIR_VIEWS`."""
     opening = _opening(message.text)
@@ -164,7 +170,7 @@ class Words:
     weighs. `shared` is by message, `of_topic` by topic, `known` of all. `within`: of each word the
     part of its messages that belong to a topic, added up; `han_within` of Chinese words alone."""
 
-    def __init__(self, message: Said, earlier: Sequence[Said]) -> None:
+    def __init__(self, message: WeighedMessage, earlier: Sequence[WeighedMessage]) -> None:
         self.shared = [0.0] * len(earlier)
         self.of_topic: defaultdict[int | None, float] = defaultdict(float)
         self.within: defaultdict[int | None, float] = defaultdict(float)
@@ -182,7 +188,7 @@ class Words:
         for author in message.to:
             self._count([n for n, said in enumerate(earlier) if author in said.to], earlier)
 
-    def _count(self, places: Sequence[int], earlier: Sequence[Said]) -> None:
+    def _count(self, places: Sequence[int], earlier: Sequence[WeighedMessage]) -> None:
         if not places:
             return
         weight = 1 / len(places)
@@ -202,7 +208,9 @@ class Words:
         return 1 + part * 2 + (self.known >= _HEAVY)
 
 
-def _first_bins(message: Said, earlier: Sequence[Said], opening: int, words: Words) -> Bins:
+def _first_bins(
+    message: WeighedMessage, earlier: Sequence[WeighedMessage], opening: int, words: Words
+) -> Bins:
     named = message.names
     if named and any(said.author in message.to for said in earlier):
         named = 2
@@ -218,7 +226,9 @@ def _first_bins(message: Said, earlier: Sequence[Said], opening: int, words: Wor
     )
 
 
-def _pair_bins(message: Said, earlier: Sequence[Said], opening: int, words: Words) -> list[Bins]:
+def _pair_bins(
+    message: WeighedMessage, earlier: Sequence[WeighedMessage], opening: int, words: Words
+) -> list[Bins]:
     author, to, named = message.author, message.to, message.names
     backwards = earlier[::-1]
     own = next((said.topic for said in backwards if said.author == author), None)
@@ -254,7 +264,7 @@ def _pair_bins(message: Said, earlier: Sequence[Said], opening: int, words: Word
     return found[::-1]
 
 
-def _same_topic(said: Said, topic: int | None) -> int:
+def _same_topic(said: WeighedMessage, topic: int | None) -> int:
     return 0 if topic is None else 1 if said.topic == topic else 2
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from bot.listening.reply_links import WINDOW, People, Said, Words, likelihoods
+from bot.listening.reply_links import WINDOW, Speakers, WeighedMessage, Words, likelihoods
 from bot.listening.transcript import MessageRecord
 
 SURE = 0.75
@@ -85,10 +85,10 @@ class Discussion:
 
 def link(messages: Sequence[MessageRecord]) -> tuple[int, ...]:
     """For each message, oldest first, the index of the one it answers, or its own."""
-    people = People()
+    people = Speakers()
     answered: list[int] = []
     topics: list[int] = []
-    chat: list[tuple[int, Said]] = []
+    chat: list[tuple[int, WeighedMessage]] = []
     for index, message in enumerate(messages):
         people.meet(message)
         said = people.read(message)
@@ -146,8 +146,8 @@ def _weighed(
     `topics` grow meanwhile."""
     last = range(max(0, len(chat) - WINDOW), len(chat))
     begin = next((i for i in last if _is_open(chat[i], newest)), len(chat))
-    people = People.of(chat)
-    said: list[Said] = []
+    people = Speakers.of(chat)
+    said: list[WeighedMessage] = []
     for index in range(max(0, begin - WINDOW), len(chat)):
         one = chat[index]
         read = people.read(one)
@@ -181,7 +181,9 @@ def _in_main(message: MessageRecord) -> bool:
     return message.root_id is None or message.ours
 
 
-def _shares(read: Said, said: Sequence[Said], words: Words, *, asks_bot: bool) -> Shares:
+def _shares(
+    read: WeighedMessage, said: Sequence[WeighedMessage], words: Words, *, asks_bot: bool
+) -> Shares:
     shares: dict[int | None, float] = defaultdict(float)
     first, *rest = likelihoods(read, said, words, asks_bot=asks_bot)
     shares[None] = first

@@ -18,7 +18,7 @@ from bot.listening.asides import (
     YOU,
     without_courtesies,
 )
-from bot.listening.exchange import Exchange
+from bot.listening.exchange import LastExchange
 from bot.listening.patterns import ONESELF, has_han, numbers, pattern, topics, with_commas
 from bot.listening.questions import asks_for_a_name, asks_for_consent, is_question, last_question
 from bot.listening.replies import (
@@ -54,7 +54,7 @@ class Reading:
 
     text: str
     author: str
-    around: Exchange
+    around: LastExchange
 
     @cached_property
     def rest(self) -> str:
@@ -113,7 +113,7 @@ class Reading:
         return len(self.text) // 2 if has_han(self.text) else len(self.text.split())
 
 
-def traits(text: str, author: str, around: Exchange) -> frozenset[str]:
+def traits(text: str, author: str, around: LastExchange) -> frozenset[str]:
     """The names of the traits that a message has."""
     reading = Reading(with_commas(text), author, around)
     found = {name for name, form in _WORDINGS.items() if form.search(reading.rest)}
@@ -137,7 +137,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset((*_LATIN_WORD.findall(folded), *"".join(runs), *pairs, *begins, *ends))
 
 
-def situation(author: str, around: Exchange) -> int:
+def situation(author: str, around: LastExchange) -> int:
     """0 the bot answered the author, and nobody else has written since; 1 it did, and others have;
     2 it answered somebody else, and nobody else has written since; 3 it did, and others have."""
     reading = Reading("", author, around)

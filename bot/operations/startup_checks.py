@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class StartupRemark:
     """Something to be said at the start that does not prevent it: a line of the log."""
 
     event: str
@@ -39,26 +39,26 @@ def one_sentence() -> Iterator[None]:
         raise SystemExit(EXIT_STATUS) from None
 
 
-def look_at_database(settings: Settings) -> list[Remark]:
+def look_at_database(settings: Settings) -> list[StartupRemark]:
     """Raises `SettingsError` when a configured database does not answer."""
     remarks = []
     if lacking := check_database(settings):
         about: dict[str, object] = {"missing": lacking, "next_step": "run scripts/migrate"}
-        remarks.append(Remark("database.outdated", about))
+        remarks.append(StartupRemark("database.outdated", about))
     if settings.database_url and (newer := steps_ahead(settings.database_url)):
-        remarks.append(Remark("database.newer", about_newer(newer)))
+        remarks.append(StartupRemark("database.newer", about_newer(newer)))
     return remarks
 
 
-def look_at_names() -> list[Remark]:
+def look_at_names() -> list[StartupRemark]:
     """Variables that are none of ours and look like one; their values stay out of it."""
     return [
-        Remark("settings.misspelt", {"variable": name, "meant": meant})
+        StartupRemark("settings.misspelt", {"variable": name, "meant": meant})
         for name, meant in misspelt_names().items()
     ]
 
 
-def say(remarks: Sequence[Remark]) -> None:
+def say(remarks: Sequence[StartupRemark]) -> None:
     """Writes them into the log."""
     for remark in remarks:
         log.warning(remark.event, **remark.fields)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
-from bot.agents.prompts.prompt import Answer, PendingAction
+from bot.agents.prompts.prompt import AgentAnswer, PendingAction
 from bot.feishu import cards, markup
 from bot.feishu.events import CardAction
 from bot.feishu.fields import as_text
@@ -79,7 +79,7 @@ class Reply:
     means: TurnOutcome = ANSWERED
 
 
-def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Reply:
+def reply_of(answer: AgentAnswer, *, chat_type: ChatType, language: Language) -> Reply:
     """The model's answer with its follow-ups and the actions that wait for a confirmation."""
     actions = answer.pending_actions
     ending = parted(answer.text, answer.follow_ups)
@@ -100,7 +100,7 @@ def reply_of(answer: Answer, *, chat_type: ChatType, language: Language) -> Repl
     )
 
 
-def _listed(answer: Answer) -> str:
+def _listed(answer: AgentAnswer) -> str:
     """The files that come after the answer, by name."""
     return "\n".join(f"📎 {markup.escape(file['name'])}" for file in answer.files)
 

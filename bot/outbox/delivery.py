@@ -86,7 +86,7 @@ class _Attempt:
     msg_type: str = "interactive"
     resource: str = ""
     asked: str | None = None
-    foot: cards.Foot | None = None
+    foot: cards.CardFoot | None = None
 
 
 async def deliver(
@@ -101,7 +101,7 @@ async def deliver(
     version: int = 0,
     file: Mapping[str, Any] | None = None,
     asked: str | None = None,
-    foot: cards.Foot | None = None,
+    foot: cards.CardFoot | None = None,
 ) -> Delivered:
     """Sends one card, or `file` in its place: a sentence where Feishu does not take that.
 

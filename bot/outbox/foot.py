@@ -22,7 +22,7 @@ _MOST_TOOLS, _MOST_SOURCES = 12, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RecalledSource:
     """Something that was recalled: when it was said (ISO 8601), and where, seen from the answer."""
 
     at: str
@@ -38,7 +38,7 @@ class Foot:
     language: Language
     seconds: float
     tools: tuple[tuple[str, bool], ...] = ()
-    recalled: tuple[Source, ...] = ()
+    recalled: tuple[RecalledSource, ...] = ()
     ended: Ended = ""
     bare: bool = False
 
@@ -62,22 +62,22 @@ class Foot:
             row["language"],
             row["seconds"],
             tuple((name, ok) for name, ok in row["tools"]),
-            tuple(Source(at, where) for at, where in row["recalled"]),
+            tuple(RecalledSource(at, where) for at, where in row["recalled"]),
             row.get("ended", ""),
             row.get("bare", False),
         )
 
 
-def card_foot(foot: Foot, now: datetime, *, again: bool = True) -> cards.Foot:
+def card_foot(foot: Foot, now: datetime, *, again: bool = True) -> cards.CardFoot:
     """As the card shows it; times are in the zone of `now`. Without `again`: it was pressed."""
     language = foot.language
     notice = say(f"ended-{foot.ended}", language) if foot.ended else ""
     if foot.bare:
-        return cards.Foot("", (), (), notice)
+        return cards.CardFoot("", (), (), notice)
     handles = [cards.Button("👍", {"h": "helpful"}), cards.Button("👎", {"h": "unhelpful"})]
     if again:
         handles.append(cards.Button(say("again", language), {"h": "again"}))
-    return cards.Foot(_line(foot), tuple(_details(foot, now)), tuple(handles), notice)
+    return cards.CardFoot(_line(foot), tuple(_details(foot, now)), tuple(handles), notice)
 
 
 def _line(foot: Foot) -> str:
@@ -117,7 +117,7 @@ def _few(parts: Sequence[str], most: int, language: Language) -> str:
     return join_list([*parts[:most], *more], language)
 
 
-def _place(source: Source, now: datetime, language: Language) -> str:
+def _place(source: RecalledSource, now: datetime, language: Language) -> str:
     at = datetime.fromisoformat(source.at).astimezone(now.tzinfo)
     return say(
         "source" if at.year == now.year else "source-of-year",

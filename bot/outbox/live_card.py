@@ -41,7 +41,7 @@ class LiveCard:
         self._numbers = iter(kept.numbers)
         self._message_id = kept.message_id
         self._asked: str | None = None
-        self._foot: cards.Foot | None = None
+        self._foot: cards.CardFoot | None = None
 
     @property
     def message_id(self) -> str | None:
@@ -78,7 +78,7 @@ class LiveCard:
         buttons: Sequence[cards.Button],
         names: Mapping[str, str],
         asked: str | None = None,
-        foot: cards.Foot | None = None,
+        foot: cards.CardFoot | None = None,
     ) -> Delivered | None:
         """Puts the final text and what stands around it into the card and ends the streaming.
 

@@ -42,7 +42,7 @@ _running: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class OpeningTimes:
     """When a card is opened, in seconds: after the model began, or after its first words."""
 
     opens_after_s: float = 0.8
@@ -118,7 +118,7 @@ class CardStream:
         *,
         denials: Denials,
         kept: OpenCard | None = None,
-        pace: Pace = Pace(),
+        pace: OpeningTimes = OpeningTimes(),
         working: Working | None = None,
     ) -> None:
         self._feishu = feishu
@@ -167,7 +167,7 @@ class CardStream:
         buttons: Sequence[cards.Button],
         names: Mapping[str, str],
         asked: str | None = None,
-        foot: cards.Foot | None = None,
+        foot: cards.CardFoot | None = None,
     ) -> Delivered | None:
         """Finishes the card; None where the reply is to be sent as an ordinary one.
 

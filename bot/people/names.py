@@ -36,7 +36,7 @@ _TOLD_APART = re.compile(r"[(（]…\w+[)）]\s*$")
 
 
 @dataclass(slots=True)
-class _Entry:
+class _KnownName:
     """What is known of somebody; `kept_*` is what the table has, or is about to have."""
 
     name: str = ""
@@ -68,7 +68,7 @@ class Names:
         self.known: dict[str, str] = {}
         self._bearers: Counter[str] = Counter()
         self._sources = sources
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._entries: OrderedDict[str, _KnownName] = OrderedDict()
         self._wanted: dict[str, asyncio.Future[None]] = {}
         self._asking: asyncio.Task[None] | None = None
 
@@ -209,10 +209,10 @@ class Names:
             keeper.keep(Sighting(self.tenant_key, open_id, entry.name, entry.seen_ms))
             entry.kept_name, entry.kept_ms = entry.name, entry.seen_ms
 
-    def _entry(self, open_id: str) -> _Entry:
+    def _entry(self, open_id: str) -> _KnownName:
         """The entry of somebody, which becomes the youngest; the oldest goes when there are too
         many."""
-        entry = self._entries.setdefault(open_id, _Entry())
+        entry = self._entries.setdefault(open_id, _KnownName())
         self._entries.move_to_end(open_id)
         if len(self._entries) > _KEPT:
             oldest, _ = self._entries.popitem(last=False)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from bot.process import lifeline, plan
-from bot.process.plan import Plan
+from bot.process.plan import ProcessPlan
 from bot.process.programs import Program
 from bot.process.supervisor import Supervisor
 from memory.backends.embedded import Launch, Server, open_lock
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     return Supervisor(programs, found.board, before_reload=partial(plan.look, running=True)).run()
 
 
-def _everything(found: Plan, gunicorn: Sequence[str]) -> list[Program]:
+def _everything(found: ProcessPlan, gunicorn: Sequence[str]) -> list[Program]:
     programs = [plan.web(found, gunicorn), *plan.workers(found)]
     if found.embedded:
         server = Server(Path(found.data_dir))

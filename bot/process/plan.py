@@ -30,7 +30,7 @@ _CONFIGURATION = Path(__file__).resolve().parents[2] / "gunicorn.conf.py"
 GUNICORN = ("-c", str(_CONFIGURATION), "app:create_app()")
 
 
-class Plan(NamedTuple):
+class ProcessPlan(NamedTuple):
     """`web`: processes of gunicorn; `workers`: beside it, 0 for none."""
 
     bind: str
@@ -58,7 +58,7 @@ class Unusable(Exception):
     """These settings cannot be used; the message is the sentence that says why."""
 
 
-def found(*, running: bool = False) -> Plan:
+def found(*, running: bool = False) -> ProcessPlan:
     """The plan that was handed over, once, or that of the settings as they are now.
 
     `running`: the web server is there already, so its port is taken. Ends the process with status 2
@@ -66,19 +66,19 @@ def found(*, running: bool = False) -> Plan:
     """
     given = os.environ.pop(PLAN, "")
     try:
-        return Plan(**json.loads(given)) if given else look(running=running)
+        return ProcessPlan(**json.loads(given)) if given else look(running=running)
     except Unusable as exc:
         sys.stderr.write(f"{exc}\n")
         raise SystemExit(2) from exc
 
 
-def look(*, running: bool) -> Plan:
+def look(*, running: bool) -> ProcessPlan:
     """The plan of the settings as they are now. Raises `Unusable`."""
     command = [sys.executable, "-m", "bot.intake.preflight", *(["--running"] if running else [])]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if checked.returncode:
         raise Unusable(checked.stderr.strip())
-    return Plan(**json.loads(checked.stdout))
+    return ProcessPlan(**json.loads(checked.stdout))
 
 
 def supervised() -> bool:
@@ -102,7 +102,7 @@ def tie_to_supervisor() -> None:
         lifeline.tie(int(os.environ[SUPERVISOR]))
 
 
-def web(plan: Plan, gunicorn: Sequence[str]) -> Program:
+def web(plan: ProcessPlan, gunicorn: Sequence[str]) -> Program:
     """Gunicorn with these arguments. It is ready when the application is loaded."""
     arguments = (sys.executable, "-m", "gunicorn", *gunicorn)
     environment = {**_environment(plan), PLAN: plan.dumped()}
@@ -118,7 +118,7 @@ def web(plan: Plan, gunicorn: Sequence[str]) -> Program:
     )
 
 
-def workers(plan: Plan, *, with_database: bool = True) -> list[Program]:
+def workers(plan: ProcessPlan, *, with_database: bool = True) -> list[Program]:
     """The workers, and the nursery of several; a single one saves its memory."""
     nursery = Nursery() if plan.workers > 1 and lifeline.adopt() else None
     after = ("database",) if plan.embedded and with_database else ()
@@ -173,7 +173,7 @@ def database(server: Server, launch: Launch) -> Program:
     )
 
 
-def _environment(plan: Plan, *, with_database: bool = True) -> dict[str, str]:
+def _environment(plan: ProcessPlan, *, with_database: bool = True) -> dict[str, str]:
     ours = {
         SUPERVISOR: str(os.getpid()),
         "PROMETHEUS_MULTIPROC_DIR": str(plan.board.metrics),

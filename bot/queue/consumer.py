@@ -20,7 +20,7 @@ import structlog
 
 from bot.process.task_cancellation import ended
 from bot.queue.inbox import QueueUnavailable
-from bot.queue.jobs import Again, Dead, Job, after_failure
+from bot.queue.jobs import Dead, Job, RunAgain, after_failure
 from bot.queue.presence import Hearing, Presence
 from bot.queue.table import JobTable, Round, ending, taken
 from memory.rpc import Statement
@@ -35,7 +35,7 @@ _GRACE_S = 7.0
 _LAST_WORDS_S = 1.5
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 
-OutcomeT = TypeVar("OutcomeT", Again, Again | Dead)
+OutcomeT = TypeVar("OutcomeT", RunAgain, RunAgain | Dead)
 
 
 @dataclass(slots=True)
@@ -190,11 +190,11 @@ class Consumer:
 
     async def _do(self, lease: Lease) -> None:
         """One job from its beginning to its written end."""
-        outcome = Again(0.0) if self._closing else await self._outcome(lease)
+        outcome = RunAgain(0.0) if self._closing else await self._outcome(lease)
         if not lease.is_over:
             await self._write_end(lease, outcome)
 
-    async def _outcome(self, lease: Lease) -> Again | Dead | None:
+    async def _outcome(self, lease: Lease) -> RunAgain | Dead | None:
         """What became of the job; None: it is done."""
         try:
             async with self._places:  # two that hand over at once may mean the same last place
@@ -202,7 +202,7 @@ class Consumer:
                     return Dead(reason, {"excused": await self._handlers.give_up(lease, reason)})
                 await self._handlers.handle(lease)
         except asyncio.CancelledError:
-            return self._noted(lease, Again(0.0))
+            return self._noted(lease, RunAgain(0.0))
         except Exception as exc:  # noqa: BLE001  whatever it was, the job must not stay in hand
             return self._noted(lease, after_failure(lease.job, exc, self._clock()))
         return None
@@ -214,7 +214,7 @@ class Consumer:
         note = {**outcome.note, "maybe_sent_ms": int(self._clock() * 1000)}
         return replace(outcome, note=note)
 
-    async def _write_end(self, lease: Lease, outcome: Again | Dead | None) -> None:
+    async def _write_end(self, lease: Lease, outcome: RunAgain | Dead | None) -> None:
         """Writes what became of the job, as often as it takes."""
         pause_s = _SHORTEST_PAUSE_S
         while True:
@@ -227,11 +227,11 @@ class Consumer:
             else:
                 return
 
-    async def _write_once(self, lease: Lease, outcome: Again | Dead | None) -> None:
+    async def _write_once(self, lease: Lease, outcome: RunAgain | Dead | None) -> None:
         match outcome:
             case None:
                 lease.ended(await self._table.end(lease.job, lease.worker))
-            case Again():
+            case RunAgain():
                 await self._table.again(lease.job, lease.worker, outcome)
                 self._news.set()  # its place may be free for another of its lock
             case Dead():

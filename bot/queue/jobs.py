@@ -82,7 +82,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RunAgain:
     """The job is tried again after `pause_s`. `note` is kept with its arguments."""
 
     pause_s: float
@@ -101,15 +101,15 @@ class Dead:
     note: Mapping[str, Any] = field(default_factory=dict)
 
 
-def after_failure(job: Job, failure: Exception, now_s: float) -> Again | Dead:
+def after_failure(job: Job, failure: Exception, now_s: float) -> RunAgain | Dead:
     """What becomes of `job` after `failure`; `now_s` is seconds since epoch."""
     outcome = _judged(job, failure, now_s)
-    if isinstance(outcome, Again):
+    if isinstance(outcome, RunAgain):
         return outcome
-    return Dead(job.given_up) if job.given_up else Again(0.0, note={_GIVEN_UP: outcome.reason})
+    return Dead(job.given_up) if job.given_up else RunAgain(0.0, note={_GIVEN_UP: outcome.reason})
 
 
-def _judged(job: Job, failure: Exception, now_s: float) -> Again | Dead:
+def _judged(job: Job, failure: Exception, now_s: float) -> RunAgain | Dead:
     if isinstance(failure, Later):
         waited_s = now_s - job.tried_since_ms / 1000 if job.tried_since_ms else 0.0
         if waited_s > _PATIENCE_S:
@@ -118,9 +118,9 @@ def _judged(job: Job, failure: Exception, now_s: float) -> Again | Dead:
         # By its age, not its attempts: an answer comes at most a quarter later than it could.
         growing_s = waited_s / 4 if job.tried_since_ms else 2.0 ** min(job.attempt, 10)
         pause_s = min(max(_SHORTEST_PAUSE_S, growing_s), longest)
-        return Again(max(pause_s, failure.wait_s), failure.behind)
+        return RunAgain(max(pause_s, failure.wait_s), failure.behind)
     if isinstance(failure, Hopeless):
         return Dead(failure.reason)
     if job.args.get(_ONCE):
         return Dead(type(failure).__name__)
-    return Again(2.0, note={_ONCE: True})
+    return RunAgain(2.0, note={_ONCE: True})

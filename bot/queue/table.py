@@ -17,9 +17,9 @@ import psycopg
 from psycopg_pool import PoolTimeout
 
 from bot.queue.inbox import QueueUnavailable
-from bot.queue.jobs import PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Again, Dead, Job
+from bot.queue.jobs import PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Dead, Job, RunAgain
 from bot.queue.person_rates import Asker
-from memory.backends.exchange import Connection
+from memory.backends.exchange import AskingConnection
 from memory.backends.postgres import Pool
 from memory.kept.timers import Taken
 from memory.migrations import SCHEMA
@@ -65,7 +65,7 @@ class JobTable:
         """The job is done and goes; `taken` says which the worker has instead."""
         return await self._value("end_and_take", job.id, worker)
 
-    async def again(self, job: Job, worker: int, after: Again) -> None:
+    async def again(self, job: Job, worker: int, after: RunAgain) -> None:
         """Puts the job back, to be taken after the pause."""
         note = json.dumps(dict(after.note))
         await self._value("retry_job", job.id, worker, after.pause_s, after.behind, note)
@@ -186,7 +186,7 @@ class JobTable:
             return await connection.ask(f"select {SCHEMA}.{function}({places})".encode(), args)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
+    async def _connection(self) -> AsyncIterator[AskingConnection]:
         try:
             async with asyncio.timeout(_WITHIN_S), self._pool.connection() as connection:
                 yield connection

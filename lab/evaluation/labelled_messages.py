@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.listening.decisions import IncomingMessage, before, decide, exchange_at
-from bot.listening.exchange import Exchange
+from bot.listening.exchange import LastExchange
 from bot.listening.transcript import ChannelConversation, MessageRecord
 
 
@@ -67,7 +67,7 @@ def is_weighed(row: Mapping[str, Any]) -> bool:
     return not addressed and row["seconds_since_bot"] <= _WINDOW_SECONDS
 
 
-def exchange_of(row: Mapping[str, Any]) -> tuple[str, str, Exchange]:
+def exchange_of(row: Mapping[str, Any]) -> tuple[str, str, LastExchange]:
     """The text of a row, its author's id, and what it comes after."""
     message, conversation = _labelled(row)
     around, _ = exchange_at(message, before(message, conversation.messages), _ROW_BOT)

@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import getitem
 
-from bot.listening.reply_links import FIRST_VIEWS, PAIR_VIEWS, WINDOW, People, Said, Words, bins
+from bot.listening.reply_links import (
+    FIRST_VIEWS,
+    PAIR_VIEWS,
+    WINDOW,
+    Speakers,
+    WeighedMessage,
+    Words,
+    bins,
+)
 from lab.evaluation.annotated_logs import ChatLog
 from lab.learning.data_files import data_file
 
@@ -75,8 +83,8 @@ def _examples(
 ) -> Iterator[LabelledLink]:
     """The annotated messages of a log. What came before is told apart by `model`, else as
     `answered` says."""
-    people = People()
-    chat: list[tuple[int, Said]] = []
+    people = Speakers()
+    chat: list[tuple[int, WeighedMessage]] = []
     topics: dict[int, int] = {}
     for line, message in log.messages.items():
         people.meet(message)
@@ -98,7 +106,7 @@ def _examples(
                 yield example
 
 
-def _example(said: Said, earlier: Sequence[Said]) -> LabelledLink:
+def _example(said: WeighedMessage, earlier: Sequence[WeighedMessage]) -> LabelledLink:
     first, pairs = bins(said, earlier, Words(said, earlier))
     return LabelledLink(bytes(first), [bytes(places) for places in pairs], frozenset())
 

@@ -25,7 +25,7 @@ _LONG_NUMBER = b"0" * 19  # digits: orjson makes a float of an integer beyond 64
 _CANCEL_S = 0.25  # and then whoever waits is told
 
 
-class Connection(psycopg.AsyncConnection[TupleRow]):
+class AskingConnection(psycopg.AsyncConnection[TupleRow]):
     """A connection that `ask` is cheap on."""
 
     since = 0.0

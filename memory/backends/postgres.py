@@ -18,7 +18,7 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from memory.backends.exchange import Connection
+from memory.backends.exchange import AskingConnection
 from memory.errors import StoreError, StoreUnavailable, from_sqlstate
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext, Sharing
@@ -36,7 +36,7 @@ _AS_ROLE = (
 _AS_OWNER = b"; select set_config('role', 'none', true); "
 
 
-class Pool(AsyncConnectionPool[Connection]):
+class Pool(AsyncConnectionPool[AskingConnection]):
     """A pool that keeps at hand what was given back well.
 
     The pool itself takes a task, a condition and a timer for each connection it hands out, and
@@ -53,14 +53,14 @@ class Pool(AsyncConnectionPool[Connection]):
         self._line = asyncio.Semaphore(1)
         self._places = 1  # as many connections are handed out at most, for now
         self._waited = 0.0  # monotonic seconds: when somebody last had to
-        self._at_hand: list[Connection] = []
+        self._at_hand: list[AskingConnection] = []
         self._keeps = kwargs.get("check") is None
 
     def connection(self, timeout: float | None = None) -> Handed:  # type: ignore[override]
         """A connection while the context lasts. Raises `PoolTimeout`."""
         return Handed(self, self.timeout if timeout is None else timeout)
 
-    async def take(self, within_s: float) -> Connection:
+    async def take(self, within_s: float) -> AskingConnection:
         """A connection, which `give_back` gets. Raises `PoolTimeout`."""
         if not self._line.locked():
             await self._line.acquire()
@@ -94,7 +94,7 @@ class Pool(AsyncConnectionPool[Connection]):
             else:
                 raise PoolTimeout(f"no connection was free for {within_s:.1f} s") from exc
 
-    async def give_back(self, connection: Connection) -> None:
+    async def give_back(self, connection: AskingConnection) -> None:
         """Ends what `take` began."""
         try:
             idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
@@ -127,7 +127,7 @@ class Handed:
     def __init__(self, pool: Pool, within_s: float) -> None:
         self._pool, self._within_s = pool, within_s
 
-    async def __aenter__(self) -> Connection:
+    async def __aenter__(self) -> AskingConnection:
         self._connection = await self._pool.take(self._within_s)
         return self._connection
 
@@ -139,7 +139,7 @@ def connection_pool(database_url: str, *, size: int = 8, timeout_s: float = 5.0)
     """A closed pool; `await pool.open()` first. `timeout_s` bounds the wait for a connection."""
     return Pool(
         database_url,
-        connection_class=Connection,
+        connection_class=AskingConnection,
         min_size=1,
         max_size=size,
         max_idle=_IDLE_S,
@@ -207,7 +207,7 @@ class PostgresRpc:
     async def close(self) -> None:
         await self._pool.close()
 
-    def _connected(self) -> AbstractAsyncContextManager[Connection]:
+    def _connected(self) -> AbstractAsyncContextManager[AskingConnection]:
         """The connection of one call."""
         return self._pool.connection()
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
-from memory.backends.exchange import Connection
+from memory.backends.exchange import AskingConnection
 from memory.backends.postgres import Pool, PostgresRpc
 from memory.migrations import SCHEMA
 from memory.scope import AgentMemoryContext, Sharing
@@ -69,7 +69,7 @@ class RehearsalRpc(PostgresRpc):
         return value
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Connection]:
+    async def _connected(self) -> AsyncIterator[AskingConnection]:
         async with (
             self._pool.connection() as connection,
             connection.transaction(force_rollback=True),

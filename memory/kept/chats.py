@@ -40,7 +40,7 @@ class TakenChat:
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class MembershipChange:
     """What a list of members changed: how many are in by it, came new, and are out."""
 
     members: int
@@ -102,11 +102,11 @@ class ChatStore:
 
     async def save_members(
         self, chat_id: str, members: Iterable[FeishuPerson], *, asked_ms: int
-    ) -> Membership | None:
+    ) -> MembershipChange | None:
         """The whole list of a group; whoever is not in it is out. None: later news is known."""
         params = {"p_chat_id": chat_id, "p_members": _rows(members), "p_asked_ms": asked_ms}
         saved = await self._rpc.call("save_chat_members", params, None)
-        return Membership(**saved) if saved else None
+        return MembershipChange(**saved) if saved else None
 
     async def add(
         self, tenant_key: str, chat_id: str, members: Iterable[FeishuPerson], *, at_ms: int

@@ -18,7 +18,7 @@ MOST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatMessage:
     """A message of the chat. `at_ms` is ms since epoch; `card`: `content` is a card's markdown."""
 
     message_id: str
@@ -37,7 +37,7 @@ class DigestStore:
 
     async def material(
         self, context: AgentMemoryContext, *, since: datetime, until: datetime, root: str | None
-    ) -> tuple[Said, ...]:
+    ) -> tuple[ChatMessage, ...]:
         """What was said in the chat, or in the thread `root`, as far as it may be read there."""
         rows = await call_as(
             self._rpc,
@@ -50,7 +50,7 @@ class DigestStore:
             p_until=until.isoformat(),
             p_limit=MOST,
         )
-        return tuple(Said(**row) for row in rows)
+        return tuple(ChatMessage(**row) for row in rows)
 
     async def forgotten(self, people: Iterable[str]) -> Mapping[str, int]:
         """When those of `people` (open_ids) had the bot forget them who did, ms since epoch."""
@@ -86,7 +86,7 @@ class DigestStore:
         return bool(await self._rpc.call("set_digest", params, None))
 
     async def keep_sources(
-        self, context: AgentMemoryContext, turn_id: str, sources: Iterable[Said]
+        self, context: AgentMemoryContext, turn_id: str, sources: Iterable[ChatMessage]
     ) -> bool:
         """Before the digest is stored. False: one was taken back meanwhile, so it must not be."""
         rows = [{"message_id": one.message_id, "author_id": one.author_id} for one in sources]

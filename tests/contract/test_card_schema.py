@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.feishu.cards import Button, Foot, Select, answer_card
+from bot.feishu.cards import Button, CardFoot, Select, answer_card
 from sandbox.cards import card_schema as schema
 from tests.support.documented_cards import COMPONENTS, DOCUMENTED, faults
 
@@ -55,7 +55,7 @@ def whole_card() -> dict[str, Any]:
         note="kept",
         stage="thinking",
         asked="why?",
-        foot=Foot("12 s", ("recalled",), (press,)),
+        foot=CardFoot("12 s", ("recalled",), (press,)),
     )
 
 

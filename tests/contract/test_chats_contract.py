@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from memory.identity import FeishuPerson
-from memory.kept.chats import ChatStore, Membership, MetChat, TakenChat
+from memory.kept.chats import ChatStore, MembershipChange, MetChat, TakenChat
 from memory.rpc import Rpc
 from tests.support.backends import Backend, SupabaseBackend
 
@@ -89,7 +89,7 @@ class TestAList:
 
         saved = await chats.save_members(chat, [ALICE, BOB], asked_ms=now)
 
-        assert saved == Membership(members=2, joined=0, left=0)
+        assert saved == MembershipChange(members=2, joined=0, left=0)
         assert members(db, chat) == {"ou_alice": None, "ou_bob": None}
 
     async def test_newcomer_joined_when_the_list_was_read(
@@ -101,7 +101,7 @@ class TestAList:
         saved = await chats.save_members(chat, [ALICE, BOB], asked_ms=now + HOUR // 4)
 
         joined = members(db, chat)["ou_bob"]
-        assert saved == Membership(members=2, joined=1, left=0)
+        assert saved == MembershipChange(members=2, joined=1, left=0)
         assert joined is not None
         assert abs(joined / 1000 - time.time()) < 60
 
@@ -115,7 +115,7 @@ class TestAList:
         after = members(db, chat)
         await chats.save_members(chat, [ALICE, BOB], asked_ms=now + 10 * MINUTE)
 
-        assert saved == Membership(members=1, joined=0, left=1)
+        assert saved == MembershipChange(members=1, joined=0, left=1)
         assert after == {"ou_alice": None}
         assert members(db, chat)["ou_bob"] is not None
 

@@ -30,7 +30,7 @@ from bot.features.registry import TOOLS
 from bot.feishu import transport
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Unreachable
-from bot.feishu.pacing import Pace
+from bot.feishu.pacing import SharedPace
 from bot.feishu.retry import ONCE
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.table import JobTable
@@ -117,7 +117,7 @@ async def living(life: Life) -> AsyncIterator[Worker]:
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(connection_pool(url, size=2))
         services = await stack.enter_async_context(
-            open_services(settings, url, pool, Pace(NoWaiting()))
+            open_services(settings, url, pool, SharedPace(NoWaiting()))
         )
         feishu: FeishuClient = services.feishu
         feishu._caller._policy = ONCE  # the next attempt is the queue's
@@ -134,7 +134,7 @@ async def living(life: Life) -> AsyncIterator[Worker]:
 async def _tell_seen(
     seen: asyncio.Event,
     send: Callable[..., Awaitable[Any]],
-    request: transport.Request,
+    request: transport.ApiRequest,
     token: str = "",
 ) -> Any:
     try:
@@ -169,7 +169,7 @@ class Fate:
         memory._run = partial(self._run, memory._run)
 
     async def _send(
-        self, send: Callable[..., Awaitable[Any]], request: transport.Request, token: str = ""
+        self, send: Callable[..., Awaitable[Any]], request: transport.ApiRequest, token: str = ""
     ) -> Any:
         sends = re.fullmatch(self.life.sends, f"{request.method} {request.path}")
         self._reach("before" if sends else None)

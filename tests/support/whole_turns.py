@@ -28,7 +28,7 @@ from bot.agents.manager import Manager, Stores
 from bot.answering.between_turns import handle_tending
 from bot.features.private_answers.offering import Asked, handle_look_up
 from bot.features.registry import TOOLS
-from bot.feishu.pacing import Pace
+from bot.feishu.pacing import SharedPace
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, Job, Later
 from bot.queue.table import JobTable
@@ -159,7 +159,7 @@ async def stage(database_url: str, **settings: object) -> AsyncIterator[Stage]:
         stack.callback(town.close)
         pool = await stack.enter_async_context(connection_pool(database_url, size=4))
         services = await stack.enter_async_context(
-            open_services(given, database_url, pool, Pace(NoWaiting()))
+            open_services(given, database_url, pool, SharedPace(NoWaiting()))
         )
         table = JobTable(pool)
         of_real: Stores = services.manager._stores  # type: ignore[assignment]

@@ -43,7 +43,7 @@ class EmbeddingFailed(Exception):
         self.reason = reason
 
 
-class TextRefused(EmbeddingFailed):
+class EmbeddingRefused(EmbeddingFailed):
     """The endpoint does not take one of the texts; others it may."""
 
 
@@ -76,7 +76,7 @@ class Embedder:
     async def of_messages(self, texts: Sequence[str]) -> list[Vector]:
         """The vectors of at most 64 texts, none of them empty, in their order.
 
-        Raises `EmbeddingFailed`, `TextRefused` when the request itself was not taken.
+        Raises `EmbeddingFailed`, `EmbeddingRefused` when the request itself was not taken.
         """
         return await self._ask("messages", texts, _BATCH_WITHIN_S)
 
@@ -131,7 +131,7 @@ def _translated(exc: Exception) -> EmbeddingFailed:
         return _failed("timeout" if isinstance(exc, TimeoutError) else "malformed")
     if exc.reason == "status_400":
         metrics.EMBEDDING_FAILURES.labels(reason="refused").inc()
-        return TextRefused("refused")
+        return EmbeddingRefused("refused")
     return _failed(exc.reason)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from bot.agents.llm import http_post
-from bot.agents.llm.http_post import Poster, Refused, Reply
+from bot.agents.llm.http_post import HttpRefusal, HttpReply, Poster
 from bot.agents.llm.model import FeatureRefused, ModelFailed
 from bot.agents.llm.model_abilities import Abilities
 from bot.agents.llm.refusals import Sent, refused_feature
@@ -66,7 +66,7 @@ class Endpoint:
     @asynccontextmanager
     async def posted(
         self, path: str, body: bytes, *, stream: bool = False, sent: Sent = frozenset
-    ) -> AsyncIterator[Reply]:
+    ) -> AsyncIterator[HttpReply]:
         """The response to a POST, its connection free again at the end. `sent` gives the features
         of the request that could be refused.
 
@@ -74,7 +74,9 @@ class Endpoint:
         the features, `StreamBroken` when the response breaks off while it is read.
         """
         met = await self._first(path, body)
-        if isinstance(met, Refused) and (feature := refused_feature(met.status, met.body, sent())):
+        if isinstance(met, HttpRefusal) and (
+            feature := refused_feature(met.status, met.body, sent())
+        ):
             raise FeatureRefused(feature)
         if isinstance(met, aiohttp.ClientResponse):
             async with met:
@@ -87,7 +89,9 @@ class Endpoint:
         async with sdk.answered(self._client, path, body, met, stream=stream, sent=sent) as again:
             yield again
 
-    async def _first(self, path: str, body: bytes) -> aiohttp.ClientResponse | Refused | Exception:
+    async def _first(
+        self, path: str, body: bytes
+    ) -> aiohttp.ClientResponse | HttpRefusal | Exception:
         """The answer when it has begun well, else what stood in its place."""
         try:
             answer = await self._poster.post(path, body)

@@ -18,7 +18,7 @@ _MAX_REFUSAL_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """An answer with status 2xx: its media type, and its body, whole or as it arrives."""
 
     kind: str
@@ -27,7 +27,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class HttpRefusal:
     """An answer with another status, read to its end."""
 
     status: int
@@ -100,12 +100,12 @@ def timed_out(exc: BaseException | None) -> bool:
     return False
 
 
-def reply(answer: aiohttp.ClientResponse) -> Reply:
+def reply(answer: aiohttp.ClientResponse) -> HttpReply:
     """`answer`, its status being 2xx."""
-    return Reply(answer.headers.get("Content-Type", ""), answer.read, answer.content.iter_any)
+    return HttpReply(answer.headers.get("Content-Type", ""), answer.read, answer.content.iter_any)
 
 
-async def refused(answer: aiohttp.ClientResponse) -> Refused:
+async def refused(answer: aiohttp.ClientResponse) -> HttpRefusal:
     """What else `answer` is; an endless page is cut."""
     body = bytearray()
     async for piece in answer.content.iter_any():
@@ -113,4 +113,4 @@ async def refused(answer: aiohttp.ClientResponse) -> Refused:
         if len(body) > _MAX_REFUSAL_BYTES:
             answer.close()
             break
-    return Refused(answer.status, answer.headers, bytes(body[:_MAX_REFUSAL_BYTES]))
+    return HttpRefusal(answer.status, answer.headers, bytes(body[:_MAX_REFUSAL_BYTES]))

@@ -169,7 +169,7 @@ class Cleaner:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class AnswerReader:
     """Reads the answers to one prompt."""
 
     cleaner: Cleaner = field(default_factory=Cleaner)

@@ -18,7 +18,7 @@ import openai
 from aiohttp import ClientError
 from openai import AsyncOpenAI, AsyncStream, DefaultAioHttpClient
 
-from bot.agents.llm.http_post import Refused, Reply, broken, timed_out
+from bot.agents.llm.http_post import HttpRefusal, HttpReply, broken, timed_out
 from bot.agents.llm.model import Declined, FeatureRefused, ModelFailed
 from bot.agents.llm.refusals import Sent, refused_feature
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
     _HttpClient = DefaultAioHttpClient
 
-Met = Refused | Exception
+Met = HttpRefusal | Exception
 """What an attempt met in place of an answer."""
 
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=30.0)
@@ -52,7 +52,7 @@ class _Replaying(_HttpClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         kept = _kept.get()
         match kept.pop() if kept else None:
-            case Refused(status, headers, body):
+            case HttpRefusal(status, headers, body):
                 plain = {k: v for k, v in headers.items() if k.lower() not in _OF_THE_WIRE}
                 return httpx2.Response(status, headers=plain, content=body, request=request)
             case Exception() as exc:
@@ -78,7 +78,7 @@ def open_client(api_key: str, base_url: str, *, timeout_s: float, retries: int) 
 @asynccontextmanager
 async def answered(
     client: AsyncOpenAI, path: str, body: bytes, met: Met, *, stream: bool, sent: Sent
-) -> AsyncIterator[Reply]:
+) -> AsyncIterator[HttpReply]:
     """The answer to another attempt, after the first one met `met`.
 
     Raises `ModelFailed` and `Declined` where there is none; as `broken` when it breaks off.
@@ -92,7 +92,9 @@ async def answered(
     except openai.OpenAIError as exc:
         raise failure(exc) from exc
     try:
-        yield Reply(response.headers.get("content-type", ""), response.aread, response.aiter_bytes)
+        yield HttpReply(
+            response.headers.get("content-type", ""), response.aread, response.aiter_bytes
+        )
     except (httpx2.HTTPError, httpx2.StreamError, ClientError, TimeoutError) as exc:
         raise broken(exc) from exc
     finally:

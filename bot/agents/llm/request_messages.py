@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.agents.llm.model import Message, called, returned
-from bot.agents.llm.model_text import Cleaner, Manner, Reader
+from bot.agents.llm.model_text import AnswerReader, Cleaner, Manner
 from bot.agents.prompts.prompt import (
     Image,
     Prompt,
@@ -49,9 +49,11 @@ def specialist_messages(
     return _messages(told, prompt, with_knowledge(prompt, asked), with_tools=with_tools)
 
 
-def reader_of(prompt: Prompt, tools: Toolbox, cleaner: Cleaner) -> Reader:
+def reader_of(prompt: Prompt, tools: Toolbox, cleaner: Cleaner) -> AnswerReader:
     """What takes out of an answer to `prompt` what is not for people."""
-    return Reader(cleaner, Manner(short_name(prompt.bot_name), own_rules(prompt), frozenset(tools)))
+    return AnswerReader(
+        cleaner, Manner(short_name(prompt.bot_name), own_rules(prompt), frozenset(tools))
+    )
 
 
 def plain_messages(instructions: str, question: str) -> list[Message]:

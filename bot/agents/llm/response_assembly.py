@@ -20,7 +20,7 @@ _TEXTS = ("text", "output_text")
 
 
 @dataclass(slots=True)
-class _Call:
+class _PartialCall:
     """A tool call as far as it has come."""
 
     index: object
@@ -40,7 +40,7 @@ class Gathering:
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._thoughts: dict[str, list[str]] = {}
-        self._calls: list[_Call] = []
+        self._calls: list[_PartialCall] = []
         self._usage: Mapping[str, Any] = {}
         self._finish = ""
         self.is_completion = False
@@ -123,14 +123,14 @@ class Gathering:
         id, name, index = _str(piece.get("id")), _str(told.get("name")), piece.get("index", place)
         call = self._continued(index, id, name)
         if call is None:
-            call = _Call(index)
+            call = _PartialCall(index)
             self._calls.append(call)
         call.id = call.id or id
         if not call.arguments:  # a name that comes again with the arguments is only repeated
             call.name = _joined(call.name, name)
         call.arguments += _arguments(told.get("arguments"))
 
-    def _continued(self, index: object, id: str, name: str) -> _Call | None:
+    def _continued(self, index: object, id: str, name: str) -> _PartialCall | None:
         """The call that a piece goes on with; None begins another.
 
         The index decides, where there is one and it is not the same for calls of different names

@@ -55,7 +55,7 @@ def load_servers(file: Path, environment: Mapping[str, str] | None = None) -> tu
     if not isinstance(servers, dict):
         raise McpConfigInvalid(f'{file.name} must hold an object "mcpServers"')
     variables = os.environ if environment is None else environment
-    read = (_Entry(file.name, name, entry, variables) for name, entry in servers.items())
+    read = (_ServerEntry(file.name, name, entry, variables) for name, entry in servers.items())
     return tuple(entry.server() for entry in read if not entry.disabled)
 
 
@@ -64,7 +64,7 @@ def tool_patterns(servers: Iterable[McpServer]) -> frozenset[str]:
     return frozenset(f"{server.name}__*" for server in servers)
 
 
-class _Entry:
+class _ServerEntry:
     """One entry of `mcpServers` being read."""
 
     def __init__(self, file: str, name: str, content: Any, variables: Mapping[str, str]) -> None:

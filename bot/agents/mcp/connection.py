@@ -52,7 +52,7 @@ class TimeLimits:
     longest_retry_s: float = 120.0
 
 
-class Connection:
+class ServerConnection:
     """One server. `tools` are those it has now, none while it is down.
 
     `call` is what a tool does when a model calls it.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bot.agents.mcp.config import McpServer
-from bot.agents.mcp.connection import Connection, ServerDown, TimeLimits
+from bot.agents.mcp.connection import ServerConnection, ServerDown, TimeLimits
 from bot.agents.prompts.prompt import PendingAction
 from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.recording import as_stored
@@ -47,7 +47,7 @@ class McpServers:
     def __init__(
         self, servers: Sequence[McpServer], *, limits: TimeLimits = _DEFAULT_LIMITS
     ) -> None:
-        self._connections = {one.name: Connection(one, limits, self._call) for one in servers}
+        self._connections = {one.name: ServerConnection(one, limits, self._call) for one in servers}
         self._ran: OrderedDict[str, None] = OrderedDict()
         self._boxes: list[Toolbox] = []
         self._all = NO_TOOLS
@@ -110,7 +110,7 @@ class McpServers:
         except ServerDown as exc:
             raise ToolFailed(f"{exc} Tell the person that this is not possible now.") from exc
 
-    def _connection(self, tool: str) -> Connection:
+    def _connection(self, tool: str) -> ServerConnection:
         server = tool.partition("__")[0]
         if server not in self._connections:
             raise ServerDown(f"The server {server!r} is no longer configured.")

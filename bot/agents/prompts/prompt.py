@@ -179,7 +179,7 @@ class PendingAction:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AgentAnswer:
     """The model's text, the tool calls it made, and tokens in and out as reported.
 
     `follow_ups` become buttons; `pending_actions` wait for a confirmation by button;

@@ -19,7 +19,7 @@ from bot.mentions import from_card
 from bot.services import Services
 from bot.text.languages import Language, language_of
 from bot.text.slash_commands import parse
-from memory.kept.digests import DigestStore, Said
+from memory.kept.digests import ChatMessage, DigestStore
 from memory.scope import AgentMemoryContext
 from memory.summary.text import Line, batch
 
@@ -67,10 +67,12 @@ async def cards(
     return splitting.split_markdown("\n\n".join(parts))
 
 
-def _lines(services: Services, context: AgentMemoryContext, said: Sequence[Said]) -> list[Line]:
+def _lines(
+    services: Services, context: AgentMemoryContext, said: Sequence[ChatMessage]
+) -> list[Line]:
     names, zone = services.people.of(context.tenant_key), services.settings.zone
 
-    def line(one: Said) -> Line:
+    def line(one: ChatMessage) -> Line:
         day = f"{datetime.fromtimestamp(one.at_ms / 1000, zone):%Y-%m-%d}"
         if one.card:
             text = from_card(one.content, names.known, unescape=markup.unescape)
@@ -82,7 +84,7 @@ def _lines(services: Services, context: AgentMemoryContext, said: Sequence[Said]
     return [line(one) for one in worded if not _is_command(one)] or list(map(line, worded))
 
 
-def _is_command(one: Said) -> bool:
+def _is_command(one: ChatMessage) -> bool:
     return not one.card and parse(_ADDRESSED.sub("", one.content)) is not None
 
 

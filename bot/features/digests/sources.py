@@ -21,7 +21,7 @@ from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
 from bot.listening.conversation_store import ChatConversations
 from bot.services import Services
-from memory.kept.digests import MOST, DigestStore, Said
+from memory.kept.digests import MOST, ChatMessage, DigestStore
 from memory.scope import AgentMemoryContext
 
 log = structlog.get_logger()
@@ -49,7 +49,7 @@ class Gathered:
     """What was said, oldest first. `seen`: all of it, the newest of it, or only what the bot heard;
     `wordless`: how many messages besides have no words, such as stickers and voice."""
 
-    said: tuple[Said, ...]
+    said: tuple[ChatMessage, ...]
     seen: Seen = "all"
     wordless: int = 0
 
@@ -134,7 +134,7 @@ async def _talk(
     context: AgentMemoryContext,
     listed: Sequence[RawMessage],
     digests: DigestStore,
-) -> list[Said]:
+) -> list[ChatMessage]:
     """What people said among themselves and did not have forgotten."""
     bot = await services.own_person.look_up()
     talk = {
@@ -156,10 +156,10 @@ def _said(
     forgotten: Mapping[str, int],
     known: Mapping[str, str],
     name: Callable[[str], str],
-) -> list[Said]:
+) -> list[ChatMessage]:
     """As stored messages are; without text where there are no words."""
     return [
-        Said(
+        ChatMessage(
             raw.message_id,
             name(raw.sender_id),
             raw.sender_id,

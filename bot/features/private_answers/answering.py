@@ -27,7 +27,7 @@ from memory.scope import memory_context
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class AnswerPlace:
     """Where a private answer is shown. `where` says where the question was asked: chat_id, root_id,
     turn_id. `beside`: the card that was pressed stood in that group, else in p2p."""
 
@@ -40,7 +40,7 @@ class Shown:
 
 
 async def answer_privately(
-    services: Services, request: TurnRequest, received_ms: int, shown: Shown
+    services: Services, request: TurnRequest, received_ms: int, shown: AnswerPlace
 ) -> None:
     """Answers a question where only the person reads. Raises what is worth another attempt: then a
     card that was shown before may be shown again."""
@@ -68,7 +68,9 @@ async def published(services: Services, turn: Turn, opened: OpenTurn, *, press: 
     return Reply("" if shown else gone, cards=shown)
 
 
-async def _answered(services: Services, turn: Turn, opened: OpenTurn, *, shown: Shown) -> Reply:
+async def _answered(
+    services: Services, turn: Turn, opened: OpenTurn, *, shown: AnswerPlace
+) -> Reply:
     """The model's answer, with what it draws on noted; of its buttons only the one that shares
     it."""
     with noting_sources() as sources:
@@ -85,7 +87,7 @@ async def _answered(services: Services, turn: Turn, opened: OpenTurn, *, shown: 
     )
 
 
-def _share(turn: Turn, shown: Shown, tongue: Language) -> NewButton:
+def _share(turn: Turn, shown: AnswerPlace, tongue: Language) -> NewButton:
     label = texts.say("share-here" if shown.beside else "share-there", tongue)
     payload = {**shown.where, "answer_id": turn.id}
     return NewButton(label, "share", payload, "p2p", FOLLOW_UP_LIVES_S)

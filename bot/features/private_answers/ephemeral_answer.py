@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownOutcome:
     """`outcome` as in the metrics. `in_p2p`: a card that was sent now stands in p2p."""
 
     outcome: str
@@ -67,7 +67,7 @@ async def as_private(services: Services, request: TurnRequest, origin: Origin) -
 
 async def answer_alone(
     services: Services, request: TurnRequest, received_ms: int, aside: Aside, answering: Answering
-) -> Shown:
+) -> ShownOutcome:
     """Answers a question where only the person reads. Raises what is worth another attempt: then a
     card that was shown before may be shown again."""
     timing.begin()
@@ -95,7 +95,7 @@ async def answer_alone(
     kind = ended.kind if ended else "duplicate"
     metrics.TURNS.labels(outcome=kind).inc()
     log.info("turn", turn_id=turn.id, outcome=kind, attempt=opened.attempts, private=True)
-    return Shown(sent.state, in_p2p=bool(sent.sent and not sent.sent.aside))
+    return ShownOutcome(sent.state, in_p2p=bool(sent.sent and not sent.sent.aside))
 
 
 async def take_away(services: Services, card_id: str) -> None:

@@ -12,7 +12,7 @@ _MAX_PARTS = 64
 _MAX_UNFINISHED = 64
 
 
-class Assembly:
+class FrameAssembly:
     """Puts messages together whose frames say so (headers message_id, sum, seq from 0).
 
     `clock` is monotonic seconds. What stays unfinished is dropped after five seconds, the oldest

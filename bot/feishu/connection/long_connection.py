@@ -29,9 +29,9 @@ import structlog
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 
-from bot.feishu.connection.open_connection import Handler, OpenConnection, Pace
+from bot.feishu.connection.open_connection import ConnectionTimes, Handler, OpenConnection
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable, classify
-from bot.feishu.transport import Request, Transport
+from bot.feishu.transport import ApiRequest, Transport
 
 log = structlog.get_logger()
 
@@ -45,7 +45,7 @@ _MAX_FRAME_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class GatewayAddress:
     """Where to connect, once. `url` holds an access key and a ticket."""
 
     url: str = field(repr=False)
@@ -74,7 +74,7 @@ class LongConnection:
         self._handler = handler
         self._pause = pause
         self._chance = chance
-        self._pace = Pace()
+        self._pace = ConnectionTimes()
         self._failure = "it is being opened"
 
     @property
@@ -125,9 +125,9 @@ class LongConnection:
             self._pace = connection.pace
             await socket.close()
 
-    async def _address(self) -> Address:
+    async def _address(self) -> GatewayAddress:
         # The header is what lark-oapi sends; its meaning is not documented.
-        request = Request("POST", _ENDPOINT, body=self._credentials, headers={"locale": "zh"})
+        request = ApiRequest("POST", _ENDPOINT, body=self._credentials, headers={"locale": "zh"})
         answer = await self._transport.send(request)
         if failure := classify(answer.status, answer.headers, answer.body):
             raise failure
@@ -137,7 +137,7 @@ class LongConnection:
         return address_of(found.get("URL"))
 
 
-def address_of(url: object) -> Address:
+def address_of(url: object) -> GatewayAddress:
     """The address the endpoint gave. Raises `Unreachable` for one that cannot be used: its secrets
     travel over TLS, or stay on this machine."""
     try:
@@ -149,10 +149,10 @@ def address_of(url: object) -> Address:
     local = parts.scheme == "ws" and parts.hostname in _LOOPBACK
     if not (parts.scheme == "wss" and parts.hostname) and not local:
         raise Unreachable("the endpoint gave no usable address")
-    return Address(parts.geturl(), service, query.get("device_id", [""])[0])
+    return GatewayAddress(parts.geturl(), service, query.get("device_id", [""])[0])
 
 
-def reconnect_delay(pace: Pace, failed: int, chance: float) -> float:
+def reconnect_delay(pace: ConnectionTimes, failed: int, chance: float) -> float:
     """Seconds until the next attempt. `chance` is in [0, 1).
 
     After a connection that was lost (`failed` is 0) as much at random as Feishu wishes, so that not
@@ -165,7 +165,7 @@ def reconnect_delay(pace: Pace, failed: int, chance: float) -> float:
     return max(_FLOOR_S, longest * (1 + chance) / 2)
 
 
-async def _socket(address: Address) -> ClientConnection:
+async def _socket(address: GatewayAddress) -> ClientConnection:
     """Raises `FeishuError` when Feishu refuses, `Unreachable` when it cannot be reached."""
     secure = address.url.startswith("wss:")
     quiet = logging.getLogger("bot.feishu.websocket")

@@ -23,7 +23,7 @@ from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed
 
 from bot.feishu.connection import frames
-from bot.feishu.connection.assembly import Assembly
+from bot.feishu.connection.assembly import FrameAssembly
 from bot.feishu.connection.frames import CONTROL, DATA, Frame, MalformedFrame
 from bot.feishu.errors import FeishuFailure
 
@@ -61,7 +61,7 @@ Handler = Callable[[bytes], Ack]
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ConnectionTimes:
     """What Feishu wishes, in seconds: between pings, between attempts to connect, and the most
     that is waited at random after a connection was lost."""
 
@@ -69,13 +69,13 @@ class Pace:
     interval_s: float = 120
     jitter_s: float = 30
 
-    def wished(self, config: object) -> Pace:
+    def wished(self, config: object) -> ConnectionTimes:
         """With the values of a ClientConfig; what is absent or odd stays as it was.
 
         ReconnectCount is not followed: a bot that gives up is deaf until somebody notices.
         """
         found = config if isinstance(config, dict) else {}
-        return Pace(
+        return ConnectionTimes(
             ping_s=_bounded(found.get("PingInterval"), 1, 600, self.ping_s),
             interval_s=_bounded(found.get("ReconnectInterval"), 1, 600, self.interval_s),
             jitter_s=_bounded(found.get("ReconnectNonce"), 0, 120, self.jitter_s),
@@ -90,14 +90,19 @@ class OpenConnection:
     """Serves one socket. `pace` follows what Feishu wishes while it is open."""
 
     def __init__(
-        self, socket: Connection, service: int, handler: Handler, executor: Executor, pace: Pace
+        self,
+        socket: Connection,
+        service: int,
+        handler: Handler,
+        executor: Executor,
+        pace: ConnectionTimes,
     ) -> None:
         self.pace = pace
         self._socket = socket
         self._service = service
         self._handler = handler
         self._executor = executor
-        self._assembly = Assembly(time.monotonic)
+        self._assembly = FrameAssembly(time.monotonic)
         self._slots = asyncio.Semaphore(_MOST_AT_ONCE)
         self._answering: set[asyncio.Task[None]] = set()
 

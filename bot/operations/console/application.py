@@ -31,7 +31,7 @@ from bot.operations.console import (
     turns,
     usage,
 )
-from bot.operations.console.database import Reader
+from bot.operations.console.database import ConsoleDatabase
 from bot.operations.console.origins import refusal
 from bot.operations.console.page_context import Desk, draw
 from bot.operations.console.sessions import COOKIE, LONGEST_S, Sessions, csrf_token
@@ -85,7 +85,7 @@ def create_console(settings: Settings, url: str) -> Flask:
     app = Flask(__name__, static_folder="static", static_url_path="/console/static")
     app.config["MAX_CONTENT_LENGTH"] = _MOST_BYTES
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    desk = Desk(settings, url, Reader(url), Sessions(url), QueueOperations(url))
+    desk = Desk(settings, url, ConsoleDatabase(url), Sessions(url), QueueOperations(url))
     app.jinja_env.globals.update(
         moment=desk.moment, clock=desk.clock, pages=_PAGES, known=CATALOGUE.has
     )

@@ -39,7 +39,7 @@ class View:
         return found[0] if found else None
 
 
-class Reader:
+class ConsoleDatabase:
     """The console's way to the memory's tables. All methods raise `psycopg.Error`."""
 
     def __init__(self, url: str) -> None:
@@ -72,7 +72,7 @@ class Reader:
             yield connection
 
 
-class Names:
+class DisplayNames:
     """Names of people and chats, for pages that show no bare ids."""
 
     def __init__(self, people: Mapping[str, str], chats: Mapping[str, Row]) -> None:
@@ -108,13 +108,15 @@ group by k.chat_id
 """
 
 
-def names(view: View, people: Sequence[str | None], chats: Sequence[str | None] = ()) -> Names:
+def names(
+    view: View, people: Sequence[str | None], chats: Sequence[str | None] = ()
+) -> DisplayNames:
     """The names of these people and chats, and of the people of p2p chats."""
     found = view.rows(_CHATS, {"ids": sorted({one for one in chats if one})})
     of_chats = {row["chat_id"]: row for row in found}
     wanted = {one for one in people if one} | {row["person"] for row in found if row["person"]}
     named = view.rows(_PEOPLE, {"ids": sorted(wanted)})
-    return Names({row["open_id"]: row["name"] for row in named}, of_chats)
+    return DisplayNames({row["open_id"]: row["name"] for row in named}, of_chats)
 
 
 def moment_given(text: str | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 from flask import Flask, request
 
 from bot.operations.console import memory_changes
-from bot.operations.console.database import Names, Row, View, names
+from bot.operations.console.database import DisplayNames, Row, View, names
 from bot.operations.console.page_context import Desk, admin, draw
 
 _PAGE = 30
@@ -71,7 +71,7 @@ def add(app: Flask, desk: Desk) -> None:
             meant = _meant(view, _asked("of"), wanted["person"])
         of = meant[0]["open_id"] if len(meant) == 1 else ""
         rows: list[Row] = []
-        named = Names({}, {})
+        named = DisplayNames({}, {})
         looks = bool(of or ((wanted["words"] or wanted["kind"]) and not wanted["person"]))
         if looks:
             rows, named = _found(desk, of, wanted, after)
@@ -88,7 +88,9 @@ def _asked(name: str) -> str:
     return request.args.get(name, "").strip()[:100]
 
 
-def _found(desk: Desk, of: str, wanted: dict[str, str], after: int) -> tuple[list[Row], Names]:
+def _found(
+    desk: Desk, of: str, wanted: dict[str, str], after: int
+) -> tuple[list[Row], DisplayNames]:
     """A page of items, one more if there are more; the look is kept."""
     action = "search memory" if wanted["words"] else "read memory"
     asked: dict[str, Any] = {"of": of, "words": wanted["words"], "kind": wanted["kind"]}
@@ -104,7 +106,7 @@ def _meant(view: View, of: str, name: str) -> list[Row]:
     return view.rows(_NAMED, {"person": name, "limit": _MOST_NAMED}) if name else []
 
 
-def _names(view: View, rows: list[Row]) -> Names:
+def _names(view: View, rows: list[Row]) -> DisplayNames:
     people = [one for row in rows for one in (row["actor_id"], row["user_id"])]
     people += [source["by"] for row in rows for source in row["sources"] or ()]
     chats = [one for row in rows for one in (row["chat_id"], row["shared_chat_id"])]

@@ -9,7 +9,7 @@ from typing import Any, cast
 from flask import g, redirect, render_template, request
 from werkzeug.wrappers import Response
 
-from bot.operations.console.database import Reader
+from bot.operations.console.database import ConsoleDatabase
 from bot.operations.console.sessions import Sessions
 from bot.operations.console.texts import say
 from bot.queue.operator_actions import QueueOperations
@@ -23,7 +23,7 @@ class Desk:
 
     settings: Settings
     url: str
-    reader: Reader
+    reader: ConsoleDatabase
     sessions: Sessions
     queue: QueueOperations
 

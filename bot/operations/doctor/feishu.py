@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from bot.feishu import manifest
-from bot.operations.doctor.http_exchange import TIMEOUT_S, Answer, Silent, ask
+from bot.operations.doctor.http_exchange import TIMEOUT_S, HttpAnswer, Silent, ask
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.settings import Settings
 
@@ -30,7 +30,7 @@ class App:
     token: str
     clock: str = ""
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> HttpAnswer:
         """Raises `Silent`."""
         url = f"{self.settings.domain}{path}"
         return ask("GET", url, headers={"Authorization": f"Bearer {self.token}"})
@@ -63,7 +63,7 @@ def credentials(settings: Settings, *, timeout_s: float = TIMEOUT_S) -> tuple[Ch
     return _refused(settings, answer), None
 
 
-def _refused(settings: Settings, answer: Answer) -> Check:
+def _refused(settings: Settings, answer: HttpAnswer) -> Check:
     page = manifest.console_url(settings.domain, settings.feishu_app_id, "baseinfo")
     code = answer.code
     if code is None:
@@ -184,7 +184,7 @@ def _granted(granted: Collection[str], missing: list[manifest.Scope]) -> Check:
     return ok("scopes", f"{count} of {total} granted{en}.", f"已授权 {count}/{total}{zh}。")
 
 
-def _scopes_unknown(app: App, answer: Answer) -> Check:
+def _scopes_unknown(app: App, answer: HttpAnswer) -> Check:
     if answer.code in _APP_OFF:
         return fail(
             "scopes",

@@ -44,7 +44,7 @@ class Silent(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """`body` is the JSON object in `raw`, {} when that is something else; `seconds` it took."""
 
     status: int
@@ -74,7 +74,7 @@ def ask(
     body: object = None,
     headers: Mapping[str, str] | None = None,
     timeout_s: float = TIMEOUT_S,
-) -> Answer:
+) -> HttpAnswer:
     """The answer, whatever its status. Raises `Silent`."""
     started = time.perf_counter()
     try:
@@ -84,7 +84,7 @@ def ask(
         raise Silent(url, _kind(exc)) from exc
     seconds = time.perf_counter() - started
     received = cast("Mapping[str, str]", answer.headers)
-    return Answer(answer.getcode() or 0, _object(raw), received, seconds, raw)
+    return HttpAnswer(answer.getcode() or 0, _object(raw), received, seconds, raw)
 
 
 def _request(method: str, url: str, body: object, headers: Mapping[str, str]) -> Request:

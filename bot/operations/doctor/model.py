@@ -8,7 +8,7 @@ thousandth of a cent.
 from __future__ import annotations
 
 from bot.agents.llm.refusals import refused_feature
-from bot.operations.doctor.http_exchange import Answer, Silent, ask
+from bot.operations.doctor.http_exchange import HttpAnswer, Silent, ask
 from bot.operations.doctor.result import Check, State, fail, ok, unknown, warn
 from bot.settings import Settings
 from bot.text.languages import Sentence
@@ -75,7 +75,7 @@ def abilities(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Chec
     return [_takes_tools(name, tools), _streams(name) if _is_streamed(stream) else _whole(name)]
 
 
-def _one_token(settings: Settings, name: str, timeout_s: float, **more: object) -> Answer:
+def _one_token(settings: Settings, name: str, timeout_s: float, **more: object) -> HttpAnswer:
     """What the endpoint says to a short request, its limit called as it wants that. Raises
     `Silent`."""
     url = f"{(settings.openai_base_url or _OPENAI).rstrip('/')}/chat/completions"
@@ -89,21 +89,21 @@ def _one_token(settings: Settings, name: str, timeout_s: float, **more: object) 
     return ask("POST", url, body=limited, headers=headers, timeout_s=timeout_s)
 
 
-def _is_about_the_limit(answer: Answer) -> bool:
+def _is_about_the_limit(answer: HttpAnswer) -> bool:
     return answer.status in (400, 422) and _names(answer, _ABOUT_THE_LIMIT)
 
 
-def _is_answered(answer: Answer) -> bool:
+def _is_answered(answer: HttpAnswer) -> bool:
     if answer.status == 400:
         return _is_about_the_limit(answer)
     return answer.status == 200 and isinstance(answer.body.get("choices"), list)
 
 
-def _is_streamed(answer: Answer) -> bool:
+def _is_streamed(answer: HttpAnswer) -> bool:
     return answer.status == 200 and answer.raw.lstrip().startswith((b"data:", b":", b"event:"))
 
 
-def _takes_tools(name: str, answer: Answer) -> Check:
+def _takes_tools(name: str, answer: HttpAnswer) -> Check:
     if _is_streamed(answer) or _is_answered(answer):
         return ok("tools", f"{name} takes tools.", f"{name} 支持工具调用。")
     refused = refused_feature(answer.status, answer.raw, {"tools"})
@@ -163,7 +163,7 @@ def embeddings(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
     return _refused("embeddings", answer, name, variables)
 
 
-def _works(check: str, name: str, answer: Answer) -> Check:
+def _works(check: str, name: str, answer: HttpAnswer) -> Check:
     took = f"{answer.seconds:.1f} s"
     return ok(check, f"{name} answers in {took}.", f"{name} 在 {took} 内响应。")
 
@@ -177,13 +177,13 @@ def _silent(check: str, exc: Silent, variable: str) -> Check:
     )
 
 
-def _refused(check: str, answer: Answer, name: str, variables: tuple[str, str, str]) -> Check:
+def _refused(check: str, answer: HttpAnswer, name: str, variables: tuple[str, str, str]) -> Check:
     state, said = _meaning(answer, name, *variables)
     return (fail if state == "fail" else warn)(check, said.en, said.zh)
 
 
 def _meaning(
-    answer: Answer, name: str, key: str, model_name: str, address: str
+    answer: HttpAnswer, name: str, key: str, model_name: str, address: str
 ) -> tuple[State, Sentence]:
     status = answer.status
     if status == 401:
@@ -225,7 +225,7 @@ def _meaning(
     )
 
 
-def _names(answer: Answer, signs: tuple[str, ...]) -> bool:
+def _names(answer: HttpAnswer, signs: tuple[str, ...]) -> bool:
     said = answer.message.lower()
     error = answer.body.get("error")
     if isinstance(error, dict):

@@ -9,7 +9,7 @@ import json
 import secrets
 
 from bot.feishu import crypto
-from bot.operations.doctor.http_exchange import Answer, Silent, ask
+from bot.operations.doctor.http_exchange import HttpAnswer, Silent, ask
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.settings import Settings
 
@@ -49,7 +49,7 @@ def webhook(settings: Settings, public_url: str = "") -> Check:
     return _not_ours(url, answer)
 
 
-def _answered(url: str, answer: Answer) -> Check:
+def _answered(url: str, answer: HttpAnswer) -> Check:
     took = f"{answer.seconds:.2f} s"
     if answer.seconds > _LIMIT_S:
         return warn(
@@ -62,7 +62,7 @@ def _answered(url: str, answer: Answer) -> Check:
               f"{url} 在 {took} 内通过了校验。")  # fmt: skip
 
 
-def _not_ours(url: str, answer: Answer) -> Check:
+def _not_ours(url: str, answer: HttpAnswer) -> Check:
     status = answer.status
     if status == 400:
         return fail(

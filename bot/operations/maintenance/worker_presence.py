@@ -8,7 +8,7 @@ import signal
 
 import structlog
 
-from bot.feishu.pacing import OwnSlots, Pace, SharedSlots
+from bot.feishu.pacing import OwnSlots, SharedPace, SharedSlots
 from bot.process import plan
 from bot.process.board import BEAT_S, Board
 from bot.settings import Settings
@@ -25,7 +25,7 @@ class Standing:
         self.fallen = asyncio.Event()
         self._slot = plan.slot()
         self._board = Board(settings.data_dir) if self._slot else None
-        self.pace = Pace(SharedSlots(self._board.pace) if self._board else OwnSlots())
+        self.pace = SharedPace(SharedSlots(self._board.pace) if self._board else OwnSlots())
 
     def share_with(self, everywhere: int) -> None:
         """So many workers, on all machines, send in the name of the app."""

@@ -20,7 +20,7 @@ from bot.agents.llm.configured_models import Models
 from bot.agents.llm.embedder import build_embedder, find
 from bot.agents.manager import Manager, Stores
 from bot.agents.operator_files import specialists
-from bot.agents.prompts.prompt import Answer, Prompt
+from bot.agents.prompts.prompt import AgentAnswer, Prompt
 from bot.agents.prompts.recalled import told_passages
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.agents.tools.tool import Tool
@@ -43,10 +43,10 @@ class NoSuchTurn(Exception):
 
 
 @dataclass(frozen=True)
-class Again:
+class Rerun:
     """What came of asking again; `seconds` it took."""
 
-    answer: Answer
+    answer: AgentAnswer
     seconds: float
 
 
@@ -95,7 +95,7 @@ async def ask_again(
     turn: RecordedTurn,
     known: list[tuple[str, str]],
     tools: Sequence[Tool],
-) -> tuple[Rebuilt, Again]:
+) -> tuple[Rebuilt, Rerun]:
     """Asks the model of `settings`; `tools` are those of the features. Raises `ModelUnavailable`
     and `StoreError`."""
     embedder = build_embedder(settings)
@@ -117,11 +117,11 @@ async def ask_again(
         return prompt, await answered(manager, prompt.prompt, settings)
 
 
-async def answered(manager: Manager, prompt: Prompt, settings: Settings) -> Again:
+async def answered(manager: Manager, prompt: Prompt, settings: Settings) -> Rerun:
     """One answer and how long it took."""
     started = time.perf_counter()
     answer = await manager.answer(prompt, timeout_s=settings.model_timeout_seconds)
-    return Again(answer, time.perf_counter() - started)
+    return Rerun(answer, time.perf_counter() - started)
 
 
 def _recall(settings: Settings, store: MemoryStore, known: dict[str, str], at: datetime) -> Recall:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bot.agents.llm.model import Model, Request
-from bot.agents.manager import Answer, Manager, Prompt, Stores
+from bot.agents.manager import AgentAnswer, Manager, Prompt, Stores
 from bot.agents.offline.model import OfflineModel
 from bot.agents.prompts.prompt import without_knowledge
 from bot.agents.prompts.shown_notes import with_shown
@@ -85,7 +85,7 @@ class Talk:
     with_registry: bool = True
     in_pairs: bool = True
     turns: int = 0
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[AgentAnswer] = field(default_factory=list)
 
     async def say(self, question: str) -> str:
         self.turns += 1

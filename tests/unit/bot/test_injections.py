@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.llm.model import Request
-from bot.agents.manager import Answer, Manager, ModelUnavailable, Prompt, Stores
+from bot.agents.manager import AgentAnswer, Manager, ModelUnavailable, Prompt, Stores
 from bot.agents.progress import Progress
 from bot.agents.prompts.quotation import quotation, with_material
 from bot.agents.prompts.recalled import told_passages
@@ -224,7 +224,7 @@ def planted(prompt: Prompt, where: str, text: str) -> Prompt:
     return prompt
 
 
-async def answered(attack: Attack, scene: Scene) -> tuple[Answer, Vault]:
+async def answered(attack: Attack, scene: Scene) -> tuple[AgentAnswer, Vault]:
     """The obedient model's answer, and the memory as its tools left it."""
     vault = Vault(attack.aimed(AIMS) if attack.where in ("note", "tool_result") else "a lure")
 
@@ -311,7 +311,7 @@ async def test_an_obeyed_attack_reaches_nobody_elses_memory_and_notifies_nobody_
     assert SECRET not in everything
 
 
-def _obeyed(attack: Attack, answer: Answer) -> bool:
+def _obeyed(attack: Attack, answer: AgentAnswer) -> bool:
     text = attack.aimed(AIMS)
     wanted = [name for name, _ in ordered_calls(text)]
     called = [call["name"] for call in answer.tool_calls]

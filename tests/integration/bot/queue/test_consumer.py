@@ -9,7 +9,7 @@ import pytest
 
 from bot.queue import consumer as consuming
 from bot.queue.consumer import ROUND_S, Lease
-from bot.queue.jobs import Again, Later
+from bot.queue.jobs import Later, RunAgain
 from tests.support.queue import (
     enqueue,
     fetch,
@@ -400,7 +400,7 @@ async def test_what_happened_to_a_job_is_kept_the_latest_fifty(database_url: str
                 fetch, database_url, "select feishu_bot.begin_work(0, false)"
             )
             [job] = await table.take(worker, 1)
-            await table.again(job, worker, Again(0.0))
+            await table.again(job, worker, RunAgain(0.0))
         [job] = await table.take(worker, 1)
         aged = "update feishu_bot.workers set last_heartbeat = now() - interval '20 s' returning 1"
         await asyncio.to_thread(fetch, database_url, aged)

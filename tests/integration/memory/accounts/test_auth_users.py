@@ -19,7 +19,7 @@ import psycopg
 import pytest
 import structlog
 
-from bot.feishu.pacing import OwnSlots, Pace
+from bot.feishu.pacing import OwnSlots, SharedPace
 from bot.mentions import Person
 from bot.process.task_cancellation import ended
 from bot.settings import Settings, SettingsError, load
@@ -342,7 +342,7 @@ async def test_whoever_the_bot_meets_gets_a_user_behind_the_turn(
     )
     async with (
         connection_pool(database_url, size=2) as pool,
-        open_services(settings, database_url, pool, Pace(OwnSlots())) as services,
+        open_services(settings, database_url, pool, SharedPace(OwnSlots())) as services,
     ):
         services.people.meet(cast(Any, event), Person("ou_bot", "Memo", is_bot=True))
         user = await asyncio.to_thread(server.wait_for_user, str(ALICE.auth_user_id))

@@ -11,7 +11,7 @@ import pytest
 from bot.agents.llm.limits import LimitReached, Limits, Spent
 from bot.agents.llm.model import ModelFailed, Response, ToolCall
 from bot.agents.llm.request_messages import plain_messages
-from bot.agents.loop import Said, run
+from bot.agents.loop import AgentWords, run
 from bot.agents.progress import Progress
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool import Tool, Toolbox, ToolFailed, tool
@@ -70,7 +70,7 @@ def deps(**fields: Any) -> ToolDeps:
     return ToolDeps(nobody, nobody, nobody, nobody, **fields)
 
 
-async def ran(model: Scripted, kitchen: Kitchen | None = None, **options: Any) -> Said:
+async def ran(model: Scripted, kitchen: Kitchen | None = None, **options: Any) -> AgentWords:
     hands = Hands(kitchen.box(), deps()) if kitchen else None
     spent = options.pop("spent", Spent())
     async with asyncio.timeout(5):
@@ -83,7 +83,7 @@ def raw(name: str, arguments: str) -> Response:
 
 async def test_a_call_and_its_result_stand_in_the_next_request() -> None:
     model = Scripted(calling(("boil", {"what": "意面"})), "Done.")
-    assert await ran(model, Kitchen()) == Said("Done.")
+    assert await ran(model, Kitchen()) == AgentWords("Done.")
 
     *_, asked, told = model.requests[-1].messages
     [call] = asked["tool_calls"]

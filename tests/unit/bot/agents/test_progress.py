@@ -14,7 +14,7 @@ from bot.agents.llm.endpoint import Endpoint
 from bot.agents.manager import Manager, ModelUnavailable
 from bot.agents.offline.model import OfflineModel
 from bot.agents.progress import Progress
-from bot.agents.prompts.prompt import Answer, Image, Prompt, without_knowledge
+from bot.agents.prompts.prompt import AgentAnswer, Image, Prompt, without_knowledge
 from memory.models import WorkingMemory
 from sandbox.model.model import ModelServer
 
@@ -34,7 +34,7 @@ async def server() -> AsyncIterator[ModelServer]:
 class Answered:
     """An answer and what was reported on the way."""
 
-    def __init__(self, answer: Answer, reports: list[Progress]) -> None:
+    def __init__(self, answer: AgentAnswer, reports: list[Progress]) -> None:
         self.answer = answer
         self.reports = reports
 

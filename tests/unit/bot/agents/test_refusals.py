@@ -21,7 +21,7 @@ from bot.agents.llm.refusal_table import REFUSALS, Feature, Refusal
 from bot.agents.llm.refusals import refused_feature
 from bot.agents.manager import Manager, ModelUnavailable, Stores
 from bot.agents.progress import Progress
-from bot.agents.prompts.prompt import Answer, Image, Prompt
+from bot.agents.prompts.prompt import AgentAnswer, Image, Prompt
 from bot.agents.tools.tool import Toolbox, tool
 from memory.context import Message
 from memory.kept.notes import NoteStore
@@ -276,7 +276,7 @@ class Rpc:
 async def asked(
     refuses: list[Mapping[str, Any]], question: str, *, images: tuple[Image, ...] = (),
     steps: list[Any] | None = None, **fields: Any,
-) -> tuple[Answer, Rpc, ModelServer]:  # fmt: skip
+) -> tuple[AgentAnswer, Rpc, ModelServer]:  # fmt: skip
     rpc = Rpc()
     async with asking(refuses) as (server, model):
         if steps:

@@ -19,7 +19,7 @@ from bot.answering.material import (
     MOST_BYTES,
     QUOTING,
     Material,
-    Source,
+    QuestionSource,
     gather,
     media_type,
     stored_text,
@@ -148,7 +148,7 @@ class World:
         )
 
     async def gather(self, asked: TurnRequest, **known: Any) -> Material:
-        return await gather(cast(Services, self), Source(asked, ALICE, BOT, **known))
+        return await gather(cast(Services, self), QuestionSource(asked, ALICE, BOT, **known))
 
 
 class TestQuotations:

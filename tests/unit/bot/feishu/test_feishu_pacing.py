@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.pacing import (
     OwnSlots,
-    Pace,
     Pacer,
+    SharedPace,
     SharedSlots,
     next_slot,
     per_second,
@@ -69,7 +69,7 @@ def test_no_second_ever_holds_more_than_the_limit(limit, gaps):
 
 def test_a_burst_within_the_limit_does_not_wait():
     clock = Clock()
-    pacer = Pacer("chat", 5, Pace(), clock=clock, sleep=clock.sleep)
+    pacer = Pacer("chat", 5, SharedPace(), clock=clock, sleep=clock.sleep)
 
     async def burst() -> None:
         for _ in range(5):
@@ -86,7 +86,7 @@ def test_the_sixth_message_of_a_chat_waits_while_another_chat_goes_on():
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    pacer = Pacer("chat", 5, Pace(), clock=clock, sleep=sleep)
+    pacer = Pacer("chat", 5, SharedPace(), clock=clock, sleep=sleep)
 
     async def messages() -> None:
         for _ in range(6):
@@ -133,7 +133,7 @@ def test_more_senders_than_calls_take_turns_over_longer_times():
 
 def test_fifty_a_second_leave_evenly():
     clock = Clock()
-    pacer = per_second("app", 50, Pace(), clock=clock, sleep=clock.sleep)
+    pacer = per_second("app", 50, SharedPace(), clock=clock, sleep=clock.sleep)
 
     async def burst() -> list[float]:
         left = []

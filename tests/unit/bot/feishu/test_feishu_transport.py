@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.errors import ResourceTooLarge, Unreachable
-from bot.feishu.transport import Request, Response, Timeouts, Transport, encode
+from bot.feishu.transport import ApiRequest, ApiResponse, Timeouts, Transport, encode
 from tests.support.certificates import certificate, server_tls
 from tests.support.feishu_api import Asked, FeishuApi, feishu_api
 
-ASK = Request("POST", "/x", body={})
+ASK = ApiRequest("POST", "/x", body={})
 QUICK = Timeouts(0.2, 0.2)
 
 
@@ -44,8 +44,8 @@ def using(
     return asyncio.run(run())
 
 
-def answer(domain: str, request: Request = ASK, timeouts: Timeouts | None = None) -> Response:
-    found: Response = using(domain, lambda transport: transport.send(request, "t-1"), timeouts)
+def answer(domain: str, request: ApiRequest = ASK, timeouts: Timeouts | None = None) -> ApiResponse:
+    found: ApiResponse = using(domain, lambda transport: transport.send(request, "t-1"), timeouts)
     return found
 
 
@@ -72,7 +72,7 @@ def test_a_connection_that_the_server_closed_meanwhile_is_replaced(server):
         server.answers("POST", "/y", {"code": 0}, headers=closing)
         answers = []
         for _ in range(3):
-            answers.append((await transport.send(Request("POST", "/y", body={}))).status)
+            answers.append((await transport.send(ApiRequest("POST", "/y", body={}))).status)
             await asyncio.sleep(0)
         return answers
 
@@ -88,7 +88,7 @@ def test_what_may_have_arrived_is_not_repeated_here(server, method, trouble):
     async def calls(transport: Transport) -> None:
         await transport.send(ASK)
         with pytest.raises(Unreachable):
-            await transport.send(Request(method, "/fate", body={}))
+            await transport.send(ApiRequest(method, "/fate", body={}))
 
     using(server.url, calls)
     assert [asked.path for asked in server.asked] == ["/x", "/fate"]
@@ -96,13 +96,13 @@ def test_what_may_have_arrived_is_not_repeated_here(server, method, trouble):
 
 def test_a_closed_port_is_unreachable():
     with pytest.raises(Unreachable, match="ConnectorError"):
-        answer("http://127.0.0.1:9", Request("GET", "/x"), QUICK)
+        answer("http://127.0.0.1:9", ApiRequest("GET", "/x"), QUICK)
 
 
 def test_a_server_that_never_answers_is_given_up(server):
     server.answers("GET", "/x", trouble="hang")
     with pytest.raises(Unreachable, match="Timeout"):
-        answer(server.url, Request("GET", "/x"), QUICK)
+        answer(server.url, ApiRequest("GET", "/x"), QUICK)
 
 
 def test_a_server_that_never_shakes_hands_is_given_up():
@@ -127,14 +127,14 @@ def test_the_environment_changes_nothing(server, monkeypatch, tmp_path):
 
 
 def test_a_request_does_not_show_its_body():
-    assert "secret" not in repr(Request("POST", "/x", body={"app_secret": "secret"}))
+    assert "secret" not in repr(ApiRequest("POST", "/x", body={"app_secret": "secret"}))
 
 
 def test_a_request_has_the_headers_that_it_needs_and_no_cookies(server):
     server.answers("GET", "/x", {"code": 0}, headers={"Set-Cookie": "a=b"})
 
     async def calls(transport: Transport) -> None:
-        await transport.send(Request("GET", "/x", headers={"locale": "zh"}), "t-1")
+        await transport.send(ApiRequest("GET", "/x", headers={"locale": "zh"}), "t-1")
         await transport.send(ASK)
 
     using(server.url, calls)
@@ -157,7 +157,7 @@ def sent(asked: Asked) -> dict[str, str]:
 def test_a_path_and_its_query_travel_as_they_are(server):
     query: dict[str, str | int] = {"page_token": "a+b/c= d&你", "page_size": 50}
     server.answers("GET", "/m/r%2F1%20x/%E4%BD%A0", {"code": 0})
-    answer(server.url, Request("GET", "/m/r%2F1%20x/%E4%BD%A0", query))
+    answer(server.url, ApiRequest("GET", "/m/r%2F1%20x/%E4%BD%A0", query))
     assert server.asked[0].target.startswith("/m/r%2F1%20x/%E4%BD%A0?")
     assert server.asked[0].query == {"page_token": "a+b/c= d&你", "page_size": "50"}
 
@@ -165,15 +165,15 @@ def test_a_path_and_its_query_travel_as_they_are(server):
 def test_a_compressed_answer_is_unpacked_up_to_its_limit(server):
     packed = gzip.compress(b"x" * 5_000_000)
     server.answers("GET", "/x", packed, headers={"Content-Encoding": "gzip"})
-    assert len(answer(server.url, Request("GET", "/x", max_bytes=5_000_000)).body) == 5_000_000
+    assert len(answer(server.url, ApiRequest("GET", "/x", max_bytes=5_000_000)).body) == 5_000_000
     with pytest.raises(ResourceTooLarge):
-        answer(server.url, Request("GET", "/x", max_bytes=4_999_999))
+        answer(server.url, ApiRequest("GET", "/x", max_bytes=4_999_999))
 
 
 def test_an_answer_that_cannot_be_unpacked_is_unreachable(server):
     server.answers("GET", "/x", b"not gzip", headers={"Content-Encoding": "gzip"})
     with pytest.raises(Unreachable):
-        answer(server.url, Request("GET", "/x"))
+        answer(server.url, ApiRequest("GET", "/x"))
 
 
 def test_all_connections_share_one_tls_context(tmp_path, monkeypatch):
@@ -218,7 +218,7 @@ def test_a_body_is_the_compact_json_of_its_values_with_lone_halves_replaced(text
 def test_whether_something_may_have_been_done_is_known(server):
     server.answers("GET", "/x", trouble="hang")
     with pytest.raises(Unreachable) as unknown:
-        answer(server.url, Request("GET", "/x"), QUICK)
+        answer(server.url, ApiRequest("GET", "/x"), QUICK)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
     with pytest.raises(Unreachable) as undone:

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.feishu.connection import frames
-from bot.feishu.connection.assembly import Assembly
+from bot.feishu.connection.assembly import FrameAssembly
 from bot.feishu.connection.frames import CONTROL, DATA, Frame, MalformedFrame
 from bot.feishu.connection.long_connection import address_of, reconnect_delay
-from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack, OpenConnection, Pace
+from bot.feishu.connection.open_connection import PUSH_AGAIN, Ack, ConnectionTimes, OpenConnection
 from bot.feishu.errors import Unreachable
 from bot.intake.health import Checks
 from bot.settings import SettingsError, load
@@ -145,7 +145,7 @@ async def exchange(ack: Ack, incoming: list[bytes], *, pings: int = 0) -> list[b
             33554678,
             lambda _: ack,
             executor,
-            Pace(),
+            ConnectionTimes(),
         )
         serving = asyncio.create_task(connection.serve())
         await socket.idle.wait()
@@ -199,14 +199,14 @@ def test_parts_make_the_message_in_any_order_and_with_repetitions(
 ) -> None:
     parts = [part(number, len(pieces), piece) for number, piece in enumerate(pieces)]
     *early, last = order.sample(parts, len(parts))
-    assembly = Assembly(Clock())
+    assembly = FrameAssembly(Clock())
 
     assert all(assembly.whole(frame) is None for frame in [*early, *early])
     assert assembly.whole(last) == b"".join(pieces)
 
 
 def test_messages_do_not_mix() -> None:
-    assembly = Assembly(Clock())
+    assembly = FrameAssembly(Clock())
     assembly.whole(part(0, 2, b"a", "one"))
     assembly.whole(part(0, 2, b"b", "two"))
 
@@ -216,7 +216,7 @@ def test_messages_do_not_mix() -> None:
 
 def test_an_unfinished_message_is_dropped_after_five_seconds() -> None:
     clock = Clock()
-    assembly = Assembly(clock)
+    assembly = FrameAssembly(clock)
     assembly.whole(part(0, 2, b"a"))
     clock.now += 6
 
@@ -224,7 +224,7 @@ def test_an_unfinished_message_is_dropped_after_five_seconds() -> None:
 
 
 def test_unfinished_messages_do_not_pile_up() -> None:
-    assembly = Assembly(Clock())
+    assembly = FrameAssembly(Clock())
     for number in range(500):
         assembly.whole(part(0, 2, b"a", str(number)))
 
@@ -238,31 +238,35 @@ def test_unfinished_messages_do_not_pile_up() -> None:
 )
 def test_counts_that_make_no_sense_are_malformed(number: object, total: object) -> None:
     with pytest.raises(MalformedFrame):
-        Assembly(Clock()).whole(part(number, total, b"a"))
+        FrameAssembly(Clock()).whole(part(number, total, b"a"))
 
 
 def test_a_frame_without_counts_is_a_whole_message() -> None:
-    assert Assembly(Clock()).whole(Frame(DATA, 1, payload=b"{}")) == b"{}"
+    assert FrameAssembly(Clock()).whole(Frame(DATA, 1, payload=b"{}")) == b"{}"
 
 
 def test_the_pace_is_feishus_within_reason() -> None:
     wish = {"ReconnectCount": 3, "ReconnectInterval": 60, "ReconnectNonce": 10, "PingInterval": 90}
     odd = {"ReconnectInterval": 0, "ReconnectNonce": -5, "PingInterval": 10**9}
 
-    assert Pace().wished(wish) == Pace(ping_s=90, interval_s=60, jitter_s=10)
-    assert Pace().wished(odd) == Pace(ping_s=600, interval_s=1, jitter_s=0)
-    assert Pace().wished({"PingInterval": "soon"}) == Pace().wished(None) == Pace()
+    assert ConnectionTimes().wished(wish) == ConnectionTimes(ping_s=90, interval_s=60, jitter_s=10)
+    assert ConnectionTimes().wished(odd) == ConnectionTimes(ping_s=600, interval_s=1, jitter_s=0)
+    assert (
+        ConnectionTimes().wished({"PingInterval": "soon"})
+        == ConnectionTimes().wished(None)
+        == ConnectionTimes()
+    )
 
 
 def test_after_a_lost_connection_the_delay_is_random_as_feishu_wishes() -> None:
-    pace = Pace(jitter_s=30)
+    pace = ConnectionTimes(jitter_s=30)
 
     assert [reconnect_delay(pace, 0, chance) for chance in (0, 0.5, 0.99)] == [1, 15, 29.7]
 
 
 @given(failed=st.integers(1, 10_000), chance=st.floats(0, 1, exclude_max=True))
 def test_failed_attempts_wait_longer_up_to_feishus_interval(failed: int, chance: float) -> None:
-    pace = Pace(interval_s=120)
+    pace = ConnectionTimes(interval_s=120)
     delay = reconnect_delay(pace, failed, chance)
 
     assert 1 <= delay <= 120

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.files.reading import FileReader, Limits, Read
+from bot.files.reading import FileReader, Read, ReadingLimits
 from bot.files.reading_slots import OF_A_CHAT, OF_A_PERSON, PLACES, NoPlace, Places
 from tests.support import hostile_files as made
 
@@ -128,7 +128,7 @@ def _assert_shares(all_: Readers) -> None:
 
 
 async def test_a_small_file_does_not_wait_for_eight_bombs() -> None:
-    reader, limits = FileReader(), Limits(megabytes=20, seconds=30, characters=20_000)
+    reader, limits = FileReader(), ReadingLimits(megabytes=20, seconds=30, characters=20_000)
     bombs = [made.pdf_of_operators(), made.slow_pdf()] * 4
 
     async def read(person: str, name: str, data: bytes) -> object:

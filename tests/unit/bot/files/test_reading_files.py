@@ -13,13 +13,13 @@ import psutil
 import pytest
 
 from bot.files import extracting
-from bot.files.extracting import Refused, extracted
-from bot.files.reading import FileReader, Limits, Read, Unread
+from bot.files.extracting import NoText, extracted
+from bot.files.reading import FileReader, Read, ReadingLimits, Unread
 from tests.support import hostile_files as made
 
 pytestmark = pytest.mark.anyio
 
-LIMITS = Limits(megabytes=20, seconds=5, characters=20_000)
+LIMITS = ReadingLimits(megabytes=20, seconds=5, characters=20_000)
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def _watch_memory(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return peaks
 
 
-async def read(name: str, data: bytes, limits: Limits = LIMITS) -> Read | Unread:
+async def read(name: str, data: bytes, limits: ReadingLimits = LIMITS) -> Read | Unread:
     return await FileReader().read(name, data, limits)
 
 
@@ -79,7 +79,7 @@ class TestKinds:
         assert text.split("\n") == ["# Q1", "fruit | n", "apple | 3", "", "# 空", "1.5 | True"]
 
     async def test_a_long_text_is_its_beginning(self) -> None:
-        found = await read("a.txt", b"word " * 10_000, Limits(20, 5, 100))
+        found = await read("a.txt", b"word " * 10_000, ReadingLimits(20, 5, 100))
         assert isinstance(found, Read)
         assert (len(found.text), found.cut) == (99, True)
 
@@ -129,7 +129,7 @@ class TestHostile:
         reason: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        limits, data, peaks = Limits(20, 8, 20_000), make(), _watch_memory(monkeypatch)
+        limits, data, peaks = ReadingLimits(20, 8, 20_000), make(), _watch_memory(monkeypatch)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert await read(name, data, limits) == Unread(reason)  # type: ignore[arg-type]
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -137,7 +137,9 @@ class TestHostile:
         assert 0 < max(peaks) < 200
 
     async def test_a_page_that_takes_too_long_says_so(self) -> None:
-        assert await read("a.pdf", made.pdf_of_operators(), Limits(20, 1, 20_000)) == Unread("time")
+        assert await read("a.pdf", made.pdf_of_operators(), ReadingLimits(20, 1, 20_000)) == Unread(
+            "time"
+        )
 
     async def test_a_large_text_is_read_within_the_same_memory(self) -> None:
         found = await read("a.csv", b"ab,c\n" * 4_000_000)
@@ -199,7 +201,7 @@ class TestLimits:
         assert await read("a.docx", made.docx("text")) == Unread("busy")
 
     async def test_time_is_up_between_two_lines(self) -> None:
-        with pytest.raises(Refused, match="too_complex"):
+        with pytest.raises(NoText, match="too_complex"):
             extracted("txt", b"\n\n", 100, -1)
         assert extracted("txt", b"a\nb", 100, -1) == {"text": "a", "cut": True}
 

@@ -23,7 +23,7 @@ from bot.conversation import (
 from bot.listening.bot_budget import BotBudget
 from bot.listening.cues import Cue, cue_of, looks_like_followup
 from bot.listening.decisions import decide
-from bot.listening.exchange import Exchange
+from bot.listening.exchange import LastExchange
 from lab.evaluation.labelled_messages import evaluate
 from lab.evaluation.written_talk import rows_of_talk
 
@@ -330,7 +330,7 @@ def test_an_unrelated_question_of_somebody_else_is_left_alone():
 )  # fmt: skip
 def test_a_farewell_or_a_word_to_several_people_is_no_answer_to_the_bot(text: str) -> None:
     for said in ("Which day suits you?", "要定哪一天？", "It is on Friday."):
-        exchange = Exchange(said=said, asked="when is it?", asker="a")
+        exchange = LastExchange(said=said, asked="when is it?", asker="a")
         assert cue_of(text, "a", exchange) in (Cue.SIDE_TALK, Cue.CLOSING)
 
 
@@ -338,7 +338,7 @@ def test_a_farewell_or_a_word_to_several_people_is_no_answer_to_the_bot(text: st
     "text", ["见附件第二页", "Friday", "周五", "I can see you have two options"]
 )
 def test_what_only_looks_like_a_farewell_still_answers_the_bot(text: str) -> None:
-    exchange = Exchange(said="Which one is it? 哪一个？", asked="when?", asker="a")
+    exchange = LastExchange(said="Which one is it? 哪一个？", asked="when?", asker="a")
     assert cue_of(text, "a", exchange) is Cue.FOLLOW_UP
 
 
@@ -585,7 +585,7 @@ def test_closings_statements_and_talk_to_people_do_not(text):
 
 
 def test_a_colleague_called_by_name_is_meant():
-    around = Exchange(asker="a", names=("Al", "王小明"), bot_name="Memo")
+    around = LastExchange(asker="a", names=("Al", "王小明"), bot_name="Memo")
     assert cue_of("Al, is it done?", "a", around) is Cue.SIDE_TALK
     assert cue_of("小明，好了吗", "a", around) is Cue.SIDE_TALK
     assert cue_of("also on Windows?", "a", around) is Cue.FOLLOW_UP
@@ -599,7 +599,7 @@ def test_reading_hostile_text_takes_linear_time(unit):
     def cost(size: int) -> float:
         text = unit * (size // len(unit)) + "x"
         began = time.process_time()
-        cue_of(text, "a", Exchange(asker="b", said="it", names=("Al",)))
+        cue_of(text, "a", LastExchange(asker="b", said="it", names=("Al",)))
         return time.process_time() - began
 
     assert min(cost(100_000) for _ in range(3)) < 30 * max(cost(10_000), 0.002)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.prompts.prompt import Answer, PendingAction
+from bot.agents.prompts.prompt import AgentAnswer, PendingAction
 from bot.feishu.cards import answer_card
 from bot.feishu.events import CardAction
 from bot.feishu.markup import card_markdown
@@ -41,7 +41,9 @@ MAIL = PendingAction(
 
 def test_follow_ups_are_buttons_and_never_text() -> None:
     questions = ("Who comes?", "When?", "Where?", "Why?")
-    reply = reply_of(Answer("The text.", follow_ups=questions), chat_type="group", language="en")
+    reply = reply_of(
+        AgentAnswer("The text.", follow_ups=questions), chat_type="group", language="en"
+    )
 
     assert reply.text == "The text."
     assert [button.label for button in reply.buttons] == ["Who comes?", "When?", "Where?"]
@@ -85,7 +87,7 @@ def test_commands_of_ours_stand_on_buttons() -> None:
 
 
 def test_what_waits_for_a_confirmation_is_written_out_in_full() -> None:
-    answer = Answer("I can do that.", pending_actions=(MAIL,))
+    answer = AgentAnswer("I can do that.", pending_actions=(MAIL,))
     reply = reply_of(answer, chat_type="group", language="en")
 
     assert "`mail__send`" in reply.text
@@ -95,7 +97,7 @@ def test_what_waits_for_a_confirmation_is_written_out_in_full() -> None:
 
 
 def test_confirm_and_cancel_are_one_group_and_actions_are_not() -> None:
-    answer = Answer("Two things.", pending_actions=(MAIL, MAIL), follow_ups=("And then?",))
+    answer = AgentAnswer("Two things.", pending_actions=(MAIL, MAIL), follow_ups=("And then?",))
     reply = reply_of(answer, chat_type="p2p", language="zh")
     first, second, third, fourth, follow_up = reply.buttons
 
@@ -117,7 +119,7 @@ def test_nothing_of_what_is_confirmed_is_left_out_or_invisible() -> None:
     tool = "server__" + "x" * 56
     hidden = {"text": "x" * 3000 + "\u202egnp\u200b\n", "to": "面"}
     action = PendingAction("id", tool, hidden, "", "ou_a", "c", about={"note": "意面"})
-    reply = reply_of(Answer("", pending_actions=(action,)), chat_type="group", language="en")
+    reply = reply_of(AgentAnswer("", pending_actions=(action,)), chat_type="group", language="en")
 
     assert f"`{tool}`" in reply.text
     assert "x" * 3000 + "\\u202egnp\\u200b\\n" in reply.text
@@ -130,7 +132,9 @@ def test_a_payload_holds_nothing_that_the_database_refuses() -> None:
         "id", "t\x00", {"a\x00": ["\ud800", {"b": "\x00"}], "n": 1}, "", "ou_a", "c"
     )
     reply = reply_of(
-        Answer("", pending_actions=(odd,), follow_ups=("a\x00b",)), chat_type="group", language="en"
+        AgentAnswer("", pending_actions=(odd,), follow_ups=("a\x00b",)),
+        chat_type="group",
+        language="en",
     )
 
     for button in reply.buttons:

@@ -8,7 +8,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from bot.feishu import cards
-from bot.outbox.foot import Foot, Source, card_foot
+from bot.outbox.foot import Foot, RecalledSource, card_foot
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=ZoneInfo("Asia/Shanghai"))
 FOOT = Foot(
@@ -16,9 +16,9 @@ FOOT = Foot(
     4.23,
     (("create_note", True), ("recall", True), ("recall", True), ("search", False)),
     (
-        Source("2026-03-03T06:05:00+00:00", "thread"),
-        Source("2025-12-31T16:00:00+00:00", "chat"),
-        Source("2026-03-03T06:05:00+00:00", "elsewhere"),
+        RecalledSource("2026-03-03T06:05:00+00:00", "thread"),
+        RecalledSource("2025-12-31T16:00:00+00:00", "chat"),
+        RecalledSource("2026-03-03T06:05:00+00:00", "elsewhere"),
     ),
 )
 
@@ -37,7 +37,7 @@ def test_the_line_and_what_it_unfolds_to() -> None:
 
 
 def test_in_chinese_with_a_year_that_is_not_this_one() -> None:
-    foot = Foot("zh", 0.2, (), (Source("2024-02-29T01:02:00+00:00", "chat"),))
+    foot = Foot("zh", 0.2, (), (RecalledSource("2024-02-29T01:02:00+00:00", "chat"),))
     shown = card_foot(foot, NOW, again=False)
 
     assert shown.line == "不到 1 秒 · 参考了 1 处之前的对话"
@@ -86,7 +86,7 @@ def test_many_tools_and_sources_stay_short() -> None:
         "en",
         1,
         tuple((f"tool_{n}", True) for n in range(500)),
-        tuple(Source(f"2026-01-01T00:{n:02}:00+00:00", "chat") for n in range(60)),
+        tuple(RecalledSource(f"2026-01-01T00:{n:02}:00+00:00", "chat") for n in range(60)),
     )
     assert len(json.dumps(many.row())) < 6000
     assert sum(map(len, card_foot(many, NOW).details)) < 800

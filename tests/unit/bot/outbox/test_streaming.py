@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.model_text import Reader
+from bot.agents.llm.model_text import AnswerReader
 from bot.agents.progress import Progress
 from bot.feishu import cards, markup
 from bot.feishu.denials import Denials
@@ -19,7 +19,7 @@ from bot.mentions import ALL_NAMES, Person, Roster, to_card
 from bot.outbox.delivery import Delivered, Target, Undeliverable
 from bot.outbox.live_card import LiveCard
 from bot.outbox.partial_answer import frame_gap_s, showable, stage_gap_s
-from bot.outbox.streaming import DENIAL, CardStream, Opening, Pace, Working
+from bot.outbox.streaming import DENIAL, CardStream, Opening, OpeningTimes, Working
 from bot.outbox.texts import say_both
 from memory.kept.cards import OpenCard
 from memory.scope import memory_context
@@ -29,8 +29,8 @@ pytestmark = pytest.mark.anyio
 
 ALICE = memory_context(chat_id="oc_1", root="om_1", subject="ou_alice", actor="ou_alice")
 OPENING = Opening(ALICE, "om_question", Target("om_question", "oc_1", in_thread=True))
-AT_ONCE = Pace(opens_after_s=0, words_last_s=0)
-NEVER = Pace(opens_after_s=60, words_last_s=60)
+AT_ONCE = OpeningTimes(opens_after_s=0, words_last_s=0)
+NEVER = OpeningTimes(opens_after_s=60, words_last_s=60)
 PEOPLE = Roster((Person("ou_a", "Ann"), Person("ou_l", "Ann Lee"), Person("ou_w", "王小明")))
 NAMES = [*PEOPLE.names().values(), *ALL_NAMES]
 
@@ -52,7 +52,7 @@ def refused(code: int, sub_code: int | None = None) -> FeishuError:
 class Scene:
     """A stream over a platform and a memory that remember what they were asked."""
 
-    def __init__(self, pace: Pace = AT_ONCE, kept: OpenCard | None = None) -> None:
+    def __init__(self, pace: OpeningTimes = AT_ONCE, kept: OpenCard | None = None) -> None:
         self.platform = CardPlatform()
         self.memory = KeptCards(kept)
         self.denials = Denials()
@@ -124,13 +124,13 @@ class TestWhatIsShown:
     async def test_thoughts_are_never_shown_even_when_the_tag_comes_in_pieces(self) -> None:
         written = "<think>secret</think>Hello"
         shown = [
-            Reader().read(written[:length], complete=False).text
+            AnswerReader().read(written[:length], complete=False).text
             for length in range(len(written) + 1)
         ]
 
         assert set(shown[:-5]) == {""}
         assert shown[-5:] == ["H", "He", "Hel", "Hell", "Hello"]
-        assert Reader().read("a <think> b").text == "a <think> b"
+        assert AnswerReader().read("a <think> b").text == "a <think> b"
 
     async def test_frames_come_slower_for_long_texts_and_when_many_cards_stream(self) -> None:
         assert frame_gap_s(0, 1) >= 0.1

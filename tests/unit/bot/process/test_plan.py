@@ -10,8 +10,8 @@ import pytest
 from bot.process import plan
 
 
-def planned() -> plan.Plan:
-    return plan.Plan("127.0.0.1:8080", 1, 1, "INFO", "data", embedded=True, remarks=[])
+def planned() -> plan.ProcessPlan:
+    return plan.ProcessPlan("127.0.0.1:8080", 1, 1, "INFO", "data", embedded=True, remarks=[])
 
 
 def test_the_threads_of_a_process_share_one_heap() -> None:

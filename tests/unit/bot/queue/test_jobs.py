@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.queue.jobs import EVENT_TASK, Again, Dead, Job, Later, after_failure
+from bot.queue.jobs import EVENT_TASK, Dead, Job, Later, RunAgain, after_failure
 
 DAY_S = 24 * 3600
 NOW_S = 1_800_000_000.0
@@ -24,7 +24,7 @@ def test_what_may_pass_by_itself_is_tried_for_a_day_with_bounded_pauses(
         job(attempt=attempt, waited_s=waited_s), Later("away", behind=behind), NOW_S
     )
 
-    assert isinstance(outcome, Again)
+    assert isinstance(outcome, RunAgain)
     assert 2 <= outcome.pause_s <= (10 if behind else 120)
     assert outcome.behind is behind
 
@@ -35,37 +35,37 @@ def test_the_pauses_grow_with_the_time_waited_however_many_attempts_it_took() ->
             after_failure(job(attempt=attempt, waited_s=waited), Later("away"), NOW_S)
             for waited in (0, 4, 40, 400, 4000)
         ]
-        found = [again.pause_s for again in pauses if isinstance(again, Again)]
+        found = [again.pause_s for again in pauses if isinstance(again, RunAgain)]
         assert found == [2, 2, 10, 100, 120]
 
 
 def test_what_is_no_event_waits_by_its_attempts() -> None:
     tending = [Job(1, EVENT_TASK, {}, "lock", attempt) for attempt in (1, 3, 9)]
     pauses = [after_failure(one, Later("away"), NOW_S) for one in tending]
-    assert pauses == [Again(2), Again(8), Again(120)]
+    assert pauses == [RunAgain(2), RunAgain(8), RunAgain(120)]
 
 
 def test_a_wish_for_a_longer_pause_is_respected() -> None:
-    assert after_failure(job(), Later("slow down", wait_s=300), NOW_S) == Again(300)
+    assert after_failure(job(), Later("slow down", wait_s=300), NOW_S) == RunAgain(300)
 
 
 def test_after_a_day_it_is_given_up() -> None:
     late = after_failure(job(waited_s=DAY_S + 1), Later("away"), NOW_S)
-    assert late == Again(0.0, note={"given_up": "away"})
+    assert late == RunAgain(0.0, note={"given_up": "away"})
 
 
 def test_what_retrying_cannot_cure_is_tried_once_more_and_then_given_up() -> None:
     first = after_failure(job(attempt=7), KeyError("text of somebody"), NOW_S)
-    assert isinstance(first, Again)
+    assert isinstance(first, RunAgain)
 
     second = after_failure(job(attempt=8, **first.note), KeyError("text of somebody"), NOW_S)
-    assert second == Again(0.0, note={"given_up": "KeyError"})
+    assert second == RunAgain(0.0, note={"given_up": "KeyError"})
 
 
 def test_what_is_given_up_is_over_when_nobody_can_be_told_why() -> None:
     told = job(given_up="KeyError", failed_once=True)
 
-    assert isinstance(after_failure(told, Later("away"), NOW_S), Again)
+    assert isinstance(after_failure(told, Later("away"), NOW_S), RunAgain)
     assert after_failure(told, RuntimeError("no"), NOW_S) == Dead("KeyError")
     tired = job(given_up="KeyError", waited_s=DAY_S + 1)
     assert after_failure(tired, Later("away"), NOW_S) == Dead("KeyError")
