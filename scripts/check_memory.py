@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -60,10 +60,10 @@ class CheckResult:
 
 
 def main() -> int:
-    return run(_check, _arguments())
+    return run(_check, arguments().parse_args())
 
 
-def _arguments() -> argparse.Namespace:
+def arguments() -> argparse.ArgumentParser:
     options = parser("check_memory", __doc__)
     options.add_argument("--chat", metavar="oc_…", help="conversations of this chat")
     options.add_argument("--conversation", metavar="ID", help="this conversation")
@@ -75,19 +75,14 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--no-probe", action="store_true", help="write nothing, not even briefly")
     options.add_argument("--json", action="store_true", help="one JSON document")
     add_language(options)
-    return options.parse_args()
+    return options
 
 
 async def _check(given: argparse.Namespace) -> int:
     async with open_desk(load()) as desk:
-        outcome = CheckResult(desk.backend)
         if given.person:
             given.person = await person_meant(desk, given.person)
-        outcome.names = await names(desk)
-        await _check_conversations(desk, given, outcome)
-        await _check_tables(desk, outcome)
-        await _check_isolation(desk, given, outcome)
-        await _check_sent(desk, given, outcome)
+        outcome = await examine(desk, given)
     if given.json:
         print_json(_document(outcome))
     else:
@@ -95,8 +90,20 @@ async def _check(given: argparse.Namespace) -> int:
     return FINDINGS if outcome.findings else 0
 
 
+async def examine(
+    desk: OperatorDesk, given: argparse.Namespace, now: datetime | None = None
+) -> CheckResult:
+    """Everything that is checked; `now` is when, for what may wait a while."""
+    outcome = CheckResult(desk.backend, names=await names(desk))
+    await _check_conversations(desk, given, outcome, now or datetime.now(UTC))
+    await _check_tables(desk, outcome)
+    await _check_isolation(desk, given, outcome)
+    await _check_sent(desk, given, outcome)
+    return outcome
+
+
 async def _check_conversations(
-    desk: OperatorDesk, given: argparse.Namespace, outcome: CheckResult
+    desk: OperatorDesk, given: argparse.Namespace, outcome: CheckResult, now: datetime
 ) -> None:
     conversations = await desk.memory.list_conversations(
         chat_id=given.chat,
@@ -105,20 +112,16 @@ async def _check_conversations(
         since=desk.since(given.since),
         limit=given.limit,
     )
-    now = datetime.now(UTC)
     with progress("conversations", len(conversations)) as step:
         for conversation in conversations:
             rows = await desk.memory.list_messages(
                 conversation.conversation_id, conversation.user_id, limit=_MESSAGES_READ
             )
-            unasked = {row["turn_id"] for row in rows} - {
-                row["turn_id"] for row in rows if row["role"] == "user"
-            }
-            recalled = await desk.operations.recalled(sorted(unasked)) if unasked else frozenset()
+            turns = await desk.operations.turns(sorted({row["turn_id"] for row in rows}))
             outcome.conversations.append((conversation, rows))
             outcome.findings += stored_rows.check_conversation(conversation)
             outcome.findings += stored_rows.check_messages(
-                _whole_turns(rows, conversation.messages), now, recalled
+                _whole_turns(rows, conversation.messages), now, turns
             )
             step()
 
@@ -184,7 +187,7 @@ def _document(outcome: CheckResult) -> dict[str, object]:
             for conversation, rows in outcome.conversations
         ],
         "tables": outcome.tables,
-        "findings": outcome.findings,
+        "findings": [{**asdict(one), "next_step": one.next_step} for one in outcome.findings],
         "withheld": outcome.withheld,
         "skipped": outcome.skipped,
     }
@@ -198,8 +201,8 @@ def _show(desk: OperatorDesk, outcome: CheckResult, screen: Screen, *, messages:
     """How it is, what is wrong, and then everything that was looked at."""
     _say_verdicts(screen, outcome)
     if outcome.findings:
-        findings = [(f.check, f.where, f.problem) for f in outcome.findings]
-        screen.table("Findings", ("check", "where", "what"), findings)
+        findings = [(f.check, f.where, f.problem, f.next_step) for f in outcome.findings]
+        screen.table("Findings", ("check", "where", "what", "next step"), findings)
     if outcome.skipped:
         screen.table("Not checked", ("check", "why"), outcome.skipped.items())
     columns: Sequence[str] = _CONVERSATION if screen.is_terminal else _CONVERSATION_WHOLE

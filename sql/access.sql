@@ -85,7 +85,7 @@ declare
     take_back_timers, inspect_timers, set_digest, keep_digest_sources, drop_digests_of,
     wait_for_answer, may_answer_unasked, leave_unanswered, stop_proactive,
     list_conversations, list_messages, list_working_memory, list_working_memory_changes,
-    list_decisions, list_orphans, list_unplaced, recalled_among, list_tables, born_within, recent_activity,
+    list_decisions, list_orphans, list_unplaced, turns_checked, list_tables, born_within, recent_activity,
     inspect_chat, card_asked, measure_conversations
   }';
   -- Nobody but the owner, over a direct connection: what makes tables, and the queue's schema.

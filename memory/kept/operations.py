@@ -54,6 +54,17 @@ class Unplaced:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedTurn:
+    """What became of a turn. Without `state` it is not there; what is `gone` was taken back, of an
+    answer perhaps one card."""
+
+    origin: str | None = "message"
+    state: str | None = "sent"
+    question_gone: bool = False
+    answer_gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RecentTurns:
     """The last while as the tables tell it. Times are seconds; None: nothing to measure."""
 
@@ -85,10 +96,10 @@ class Operations:
         """Rows that break the audience rule, or that it withholds; reads whole tables."""
         return tuple(Unplaced(**row) for row in await self._call("list_unplaced"))
 
-    async def recalled(self, message_ids: Sequence[str]) -> frozenset[str]:
-        """Those of the messages that their senders took back."""
-        ids = json.dumps(list(message_ids))
-        return frozenset(await self._call("recalled_among", p_message_ids=ids))
+    async def turns(self, turn_ids: Sequence[str]) -> Mapping[str, CheckedTurn]:
+        """What became of turns, by id."""
+        found = await self._call("turns_checked", p_turn_ids=json.dumps(list(turn_ids)))
+        return {turn_id: CheckedTurn(**row) for turn_id, row in found.items()}
 
     async def recent(self, *, seconds: int) -> RecentTurns:
         """Turns and decisions of the last `seconds`."""

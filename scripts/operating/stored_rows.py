@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from memory.kept.operations import Orphan, Table, Unplaced
+from bot.text.slash_commands import CommandName, parse
+from memory.kept.operations import CheckedTurn, Orphan, Table, Unplaced
 from memory.models import Conversation
 from memory.scope import conversation_id
 
@@ -19,6 +21,22 @@ _PERSON = re.compile(r"ou_[\w-]+")
 _PENDING_LIMIT = timedelta(minutes=1)
 # Twelve attempts with their pauses take about eight minutes; then nobody works on it any more.
 _ANSWER_LIMIT = timedelta(minutes=15)
+
+_NEXT_STEPS = {
+    "id format": "another program wrote it: scripts/memory forget --conversation deletes it",
+    "sequence": "scripts/check_memory --conversation … --messages shows it, scripts/queue list says"
+    " what was given up",
+    "delivery": "see scripts/queue list: retry sends it, drop gives it up",
+    "orphans": "something else deleted what it hung on: restore the latest backup, or delete the"
+    " row",
+    "audience": "stop the bot: people may read what is not for them; restore the latest backup, or"
+    " delete the rows",
+    "row-level security": "stop the bot, switch it on as sql/schema.sql has it, start the bot",
+    "isolation": "stop the bot: compare policies and functions with sql/schema.sql",
+    "sent text": "the card was changed outside of the bot: take it back in Feishu, or correct what"
+    " is stored in the console",
+}
+_UNDER_WAY = ("open", "pending")
 
 Row = Mapping[str, Any]
 
@@ -30,6 +48,11 @@ class Finding:
     check: str
     where: str
     problem: str
+
+    @property
+    def next_step(self) -> str:
+        """What an operator does about it."""
+        return _NEXT_STEPS[self.check]
 
 
 def check_conversation(conversation: Conversation) -> list[Finding]:
@@ -48,27 +71,53 @@ def check_conversation(conversation: Conversation) -> list[Finding]:
 
 
 def check_messages(
-    rows: Sequence[Row], now: datetime, recalled: Collection[str] = ()
+    rows: Sequence[Row], now: datetime, turns: Mapping[str, CheckedTurn]
 ) -> list[Finding]:
-    """The messages of one conversation of one person, in order.
+    """The messages of one conversation of one person, in order; `turns` says what became of theirs.
 
-    Each turn is one question and then its cards, turn after turn; a question that was recalled
-    (`recalled`) may be missing. What was sent has a message_id, and nothing waits for long.
+    Each turn is one question and then its cards, without what was taken back. Questions that people
+    wrote come turn after turn, but for those that stop another. What was sent has a message_id, and
+    nothing waits for long.
     """
     found: list[Finding] = []
-    seen: set[str] = set()
-    for turn_id, group in groupby(rows, key=lambda row: str(row["turn_id"])):
-        turn = list(group)
-        if turn_id in seen:
-            found.append(Finding("sequence", turn_id, "another turn stands between its messages"))
-        elif not _is_sequence(turn, question_missing=turn_id in recalled):
-            found.append(Finding("sequence", turn_id, f"its messages are {sequence(turn)}"))
-        elif _is_unanswered(turn, now):
-            found.append(Finding("sequence", turn_id, "the question was never answered"))
-        seen.add(turn_id)
+    whole: dict[str, list[Row]] = {}
+    for row in rows:
+        whole.setdefault(str(row["turn_id"]), []).append(row)
+    for turn_id, turn in whole.items():
+        if problem := _problem(turn, turns.get(turn_id, CheckedTurn()), now):
+            found.append(Finding("sequence", turn_id, problem))
+    found += _check_order(rows, turns)
     for row in rows:
         found += _check_delivery(row, now)
     return found
+
+
+def _problem(turn: Sequence[Row], what: CheckedTurn, now: datetime) -> str:
+    """What is not as it must be with the messages of a turn; "": nothing."""
+    if not _is_sequence(turn, what):
+        return f"its messages are {sequence(turn)}"
+    if what.state in _UNDER_WAY and _is_unanswered(turn, now):
+        return "the question was never answered"
+    return ""
+
+
+def _check_order(rows: Sequence[Row], turns: Mapping[str, CheckedTurn]) -> list[Finding]:
+    """Turns that wait for each other, but have others of them between their messages."""
+    waited = [
+        row for row in rows if turns.get(str(row["turn_id"]), CheckedTurn()).origin == "message"
+    ]
+    stopping = {row["turn_id"] for row in waited if row["role"] == "user" and _stops(row)}
+    order = [turn_id for turn_id, _ in groupby(
+        str(row["turn_id"]) for row in waited if row["turn_id"] not in stopping
+    )]  # fmt: skip
+    again = [turn_id for turn_id, times in Counter(order).items() if times > 1]
+    return [Finding("sequence", one, "another turn stands between its messages") for one in again]
+
+
+def _stops(question: Row) -> bool:
+    """Whether it ends an answer, and so is not kept waiting by it."""
+    command = parse(question["content"])
+    return command is not None and command.name is CommandName.STOP
 
 
 def sequence(rows: Iterable[Row]) -> str:
@@ -103,13 +152,13 @@ def check_orphans(orphans: Iterable[Orphan]) -> list[Finding]:
     return [Finding("orphans", f"{o.table} {o.id}", o.problem) for o in orphans]
 
 
-def _is_sequence(turn: Sequence[Row], *, question_missing: bool) -> bool:
+def _is_sequence(turn: Sequence[Row], what: CheckedTurn) -> bool:
     roles = [row["role"] for row in turn]
     cards = [row["chunk"] for row in turn if row["role"] == "assistant"]
     questions = roles.count("user")
     in_order = roles == ["user"] * questions + ["assistant"] * len(cards)
-    complete = cards == list(range(len(cards)))
-    return in_order and complete and (questions == 1 or (questions == 0 and question_missing))
+    complete = cards == list(range(len(cards))) or (what.answer_gone and cards == sorted(cards))
+    return in_order and complete and (questions == 1 or (questions == 0 and what.question_gone))
 
 
 def _is_unanswered(turn: Sequence[Row], now: datetime) -> bool:

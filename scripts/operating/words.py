@@ -58,6 +58,7 @@ WORDS: Mapping[str, str] = {
     "policies": "策略",
     "check": "检查",
     "where": "位置",
+    "next step": "下一步",
     "what": "内容",
     "why": "原因",
     "scope": "范围",

@@ -112,6 +112,7 @@ as $$
                   where m.turn_id = t.id)
       and not exists (select from public.agent_messages m
                       where m.turn_id = t.id and m.role = 'assistant')
+      and not exists (select from public.recalled_messages r where r.message_id = 'answer:' || t.id)
     union all
     select 'agent_working_memory', w.id::text, 'its conversation never had a message'
     from public.agent_working_memory w
@@ -173,13 +174,18 @@ as $$
   from (select "table", problem, shown, count(*) as rows from found group by 1, 2, 3) r
 $$;
 
--- Which of these messages (JSON array of ids) were recalled: an answer may then have no question.
-create or replace function public.recalled_among(p_message_ids text) returns jsonb
+-- What became of these turns (JSON array of ids), by id: where they come from, their state, and whether
+-- their question or (part of) their answer was taken back.
+drop function if exists public.recalled_among(text);
+create or replace function public.turns_checked(p_turn_ids text) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
-  select coalesce(jsonb_agg(r.message_id), '[]')
-  from public.recalled_messages r
-  where r.message_id in (select jsonb_array_elements_text(p_message_ids::jsonb))
+  select coalesce(jsonb_object_agg(i.id, jsonb_build_object(
+    'origin', t.origin, 'state', t.state,
+    'question_gone', exists (select from public.recalled_messages r where r.message_id = i.id),
+    'answer_gone', exists (select from public.recalled_messages r where r.message_id = 'answer:' || i.id))), '{}')
+  from jsonb_array_elements_text(p_turn_ids::jsonb) i (id)
+  left join public.agent_turns t on t.id = i.id
 $$;
 
 -- Size, growth and protection of every table of this schema, the largest first.

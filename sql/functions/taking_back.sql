@@ -603,12 +603,13 @@ begin
   if p_card.message_id is null then
     update public.agent_turns t set state = 'cancelled', error = null, updated_at = now()
     where t.id = p_card.turn_id and t.state = 'pending';
+    perform public.note_gone(array[p_card.turn_id], p_card.chat_id);
     delete from public.agent_messages where id = p_card.id;
     return;
   end if;
   perform public.withdraw_later(array[p_card.message_id], p_card.chat_id, p_card.tenant_key);
   perform public.note_gone(array[
-    p_card.message_id, bot_private.thread_source(p_card.conversation_id, p_card.user_id)], p_card.chat_id);
+    p_card.turn_id, p_card.message_id, bot_private.thread_source(p_card.conversation_id, p_card.user_id)], p_card.chat_id);
   perform public.drop_card(p_card.message_id);
 end
 $$;
@@ -643,6 +644,7 @@ begin
     where t.message_id = p_message_id and t.chat_id = p_chat_id and not t.is_bot and v_turn.id is null
     union all
     select bot_private.told_by(v_card.turn_id) where v_card.id is not null), v_card.turn_id);
+  perform public.note_gone(array[v_card.turn_id], v_card.chat_id) where v_card.id is not null;
   perform public.drop_card(p_message_id);
   perform public.drop_message(p_message_id, coalesce(v_turn.chat_id, p_chat_id));
   delete from public.chat_transcript where message_id = p_message_id;

@@ -143,8 +143,8 @@ def test_nobody_is_given_up_while_postgres_has_trouble_of_its_own(
             api.fault = fault
             until = time.monotonic() + TROUBLE_S
             list(ask(threads, every_s=0.2, while_=lambda until=until: time.monotonic() < until))
-    talk.drained()
-    talk.answered(talk.asked, within_s=60)
+    talk.answered(talk.asked, within_s=120)
+    talk.drained(within_s=60 * TROUBLE_S)  # one after the other, over HTTP
     eventually(lambda: not talk.queue_rows(UNFINISHED), what="all jobs are done")
 
     texts = [markdown(card) for cards in talk.cards(talk.asked).values() for card in cards]

@@ -17,7 +17,7 @@ from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, BadArgument, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore
-from memory.kept.operations import Operations
+from memory.kept.operations import CheckedTurn, Operations
 from memory.kept.withdrawals import Withdrawals
 from memory.rpc import Rpc
 from memory.store import MemoryStore
@@ -86,7 +86,7 @@ async def test_every_call_works_over_either_transport(any_rpc: Rpc, group: Group
     assert stored_rows.check_tables(tables.values()) == []
     assert recent.turns["answered"] >= 1
     assert await operations.decisions(chat_id=alice.chat_id) == ()
-    assert await operations.recalled(["om_never"]) == frozenset()
+    assert await operations.turns(["om_never"]) == {"om_never": CheckedTurn(None, None)}
     await operations.orphans()
     assert (await operations.forget_conversation(alice.conversation_id))["agent_messages"] == 2
     assert "agent_working_memory" in await operations.forget_person(alice.user_id)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memory.kept.operations import Orphan, Table
+from memory.kept.operations import CheckedTurn, Orphan, Table
 from memory.models import Conversation
 from scripts.operating import stored_rows
 from scripts.operating.stored_rows import Finding
@@ -38,6 +38,7 @@ def _row(turn: str, role: str, *, chunk: int = 0, ago_s: float = 3600, **more: A
         "turn_id": turn,
         "role": role,
         "chunk": chunk,
+        "content": "Tea?",
         "status": "sent" if sent else "received",
         "message_id": f"{turn}_{chunk}" if sent else turn,
         "updated_at": (NOW - timedelta(seconds=ago_s)).isoformat(),
@@ -49,8 +50,10 @@ def _turn(turn: str, cards: int = 1) -> list[Any]:
     return [_row(turn, "user"), *(_row(turn, "assistant", chunk=n) for n in range(cards))]
 
 
-def _problems(rows: list[Any], recalled: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    return [(f.check, f.where) for f in stored_rows.check_messages(rows, NOW, recalled)]
+def _problems(rows: list[Any], **what: Any) -> list[tuple[str, str]]:
+    """`what` became of the turn om_1."""
+    turns = {"om_1": CheckedTurn(**what)}
+    return [(f.check, f.where) for f in stored_rows.check_messages(rows, NOW, turns)]
 
 
 @pytest.mark.parametrize(
@@ -113,19 +116,39 @@ def test_a_turn_out_of_order_is_found(rows: list[Any]) -> None:
 def test_turns_that_are_mixed_are_found() -> None:
     first, second = _turn("om_1"), _turn("om_2")
 
-    assert _problems([first[0], *second, first[1]]) == [
-        ("sequence", "om_1"),
-        ("sequence", "om_1"),
-    ]
+    assert _problems([first[0], *second, first[1]]) == [("sequence", "om_1")]
+
+
+@pytest.mark.parametrize("words", ["/stop", "stop", "停"])
+def test_what_stops_an_answer_comes_before_it(words: str) -> None:
+    first, second = _turn("om_1"), [_row("om_2", "user", content=words), _row("om_2", "assistant")]
+
+    assert _problems([first[0], *second, first[1]]) == []
+
+
+def test_what_comes_by_itself_waits_for_nobody() -> None:
+    first, second = _turn("om_2"), _turn("om_1")
+
+    assert _problems([first[0], *second, first[1]], origin="reminder") == []
 
 
 def test_a_recalled_question_may_be_missing() -> None:
-    assert _problems([_row("om_1", "assistant")], recalled=("om_1",)) == []
+    assert _problems([_row("om_1", "assistant")], question_gone=True) == []
+
+
+def test_cards_that_were_taken_back_may_be_missing() -> None:
+    question, first, second = _turn("om_1", cards=2)
+
+    assert _problems([question, second]) == [("sequence", "om_1")]
+    for left in ([question], [question, first], [question, second]):
+        assert _problems(left, answer_gone=True) == []
 
 
 def test_a_question_that_nobody_answered_is_found() -> None:
-    assert _problems([_row("om_1", "user", ago_s=14 * 60)]) == []
-    assert _problems([_row("om_1", "user", ago_s=16 * 60)]) == [("sequence", "om_1")]
+    assert _problems([_row("om_1", "user", ago_s=14 * 60)], state="open") == []
+    assert _problems([_row("om_1", "user", ago_s=16 * 60)], state="open") == [("sequence", "om_1")]
+    for state in ("failed", "cancelled"):
+        assert _problems([_row("om_1", "user", ago_s=16 * 60)], state=state) == []
 
 
 def test_a_sent_card_without_a_message_id_is_found() -> None:
