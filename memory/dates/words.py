@@ -52,9 +52,11 @@ def number(written: str) -> int | None:
     return _DIGITS.get(tens, 1) * 10 + _DIGITS.get(ones, 0)
 
 
-def month(name: str) -> int:
-    """1 for “January” or “Jan.”."""
-    return MONTHS.index(name[:3].lower()) + 1
+def month(named: str) -> int:
+    """12 for “December”, “Dec”, `12` or `十二`; 0 for what is none."""
+    if named[:3].lower() in MONTHS:
+        return MONTHS.index(named[:3].lower()) + 1
+    return number(named) or 0
 
 
 def weekday(name: str) -> int:
@@ -66,7 +68,7 @@ def weekday(name: str) -> int:
 
 def year(written: str, this_year: int) -> int:
     """`2023年`, `二〇二三年`, `去年`, “last year”."""
-    text = re.sub(r"\s+", " ", written.lower())
+    text = re.sub(r"\s+", " ", written.strip().lower())
     if text in _YEARS:
         return this_year + _YEARS[text]
     return int("".join(str(_DIGITS.get(c, c)) for c in text.removesuffix("年")))

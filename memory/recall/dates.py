@@ -12,20 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta, tzinfo
 
-from memory.dates.days import (
+from memory.dates.days import YEARS_BACK, past_dates
+from memory.dates.expressions import (
     DATES,
+    MONTH_NAME,
     PAST_DAYS,
     TODAY,
     WEEKDAYS,
     YEAR_EN,
     YEAR_ZH,
     Expression,
-    past_dates,
 )
 from memory.dates.words import (
     ENGLISH_NUMBER,
     HAN_NUMBER,
-    MONTH,
     MONTHS,
     WEEK_ZH,
     N,
@@ -35,7 +35,6 @@ from memory.dates.words import (
     year,
 )
 
-_YEARS_BACK = 5
 _DAY = timedelta(days=1)
 
 Days = tuple[date, date]  # half open
@@ -148,7 +147,7 @@ def _days_of(one: Expression) -> Callable[[re.Match[str], date], list[Days]]:
         firsts = past_dates(day, today)
         if not (to := _TO_DAY.match(match.string, match.end())) or day.month is None:
             return [(first, first + _DAY) for first in firsts]
-        to_month = number(to["month"]) if to["month"] else day.month
+        to_month = month(to["month"]) if to["month"] else day.month
         last = replace(day, month=to_month, day=number(to["day"]) or 0)
         pairs = zip(firsts, past_dates(last, today), strict=False)
         return [(first, last + _DAY) for first, last in pairs if first <= last]
@@ -158,14 +157,10 @@ def _days_of(one: Expression) -> Callable[[re.Match[str], date], list[Days]]:
 
 def _some_month(match: re.Match[str], today: date) -> list[Days]:
     """A month of the year that is named, or of each of the latest years."""
-    named = match["month"]
-    of_year = number(named) or (month(named) if named[0].isascii() else 0)
-    years = [year(match["year"].strip(), today.year)] if match["year"] else _latest_years(today)
-    return [span for one in years if (span := _month(one, of_year))[0] <= today]
-
-
-def _latest_years(today: date) -> list[int]:
-    return [today.year - back for back in range(_YEARS_BACK)]
+    years = [today.year - back for back in range(YEARS_BACK)]
+    if match["year"]:
+        years = [year(match["year"], today.year)]
+    return [_month(one, month(match["month"])) for one in years]
 
 
 def _ago(match: re.Match[str], today: date) -> list[Days]:
@@ -213,7 +208,6 @@ def _days_named(*expressions: Expression) -> list[_Rule]:
 
 
 _TO_DAY = re.compile(rf"(?<=[日号號])\s*[到至~—-]\s*(?:(?P<month>{N})月)?(?P<day>{N})[日号號]")
-_MONTH = rf"(?P<month>{MONTH})\b(?:\.(?=,?\s*\d))?"
 _PREPOSITION = r"(?:in|during|of|since|until|from|last|this|back\s+in|by|before|after)\s+"
 _HAN_COUNT = rf"(?P<n>(?<!\d)\d{{1,3}}|{HAN_NUMBER})"
 _COUNT = rf"(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})"
@@ -243,10 +237,10 @@ _RULES = (
         _some_month,
     ),
     _rule(
-        rf"\b{_PREPOSITION}(?:early\s+|late\s+|mid-?)?{_MONTH}(?!\s+\d{{1,2}}\b){YEAR_EN}?",
+        rf"\b{_PREPOSITION}(?:early\s+|late\s+|mid-?)?{MONTH_NAME}(?!\s+\d{{1,2}}\b){YEAR_EN}?",
         _some_month,
     ),
-    _rule(rf"\b{_MONTH}{YEAR_EN}", _some_month),
+    _rule(rf"\b{MONTH_NAME}{YEAR_EN}", _some_month),
     _rule(r"(?P<which>上+个?|这个|本)月", _count(_months_back)),
     _rule(r"\bmonth\s+before\s+last\b", _back(_months_back, 2)),
     _rule(r"\blast\s+month\b", _back(_months_back, 1)),

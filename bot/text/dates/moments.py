@@ -16,15 +16,14 @@ from typing import Literal
 from bot.text.dates.clock import PERIOD, TIME, Clock, read_clock
 from bot.text.dates.repetition import REPETITION, UNKNOWN, period_of, read_repetition
 from bot.text.dates.time_normalisation import in_usual_words, without_content
-from memory.dates.days import (
+from memory.dates.days import Day, next_date
+from memory.dates.expressions import (
     COMING_DAYS,
     DATES,
     SHORT_WEEKDAYS,
     TODAY,
     WEEKDAYS,
-    Day,
     named_days,
-    next_date,
 )
 from memory.dates.words import COUNT, ENGLISH_NUMBER, WEEK_ZH, number, unit
 from memory.kept.timers import Repeats

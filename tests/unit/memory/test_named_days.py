@@ -8,16 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.dates.days import (
-    COMING_DAYS,
-    DATES,
-    PAST_DAYS,
-    TODAY,
-    WEEKDAYS,
-    named_days,
-    next_date,
-    past_dates,
-)
+from memory.dates.days import next_date, past_dates
+from memory.dates.expressions import COMING_DAYS, DATES, PAST_DAYS, TODAY, WEEKDAYS, named_days
 from memory.dates.words import number
 
 ALL = (*DATES, *PAST_DAYS, TODAY, *COMING_DAYS, *WEEKDAYS)
