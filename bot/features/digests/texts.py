@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from bot.text.catalogues import Catalogue
-from bot.text.dates.clock import clock_alone
+from bot.text.dates.time_of_day import time_alone
 from bot.text.languages import Language, join_list
 from memory.dates.words import WEEK_ZH, WEEKDAYS, WEEKDAYS_ZH, weekday
 from memory.kept.timers import Repeats, Timer
@@ -49,7 +49,7 @@ def wanted(argument: str) -> Wanted:
     if not argument or argument in _TODAY:
         return Wanted("today" if argument else "here")
     match = _SCHEDULE.fullmatch(argument)
-    clock = clock_alone(match["time"]) if match else None
+    clock = time_alone(match["time"]) if match else None
     if not match or not clock:
         return Wanted("unclear")
     at = (clock.hour, clock.minute)

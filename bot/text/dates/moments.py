@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
 
-from bot.text.dates.clock import PERIOD, TIME, Clock, read_clock
 from bot.text.dates.repetition import REPETITION, UNKNOWN, period_of, read_repetition
 from bot.text.dates.time_normalisation import in_usual_words, without_content
+from bot.text.dates.time_of_day import PERIOD, TIME, TimeOfDay, read_time
 from memory.dates.days import Day, next_date
 from memory.dates.expressions import (
     COMING_DAYS,
@@ -118,7 +118,7 @@ def _read(text: str, now: datetime) -> When:
     said = period[0] if period else period_of(every) if every else ""
     if soon:
         day = f"{now + timedelta(minutes=_minutes(soon)):%Y-%m-%d}"
-    shown = read_clock(clock, said.lower())
+    shown = read_time(clock, said.lower())
     return _at(shown, day, now, repeats, rest) if shown else When("", repeats, rest, "missing")
 
 
@@ -144,7 +144,7 @@ def _day(rest: str, today: date) -> tuple[str, str, bool]:
     return iso, left, agree
 
 
-def _at(clock: Clock, day: str, now: datetime, repeats: Repeats, rest: str) -> When:
+def _at(clock: TimeOfDay, day: str, now: datetime, repeats: Repeats, rest: str) -> When:
     today = now.replace(hour=clock.hour, minute=clock.minute, second=0, microsecond=0)
     once, is_today = repeats == "once", day in ("", f"{now:%Y-%m-%d}")
     if clock.is_midnight and day:

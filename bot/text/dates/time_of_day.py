@@ -29,8 +29,8 @@ _NOON = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
-    """`sure`: which half of the day is meant. `is_midnight`: of which of two nights is not said."""
+class TimeOfDay:
+    """`sure`: it is known which half of the day is meant. `is_midnight`: of which of two nights is not said."""
 
     hour: int
     minute: int
@@ -38,19 +38,19 @@ class Clock:
     is_midnight: bool = False
 
 
-def clock_alone(text: str) -> Clock | None:
+def time_alone(text: str) -> TimeOfDay | None:
     """The time of day that is all of `text`: `18:00`, `9`, “at 6 pm”, `下午六点`."""
     period = PERIOD.search(text)
     rest = one_line(text.replace(period[0], " ") if period else text)
     match = TIME.fullmatch(f"at {rest}" if rest.isdecimal() else rest)
-    return read_clock(match, period[0] if period else "") if match else None
+    return read_time(match, period[0] if period else "") if match else None
 
 
-def read_clock(match: re.Match[str], period: str) -> Clock | None:
+def read_time(match: re.Match[str], period: str) -> TimeOfDay | None:
     """What a match of `TIME` shows in a `PERIOD` of the day ("": none is named); None for what no
     clock shows."""
     if word := match["word"]:
-        return Clock(12, 0) if word.lower() == "noon" else Clock(0, 0, is_midnight=True)
+        return TimeOfDay(12, 0) if word.lower() == "noon" else TimeOfDay(0, 0, is_midnight=True)
     written = match["zh"] or match["h"] or match["h2"] or match["h3"] or match["h4"]
     hour, minute = number(written), _minute(match)
     half = (match["ap"] or match["ap2"] or "").lower()
@@ -59,11 +59,11 @@ def read_clock(match: re.Match[str], period: str) -> Clock | None:
     if half == "p" or period.endswith(_NIGHT) or (period == "中午" and hour < 6):
         if hour == _NOON and not half and period.endswith(("晚上", "晚", "night")):
             return None  # 晚上12点 is the next day's
-        return Clock((hour + 12 if hour < _NOON else hour) % 24, minute)
+        return TimeOfDay((hour + 12 if hour < _NOON else hour) % 24, minute)
     if half == "a" or period.endswith(_MORNING):
-        return Clock(hour % _NOON, minute)
+        return TimeOfDay(hour % _NOON, minute)
     exact = bool(match["h"]) and (written.startswith("0") or hour >= 7)
-    return Clock(hour % 24, minute, exact or not 0 < hour < _NOON)
+    return TimeOfDay(hour % 24, minute, exact or not 0 < hour < _NOON)
 
 
 def _minute(match: re.Match[str]) -> int | None:
