@@ -30,7 +30,7 @@ _NOON = 12
 
 @dataclass(frozen=True, slots=True)
 class TimeOfDay:
-    """`sure`: it is known which half of the day is meant. `is_midnight`: of which of two nights is not said."""
+    """`sure`: the half of the day is known. `is_midnight`: which of two nights is not known."""
 
     hour: int
     minute: int
