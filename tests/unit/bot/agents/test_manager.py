@@ -14,7 +14,7 @@ import pytest
 from bot.agents.llm.limits import Limits
 from bot.agents.llm.model import Declined, ModelFailed, Request, Response
 from bot.agents.manager import (
-    Answer,
+    AgentAnswer,
     Manager,
     ModelUnavailable,
     Prompt,
@@ -88,7 +88,7 @@ def _prompt(question: str = "go", **fields: Any) -> Prompt:
 
 async def _ask(
     script: Scripted, rpc: ScriptedRpc | None = None, prompt: Prompt | None = None, **options: Any
-) -> Answer:
+) -> AgentAnswer:
     return await _manager(script, rpc, **options).answer(prompt or _prompt(), timeout_s=5)
 
 
@@ -620,7 +620,7 @@ async def test_concurrent_turns_never_share_calls_or_people() -> None:
     rpc = EchoRpc()
     manager = Manager(Acting(step), stores=Stores(MemoryStore(rpc), NoteStore(rpc)))
 
-    def turn(number: int) -> Awaitable[Answer]:
+    def turn(number: int) -> Awaitable[AgentAnswer]:
         person = f"ou_{number}"
         context = memory_context(chat_id="oc", root="om", subject=person, actor=person)
         return manager.answer(_prompt(f"note_{number}", context=context), timeout_s=10)
