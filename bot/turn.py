@@ -17,7 +17,6 @@ from bot.agents.prompts.shown_notes import with_shown
 from bot.agents.running_turns import Stop
 from bot.answering import material
 from bot.answering.answering import Answering
-from bot.answering.answering import answer as answer_question
 from bot.answering.between_turns import tend_later
 from bot.answering.chat_state import within_topic
 from bot.answering.composing import compose
@@ -30,7 +29,7 @@ from bot.answering.question import Turn, begin, knowing, language
 from bot.answering.recall import at_once
 from bot.answering.request_rate import asker_of, is_stop
 from bot.answering.texts import say
-from bot.features.own_memory.command import show_own_memory
+from bot.features.dispatch import answer as answer_question
 from bot.features.private_answers.looking import Looking
 from bot.features.private_answers.offering import is_offered, queue_look_up
 from bot.features.private_answers.undelivered import show_to_asker
@@ -138,10 +137,7 @@ async def _made(
         turn = replace(turn, on_progress=stream.progress, settle=showing.settled)
     async with _stoppable(services, turn, opened) as stop, _at_work(services, turn, stream):
         turn = replace(turn, stop=stop)
-        answer = await (answering or answer_question)(services, turn, opened)
-        if answer.in_private:
-            answer = await show_own_memory(services, turn, showing.language)
-        return answer
+        return await (answering or answer_question)(services, turn, opened)
 
 
 def _at_work(

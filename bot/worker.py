@@ -28,6 +28,7 @@ from bot.card_actions.clicks import handle_click
 from bot.card_actions.reactions import handle_reaction
 from bot.connections import database_url, require_migrated
 from bot.features.private_answers.offering import Asked, handle_look_up
+from bot.features.registry import TIMERS
 from bot.features.timers.due import tend_timers
 from bot.features.timers.firing import handle_timer
 from bot.features.welcome.first_words import WELCOMED, welcome
@@ -88,7 +89,7 @@ async def handle_job(services: Services, lease: Lease) -> None:
         elif job.task == PRIVATE_TASK:
             await handle_look_up(services, Asked.of_job(job.args), job.attempt)
         elif job.task == TIMER_TASK:
-            await handle_timer(services, lease)
+            await handle_timer(services, lease, TIMERS, handle_request)
     except (Later, Hopeless):
         raise
     except (StoreError, FeishuFailure) as exc:

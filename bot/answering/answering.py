@@ -1,4 +1,4 @@
-"""What is answered: a command carried out, or the model's reply within its time."""
+"""What the model answers within its time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from bot.agents.running_turns import STOPPED
 from bot.answering import material
 from bot.answering.apologies import apology
 from bot.answering.attachments import limits_of
-from bot.answering.commands import answer_words
 from bot.answering.deduplication import Quoted, untold
 from bot.answering.material import Material
 from bot.answering.prompt_history import Scene, build_prompt
@@ -42,7 +41,7 @@ from memory.errors import StoreUnavailable
 from memory.kept.notes import note_source
 from memory.kept.read_messages import note_read_messages, read_source
 from memory.models import OpenTurn
-from memory.outcomes import ANSWERED, BY_COMMAND, apologised, refused
+from memory.outcomes import apologised, refused
 from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext
 from memory.tokens import estimate_tokens
@@ -68,12 +67,10 @@ _UNASKED = (
 
 
 async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
-    """A command to the bot is carried out; everything else is for the model."""
+    """The model's answer, unless the person has asked too much."""
     if turn.heard.decision.reason is Reason.RATE_LIMITED:
         said = too_many(services, language(services, turn, opened))
         return Reply(said, means=refused("rate_limited"))
-    if reply := await answer_words(services, turn, opened):
-        return replace(reply, means=BY_COMMAND) if reply.means == ANSWERED else reply
     found, earlier, given = await _answer(services, turn, opened)
     spoken = language(services, turn, opened)
     reply = reply_of(found, chat_type=turn.chat_type, language=spoken)

@@ -4,7 +4,7 @@ is done once.
 The press is what counts (`memory.kept.buttons`): a click that was refused at the edge, forged or
 double, ends here. A follow-up then goes the way of every message, under the click's own turn id; a
 model wrote it, so what it would change waits for a confirmation (`bot.agents.tools.recording`).
-What is shown and shared privately is in `bot.private`.
+What a feature's button does is in the feature's room (`bot.features.registry`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from bot.card_actions.pressed_message import (
     where_alone,
 )
 from bot.card_actions.redrawing import redraw
-from bot.features.commands.dispatch import FORGET_PERSON, FORGET_THREAD
-from bot.features.own_memory.forgetting import forget
 from bot.features.private_answers.answering import AnswerPlace, answer_privately
+from bot.features.registry import DELETING_PRESSES, press_name
 from bot.feishu.events import CardAction
 from bot.outbox.buttons import click_of, touch_of
 from bot.queue.consumer import Lease
@@ -40,8 +39,6 @@ from memory.kept.handles import HandleStore, Touch
 from memory.scope import MAIN_ROOT, memory_context
 
 log = structlog.get_logger()
-
-_FORGETTING = (FORGET_THREAD, FORGET_PERSON)
 
 
 async def handle_click(
@@ -61,10 +58,9 @@ async def handle_click(
     if press.verdict != "accepted":
         return
     services.rates.count(asker, received_ms / 1000)
-    confirmed = press.payload.get("decision") == "confirm"
-    if press.kind == "confirm" and confirmed and press.payload["tool"] in _FORGETTING:
+    if delete := DELETING_PRESSES.get(press_name(press)):
         await redraw(services, click.message_id, click.tenant_key)
-        await forget(services, click, press)
+        await delete(services, click, press)
         return
     if press.kind == "show":
         await _show(services, action, click, press, received_ms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, cast
 
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
@@ -15,13 +16,10 @@ from bot.agents.tools.note_texts import WORDING
 from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.recording import refused
 from bot.answering.answering import Answering
-from bot.answering.question import Turn, people_of
-from bot.features.chat_settings import texts as rule_texts
-from bot.features.chat_settings.settings import save_settings
+from bot.answering.question import Turn, language, people_of
 from bot.features.commands import texts
-from bot.features.own_memory import items
-from bot.features.private_answers.answering import published
-from bot.features.reminders import listing
+from bot.features.feature import PressTurn
+from bot.features.registry import PRESSES, press_name
 from bot.feishu.events import CardAction
 from bot.outbox.buttons import Reply
 from bot.services import Services
@@ -29,56 +27,56 @@ from bot.text.languages import Language
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import Press
 from memory.kept.notes import NoteStore
-from memory.kept.proactive import ProactiveStore
 from memory.models import OpenTurn, WorkingMemory
 
 
 def answering_of(press: Press, action: CardAction) -> Answering | None:
     """What takes the place of the model, if anything."""
-    match press.kind:
-        case "confirm" if press.payload["decision"] == "confirm" and (
-            press.payload["tool"] in items.PRESSES
-        ):
-            return partial(item_pressed, press=press)
-        case "confirm" if press.payload["decision"] == "confirm" and (
-            press.payload["tool"] in listing.PRESSES
-        ):
-            return partial(reminder_pressed, press=press)
-        case "confirm":
-            return partial(decided, press=press)
-        case "follow_up" if "form" in press.payload:
-            return partial(settings_saved, press=press, values=action.form_value)
-        case "follow_up" if press.payload.get("stops") == "proactive":
-            return partial(proactive_stopped, press=press)
-        case "share":
-            return partial(published, press=press)
-        case _:
-            return None
+    if press_name(press) in PRESSES:
+        return partial(pressed, press=press, values=action.form_value)
+    return partial(decided, press=press) if press.kind == "confirm" else None
+
+
+async def pressed(
+    services: Services,
+    turn: Turn,
+    opened: OpenTurn,
+    *,
+    press: Press,
+    values: Mapping[str, Any] = MappingProxyType({}),
+) -> Reply:
+    """What a feature's button does. It can be repeated after a crash."""
+    spoken = press.payload.get("language") or language(services, turn, opened)
+    beside = press.payload.get("beside", "")
+    asked = PressTurn(
+        turn.context, turn.chat_type, spoken, turn.id, beside, press=press, values=values
+    )
+    return await PRESSES[press_name(press)](services, asked)
 
 
 async def decided(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
     """A confirmed action is done at most once: after a crash in between it is not done again."""
-    language = cast(Language, press.payload["language"])
+    spoken = cast(Language, press.payload["language"])
     if press.payload["decision"] != "confirm":
-        return Reply(texts.say("cancelled", language))
+        return Reply(texts.say("cancelled", spoken))
     if opened.attempts > 1:
-        return Reply(texts.say("interrupted", language))
+        return Reply(texts.say("interrupted", spoken))
     action = _action(press)
     if _opens_a_note(action):
         outcome = await _share_note(services, turn, str(action.arguments["note_id"]))
         record = _record(action, outcome.result, ok=outcome.ok)
-        return Reply(WORDING.tell(outcome, language), tool_calls=(record,))
-    if performed := await _performed_here(services, turn, action, language):
+        return Reply(WORDING.tell(outcome, spoken), tool_calls=(record,))
+    if performed := await _performed_here(services, turn, action, spoken):
         said, record = performed
         return Reply(said, tool_calls=(record,))
     try:
         result = await _perform_outside(services, action)
     except ActionAlreadyRun:
-        return Reply(texts.say("interrupted", language))
+        return Reply(texts.say("interrupted", spoken))
     except ServerDown:
-        return Reply(texts.say("no-such-action", language))
+        return Reply(texts.say("no-such-action", spoken))
     record = _record(action, result.text, ok=result.ok)
-    return Reply(texts.result(result.text, done=result.ok, language=language), tool_calls=(record,))
+    return Reply(texts.result(result.text, done=result.ok, language=spoken), tool_calls=(record,))
 
 
 def _record(action: PendingAction, result: str, *, ok: bool) -> Mapping[str, Any]:
@@ -129,41 +127,6 @@ async def _share_note(services: Services, turn: Turn, note_id: str) -> Outcome:
     except StoreError as exc:
         return replace(refused(exc), result=str(exc))
     return shared(note)
-
-
-async def item_pressed(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
-    """Deleting again after a crash finds nothing to delete, and says so."""
-    language = cast(Language, press.payload["language"])
-    beside = press.payload.get("beside", "")
-    looking = items.Looking(turn.context, turn.chat_type, language, turn.id, beside)
-    return await items.press_item(services, looking, press.payload)
-
-
-async def reminder_pressed(
-    services: Services, turn: Turn, opened: OpenTurn, *, press: Press
-) -> Reply:
-    """Cancelling again after a crash finds nothing to cancel, and says so."""
-    language = cast(Language, press.payload["language"])
-    looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
-    return await listing.press_reminder(services, looking, press.payload)
-
-
-async def settings_saved(
-    services: Services, turn: Turn, opened: OpenTurn, *, press: Press, values: Mapping[str, Any]
-) -> Reply:
-    """Saving again after a crash finds it saved, and says so."""
-    language = cast(Language, press.payload["language"])
-    looking = items.Looking(turn.context, turn.chat_type, language, turn.id)
-    return await save_settings(services, looking, press.payload["form"], values)
-
-
-async def proactive_stopped(
-    services: Services, turn: Turn, opened: OpenTurn, *, press: Press
-) -> Reply:
-    """Any member of the group stops what the bot says there unasked."""
-    language = cast(Language, press.payload["language"])
-    await ProactiveStore(services.rpc).stop(turn.context)
-    return Reply(rule_texts.say("proactive-stopped", language))
 
 
 def _action(press: Press) -> PendingAction:

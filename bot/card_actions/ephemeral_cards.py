@@ -11,9 +11,10 @@ from functools import partial
 from typing import cast
 
 from bot.answering.question import Turn
-from bot.card_actions.confirmation import item_pressed
+from bot.card_actions.confirmation import pressed
 from bot.card_actions.pressed_message import as_pressed, where_alone
 from bot.features.commands import texts
+from bot.features.feature import FeatureTurn
 from bot.features.own_memory import items
 from bot.features.own_memory import texts as item_texts
 from bot.features.private_answers.ephemeral_answer import answer_alone, take_away
@@ -59,14 +60,12 @@ async def _pressed(
 ) -> Reply:
     language = cast(Language, press.payload["language"])
     if press.payload["decision"] != "confirm":
-        looking = items.Looking(
-            turn.context, turn.chat_type, language, turn.id, press.payload["beside"]
-        )
-        left = await items.show_items(services, looking)
+        here = FeatureTurn(turn.context, turn.chat_type, language, turn.id, press.payload["beside"])
+        left = await items.show_items(services, here)
         return replace(left, text=f"{texts.say('cancelled', language)}\n\n{left.text}")
     if press.payload["tool"] == items.CORRECT:
         return await _ask_privately(services, turn, press, received_ms)
-    return await item_pressed(services, turn, opened, press=press)
+    return await pressed(services, turn, opened, press=press)
 
 
 async def _ask_privately(services: Services, turn: Turn, press: Press, received_ms: int) -> Reply:
@@ -89,6 +88,6 @@ async def _ask_privately(services: Services, turn: Turn, press: Press, received_
         reply_to=shown.message_id,
     )
     there = {key: value for key, value in press.payload.items() if key != "beside"}
-    answering = partial(item_pressed, press=replace(press, payload=there))
+    answering = partial(pressed, press=replace(press, payload=there))
     await handle_request(services, request, received_ms, answering=answering)
     return Reply(item_texts.say("asked-privately", language))

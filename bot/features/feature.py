@@ -1,16 +1,88 @@
-"""What a feature brings, in one value. `bot.features.registry` lists the features."""
+"""What a feature brings, in one value, and the turns that its functions get.
+
+`bot.features.registry` lists the features.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from bot.agents.tools.tool import Tool
+from bot.answering.question import Turn
+from bot.answering.request_handler import RequestHandler
+from bot.outbox.buttons import Reply
+from bot.queue.consumer import Lease
+from bot.services import Services
+from bot.text.languages import Language
+from bot.text.slash_commands import Command, CommandName
+from memory.kept.buttons import Click, Press
+from memory.kept.timers import DueTimer, Kind
+from memory.models import OpenTurn
+from memory.scope import AgentMemoryContext, ChatType
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTurn:
+    """A turn that a feature answers in place of the model. `beside`: the group beside which the
+    card is to stand, if it does."""
+
+    context: AgentMemoryContext
+    chat_type: ChatType
+    language: Language
+    turn_id: str
+    beside: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandTurn(FeatureTurn):
+    """A turn whose question is a command."""
+
+    command: Command
+    turn: Turn
+    opened: OpenTurn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PressTurn(FeatureTurn):
+    """A turn that a press on a button began. `values`: what was chosen in the form around it."""
+
+    press: Press
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A timer whose time has come, and the job that shows it."""
+
+    due: DueTimer
+    lease: Lease
+    handle_request: RequestHandler
+
+
+# None: the words were no command after all.
+CommandFunction = Callable[[Services, CommandTurn], Awaitable[Reply | None]]
+PressFunction = Callable[[Services, PressTurn], Awaitable[Reply]]
+DeletingPress = Callable[[Services, Click, Press], Awaitable[None]]
+TimerFunction = Callable[[Services, Firing], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """A feature by its room's name. `tools`: what the model can call for it."""
+    """A feature, named as its room.
+
+    `personal`: those of its commands that work on the sender's own memory only. `tools`: what the
+    model can call. `presses`: what its buttons do, by `press_name`; `deleting_presses` are no
+    turns, which would be the first thing to delete. `timers`: what happens at the time of a timer;
+    returns what came of it, for metrics. `settings`: the fields of `Settings` that it reads.
+    """
 
     name: str
+    commands: Mapping[CommandName, CommandFunction] = field(default_factory=dict)
+    personal: frozenset[CommandName] = frozenset()
     tools: Sequence[Tool] = ()
+    presses: Mapping[str, PressFunction] = field(default_factory=dict)
+    deleting_presses: Mapping[str, DeletingPress] = field(default_factory=dict)
+    timers: Mapping[Kind, TimerFunction] = field(default_factory=dict)
+    settings: frozenset[str] = frozenset()

@@ -2,10 +2,52 @@
 
 from __future__ import annotations
 
+from bot.features.chat_settings.feature import CHAT_SETTINGS
+from bot.features.commands.feature import COMMANDS
+from bot.features.digests.feature import DIGESTS
 from bot.features.feature import Feature
 from bot.features.files.feature import FILES
+from bot.features.help.feature import HELP
+from bot.features.own_memory.feature import OWN_MEMORY
+from bot.features.private_answers.feature import PRIVATE_ANSWERS
 from bot.features.reminders.feature import REMINDERS
+from bot.features.unasked.feature import UNASKED
+from memory.kept.buttons import Press
 
-FEATURES: tuple[Feature, ...] = (REMINDERS, FILES)
+FEATURES: tuple[Feature, ...] = (
+    HELP,
+    COMMANDS,
+    CHAT_SETTINGS,
+    OWN_MEMORY,
+    PRIVATE_ANSWERS,
+    REMINDERS,
+    DIGESTS,
+    UNASKED,
+    FILES,
+)
 
+COMMAND_FUNCTIONS = {
+    name: function for feature in FEATURES for name, function in feature.commands.items()
+}
+PERSONAL_COMMANDS = frozenset(name for feature in FEATURES for name in feature.personal)
 TOOLS = tuple(tool for feature in FEATURES for tool in feature.tools)
+PRESSES = {name: press for feature in FEATURES for name, press in feature.presses.items()}
+DELETING_PRESSES = {
+    name: press for feature in FEATURES for name, press in feature.deleting_presses.items()
+}
+TIMERS = {kind: fire for feature in FEATURES for kind, fire in feature.timers.items()}
+
+# What buttons of earlier versions have in place of a tool.
+_MARKS = {"form": "settings.save", "stops": "proactive.stop"}
+
+
+def press_name(press: Press) -> str:
+    """The name by which a feature brings what the button does; "" where it asks a question or
+    cancels."""
+    payload = press.payload
+    if press.kind == "confirm":
+        return str(payload["tool"]) if payload["decision"] == "confirm" else ""
+    if press.kind == "share":
+        return "private.share"
+    marks = (name for mark, name in _MARKS.items() if mark in payload)
+    return str(payload.get("tool") or next(marks, ""))

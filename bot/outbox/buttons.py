@@ -57,12 +57,11 @@ _LEVELS: Mapping[Toast, str] = {
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a turn says: text before it is composed, buttons, and the tool calls that led to it.
-    `cards` are shown as they are, in place of the text. `in_private`: the question is answered
-    again, to the person alone. `unsaid`: that was all, and nothing is said here. `forgets`:
-    something was forgotten, or shown from what is kept; then the turn keeps no words once it is
-    over. `files` (`bot.files.writing`) follow the cards. `given`: the messages that its prompt
-    showed besides the question; not stored where one was taken back meanwhile. `means`: how the
-    turn ends with it.
+    `cards` are shown as they are, in place of the text. `unsaid`: the person alone was shown all,
+    and nothing is said here. `forgets`: something was forgotten, or shown from what is kept; then
+    the turn keeps no words once it is over. `files` (`bot.files.writing`) follow the cards.
+    `given`: the messages that its prompt showed besides the question; not stored where one was
+    taken back meanwhile. `means`: how the turn ends with it.
     """
 
     text: str
@@ -71,7 +70,6 @@ class Reply:
     auto_mention: AutoMention | None = None
     foot: Foot | None = None
     cards: tuple[str, ...] = ()
-    in_private: bool = False
     unsaid: bool = False
     forgets: bool = False
     files: tuple[Mapping[str, str], ...] = ()

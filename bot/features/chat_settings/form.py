@@ -44,7 +44,13 @@ def settings_form(
         label = texts.say(f"select-{name}", language)
         selects.append({"name": name, "label": label, "initial": initial, "options": options})
     save = texts.say("save", language)
-    payload = {"text": save, "again": True, "language": language, "form": selects}
+    payload = {
+        "tool": "settings.save",
+        "text": save,
+        "again": True,
+        "language": language,
+        "form": selects,
+    }
     return NewButton(save, "follow_up", payload, chat_type, FOLLOW_UP_LIVES_S)
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from bot.features.chat_settings import form as settings_form
 from bot.features.chat_settings import texts
-from bot.features.chat_settings.group_access import with_limits
 from bot.features.chat_settings.managers import learn_managers
 from bot.features.digests.schedules import plan_of
 from bot.features.digests.texts import wanted
-from bot.features.own_memory.items import Looking
+from bot.features.feature import CommandTurn, FeatureTurn, PressTurn
+from bot.features.help.group_access import with_limits
 from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRule, ChatRules
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import Reply
@@ -21,25 +20,26 @@ from bot.text.slash_commands import Command
 from memory.errors import AccessDenied
 from memory.kept.digests import DigestStore
 
+SAVE = "settings.save"
 _SEPARATOR = re.compile(r"[\s,，:：]+")
 
 
-async def answer_rule_command(services: Services, command: Command, looking: Looking) -> Reply:
+async def answer_rule_command(services: Services, here: CommandTurn) -> Reply:
     """Changes a rule, or shows all with a form to change them. Raises `StoreUnavailable`."""
-    rule, said = find_rule(command)
+    rule, said = find_rule(here.command)
     if rule is None:
-        return await _shown(services, looking)
-    if not _is_there(services, looking, rule):
-        return Reply(texts.say(f"absent-{rule.name}", looking.language))
+        return await _shown(services, here)
+    if not _is_there(services, here, rule):
+        return Reply(texts.say(f"absent-{rule.name}", here.language))
     only = rule.name if rule.choices else None
     if not said:
-        return await _shown(services, looking, only=only)
+        return await _shown(services, here, only=only)
     value = rule.read(said)
     if value is None or (not rule.choices and len(value) > MAX_INSTRUCTIONS):
-        return Reply(texts.explain_usage(rule, looking.language))
-    if refusal := await _change(services, looking, {rule.name: value}):
+        return Reply(texts.explain_usage(rule, here.language))
+    if refusal := await _change(services, here, {rule.name: value}):
         return Reply(refusal)
-    return await _shown(services, looking, _changed(looking), form=False, only=only)
+    return await _shown(services, here, _changed(here), form=False, only=only)
 
 
 def find_rule(command: Command) -> tuple[ChatRule | None, str]:
@@ -51,72 +51,68 @@ def find_rule(command: Command) -> tuple[ChatRule | None, str]:
     return next(named, None), "".join(rest)
 
 
-async def save_settings(
-    services: Services,
-    looking: Looking,
-    form: Sequence[Mapping[str, Any]],
-    values: Mapping[str, Any],
-) -> Reply:
+async def save_settings(services: Services, here: PressTurn) -> Reply:
     """What was chosen in the form becomes the rules, if the sender may; shown with a form again.
-    Raises `StoreUnavailable`."""
-    rules = await _rules(services, looking)
-    digest = await DigestStore(services.rpc).schedule(looking.context)
-    changes = settings_form.changes(settings_form.chosen(form, values), rules, digest)
-    if changes and (refusal := await _change(services, looking, changes)):
+    Saving again after a crash finds it saved, and says so. Raises `StoreUnavailable`."""
+    form = here.press.payload["form"]
+    rules = await _rules(services, here)
+    digest = await DigestStore(services.rpc).schedule(here.context)
+    changes = settings_form.changes(settings_form.chosen(form, here.values), rules, digest)
+    if changes and (refusal := await _change(services, here, changes)):
         return Reply(refusal)
-    note = _changed(looking) if changes else texts.say("unchanged", looking.language)
+    note = _changed(here) if changes else texts.say("unchanged", here.language)
     only = form[0]["name"] if len(form) == 1 else None
-    return await _shown(services, looking, note, only=only)
+    return await _shown(services, here, note, only=only)
 
 
 async def _shown(
     services: Services,
-    looking: Looking,
+    here: FeatureTurn,
     note: str = "",
     *,
     form: bool = True,
     only: str | None = None,
 ) -> Reply:
     """The rules as they are; the form has `only` that one, or all."""
-    rules = await _rules(services, looking)
-    here = [rule for rule in RULES.values() if _is_there(services, looking, rule)]
-    shown = texts.shown_rules(rules, here, looking.language)
+    rules = await _rules(services, here)
+    usable = [rule for rule in RULES.values() if _is_there(services, here, rule)]
+    shown = texts.shown_rules(rules, usable, here.language)
     text = "\n\n".join(part for part in (note, shown) if part)
     if only is None or only == settings_form.DIGEST or RULES[only].needs_hearing:
-        text = await with_limits(services, looking.chat_type, text, looking.language)
+        text = await with_limits(services, here.chat_type, text, here.language)
     if not form:
         return Reply(text)
-    every = [*(rule.name for rule in here if rule.choices), settings_form.DIGEST]
-    digest = await DigestStore(services.rpc).schedule(looking.context) if not only else None
+    every = [*(rule.name for rule in usable if rule.choices), settings_form.DIGEST]
+    digest = await DigestStore(services.rpc).schedule(here.context) if not only else None
     button = settings_form.settings_form(
-        rules, looking.language, looking.chat_type, names=[only] if only else every, digest=digest
+        rules, here.language, here.chat_type, names=[only] if only else every, digest=digest
     )
     return Reply(text, (button,))
 
 
-async def _rules(services: Services, looking: Looking) -> ChatRules:
-    return await ChatConversations(services.rpc, looking.context).rules(services.settings)
+async def _rules(services: Services, here: FeatureTurn) -> ChatRules:
+    return await ChatConversations(services.rpc, here.context).rules(services.settings)
 
 
-def _is_there(services: Services, looking: Looking, rule: ChatRule) -> bool:
-    return rule.is_there(services.settings, in_group=looking.chat_type != "p2p")
+def _is_there(services: Services, here: FeatureTurn, rule: ChatRule) -> bool:
+    return rule.is_there(services.settings, in_group=here.chat_type != "p2p")
 
 
-def _changed(looking: Looking) -> str:
-    return texts.say("changed", looking.language)
+def _changed(here: FeatureTurn) -> str:
+    return texts.say("changed", here.language)
 
 
-async def _change(services: Services, looking: Looking, values: Mapping[str, str]) -> str:
+async def _change(services: Services, here: FeatureTurn, values: Mapping[str, str]) -> str:
     """Changes rules, and the schedule of the digest; returns why the sender may not, or ""."""
-    language, context = looking.language, looking.context
+    language, context = here.language, here.context
     if not context.speaks_for_self:
         return texts.explain_refusal(language)
-    readable = await learn_managers(services, context, looking.chat_type)
+    readable = await learn_managers(services, context, here.chat_type)
     store = ChatConversations(services.rpc, context)
     try:
         for name, value in values.items():
             if name == settings_form.DIGEST:
-                await _schedule_digest(services, looking, value)
+                await _schedule_digest(services, here, value)
             else:
                 await store.set_rule(name, value)
     except AccessDenied:
@@ -124,8 +120,8 @@ async def _change(services: Services, looking: Looking, values: Mapping[str, str
     return ""
 
 
-async def _schedule_digest(services: Services, looking: Looking, value: str) -> None:
+async def _schedule_digest(services: Services, here: FeatureTurn, value: str) -> None:
     """Raises `AccessDenied` unless the sender manages the chat."""
     asked = wanted(value)
-    plan = plan_of(services, asked, looking.language) if asked.kind == "schedule" else None
-    await DigestStore(services.rpc).set_schedule(looking.context, looking.turn_id, plan)
+    plan = plan_of(services, asked, here.language) if asked.kind == "schedule" else None
+    await DigestStore(services.rpc).set_schedule(here.context, here.turn_id, plan)

@@ -18,11 +18,6 @@ _MESSAGES_SHOWN = 6
 say = Catalogue(__file__).say
 
 
-def command_buttons(language: Language) -> Sequence[str]:
-    """The commands on the buttons below the help."""
-    return say("help-buttons", language).split()
-
-
 def forgets(tool: str, language: Language) -> str:
     """What `tool` (`forget.thread`, `forget.person`) would forget."""
     return say(f"forget-{_scope(tool)}", language)

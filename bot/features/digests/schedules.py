@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from bot.features.chat_settings import texts as rule_texts
-from bot.features.chat_settings.group_access import with_limits
 from bot.features.chat_settings.managers import learn_managers
 from bot.features.digests import texts
 from bot.features.digests.digesting import cards
 from bot.features.digests.sources import Span, gathered
-from bot.features.own_memory.items import Looking
+from bot.features.feature import CommandTurn
+from bot.features.help.group_access import with_limits
 from bot.outbox.buttons import Reply
 from bot.services import Services
 from bot.text.dates.recurrence import next_after
@@ -22,23 +22,23 @@ from memory.scope import MAIN_ROOT
 _EVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-async def answer_digest(services: Services, looking: Looking, argument: str) -> Reply:
+async def answer_digest(services: Services, here: CommandTurn) -> Reply:
     """Now, or the schedule changed. Raises `StoreUnavailable`."""
-    asked, language = texts.wanted(argument), looking.language
+    asked, language = texts.wanted(here.command.argument), here.language
     if asked.kind == "unclear":
         return Reply(texts.say("usage", language))
     if asked.kind in ("schedule", "off"):
-        return await _change(services, looking, asked)
-    now, root = services.now(), looking.context.root_id
-    in_thread = root not in (MAIN_ROOT, looking.turn_id)
+        return await _change(services, here, asked)
+    now, root = services.now(), here.context.root_id
+    in_thread = root not in (MAIN_ROOT, here.turn_id)
     if asked.kind == "thread" or (asked.kind == "here" and in_thread):
         span = Span(_EVER, now, root)
     else:
         span = Span(now.replace(hour=0, minute=0, second=0, microsecond=0), now)
-    found = await gathered(services, looking.context, span)
-    shown = await cards(services, looking.context, looking.turn_id, found, span, language)
+    found = await gathered(services, here.context, span)
+    shown = await cards(services, here.context, here.turn_id, found, span, language)
     if not shown:
-        timer = await DigestStore(services.rpc).schedule(looking.context)
+        timer = await DigestStore(services.rpc).schedule(here.context)
         follows = services.settings.sharing == "chat"
         unknown = texts.notes(found.seen, found.wordless, language, follows=follows)
         schedule = [texts.scheduled(timer, language)] if timer else []
@@ -46,20 +46,20 @@ async def answer_digest(services: Services, looking: Looking, argument: str) -> 
     return Reply("", cards=tuple(shown))
 
 
-async def _change(services: Services, looking: Looking, asked: texts.Wanted) -> Reply:
+async def _change(services: Services, here: CommandTurn, asked: texts.Wanted) -> Reply:
     """The chat's schedule, by who manages it."""
-    language, context = looking.language, looking.context
+    language, context = here.language, here.context
     if not context.speaks_for_self:
         return Reply(rule_texts.explain_refusal(language))
     plan = plan_of(services, asked, language) if asked.kind == "schedule" else None
-    readable = await learn_managers(services, context, looking.chat_type)
+    readable = await learn_managers(services, context, here.chat_type)
     try:
-        had = await DigestStore(services.rpc).set_schedule(context, looking.turn_id, plan)
+        had = await DigestStore(services.rpc).set_schedule(context, here.turn_id, plan)
     except AccessDenied:
         return Reply(rule_texts.explain_refusal(language, managers_known=readable))
     if plan:
         said = texts.was_set(plan.repeats, plan.local_at, language)
-        return Reply(await with_limits(services, looking.chat_type, said, language))
+        return Reply(await with_limits(services, here.chat_type, said, language))
     return Reply(texts.say("stopped" if had else "none-scheduled", language))
 
 

@@ -1,28 +1,75 @@
-"""A confirmed `/forget`: announced, done, and then said to be done."""
+"""`/forget`: asked for with buttons; once confirmed announced, done, and then said to be done."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from typing import cast
 
 import structlog
 
 from bot.features.commands import texts
-from bot.features.commands.dispatch import FORGET_THREAD
+from bot.features.feature import CommandTurn
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError
 from bot.mentions import Person
+from bot.outbox import texts as outbox_texts
+from bot.outbox.buttons import Decision, Reply, decision
 from bot.outbox.delivery import Target, Undeliverable
 from bot.outbox.notices import say
 from bot.outbox.withdrawing import withdraw_cards
 from bot.services import Services
 from bot.text.languages import Language
-from memory.kept.buttons import Click, Press
+from bot.text.slash_commands import means_everything, means_thread
+from memory.kept.buttons import Click, NewButton, Press, new_id
 from memory.kept.operations import Operations
+from memory.outcomes import apologised
 from memory.scope import MAIN_ROOT
 
 log = structlog.get_logger()
+
+FORGET_THREAD = "forget.thread"
+FORGET_PERSON = "forget.person"
+
+
+async def ask_to_forget(services: Services, asked: CommandTurn) -> Reply:
+    """What would be forgotten, with buttons."""
+    command, language = asked.command, asked.language
+    if asked.opened.degraded:  # a card that is spooled has no buttons
+        return Reply(texts.say("memory-away", language), means=apologised("memory_away"))
+    if means_everything(command):
+        choices = {FORGET_PERSON: outbox_texts.say("confirm", language)}
+    elif means_thread(command):
+        choices = {FORGET_THREAD: outbox_texts.say("confirm", language)}
+    else:
+        choices = {one: texts.choose(one, language) for one in (FORGET_THREAD, FORGET_PERSON)}
+    return Reply(texts.forget(choices, language), _choices(asked, choices))
+
+
+def _choices(asked: CommandTurn, choices: Mapping[str, str]) -> tuple[NewButton, ...]:
+    """One button per choice and one to cancel; pressing one uses up all."""
+    group = new_id()
+
+    def button(tool: str, text: str, choice: Decision) -> NewButton:
+        payload = {
+            "tool": tool,
+            "arguments": {},
+            "description": texts.forgets(tool, asked.language),
+        }
+        return decision(
+            text,
+            payload,
+            choice,
+            group_id=group,
+            chat_type=asked.chat_type,
+            language=asked.language,
+            danger=tool == FORGET_PERSON and choice == "confirm",
+        )
+
+    first = next(iter(choices))
+    confirming = (button(tool, text, "confirm") for tool, text in choices.items())
+    return (*confirming, button(first, outbox_texts.say("cancel", asked.language), "cancel"))
 
 
 async def forget(services: Services, click: Click, press: Press) -> None:

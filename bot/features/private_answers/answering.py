@@ -13,6 +13,7 @@ from functools import partial
 from bot.agents.prompts.drawn_on import noting_sources
 from bot.answering.answering import answer as answer_question
 from bot.answering.question import Turn, language
+from bot.features.feature import PressTurn
 from bot.features.private_answers import texts
 from bot.features.private_answers.ephemeral_answer import answer_alone, take_away
 from bot.listening.turn_request import TurnRequest
@@ -20,10 +21,12 @@ from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.outbox.delivery import Aside
 from bot.services import Services
 from bot.text.languages import Language
-from memory.kept.buttons import NewButton, Press
+from memory.kept.buttons import NewButton
 from memory.kept.private import PrivateStore
 from memory.models import OpenTurn
 from memory.scope import memory_context
+
+SHARE = "private.share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +53,22 @@ async def answer_privately(
         await take_away(services, shown.card_id)
 
 
-async def published(services: Services, turn: Turn, opened: OpenTurn, *, press: Press) -> Reply:
+async def publish(services: Services, pressed: PressTurn) -> Reply:
     """The cards of the private answer that has the button, as they were shown to who shares them
     now."""
-    person = turn.context.actor_id
+    context, press = pressed.context, pressed.press
+    person = context.actor_id
     place = memory_context(
         chat_id=press.chat_id,
         root=press.root_id,
         subject=person,
         actor=person,
-        tenant_key=turn.context.tenant_key,
+        tenant_key=context.tenant_key,
         chat_type="p2p",
-        actor_tenant=turn.context.actor_tenant,
+        actor_tenant=context.actor_tenant,
     )
     shown = await PrivateStore(services.rpc).shown(place, press.payload["answer_id"])
-    gone = texts.say("gone", language(services, turn, opened))
+    gone = texts.say("gone", pressed.language)
     return Reply("" if shown else gone, cards=shown)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from bot.features.chat_settings.managers import learn_managers
-from bot.features.own_memory.items import Looking
+from bot.features.feature import FeatureTurn, PressTurn
 from bot.features.reminders import texts
 from bot.outbox.buttons import Reply, decision
 from bot.services import Services
@@ -16,55 +14,55 @@ from memory.kept.buttons import NewButton, new_id
 from memory.kept.timers import Timer, TimerStore
 
 CANCEL_REMINDER = "reminder.cancel"
-PRESSES = frozenset({CANCEL_REMINDER})
 _SHOWN = 20
 
 
-async def show_reminders(services: Services, looking: Looking) -> Reply:
+async def show_reminders(services: Services, here: FeatureTurn) -> Reply:
     """The reminders of the chat, the next one first. Raises `StoreUnavailable`."""
-    found = await TimerStore(services.rpc).list(looking.context)
-    names = services.people.of(looking.context.tenant_key)
+    found = await TimerStore(services.rpc).list(here.context)
+    names = services.people.of(here.context.tenant_key)
     await names.look_up({one for timer in found for one in texts.named_in(timer)})
     shown = texts.listed(
-        found[:_SHOWN], len(found), names.name, services.settings.zone, looking.language
+        found[:_SHOWN], len(found), names.name, services.settings.zone, here.language
     )
-    buttons = (_button(number, one, looking) for number, one in enumerate(found[:_SHOWN], 1))
+    buttons = (_button(number, one, here) for number, one in enumerate(found[:_SHOWN], 1))
     return Reply(shown, tuple(buttons))
 
 
-async def press_reminder(services: Services, looking: Looking, payload: Mapping[str, Any]) -> Reply:
-    """Cancels the reminder of the pressed button, if who pressed may."""
-    language, id = looking.language, payload["arguments"]["reminder_id"]
+async def press_reminder(services: Services, here: PressTurn) -> Reply:
+    """Cancels the reminder of the pressed button, if who pressed may. Cancelling again after a
+    crash finds nothing to cancel, and says so."""
+    language, id = here.language, here.press.payload["arguments"]["reminder_id"]
     try:
-        gone = await _cancel(services, looking, id)
+        gone = await _cancel(services, here, id)
     except AccessDenied:
         return Reply(texts.say("not-yours", language))
     receipt = texts.cancelled(gone, language) if gone else texts.say("gone-already", language)
-    left = await show_reminders(services, looking)
+    left = await show_reminders(services, here)
     return replace(left, text=f"{receipt}\n\n{left.text}")
 
 
-async def _cancel(services: Services, looking: Looking, id: str) -> Timer | None:
+async def _cancel(services: Services, here: FeatureTurn, id: str) -> Timer | None:
     """Whether somebody manages the chat is asked of Feishu only where it matters."""
     timers = TimerStore(services.rpc)
     try:
-        return await timers.cancel(looking.context, id)
+        return await timers.cancel(here.context, id)
     except AccessDenied:
-        await learn_managers(services, looking.context, looking.chat_type)
-        return await timers.cancel(looking.context, id)
+        await learn_managers(services, here.context, here.chat_type)
+        return await timers.cancel(here.context, id)
 
 
-def _button(number: int, timer: Timer, looking: Looking) -> NewButton:
+def _button(number: int, timer: Timer, here: FeatureTurn) -> NewButton:
     payload = {
         "tool": CANCEL_REMINDER,
         "arguments": {"reminder_id": timer.id},
         "description": timer.plan.content,
     }
     return decision(
-        f"{texts.say('cancel', looking.language)} {number}",
+        f"{texts.say('cancel', here.language)} {number}",
         payload,
         "confirm",
         group_id=new_id(),
-        chat_type=looking.chat_type,
-        language=looking.language,
+        chat_type=here.chat_type,
+        language=here.language,
     )

@@ -16,9 +16,11 @@ from bot.answering.answering import NO_ANSWER
 from bot.answering.answering import answer as answer_question
 from bot.answering.hearing import Heard
 from bot.answering.question import Turn
+from bot.features.chat_settings import texts as rule_texts
+from bot.features.feature import Firing, PressTurn
 from bot.features.timers.left_chats import is_gone
-from bot.features.timers.waiting_times import asked_now, look_around
 from bot.features.unasked.texts import say
+from bot.features.unasked.waiting_times import asked_now, look_around
 from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage
 from bot.listening.decisions import Decision, IncomingMessage, Reason
@@ -26,10 +28,8 @@ from bot.listening.open_questions import is_open_question, is_told, itself, spea
 from bot.listening.turn_request import TurnRequest, Written
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.outbox.sending import leave_unsent
-from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.text.languages import language_of
-from bot.turn import handle_request
 from memory.kept.buttons import NewButton
 from memory.kept.proactive import May, ProactiveStore
 from memory.kept.timers import DueTimer, Timer
@@ -38,6 +38,7 @@ from memory.origins import Origin
 
 log = structlog.get_logger()
 
+STOP_PRESS = "proactive.stop"
 LATE_S = 1800.0  # later than this an answer is of no use
 
 
@@ -45,8 +46,9 @@ class NothingToSay(Exception):
     """The model found no answer in what it was told."""
 
 
-async def answer_unasked(services: Services, due: DueTimer, lease: Lease) -> str:
+async def answer_unasked(services: Services, firing: Firing) -> str:
     """One job. Returns what came of it, for metrics; raises what is worth another attempt."""
+    due = firing.due
     timer = due.timer
     may = await _may(services, timer, claim=False)
     if may == "no":
@@ -66,14 +68,20 @@ async def answer_unasked(services: Services, due: DueTimer, lease: Lease) -> str
     request = _request(services, timer, asked)
     heard = _heard(services, request)
     try:
-        await handle_request(
-            services, request, due.now_ms, answering=_answered, lease=lease, heard=heard
+        await firing.handle_request(
+            services, request, due.now_ms, answering=_answered, lease=firing.lease, heard=heard
         )
     except NothingToSay:
         await leave_unsent(services, timer.context, timer.turn_id, "nothing to say")
         await ProactiveStore(services.rpc).leave(timer.context, timer.turn_id)
         return "nothing_to_say"
     return "sent"
+
+
+async def stop_unasked(services: Services, pressed: PressTurn) -> Reply:
+    """Any member of the group stops what the bot says there unasked."""
+    await ProactiveStore(services.rpc).stop(pressed.context)
+    return Reply(rule_texts.say("proactive-stopped", pressed.language))
 
 
 async def _may(services: Services, timer: Timer, *, claim: bool) -> May:
@@ -158,7 +166,7 @@ async def _answered(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     stop = NewButton(
         words,
         "follow_up",
-        {"text": words, "stops": "proactive", "language": language},
+        {"text": words, "tool": STOP_PRESS, "language": language},
         "group",
         FOLLOW_UP_LIVES_S,
     )

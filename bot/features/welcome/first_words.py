@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import structlog
 
-from bot.features.chat_settings.group_access import hears_all
 from bot.features.help.capabilities import set_up
+from bot.features.help.group_access import hears_all
 from bot.features.welcome.texts import languages_of, welcome_text
 from bot.feishu import markup
 from bot.feishu.chat_events import ChatNews

@@ -1,0 +1,84 @@
+"""What is answered: a command, one that does not exist, an item's new words, else the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.answering.answering import answer as answer_by_model
+from bot.answering.question import Turn, language
+from bot.features.commands import texts
+from bot.features.feature import CommandTurn, FeatureTurn
+from bot.features.help.unknown import answer_unknown
+from bot.features.own_memory.items import awaited, correct_item
+from bot.features.registry import COMMAND_FUNCTIONS, PERSONAL_COMMANDS
+from bot.listening.conversation_store import ChatConversations
+from bot.listening.decisions import Reason
+from bot.outbox.buttons import Reply
+from bot.services import Services
+from bot.text.slash_commands import Command, parse
+from memory.errors import StoreUnavailable
+from memory.models import OpenTurn
+from memory.outcomes import ANSWERED, BY_COMMAND, apologised
+
+
+async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
+    """A command to the bot is carried out; everything else is for the model."""
+    limited = turn.heard.decision.reason is Reason.RATE_LIMITED
+    reply = None if limited else await answer_words(services, turn, opened)
+    if reply is None:
+        return await answer_by_model(services, turn, opened)
+    return replace(reply, means=BY_COMMAND) if reply.means == ANSWERED else reply
+
+
+async def answer_words(services: Services, turn: Turn, opened: OpenTurn) -> Reply | None:
+    """What needs no model; None for everything else."""
+    spoken = language(services, turn, opened)
+    if command := _command(turn):
+        asked = CommandTurn(
+            turn.context,
+            turn.chat_type,
+            spoken,
+            turn.id,
+            command=command,
+            turn=turn,
+            opened=opened,
+        )
+        if reply := await answer_command(services, asked):
+            return reply
+    if unknown := _unknown(services, turn, opened):
+        return Reply(unknown)
+    if item := awaited(opened, turn.context.actor_id):
+        here = FeatureTurn(turn.context, turn.chat_type, spoken, turn.id)
+        return await correct_item(services, here, item, turn.question)
+    return None
+
+
+async def answer_command(services: Services, asked: CommandTurn) -> Reply | None:
+    """Does what was asked; None when the words were no command after all."""
+    name = asked.command.name
+    try:
+        conversations = ChatConversations(services.rpc, asked.context)
+        if asked.command.only_when_quiet and not await conversations.is_quiet():
+            return None
+        if name in PERSONAL_COMMANDS and not asked.context.speaks_for_self:
+            return Reply(texts.say("only-yourself", asked.language))
+        return await COMMAND_FUNCTIONS[name](services, asked)
+    except StoreUnavailable:
+        return Reply(texts.say("memory-away", asked.language), means=apologised("memory_away"))
+
+
+def _command(turn: Turn) -> Command | None:
+    """The command that the turn asks of the bot, if it does."""
+    command, decision = parse(turn.question), turn.heard.decision
+    if command and decision.reason is Reason.STOP:
+        return replace(command, only_when_running=False)  # it ran when that was decided
+    return command if decision.is_outright else None
+
+
+def _unknown(services: Services, turn: Turn, opened: OpenTurn) -> str:
+    """What is said to a slash word that is no command, where the bot is surely meant."""
+    outright = turn.heard.decision.is_outright
+    in_own_thread = turn.request.in_thread and turn.heard.decision.reason is Reason.RECENT_FOLLOWUP
+    if not turn.question.startswith(("/", "／")) or not (outright or in_own_thread):
+        return ""
+    return answer_unknown(turn.question, language(services, turn, opened))

@@ -1,0 +1,95 @@
+"""`/memory` and `/notes`: what is kept of a person. A group sees nothing of their memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import structlog
+
+from bot.agents.tools.note_outcomes import listed
+from bot.answering.question import Turn
+from bot.features.commands import texts
+from bot.features.feature import CommandTurn, FeatureTurn
+from bot.features.own_memory import texts as item_texts
+from bot.features.own_memory.items import show_items
+from bot.features.private_answers.ephemeral_answer import answer_alone, as_private
+from bot.feishu import markup
+from bot.mentions import from_card
+from bot.outbox.buttons import Reply
+from bot.outbox.delivery import Aside
+from bot.queue.jobs import Later
+from bot.services import Services
+from bot.text.languages import Language
+from memory.errors import StoreUnavailable
+from memory.kept.notes import NoteStore
+from memory.models import OpenTurn, StoredMessage
+from memory.origins import Origin
+from memory.outcomes import ELSEWHERE, apologised
+
+_NOTES_SHOWN = 30
+
+
+async def show_memory(services: Services, asked: CommandTurn) -> Reply:
+    """In a group it is shown to the person alone."""
+    if asked.opened.degraded:
+        return Reply(texts.say("memory-away", asked.language), means=apologised("memory_away"))
+    if asked.chat_type != "p2p":
+        return await _show_alone(services, asked.turn, asked.language)
+    overview = await services.store.overview(asked.context)
+    said = [(one.role, _spoken(services, asked, one)) for one in asked.opened.history[:-1]]
+    shown = await show_items(services, asked)
+    told = texts.memory(overview, said, asked.language, services.settings.zone)
+    return replace(shown, text=f"{told}\n\n{shown.text}")
+
+
+async def show_notes(services: Services, asked: CommandTurn) -> Reply:
+    notes = await NoteStore(services.rpc).list(asked.context, limit=_NOTES_SHOWN)
+    found = listed(notes, asked.context.actor_id).result
+    # as if the model had listed them: it is asked about “the first note” next
+    call = {"name": "list_notes", "arguments": {}, "result": found, "ok": True, "ms": 0}
+    text = texts.notes(notes, asked.language, in_group=asked.chat_type != "p2p")
+    return Reply(text, tool_calls=(call,) if notes else ())
+
+
+async def _show_alone(services: Services, turn: Turn, language: Language) -> Reply:
+    """What the group is told once it is shown: nothing, unless it went elsewhere.
+
+    A card that one person sees stands in no thread, so there it goes to p2p, where they are told of
+    it. The turn has an id of its own, so that this can be repeated.
+    """
+    beside = "" if turn.request.in_thread else turn.request.chat_id
+    try:
+        shown = await answer_alone(
+            services,
+            await as_private(services, turn.request, Origin("private_answer", turn.id)),
+            turn.received_ms,
+            Aside(turn.context.actor_id, beside),
+            partial(_listed, tongue=language, beside=beside),
+        )
+    except StoreUnavailable as exc:  # they may see it already, so nothing else can be said
+        raise Later(type(exc).__name__) from exc
+    structlog.contextvars.bind_contextvars(conversation_id=turn.context.conversation_id)
+    if shown.outcome == "failed":
+        return Reply(item_texts.say("not-sent-privately", language))
+    if shown.in_p2p:
+        return Reply(item_texts.say("sent-privately", language))
+    return Reply("", unsaid=True, forgets=True, means=ELSEWHERE)
+
+
+async def _listed(
+    services: Services, turn: Turn, opened: OpenTurn, *, tongue: Language, beside: str
+) -> Reply:
+    here = FeatureTurn(turn.context, "p2p", tongue, turn.id, beside)
+    try:
+        shown = await show_items(services, here)
+    except StoreUnavailable:
+        return Reply(texts.say("memory-away", tongue), means=apologised("memory_away"))
+    return replace(shown, text=f"{item_texts.say('shown-in-private', tongue)}\n\n{shown.text}")
+
+
+def _spoken(services: Services, asked: CommandTurn, message: StoredMessage) -> str:
+    if message.role == "user":
+        return message.content
+    known = services.people.of(asked.context.tenant_key).known
+    return from_card(message.content, known, unescape=markup.unescape)

@@ -1,0 +1,26 @@
+"""What a person's own memory brings."""
+
+from __future__ import annotations
+
+from bot.features.feature import Feature
+from bot.features.own_memory.commands import show_memory, show_notes
+from bot.features.own_memory.forgetting import (
+    FORGET_PERSON,
+    FORGET_THREAD,
+    ask_to_forget,
+    forget,
+)
+from bot.features.own_memory.items import ASK_DELETE, CORRECT, DELETE, PAGE, press_item
+from bot.text.slash_commands import CommandName
+
+OWN_MEMORY = Feature(
+    name="own_memory",
+    commands={
+        CommandName.MEMORY: show_memory,
+        CommandName.NOTES: show_notes,
+        CommandName.FORGET: ask_to_forget,
+    },
+    personal=frozenset({CommandName.MEMORY, CommandName.NOTES, CommandName.FORGET}),
+    presses=dict.fromkeys((PAGE, ASK_DELETE, DELETE, CORRECT), press_item),
+    deleting_presses=dict.fromkeys((FORGET_THREAD, FORGET_PERSON), forget),
+)

@@ -1,0 +1,60 @@
+"""The time of a reminder has come."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from bot.features.feature import Firing
+from bot.features.timers import texts
+from bot.features.timers.posting import post
+from bot.outbox.delivery import Target
+from bot.services import Services
+from bot.text.dates.recurrence import next_after
+from memory.kept.timers import DueTimer, Timer
+from memory.scope import MAIN_ROOT
+
+LATE_S = 300.0
+
+
+async def fire_reminder(services: Services, firing: Firing) -> str:
+    async def written(turn_id: str) -> list[str]:
+        return [_card(services, firing.due)]
+
+    return await post(services, firing, _target(firing.due), written)
+
+
+def missed(timer: Timer, now: datetime) -> int:
+    """How many of its times have passed, the one that is due not counted."""
+    plan, count = timer.plan, 0
+    moment = datetime.fromtimestamp(plan.due_ms / 1000, UTC)
+    if plan.repeats == "once" or now - moment > timedelta(days=400):
+        return 0
+    while True:
+        following = next_after(plan.local_at, plan.repeats, ZoneInfo(plan.zone), moment)
+        if following is None or following > now:
+            return count
+        moment, count = following, count + 1
+
+
+def _card(services: Services, due: DueTimer) -> str:
+    timer = due.timer
+    now = datetime.fromtimestamp(due.now_ms / 1000, UTC)
+    moment = datetime.fromtimestamp(timer.plan.due_ms / 1000, UTC)
+    late = (now - moment).total_seconds() > LATE_S
+    people = services.people.of(timer.context.tenant_key)
+    return texts.card(
+        timer,
+        [people.person(one) for one in timer.plan.for_people],
+        author=people.name(timer.context.actor_id),
+        late_since=moment.astimezone(services.settings.zone) if late else None,
+        missed=missed(timer, now) if late else 0,
+    )
+
+
+def _target(due: DueTimer) -> Target:
+    """The message that asked for it, or the first of its thread where a button did."""
+    context = due.timer.context
+    in_thread = context.chat_type != "p2p" and context.root_id != MAIN_ROOT
+    root = context.root_id if context.root_id != MAIN_ROOT else ""
+    return Target(due.asked_in or root, context.chat_id, in_thread)
