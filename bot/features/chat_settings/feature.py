@@ -18,5 +18,5 @@ CHAT_SETTINGS = Feature(
     name="chat_settings",
     commands=dict.fromkeys(_RULES, answer_rule_command),
     presses={SAVE: save_settings},
-    settings=frozenset({"chat_mode", "chat_language", "proactive"}),
+    settings=frozenset({"chat_mode", "chat_language"}),
 )

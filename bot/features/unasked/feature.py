@@ -9,5 +9,5 @@ UNASKED = Feature(
     name="unasked",
     presses={STOP_PRESS: stop_unasked},
     timers={"proactive": answer_unasked},
-    settings=frozenset({"proactive", "proactive_per_day", "speaking_hours"}),
+    settings=frozenset({"proactive_per_day", "proactive_hours"}),
 )

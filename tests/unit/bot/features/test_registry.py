@@ -1,0 +1,116 @@
+"""What a feature brings is whole: a finding names what was forgotten, and where it belongs."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from bot.agents.tools.names import TOOL_NAMES
+from bot.features.feature import CommandTurn, Feature
+from bot.features.registry import DELETING_PRESSES, FEATURES, PRESSES, TIMERS, press_name
+from bot.outbox.buttons import Reply
+from bot.services import Services
+from bot.text.slash_commands import CommandName
+from memory.kept.buttons import Press
+from memory.kept.timers import Kind
+from tests.support.feature_parts import (
+    ROOT,
+    brought_twice,
+    buttons_without_feature,
+    missing_of_command,
+    missing_of_settings,
+)
+
+ANSWERED = {*PRESSES, *DELETING_PRESSES}
+
+
+@pytest.mark.parametrize("name", CommandName)
+def test_a_command_has_all_its_parts(name: CommandName) -> None:
+    assert missing_of_command(name, FEATURES) == []
+
+
+def test_what_a_new_command_lacks_is_named() -> None:
+    lacks = missing_of_command("juggle", FEATURES)
+    places = [
+        "bot/features/<room>/feature.py", "bot/text/slash_commands.py",
+        "bot/features/help/texts.en.po", "docs/commands.md",
+        "bot/features/help/texts.zh.po", "docs/zh/commands.md",
+    ]  # fmt: skip
+    assert len(lacks) == len(places)
+    for finding, place in zip(lacks, places, strict=True):
+        assert "juggle" in finding
+        assert place in finding
+
+
+def test_a_new_command_with_a_function_still_lacks_the_rest() -> None:
+    async def juggle(services: Services, asked: CommandTurn) -> Reply:
+        return Reply("")
+
+    circus = Feature(name="circus", commands={"juggle": juggle})  # type: ignore[dict-item]
+    lacks = missing_of_command("juggle", [*FEATURES, circus])
+    assert lacks == missing_of_command("juggle", FEATURES)[1:]
+    assert brought_twice([*FEATURES, circus, circus]) == ["/juggle is brought by two features"]
+
+
+def test_nothing_is_brought_twice() -> None:
+    assert brought_twice(FEATURES) == []
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: str(feature.name))
+def test_a_feature_is_named_as_its_room_and_tells_its_settings(feature: Feature) -> None:
+    assert (ROOT / "bot/features" / feature.name / "feature.py").is_file()
+    assert missing_of_settings(feature) == []
+    assert feature.personal <= set(feature.commands)
+    assert {tool.name for tool in feature.tools} <= TOOL_NAMES
+
+
+def test_what_a_new_setting_lacks_is_named() -> None:
+    lacks = missing_of_settings(Feature(name="circus", settings=frozenset({"balls_in_the_air"})))
+    places = ["bot/settings.py", ".env.example", "docs/settings.md", "docs/zh/settings.md"]
+    assert [place in finding for finding, place in zip(lacks, places, strict=True)] == [True] * 4
+
+
+def test_every_room_of_a_feature_is_registered() -> None:
+    written = {file.parent.name for file in (ROOT / "bot/features").glob("*/feature.py")}
+    assert written == {feature.name for feature in FEATURES}
+
+
+def test_every_button_of_a_feature_is_answered() -> None:
+    files = [*(ROOT / "bot/features").rglob("*.py"), *(ROOT / "bot/card_actions").rglob("*.py")]
+    for file in files:
+        source = file.read_text(encoding="utf-8")
+        assert buttons_without_feature(source, str(file.relative_to(ROOT)), ANSWERED) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'THROW = "circus.throw"',
+        'def shown():\n    return {"tool": "circus.throw", "arguments": {}}',
+    ],
+)
+def test_a_new_button_that_nothing_answers_is_named(source: str) -> None:
+    (finding,) = buttons_without_feature(source, "bot/features/circus/balls.py", ANSWERED)
+    assert "circus.throw" in finding
+    assert "bot/features/<room>/feature.py" in finding
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_every_kind_of_timer_is_fired(kind: str) -> None:
+    assert kind in TIMERS, f"add {kind!r} to `timers` of a Feature (bot/features/<room>/feature.py)"
+
+
+def test_buttons_of_earlier_versions_are_answered() -> None:
+    for mark, name in (("form", "settings.save"), ("stops", "proactive.stop")):
+        assert press_name(Press("accepted", "follow_up", payload={"text": "x", mark: []})) == name
+        assert name in PRESSES
+    assert press_name(Press("accepted", "share", payload={"answer_id": "t"})) in PRESSES
+    assert press_name(Press("accepted", "follow_up", payload={"text": "What else?"})) == ""
+
+
+def test_what_is_cancelled_has_no_function() -> None:
+    payload = {"tool": "memory.delete", "decision": "cancel", "arguments": {}}
+    assert press_name(Press("accepted", "confirm", payload=payload)) == ""
+    payload["decision"] = "confirm"
+    assert press_name(Press("accepted", "confirm", payload=payload)) == "memory.delete"
