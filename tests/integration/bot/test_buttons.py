@@ -17,6 +17,7 @@ from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompts.prompt import PendingAction
 from bot.agents.prompts.shown_notes import named_notes
+from bot.agents.tools.confirming import SHARE_NOTE
 from bot.card_actions.clicks import handle_click
 from bot.feishu.client import FeishuClient
 from bot.feishu.events import CardAction
@@ -535,6 +536,31 @@ async def test_what_did_not_work_is_said(
 
     ((_, _, content),) = sent.replies
     assert says in content
+
+
+@pytest.mark.parametrize(
+    ("language", "says", "else_says"),
+    [
+        ("en", "Everyone in this chat can now read the note", "That was not done: I did not find"),
+        ("zh", "现在这里的每个人都能读笔记“意面”。", "这次没有做成：没有找到这条笔记。"),
+    ],
+)
+async def test_a_shared_note_is_told_in_the_language_of_the_button(
+    direct: Rpc, group: Group, language: str, says: str, else_says: str
+) -> None:
+    notes, alice, sent = NoteStore(direct), group.turn(), Sent()
+    note = await notes.create(alice, title="意面")
+    worker = services(direct, sent, None)
+    for id in (note.id, "note_aaaaaaaaaa"):
+        yes = confirm(new_id())
+        sharing = {"tool": SHARE_NOTE, "arguments": {"note_id": id}, "language": language}
+        yes = replace(yes, payload={**yes.payload, **sharing})
+        await handle_click(worker, pressed(yes, await show(direct, alice, yes), alice), 0)
+
+    shared, refused = (content for _, _, content in sent.replies)
+    assert says in shared
+    assert else_says in refused
+    assert (await notes.get(alice, note.id)).shared_chat_id == alice.chat_id
 
 
 async def test_a_follow_up_is_answered_under_the_card_by_the_model(
