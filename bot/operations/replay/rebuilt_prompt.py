@@ -16,6 +16,7 @@ from bot.listening.transcript import MessageRecord, transcript
 from bot.operations.replay.turn_record import RecordedTurn
 from bot.people.names import Names, Sources
 from bot.settings import Settings
+from bot.text.catalogues import Catalogue
 from bot.text.languages import Sentence
 from memory.backends.rehearsal import RehearsalRpc
 from memory.models import OpenTurn, StoredMessage, Summary
@@ -24,15 +25,7 @@ from memory.rpc import call_as
 from memory.store import MemoryStore
 from memory.tokens import Calibration, estimate_tokens
 
-_UNRECORDED = Sentence(
-    "There is no record of it (TRACE_DAYS): only the question is asked again.",
-    "没有该轮的记录（TRACE_DAYS）：只会重新提出这个问题。",
-)
-_CAME_ALONG = Sentence(
-    "What came with the question (a quoted message, a file, a picture) is not in it.",
-    "不包含随问题一起发来的内容（引用的消息、文件或图片）。",
-)
-_SUMMARY = Sentence("The summary of the thread has been made anew since.", "话题的摘要此后已更新。")
+_both = Catalogue(__file__).both
 _TRANSCRIPT_TOKENS = 2000
 _LOOK_FAR = 100
 
@@ -134,18 +127,17 @@ async def _recalled(
 def _missing(turn: RecordedTurn, opened: OpenTurn, talk: int, found: int) -> list[Sentence]:
     told = []
     if not turn.record:
-        told.append(_UNRECORDED)
+        told.append(_both("no-record"))
     gone = len(turn.ids("history_ids")) + len(turn.ids("recent_ids"))
     gone -= len(opened.history) + len(opened.recent)
     gone += len(turn.ids("transcript_ids")) - talk + len(turn.ids("recalled")) - found
     if gone > 0:
-        en = f"{gone} messages of its prompt are not there any more, or may not be read any more."
-        told.append(Sentence(en, f"当时提示中的 {gone} 条消息已不存在，或已不可读取。"))
+        told.append(_both("messages-gone", n=gone))
     if turn.record.get("came_along"):
-        told.append(_CAME_ALONG)
+        told.append(_both("came-along"))
     version = turn.record.get("summary")
     if version and (opened.summary is None or opened.summary.version != version):
-        told.append(_SUMMARY)
+        told.append(_both("new-summary"))
     return told
 
 
