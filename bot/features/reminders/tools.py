@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from bot.agents.prompts.drawn_on import note_sources
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.outcomes import Outcome
 from bot.agents.tools.tool import Tool, ToolFailed, tool
+from bot.features.reminders import outcomes
 from bot.features.reminders.outcome_texts import WORDING
 from bot.features.reminders.planning import addressees, content_of, moment, skipped_remark
 from bot.text.languages import language_of
@@ -85,26 +84,15 @@ async def set_reminder(
             kind,
             most=most,
         ) from exc
-    skips = skipped_remark(local, now)
-    return Outcome(
-        f"Successfully set reminder {_described(timer, deps)}{skips}",
-        "reminder-set",
-        {**_fields(timer, deps), "skips": bool(skips)},
-    )
+    names = deps.prompt.people.names()
+    return outcomes.was_set(timer, names, skipped_remark(local, now))
 
 
 async def list_reminders(deps: ToolDeps) -> Outcome:
     """List the reminders of this chat that are to come."""
     timers = await _timers(deps).list(deps.context)
     note_sources(timer.turn_id for timer in timers)
-    lines = [f"{number}. {_described(one, deps)}" for number, one in enumerate(timers, 1)]
-    if not lines:
-        return Outcome("There are no reminders here.", "no-reminders")
-    return Outcome(
-        "\n".join((f"{len(lines)} to come:", *lines)),
-        "reminders-listed",
-        {"reminders": [_fields(one, deps) for one in timers]},
-    )
+    return outcomes.listed(timers, deps.prompt.people.names())
 
 
 async def change_reminder(
@@ -153,12 +141,8 @@ async def change_reminder(
     changed = await _timers(deps).change(deps.context, timer.id, plan, deps.prompt.turn_id)
     if changed is None:
         raise _no_such(reminder_id)
-    skips = skipped_remark(local, now)
-    return Outcome(
-        f"Successfully changed reminder {_described(changed, deps)}{skips}",
-        "reminder-changed",
-        {**_fields(changed, deps), "skips": bool(skips)},
-    )
+    names = deps.prompt.people.names()
+    return outcomes.changed(changed, names, skipped_remark(local, now))
 
 
 async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> Outcome:
@@ -177,11 +161,7 @@ async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> Outcome:
         ) from exc
     if timer is None:
         raise _no_such(reminder_id)
-    return Outcome(
-        f"Successfully cancelled reminder {_described(timer, deps)}",
-        "reminder-cancelled",
-        _fields(timer, deps),
-    )
+    return outcomes.cancelled(timer, deps.prompt.people.names())
 
 
 async def _found(deps: ToolDeps, reminder_id: str) -> Timer:
@@ -206,34 +186,3 @@ def _no_such(reminder_id: str) -> ToolFailed:
         "list_reminders to find the right ID.",
         "no-such-reminder",
     )
-
-
-def _described(timer: Timer, deps: ToolDeps) -> str:
-    """“(ID: tm_…) on 2026-11-23 15:00 Monday, daily, for Alice: text”."""
-    plan = timer.plan
-    people = ", ".join(name or "another person" for name in _people(timer, deps))
-    whom = "everybody here" if plan.for_all else people
-    often = "" if plan.repeats == "once" else f", {plan.repeats}"
-    return f"(ID: {timer.id}) on {_due(plan):%Y-%m-%d %H:%M %A}{often}, for {whom}: {plan.content}"
-
-
-def _fields(timer: Timer, deps: ToolDeps) -> dict[str, Any]:
-    """`people` are names, "" for who is not known here."""
-    plan = timer.plan
-    return {
-        "id": timer.id,
-        "at": f"{_due(plan):%Y-%m-%dT%H:%M}",
-        "repeats": plan.repeats,
-        "for_all": plan.for_all,
-        "people": _people(timer, deps),
-        "text": plan.content,
-    }
-
-
-def _people(timer: Timer, deps: ToolDeps) -> list[str]:
-    names = deps.prompt.people.names()
-    return [names.get(one, "") for one in timer.plan.for_people]
-
-
-def _due(plan: Plan) -> datetime:
-    return datetime.fromtimestamp(plan.due_ms / 1000, ZoneInfo(plan.zone))
