@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from bot.features.chat_settings import form as settings_form
 from bot.features.chat_settings import texts
-from bot.features.chat_settings.managers import learn_managers
 from bot.features.digests.schedules import plan_of
 from bot.features.digests.texts import wanted
 from bot.features.feature import CommandTurn, FeatureTurn, PressTurn
 from bot.features.help.group_access import with_limits
+from bot.features.managers import explain_refusal, learn_managers
 from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRule, ChatRules
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import Reply
@@ -106,7 +106,7 @@ async def _change(services: Services, here: FeatureTurn, values: Mapping[str, st
     """Changes rules, and the schedule of the digest; returns why the sender may not, or ""."""
     language, context = here.language, here.context
     if not context.speaks_for_self:
-        return texts.explain_refusal(language)
+        return explain_refusal(language)
     readable = await learn_managers(services, context, here.chat_type)
     store = ChatConversations(services.rpc, context)
     try:
@@ -116,7 +116,7 @@ async def _change(services: Services, here: FeatureTurn, values: Mapping[str, st
             else:
                 await store.set_rule(name, value)
     except AccessDenied:
-        return texts.explain_refusal(language, managers_known=readable)
+        return explain_refusal(language, managers_known=readable)
     return ""
 
 

@@ -25,10 +25,6 @@ def keys_of(rule: ChatRule) -> list[str]:
     return [f"rule-{rule.name}", f"select-{rule.name}", *absent, *named]
 
 
-def explain_refusal(language: Language, *, managers_known: bool = True) -> str:
-    return say("refused" if managers_known else "unreadable", language)
-
-
 def explain_usage(rule: ChatRule, language: Language) -> str:
     """What to write instead of something that is no value of the rule."""
     if not rule.choices:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.features.chat_settings import texts as rule_texts
-from bot.features.chat_settings.managers import learn_managers
 from bot.features.digests import texts
 from bot.features.digests.digesting import cards
 from bot.features.digests.sources import Span, gathered
 from bot.features.feature import CommandTurn
 from bot.features.help.group_access import with_limits
+from bot.features.managers import explain_refusal, learn_managers
 from bot.outbox.buttons import Reply
 from bot.services import Services
 from bot.text.dates.recurrence import next_after
@@ -50,13 +49,13 @@ async def _change(services: Services, here: CommandTurn, asked: texts.Wanted) ->
     """The chat's schedule, by who manages it."""
     language, context = here.language, here.context
     if not context.speaks_for_self:
-        return Reply(rule_texts.explain_refusal(language))
+        return Reply(explain_refusal(language))
     plan = plan_of(services, asked, language) if asked.kind == "schedule" else None
     readable = await learn_managers(services, context, here.chat_type)
     try:
         had = await DigestStore(services.rpc).set_schedule(context, here.turn_id, plan)
     except AccessDenied:
-        return Reply(rule_texts.explain_refusal(language, managers_known=readable))
+        return Reply(explain_refusal(language, managers_known=readable))
     if plan:
         said = texts.was_set(plan.repeats, plan.local_at, language)
         return Reply(await with_limits(services, here.chat_type, said, language))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.features.chat_settings.managers import learn_managers
 from bot.features.feature import FeatureTurn, PressTurn
+from bot.features.managers import learn_managers
 from bot.features.reminders import texts
 from bot.outbox.buttons import Reply, decision
 from bot.services import Services

@@ -16,7 +16,6 @@ from bot.answering.answering import NO_ANSWER
 from bot.answering.answering import answer as answer_question
 from bot.answering.hearing import Heard
 from bot.answering.question import Turn
-from bot.features.chat_settings import texts as rule_texts
 from bot.features.feature import Firing, PressTurn
 from bot.features.timers.left_chats import is_gone
 from bot.features.unasked.texts import say
@@ -81,7 +80,7 @@ async def answer_unasked(services: Services, firing: Firing) -> str:
 async def stop_unasked(services: Services, pressed: PressTurn) -> Reply:
     """Any member of the group stops what the bot says there unasked."""
     await ProactiveStore(services.rpc).stop(pressed.context)
-    return Reply(rule_texts.say("proactive-stopped", pressed.language))
+    return Reply(say("stopped", pressed.language))
 
 
 async def _may(services: Services, timer: Timer, *, claim: bool) -> May:

@@ -1,4 +1,4 @@
-"""Who manages a chat, as Feishu says."""
+"""Who manages a chat, as Feishu says, and what others are told who want to change it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import asyncio
 
 from bot.feishu.errors import FeishuFailure
 from bot.services import Services
+from bot.text.catalogues import Catalogue
+from bot.text.languages import Language
 from memory.kept.chats import ChatStore
 from memory.scope import AgentMemoryContext, ChatType
 
 _LOOK_UP_S = 5.0
+_TEXTS = Catalogue(__file__)
 
 
 async def learn_managers(
@@ -26,3 +29,7 @@ async def learn_managers(
             return False
     await ChatStore(services.rpc).save_managers(context.tenant_key, context.chat_id, managers)
     return bool(managers)
+
+
+def explain_refusal(language: Language, *, managers_known: bool = True) -> str:
+    return _TEXTS.say("refused" if managers_known else "unreadable", language)
