@@ -19,7 +19,7 @@ from bot.agents.llm.model_text import AnswerReader
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import Ended
 from bot.agents.prompts.sentences import confirm_below
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.tool import NO_TOOLS, FinalAnswer
 from bot.agents.tools.tool_calls import (
     Hands,
@@ -62,7 +62,7 @@ async def run(
     """
     reader = reader or AnswerReader()
     said, on_text, failures = list(messages), _on_text(on_progress, reader), 0
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, ToolOutcome] = {}
     tools = hands.offered if hands and offers_tools else NO_TOOLS
     while True:
         spent.ask()
@@ -87,7 +87,7 @@ class _Step:
 
     messages: Sequence[Message] = ()
     failed: bool = True
-    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[str, ToolOutcome] = field(default_factory=dict)
 
 
 async def _called(response: Response, hands: Hands | None, spent: Spent) -> AgentWords | _Step:

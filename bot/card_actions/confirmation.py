@@ -13,7 +13,7 @@ from bot.agents.prompts.prompt import PendingAction, Prompt
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.agents.tools.note_outcomes import shared
 from bot.agents.tools.note_texts import WORDING
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.recording import refused
 from bot.answering.answering import Answering
 from bot.answering.question import Turn, language, people_of
@@ -118,7 +118,7 @@ async def _perform_outside(services: Services, action: PendingAction) -> ActionR
     return await services.perform(action)
 
 
-async def _share_note(services: Services, turn: Turn, note_id: str) -> Outcome:
+async def _share_note(services: Services, turn: Turn, note_id: str) -> ToolOutcome:
     """Shares a note of whoever pressed with the chat in which they pressed."""
     try:
         note = await NoteStore(services.rpc).share(turn.context, note_id)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from bot.agents.llm.refusal_table import Feature
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.tool import NO_TOOLS, Toolbox
 
 Message = dict[str, Any]
@@ -96,7 +96,7 @@ class Request:
     tools: Toolbox = NO_TOOLS
     max_tokens: int | None = None
     temperature: float | None = None
-    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[str, ToolOutcome] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import MEMORY_AWAY, without_knowledge
 from bot.agents.prompts.quotation import without_material
-from bot.agents.tools.outcomes import COMMON, Outcome
+from bot.agents.tools.outcomes import COMMON, ToolOutcome
 from bot.agents.tools.tool import ERROR
 from bot.text.languages import Language, language_of
 from memory.foreign_text import as_written
@@ -121,12 +121,12 @@ def situation_of(request: Request) -> Situation:
     )
 
 
-def _read(text: str) -> Outcome:
+def _read(text: str) -> ToolOutcome:
     """A result of which nothing is known but its message."""
-    return Outcome(as_written(text), ok=not text.startswith(ERROR))
+    return ToolOutcome(as_written(text), ok=not text.startswith(ERROR))
 
 
-def _returned(tool: str, outcome: Outcome, request: Request) -> Returned:
+def _returned(tool: str, outcome: ToolOutcome, request: Request) -> Returned:
     return Returned(tool, outcome, request.tools[tool].wording if tool in request.tools else COMMON)
 
 

@@ -17,7 +17,7 @@ from bot.agents.prompts.prompt import REGISTRY
 from bot.agents.prompts.shown_notes import NAMED
 from bot.agents.prompts.tool_context import MOST_USED
 from bot.agents.tools.note_texts import WORDING
-from bot.agents.tools.outcomes import Outcome, Wording
+from bot.agents.tools.outcomes import ToolOutcome, Wording
 from bot.text.languages import Language, join_list
 from memory.kept.notes import search_terms
 
@@ -73,7 +73,7 @@ class Returned:
     """What a tool of this turn gave back; `wording` tells people of it."""
 
     tool: str
-    outcome: Outcome
+    outcome: ToolOutcome
     wording: Wording = WORDING
 
     @property
@@ -107,7 +107,7 @@ def known_notes(instructions: str, said: Iterable[str]) -> tuple[KnownNote, ...]
     return _from_elsewhere(after) or _from_contexts(said)
 
 
-def found_notes(search: Outcome) -> tuple[KnownNote, ...]:
+def found_notes(search: ToolOutcome) -> tuple[KnownNote, ...]:
     """The notes that a search found, best first."""
     found = enumerate(search.fields.get("notes", ()), start=1)
     return tuple(KnownNote(note["id"], note["title"], place, place) for place, note in found)

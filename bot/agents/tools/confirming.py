@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.agents.prompts.prompt import PendingAction
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.tool import ToolFailed
 
 SHARE_NOTE = "share_note"
@@ -24,7 +24,7 @@ def wait_for_confirmation(
     arguments: Mapping[str, Any],
     deps: ToolDeps,
     about: Mapping[str, str] | None = None,
-) -> Outcome:
+) -> ToolOutcome:
     """Notes that `tool` is to be called with `arguments` (JSON) once confirmed, each action once.
 
     Returns what the model is told in place of a result. Raises `ToolFailed` for what a card cannot
@@ -41,7 +41,7 @@ def wait_for_confirmation(
     )
     if (tool, arguments) not in [(one.tool, one.arguments) for one in deps.pending]:
         deps.pending.append(_showable(action, deps))
-    return Outcome(
+    return ToolOutcome(
         f"Not done yet: {tool} waits until the person who asked presses the button that is shown "
         "under your answer. Say in one sentence what would be done, and do not claim it is done.",
         "waits-for-press",

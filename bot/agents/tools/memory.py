@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bot.agents.prompts.drawn_on import note_sources
 from bot.agents.tools.deps import RecallScope, ToolDeps
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.kept.items import Changed
 from memory.models import Scope
@@ -42,7 +42,7 @@ async def read_working_memory(deps: ToolDeps) -> str:
 
 async def update_working_memory(
     deps: ToolDeps, scope: Literal["thread", "person"], patch: dict[str, Any]
-) -> Outcome:
+) -> ToolOutcome:
     """Keep facts that you are asked to remember. When one has changed (“no, it is now …”), set the
     same key anew.
 
@@ -65,13 +65,13 @@ async def update_working_memory(
     held = await deps.store.merge_working_memory(
         deps.context, scope=_SCOPES[scope], patch=patch, turn_id=deps.prompt.turn_id
     )
-    return Outcome(
+    return ToolOutcome(
         f"Successfully updated the working memory of the {scope}. It now holds: {_json(held)}",
         "facts-kept",
     )
 
 
-async def forget_fact(deps: ToolDeps, key: str) -> Outcome:
+async def forget_fact(deps: ToolDeps, key: str) -> ToolOutcome:
     """Delete one fact about the person who asks for good, with the messages that hold it (“forget
     that I …”, 忘掉……). Say what was deleted.
 
@@ -86,7 +86,9 @@ async def forget_fact(deps: ToolDeps, key: str) -> Outcome:
             "no-such-fact",
         )
     named = "; ".join(dict.fromkeys(f"{one.key}: {_text(one.value)}" for one in gone))
-    return Outcome(f"Successfully deleted for good: {named}", "fact-forgotten", {"facts": named})
+    return ToolOutcome(
+        f"Successfully deleted for good: {named}", "fact-forgotten", {"facts": named}
+    )
 
 
 async def _forget(deps: ToolDeps, key: str, scope: Scope) -> list[Changed]:

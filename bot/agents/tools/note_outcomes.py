@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from memory.kept.notes import Note, NoteChange
 
 
-def created(note: Note) -> Outcome:
+def created(note: Note) -> ToolOutcome:
     tagged = f" with tags: {', '.join(note.tags)}" if note.tags else ""
-    return Outcome(
+    return ToolOutcome(
         f"Successfully created note {_named(note)}{tagged}. "
         "Remember this note ID for future reference in this conversation.",
         "note-created",
@@ -20,30 +20,30 @@ def created(note: Note) -> Outcome:
     )
 
 
-def read(note: Note, changed: datetime) -> Outcome:
+def read(note: Note, changed: datetime) -> ToolOutcome:
     body = f"Text:\n{note.body}" if note.body else "It has no text."
-    return Outcome(
+    return ToolOutcome(
         f"Note {_described(note)}; last changed {changed:%Y-%m-%d}. {body}",
         "note-read",
         {**_fields(note), "body": note.body},
     )
 
 
-def listed(notes: Sequence[Note], user_id: str) -> Outcome:
+def listed(notes: Sequence[Note], user_id: str) -> ToolOutcome:
     """What a list of notes tells the model that `user_id` talks with."""
     return _list(f"{_count(notes)}, oldest first:", "notes-listed", notes, user_id)
 
 
-def found(notes: Sequence[Note], user_id: str) -> Outcome:
+def found(notes: Sequence[Note], user_id: str) -> ToolOutcome:
     return _list(f"{_count(notes)} found, best first:", "notes-found", notes, user_id)
 
 
-def updated(change: NoteChange) -> Outcome:
+def updated(change: NoteChange) -> ToolOutcome:
     note, changes = change.note, _changes(change)
     if not changes:
         unchanged = f"Note {_described(note)}; it is as asked already, nothing changed."
-        return Outcome(unchanged, "note-unchanged", _fields(note))
-    return Outcome(
+        return ToolOutcome(unchanged, "note-unchanged", _fields(note))
+    return ToolOutcome(
         f"Successfully updated note {_named(note)}. Changes: {'; '.join(changes)}. "
         f"Tags now: {', '.join(note.tags) or 'none'}.",
         "note-updated",
@@ -57,34 +57,36 @@ def updated(change: NoteChange) -> Outcome:
     )
 
 
-def deleted(title: str, note_id: str) -> Outcome:
-    return Outcome(
+def deleted(title: str, note_id: str) -> ToolOutcome:
+    return ToolOutcome(
         f'Successfully deleted note "{title}" (ID: {note_id}). Its ID is no longer valid.',
         "note-deleted",
         {"title": title},
     )
 
 
-def shared(note: Note) -> Outcome:
+def shared(note: Note) -> ToolOutcome:
     """Once its owner has confirmed it."""
-    return Outcome(f'everyone in this chat can read "{note.title}".', "note-shared", _fields(note))
+    return ToolOutcome(
+        f'everyone in this chat can read "{note.title}".', "note-shared", _fields(note)
+    )
 
 
-def not_shared(note: Note) -> Outcome:
-    return Outcome(
+def not_shared(note: Note) -> ToolOutcome:
+    return ToolOutcome(
         f"Note {_named(note)} is no longer shared: it is read only where it was written.",
         "note-not-shared",
         _fields(note),
     )
 
 
-def _list(intro: str, kind: str, notes: Sequence[Note], user_id: str) -> Outcome:
+def _list(intro: str, kind: str, notes: Sequence[Note], user_id: str) -> ToolOutcome:
     lines = (_line(number, note, user_id) for number, note in enumerate(notes, start=1))
     fields = [
         {**_fields(note), "by_another": note.user_id != user_id, "by_meaning": note.by_meaning}
         for note in notes
     ]
-    return Outcome("\n".join((intro, *lines)), kind, {"notes": fields})
+    return ToolOutcome("\n".join((intro, *lines)), kind, {"notes": fields})
 
 
 def _line(number: int, note: Note, user_id: str) -> str:

@@ -10,7 +10,7 @@ from bot.agents.tools import note_outcomes
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.note_texts import WORDING
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.errors import NoteNotFound
 from memory.kept.notes import Note, note_id, note_source
@@ -38,7 +38,7 @@ def note_tools() -> list[Tool]:
 
 async def create_note(
     deps: ToolDeps, title: str, body: str = "", tags: list[str] | None = None
-) -> Outcome:
+) -> ToolOutcome:
     """Create a note for the person who asks.
 
     Args:
@@ -55,7 +55,7 @@ async def create_note(
     return note_outcomes.created(note)
 
 
-async def get_note(deps: ToolDeps, note_id: str) -> Outcome:
+async def get_note(deps: ToolDeps, note_id: str) -> ToolOutcome:
     """Read one note with its whole text.
 
     Args:
@@ -67,7 +67,7 @@ async def get_note(deps: ToolDeps, note_id: str) -> Outcome:
     return note_outcomes.read(note, changed)
 
 
-async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> Outcome:
+async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> ToolOutcome:
     """List the notes of the person who asks and those shared with this chat, oldest first.
 
     Args:
@@ -76,13 +76,13 @@ async def list_notes(deps: ToolDeps, tags: list[str] | None = None) -> Outcome:
     notes = await deps.notes.list(deps.context, tags=tags or [], limit=_LISTED)
     _given(*notes)
     if not notes and tags:
-        return Outcome("There are no notes with these tags.", "no-notes-tagged", {"tags": tags})
+        return ToolOutcome("There are no notes with these tags.", "no-notes-tagged", {"tags": tags})
     if not notes:
-        return Outcome("There are no notes yet.", "no-notes")
+        return ToolOutcome("There are no notes yet.", "no-notes")
     return note_outcomes.listed(notes, deps.context.actor_id)
 
 
-async def search_notes(deps: ToolDeps, query: str) -> Outcome:
+async def search_notes(deps: ToolDeps, query: str) -> ToolOutcome:
     """Find notes of anybody here by words, best match first.
 
     Args:
@@ -92,7 +92,7 @@ async def search_notes(deps: ToolDeps, query: str) -> Outcome:
     notes = await deps.notes.search(deps.context, query, limit=_FOUND, likeness=likeness)
     _given(*notes)
     if not notes:
-        return Outcome(
+        return ToolOutcome(
             f"No note matches {query!r}. Try other words, or list_notes.", "no-note-matches"
         )
     return note_outcomes.found(notes, deps.context.actor_id)
@@ -105,7 +105,7 @@ async def update_note(
     body: str | None = None,
     add_tags: list[str] | None = None,
     remove_tags: list[str] | None = None,
-) -> Outcome:
+) -> ToolOutcome:
     """Change a note. What is not given stays.
 
     Args:
@@ -133,7 +133,7 @@ async def update_note(
     return note_outcomes.updated(change)
 
 
-async def delete_note(deps: ToolDeps, note_id: str) -> Outcome:
+async def delete_note(deps: ToolDeps, note_id: str) -> ToolOutcome:
     """Delete a note for good, with the message it came from; only when asked for exactly this.
 
     Args:
@@ -145,7 +145,7 @@ async def delete_note(deps: ToolDeps, note_id: str) -> Outcome:
     return note_outcomes.deleted(gone.key, note_id)
 
 
-async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> Outcome:
+async def share_note(deps: ToolDeps, note_id: str, shared: bool = True) -> ToolOutcome:
     """Let everyone in this chat read a note, once its owner confirms it.
 
     Args:

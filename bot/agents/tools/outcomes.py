@@ -22,7 +22,7 @@ Teller = Callable[[Fields, Language], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ToolOutcome:
     """`result` is what the model is given: a text, or JSON. `kind` and `fields` (JSON) say the same
     as data; what has no kind speaks for itself. Not `ok`: it was not done."""
 
@@ -45,12 +45,12 @@ class Wording:
         self._catalogue = catalogue
         self._tellers = tellers or {}
 
-    def tell(self, outcome: Outcome, language: Language) -> str:
+    def tell(self, outcome: ToolOutcome, language: Language) -> str:
         """What a person reads; ids stay between the models."""
         said = self._told(outcome, language)
         return said if outcome.ok else _COMMON.say("not-done", language, reason=said)
 
-    def _told(self, outcome: Outcome, language: Language) -> str:
+    def _told(self, outcome: ToolOutcome, language: Language) -> str:
         kind, fields = outcome.kind, outcome.fields
         if not kind:
             return _IDS.sub("", str(outcome.result))

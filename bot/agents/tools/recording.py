@@ -13,7 +13,7 @@ import msgspec
 
 from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.own_words import GUARDED, asked_for
 from bot.agents.tools.tool import Tool, ToolFailed, as_error
 from memory.errors import (
@@ -29,7 +29,7 @@ from memory.text import storable
 _LONGEST_RESULT = 24_000
 
 
-async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Outcome:
+async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> ToolOutcome:
     """Calls `tool` and records that in `ToolDeps.calls`, in the order in which calls begin.
 
     A record is JSON: name, arguments, result, ok, ms (milliseconds). Kind and fields are not in it:
@@ -52,16 +52,16 @@ async def recorded(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Out
     return outcome
 
 
-async def _outcome(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Outcome:
+async def _outcome(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> ToolOutcome:
     try:
         value = await _called(tool, arguments, deps)
     except StoreError as exc:
         return refused(exc)
     except ToolFailed as exc:
-        return Outcome(str(exc), exc.kind, as_stored(exc.fields), ok=False)
-    if isinstance(value, Outcome):
+        return ToolOutcome(str(exc), exc.kind, as_stored(exc.fields), ok=False)
+    if isinstance(value, ToolOutcome):
         return replace(value, fields=as_stored(value.fields))
-    return Outcome(value)
+    return ToolOutcome(value)
 
 
 async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
@@ -82,7 +82,7 @@ async def _called(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Any:
     return await hold_up(tool, arguments, deps)
 
 
-async def hold_up(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> Outcome:
+async def hold_up(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> ToolOutcome:
     """Leaves the call to a button of the person who asked; what a model is told of that. Raises
     `ToolFailed` for what a card cannot show, and `StoreError`."""
     given = as_stored({key: value for key, value in arguments.items() if value is not None})
@@ -123,7 +123,7 @@ async def _about(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> dict[
     return {"note": note.title}
 
 
-def refused(error: StoreError) -> Outcome:
+def refused(error: StoreError) -> ToolOutcome:
     """A failure of the memory; the model is told what happened and what to do now."""
     match error:
         case NoteNotFound():
@@ -152,7 +152,7 @@ def refused(error: StoreError) -> Outcome:
         case _:
             kind = "memory-refused"
             told = "the memory refused this. Nothing was changed. Tell the person so."
-    return Outcome(as_error(told), kind, ok=False)
+    return ToolOutcome(as_error(told), kind, ok=False)
 
 
 def as_stored(value: Any) -> Any:

@@ -32,7 +32,7 @@ _ARGUMENT = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 class ToolFailed(Exception):
     """The call did not do what was asked; the message is for the model, which may go on. `kind` and
-    `fields` are those of an `Outcome`."""
+    `fields` are those of a `ToolOutcome`."""
 
     def __init__(self, message: str, kind: str = "", **fields: Any) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class Tool:
     only `reads` changes nothing that outlives the answer; where nobody says so, it may.
 
     `valid` gives the arguments to call with, or raises `ArgumentsInvalid`. `call` returns what can
-    be written as JSON or an `Outcome`, or raises `ToolFailed`. `wording` tells people of outcomes.
+    be written as JSON or a `ToolOutcome`, or raises `ToolFailed`. `wording` tells people of it.
     """
 
     name: str

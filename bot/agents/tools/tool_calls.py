@@ -14,7 +14,7 @@ from bot.agents.llm.model import Message, Response, ToolCall, called, returned
 from bot.agents.progress import Progress
 from bot.agents.prompts.quotation import remark
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.recording import as_stored, hold_up, recorded
 from bot.agents.tools.tool import ArgumentsInvalid, Tool, Toolbox, ToolFailed, as_error
 from memory.foreign_text import continued, quoted
@@ -40,7 +40,7 @@ class Result:
     call something else."""
 
     message: Message
-    outcome: Outcome
+    outcome: ToolOutcome
     called: bool = True
 
 
@@ -107,7 +107,7 @@ async def _perform(call: ToolCall, hands: Hands) -> Result:
 
 
 def _not_called(call: ToolCall, why: str) -> Result:
-    outcome = Outcome(f"{why} Nothing was done.", ok=False)
+    outcome = ToolOutcome(f"{why} Nothing was done.", ok=False)
     return Result(_told(call, outcome), outcome, called=False)
 
 
@@ -165,7 +165,7 @@ def _sendable(arguments: str) -> str:
         return dumps({"invalid": arguments}).decode()
 
 
-def _told(call: ToolCall, outcome: Outcome) -> Message:
+def _told(call: ToolCall, outcome: ToolOutcome) -> Message:
     """The result as it is stored, too: a model never sees more of it than later turns do."""
     stored = as_stored(outcome.result if outcome.ok else as_error(outcome.result))
     text = stored if isinstance(stored, str) else dumps(stored).decode()

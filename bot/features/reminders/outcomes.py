@@ -7,37 +7,37 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from memory.kept.timers import Plan, Timer
 
 Names = Mapping[str, str]
 """open_id → name, of who is known here."""
 
 
-def was_set(timer: Timer, names: Names, skips: str) -> Outcome:
+def was_set(timer: Timer, names: Names, skips: str) -> ToolOutcome:
     """`skips`: what to say when the clock leaves the time out; "" otherwise."""
     fields = {**_fields(timer, names), "skips": bool(skips)}
     result = f"Successfully set reminder {_described(timer, names)}{skips}"
-    return Outcome(result, "reminder-set", fields)
+    return ToolOutcome(result, "reminder-set", fields)
 
 
-def changed(timer: Timer, names: Names, skips: str) -> Outcome:
+def changed(timer: Timer, names: Names, skips: str) -> ToolOutcome:
     """`skips`: as in `was_set`."""
     fields = {**_fields(timer, names), "skips": bool(skips)}
     result = f"Successfully changed reminder {_described(timer, names)}{skips}"
-    return Outcome(result, "reminder-changed", fields)
+    return ToolOutcome(result, "reminder-changed", fields)
 
 
-def cancelled(timer: Timer, names: Names) -> Outcome:
+def cancelled(timer: Timer, names: Names) -> ToolOutcome:
     result = f"Successfully cancelled reminder {_described(timer, names)}"
-    return Outcome(result, "reminder-cancelled", _fields(timer, names))
+    return ToolOutcome(result, "reminder-cancelled", _fields(timer, names))
 
 
-def listed(timers: Sequence[Timer], names: Names) -> Outcome:
+def listed(timers: Sequence[Timer], names: Names) -> ToolOutcome:
     if not timers:
-        return Outcome("There are no reminders here.", "no-reminders")
+        return ToolOutcome("There are no reminders here.", "no-reminders")
     lines = [f"{number}. {_described(one, names)}" for number, one in enumerate(timers, 1)]
-    return Outcome(
+    return ToolOutcome(
         "\n".join((f"{len(lines)} to come:", *lines)),
         "reminders-listed",
         {"reminders": [_fields(one, names) for one in timers]},

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.agents.prompts.drawn_on import note_sources
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.tool import Tool, ToolFailed, tool
 from bot.features.reminders import outcomes
 from bot.features.reminders.outcome_texts import WORDING
@@ -49,7 +49,7 @@ async def set_reminder(
     at: str,
     repeats: Repeats = "once",
     for_whom: list[str] | None = None,
-) -> Outcome:
+) -> ToolOutcome:
     """Post a reminder in this conversation at a time (提醒我……). Ask back when day or time is
     missing or cannot be.
 
@@ -88,7 +88,7 @@ async def set_reminder(
     return outcomes.was_set(timer, names, skipped_remark(local, now))
 
 
-async def list_reminders(deps: ToolDeps) -> Outcome:
+async def list_reminders(deps: ToolDeps) -> ToolOutcome:
     """List the reminders of this chat that are to come."""
     timers = await _timers(deps).list(deps.context)
     note_sources(timer.turn_id for timer in timers)
@@ -102,7 +102,7 @@ async def change_reminder(
     at: str | None = None,
     repeats: Repeats | None = None,
     for_whom: list[str] | None = None,
-) -> Outcome:
+) -> ToolOutcome:
     """Change a reminder of the person who asks. What is not given stays.
 
     Args:
@@ -145,7 +145,7 @@ async def change_reminder(
     return outcomes.changed(changed, names, skipped_remark(local, now))
 
 
-async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> Outcome:
+async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> ToolOutcome:
     """Cancel a reminder: who set it can, and whom it is for.
 
     Args:

@@ -28,7 +28,7 @@ from bot.agents.prompts.tool_context import HEADING
 from bot.agents.specialists import Specialist
 from bot.agents.tools.names import TOOL_NAMES
 from bot.agents.tools.note_texts import WORDING
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.features.registry import TOOLS
 from bot.text.languages import LANGUAGES
 from memory.context import Exchange, Message
@@ -334,7 +334,7 @@ async def test_a_note_that_is_no_longer_shared_is_not_called_private() -> None:
 
     (result,) = script.results()
     assert result.endswith("is no longer shared: it is read only where it was written.")
-    outcome = Outcome(result, "note-not-shared", {"title": "Pasta"})
+    outcome = ToolOutcome(result, "note-not-shared", {"title": "Pasta"})
     assert "写下它的地方" in WORDING.tell(outcome, "zh")
     assert "where it was written" in WORDING.tell(outcome, "en")
 

@@ -24,7 +24,7 @@ from bot.agents.offline.texts import say
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.outcomes import Outcome
+from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.recording import refused
 from bot.agents.tools.tool import Toolbox, tool
 from bot.agents.tools.tool_calls import Hands
@@ -42,9 +42,9 @@ TABLE = f"""{REGISTRY}
 """
 
 
-def _tagged(title: str, added: Sequence[str] = (), removed: Sequence[str] = ()) -> Outcome:
+def _tagged(title: str, added: Sequence[str] = (), removed: Sequence[str] = ()) -> ToolOutcome:
     change = {"title": title, "old_title": title, "body_changed": False}
-    return Outcome("…", "note-updated", {**change, "added": added, "removed": removed})
+    return ToolOutcome("…", "note-updated", {**change, "added": added, "removed": removed})
 
 
 def _step(question: str, **known: object) -> Call | str:
@@ -165,7 +165,7 @@ def test_a_note_known_only_by_name_is_searched_and_then_changed() -> None:
     search = _step(question, instructions=TABLE)
     lasagna = {"id": "note_dddd", "title": "Lasagna"}
     found = Returned(
-        "search_notes", Outcome("1 note found: …", "notes-found", {"notes": [lasagna]})
+        "search_notes", ToolOutcome("1 note found: …", "notes-found", {"notes": [lasagna]})
     )
 
     assert search == Call("search_notes", {"query": "lasagna"})
@@ -193,7 +193,7 @@ def test_a_failed_call_is_told_honestly_in_one_sentence() -> None:
 
 def test_a_fact_goes_into_the_working_memory_before_it_is_confirmed() -> None:
     asked = _step("remember that our launch is on 3 March")
-    done = Returned("update_working_memory", Outcome("Successfully updated", "facts-kept"))
+    done = Returned("update_working_memory", ToolOutcome("Successfully updated", "facts-kept"))
 
     assert asked == Call(
         "update_working_memory",
@@ -218,7 +218,7 @@ def test_a_question_is_answered_from_what_people_said_the_latest_word_counting()
 
 def test_what_is_unknown_is_looked_up_and_else_admitted() -> None:
     question = "when is our launch?"
-    nothing = Returned("recall", Outcome("Nothing matches. Do not guess."))
+    nothing = Returned("recall", ToolOutcome("Nothing matches. Do not guess."))
 
     assert _step(question) == Call("recall", {"query": question, "scope": "everywhere"})
     assert "not been told" in str(_step(question, returned=(nothing,)))
@@ -233,14 +233,16 @@ def test_chinese_is_answered_in_chinese() -> None:
 
 @pytest.mark.anyio
 async def test_it_streams_the_same_answer_and_calls_that_it_gives_at_once() -> None:
-    async def update_working_memory(deps: ToolDeps, scope: str, patch: dict[str, str]) -> Outcome:
+    async def update_working_memory(
+        deps: ToolDeps, scope: str, patch: dict[str, str]
+    ) -> ToolOutcome:
         """Keep facts.
 
         Args:
             scope: Whose.
             patch: Which.
         """
-        return Outcome(f"Successfully updated {scope} {patch}", "facts-kept")
+        return ToolOutcome(f"Successfully updated {scope} {patch}", "facts-kept")
 
     shown: list[str] = []
 
@@ -412,7 +414,7 @@ def test_what_is_not_kept_cannot_be_forgotten(question: str) -> None:
     assert isinstance(_step(question, instructions=KEPT), str)
 
 
-WAITS = Outcome("Not done yet: it waits for a button.", "waits-for-press")
+WAITS = ToolOutcome("Not done yet: it waits for a button.", "waits-for-press")
 
 
 @pytest.mark.parametrize(
@@ -429,11 +431,11 @@ WAITS = Outcome("Not done yet: it waits for a button.", "waits-for-press")
 )
 @pytest.mark.parametrize(
     "outcome",
-    [WAITS, refused(NoteNotFound("no note of this person has this id")), Outcome("Nonsense.")],
+    [WAITS, refused(NoteNotFound("no note of this person has this id")), ToolOutcome("Nonsense.")],
     ids=["waits", "refused", "without a kind"],
 )
 def test_nothing_is_said_to_be_done_that_the_result_does_not_say(
-    question: str, tool: str, outcome: Outcome
+    question: str, tool: str, outcome: ToolOutcome
 ) -> None:
     answer = str(
         _step(question, instructions=f"{TABLE}\n{KEPT}", returned=(Returned(tool, outcome),))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.agents.tools.note_texts import WORDING as NOTES
-from bot.agents.tools.outcomes import COMMON, Fields, Outcome, Wording
+from bot.agents.tools.outcomes import COMMON, Fields, ToolOutcome, Wording
 from bot.features.reminders.outcome_texts import WORDING as REMINDERS
 from bot.text.languages import Language
 from memory.text import has_han
@@ -144,7 +144,7 @@ def test_every_kind_that_a_tool_gives_has_an_example_here() -> None:
     written = {
         node.value
         for name, tree in _sources()
-        if any(_calls(tree, "ToolFailed")) or any(_calls(tree, "Outcome"))
+        if any(_calls(tree, "ToolFailed")) or any(_calls(tree, "ToolOutcome"))
         if not name.startswith("agents/offline/")  # what it says itself has keys of that form
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant)
@@ -159,13 +159,13 @@ def test_every_kind_that_a_tool_gives_has_an_example_here() -> None:
 @pytest.mark.parametrize(
     ("wording", "outcome"),
     [
-        *((wording, Outcome("…", kind, fields)) for wording, kind, fields in DONE),
-        *((wording, Outcome("…", kind, fields, ok=False)) for wording, kind, fields in REFUSED),
+        *((wording, ToolOutcome("…", kind, fields)) for wording, kind, fields in DONE),
+        *((wording, ToolOutcome("…", kind, fields, ok=False)) for wording, kind, fields in REFUSED),
     ],
-    ids=lambda one: one.kind if isinstance(one, Outcome) else "",
+    ids=lambda one: one.kind if isinstance(one, ToolOutcome) else "",
 )
 def test_every_outcome_is_told_in_both_languages(
-    wording: Wording, outcome: Outcome, language: Language
+    wording: Wording, outcome: ToolOutcome, language: Language
 ) -> None:
     told = wording.tell(outcome, language)
     assert has_han(told) == (language == "zh")
@@ -204,7 +204,7 @@ def test_every_outcome_is_told_in_both_languages(
     ],
 )
 def test_a_note_is_told_of_as_it_is(kind: str, fields: Fields, en: str, zh: str) -> None:
-    outcome = Outcome("…", kind, fields)
+    outcome = ToolOutcome("…", kind, fields)
     assert (NOTES.tell(outcome, "en"), NOTES.tell(outcome, "zh")) == (en, zh)
 
 
@@ -226,13 +226,13 @@ def test_a_note_is_told_of_as_it_is(kind: str, fields: Fields, en: str, zh: str)
     ],
 )
 def test_a_reminder_is_told_of_as_it_is(change: dict[str, Any], en: str, zh: str) -> None:
-    outcome = Outcome("…", "reminder-set", {**REMINDER, "skips": False, **change})
+    outcome = ToolOutcome("…", "reminder-set", {**REMINDER, "skips": False, **change})
     assert (REMINDERS.tell(outcome, "en"), REMINDERS.tell(outcome, "zh")) == (en, zh)
 
 
 def test_what_a_person_wrote_is_no_field_of_a_text() -> None:
     note = {**NOTE, "title": "{tags}", "body": "{title}"}
-    told = NOTES.tell(Outcome("…", "note-read", note), "en")
+    told = NOTES.tell(ToolOutcome("…", "note-read", note), "en")
     assert told == 'The note "{tags}", tags: quick, dinner.\n\n{title}'
 
 
@@ -241,8 +241,8 @@ def test_a_result_that_was_stored_without_a_kind_is_told_as_it_is_without_ids(
     wording: Wording,
 ) -> None:
     result = 'Successfully created note "Pasta" (ID: note_aaaa). Remember this.'
-    assert wording.tell(Outcome(result), "en") == (
+    assert wording.tell(ToolOutcome(result), "en") == (
         'Successfully created note "Pasta". Remember this.'
     )
-    refused = wording.tell(Outcome("no note (ID: note_aaaa).", ok=False), "zh")
+    refused = wording.tell(ToolOutcome("no note (ID: note_aaaa).", ok=False), "zh")
     assert refused == "这次没有做成：no note."
