@@ -26,9 +26,10 @@ from bot.answering.giving_up import give_up
 from bot.connections import open_rpc
 from bot.features.registry import TOOLS
 from bot.features.timers.due import queue_due
-from bot.feishu.pacing import Pace
+from bot.feishu.pacing import SharedPace
 from bot.intake.acceptance import Intake
 from bot.intake.presses import Presses
+from bot.outbox.pending_replies import sweep
 from bot.outbox.withdrawing import withdraw_cards
 from bot.process.task_cancellation import ended
 from bot.queue.consumer import Consumer, Handlers
@@ -129,7 +130,7 @@ async def street(database_url: str) -> AsyncIterator[Street]:
         stack.callback(town.close)
         pool = await stack.enter_async_context(connection_pool(database_url, size=6))
         services = await stack.enter_async_context(
-            open_services(settings, database_url, pool, Pace(NoWaiting()))
+            open_services(settings, database_url, pool, SharedPace(NoWaiting()))
         )
         table, stores = JobTable(pool), services.manager._stores
         services = replace(
@@ -224,6 +225,7 @@ class History:
         """Returns when the worker has nothing to do."""
         await _until(self._is_settled)
         await withdraw_cards(self.street.services)
+        await sweep(self.street.services, self.street.table)
         self.street.model.acts = []
 
     def _is_settled(self) -> bool:
