@@ -20,7 +20,7 @@ from bot.outbox.delivery import Target
 from bot.outbox.foot import Foot
 from bot.people.names import Names
 from bot.services import Services
-from bot.text.languages import Language, language_of, says_words
+from bot.text.languages import Language, last_language
 from memory.models import OpenTurn
 from memory.origins import Origin
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
@@ -151,15 +151,19 @@ def subject_of(request: TurnRequest, bot_open_id: str) -> str:
 
 
 def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
-    """The language that the chat or the environment set, else that of the question; of a slash
-    command and a question without words (a number, a name, a link), that of what was said."""
+    """The language that the chat or the environment set, else that of the question; of a command
+    and a question without words (a number, a name, a link), the last that was spoken there."""
     set_here = opened.rules.get("language") or services.settings.chat_language
     if set_here in ("zh", "en"):
         return "zh" if set_here == "zh" else "en"
-    if not turn.question.startswith(("/", "／")) and says_words(turn.question):
-        return language_of([turn.question])
-    said = (message.content for message in opened.told if message.role == "user")
-    return language_of([turn.question, *said])
+    said = [message.content for message in opened.told if message.role == "user"]
+    return last_language([*said, turn.question], _names(turn)) or "en"
+
+
+def _names(turn: Turn) -> list[str]:
+    """Of whom the question can name: they are in no language."""
+    mentioned = [mention.name for mention in turn.request.mentions]
+    return [*mentioned, *(turn.names.name(one) for one in people_of(turn)), turn.bot.name]
 
 
 def people_of(turn: Turn) -> list[str]:

@@ -1,32 +1,72 @@
-"""The two languages: which of them a text is answered in, and sentences in both. Pure."""
+"""The two languages: which of them is spoken in a text, and sentences in both. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memory.text import has_han
+from memory.text import HAN, has_han
 
 Language = Literal["zh", "en"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 _NOT_SAID = re.compile(
-    r"(?<!\S)\S+://\S+|\[[a-z ]+(?::[^\[\]]*)?\]"
-)  # links; "[image]", "[file: a.pdf]"
-_WORD = re.compile(r"(?<![@\w])[^\W\d_]")  # not a mention's name
+    r"```.{0,20000}?(?:```|\Z)|`[^`\n]{1,300}`"  # code
+    r"|(?<!\S)\S+://\S+|\bwww\.\S+"
+    r"|\[[a-z ]+(?::[^\[\]]*)?\]"  # "[image]", "[file: a.pdf]"
+    r"|(?<![^\W_])@\S+"
+    r"|^[>＞][^\n]*"  # what is quoted
+    r"|“[^“”\n]{1,300}”|\"[^\"\n]{1,300}\"|「[^「」\n]{1,300}」|『[^『』\n]{1,300}』|《[^《》\n]{1,300}》",
+    re.DOTALL | re.MULTILINE,
+)
+_HAN_CHARACTER = re.compile(f"[{HAN}]")
+_OTHER_WORD = re.compile(f"(?:(?![{HAN}])[^\\W\\d_])+")
+# What makes a sentence of the words around it tells more than they do.
+_FRAME = frozenset(
+    "a an and are at be been but by can could did do does for from had has have he her his how i if"
+    " in is it its me my of on or our please she should so that the their them there they this to"
+    " us was we were what when where which who why will with would you your".split()
+)
+_FRAME_ZH = frozenset("的了是吗呢吧么啊在有不我你您他她们这那什怎哪谁几请帮把给和就都也要会能被让")
+_FRAME_WEIGHT = 3
 
 
-def language_of(texts: Iterable[str]) -> Language:
-    """Chinese as soon as one of the texts has a Chinese character."""
-    return "zh" if any(map(has_han, texts)) else "en"
+def language_of(texts: Iterable[str], names: Iterable[str] = ()) -> Language:
+    """The language of most of what is said in the texts; English where nothing is."""
+    return language_said("\n".join(texts), names) or "en"
 
 
-def says_words(text: str) -> bool:
-    """Whether a text has words to tell its language by, beside mentions (@name),
-    links and what stands for a picture or a file."""
-    return _WORD.search(_NOT_SAID.sub("", text)) is not None
+def language_said(text: str, names: Iterable[str] = ()) -> Language | None:
+    """The language of most words of `text`; None where it has none of its own beside `names`,
+    mentions, quotations, links and code."""
+    said = _own_words(text, names)
+    chinese = sum(_FRAME_WEIGHT if one in _FRAME_ZH else 1 for one in _HAN_CHARACTER.findall(said))
+    words = (word.lower() for word in _OTHER_WORD.findall(said))
+    other = sum(_FRAME_WEIGHT if word in _FRAME else 1 for word in words)
+    if not chinese and not other:
+        return None
+    return "zh" if chinese >= other else "en"
+
+
+def last_language(texts: Sequence[str], names: Iterable[str] = ()) -> Language | None:
+    """That of the last text that tells one. An English command does not: people of every language
+    write those."""
+    names = tuple(names)
+    for text in reversed(texts):
+        spoken = language_said(text, names)
+        if spoken == "zh" or (spoken and not text.startswith(("/", "／"))):
+            return spoken
+    return None
+
+
+def _own_words(text: str, names: Iterable[str]) -> str:
+    for name in sorted(filter(None, names), key=len, reverse=True):
+        edge = "" if has_han(name) else r"(?![^\W_])"
+        before = "@?" if has_han(name) else r"(?:@|(?<![^\W_]))"
+        text = re.sub(f"{before}{re.escape(name)}{edge}", " ", text)
+    return _NOT_SAID.sub(" ", text)
 
 
 def join_list(parts: Iterable[str], language: Language) -> str:
