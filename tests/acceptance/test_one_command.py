@@ -192,7 +192,7 @@ def test_readiness_knows_of_every_worker_and_metrics_hold_their_numbers(bot: One
     checks = bot.readiness()["checks"]
     assert (checks["worker-1"], checks["worker-2"]) == ("ok", "ok")
     bot.until_answered(bot.ask())
-    for number in ('bot_turns_total{outcome="sent"}', 'bot_events_total{outcome="accepted"}'):
+    for number in ('bot_turns_total{outcome="answered"}', 'bot_events_total{outcome="accepted"}'):
         eventually(lambda number=number: number in metrics_of(bot), what=number)
 
 
@@ -345,7 +345,7 @@ def test_a_second_bot_in_the_same_folder_is_refused_in_one_sentence(bot: OneComm
     second = subprocess.run(
         COMMAND,
         cwd=ROOT,
-        env={**os.environ, **bot.process.environment, "PORT": str(free_port())},
+        env={**os.environ, **bot.environment, "PORT": str(free_port())},
         capture_output=True,
         text=True,
         timeout=180,
@@ -394,7 +394,7 @@ def test_an_operators_script_works_beside_the_bot_and_leaves_its_database_runnin
     shown = subprocess.run(
         [sys.executable, "-m", "scripts.check_memory"],
         cwd=ROOT,
-        env={**os.environ, **bot.process.environment},
+        env={**os.environ, **bot.environment},
         capture_output=True,
         text=True,
         timeout=180,

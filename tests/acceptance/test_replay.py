@@ -64,7 +64,7 @@ def test_a_record_holds_ids_and_times_and_no_words(world: World) -> None:
     found = record(world, second)
 
     assert len(found["history_ids"]) == 3
-    assert found["outcome"] == "sent"
+    assert found["outcome"] == "answered"
     assert found["model_ms"] >= 0
     assert found["tokens_in"] > 0
     assert "3 March" not in json.dumps(found)

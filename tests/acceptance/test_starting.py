@@ -148,7 +148,7 @@ def test_a_typing_error_in_the_name_of_a_setting_is_told_once_and_without_its_va
 ) -> None:
     environment = {"OPENAI_BASEURL": "hush-hush", "OPENAI_ORG_ID": "org-1"}
     bot = BotUnderTest(tmp_path, free_port(), {**APP, **environment, "DATABASE_URL": database_url})
-    bot.process.environment["PORT"] = str(bot.port)
+    bot.environment["PORT"] = str(bot.port)
     try:
         said = bot.start_web().output()
     finally:
@@ -164,7 +164,7 @@ def test_a_web_process_reads_its_settings_again_although_it_listens_itself(
     tmp_path: Path, database_url: str
 ) -> None:
     bot = BotUnderTest(tmp_path, free_port(), {**APP, "DATABASE_URL": database_url})
-    bot.process.environment["PORT"] = str(bot.port)
+    bot.environment["PORT"] = str(bot.port)
     try:
         web = bot.start_web()
         os.kill(web.popen.pid, signal.SIGHUP)
@@ -184,10 +184,10 @@ def test_without_migrations_it_says_so_waits_and_goes_on_by_itself(
         bot = BotUnderTest(
             tmp_path, port, {**APP, "PORT": str(port), "DATABASE_URL": blank_database_url}
         )
-        bot.process.environment["FEISHU_DOMAIN"] = platform.url
+        bot.environment["FEISHU_DOMAIN"] = platform.url
         try:
             web = bot.start_web()
-            worker = start("worker", WORKER, tmp_path, bot.process.environment)
+            worker = start("worker", WORKER, tmp_path, bot.environment)
             bot.workers.append(worker)
             state = platform.state()
             alice = next(p["open_id"] for p in state["people"] if p["name"] == "Alice")
@@ -225,7 +225,7 @@ def test_a_wrong_model_key_is_said_at_the_start_and_makes_the_bot_not_ready(
                        "OPENAI_API_KEY": "hush-hush", "OPENAI_BASE_URL": f"{model.url}/v1",
                        "INLINE_WORKER": "0"}  # fmt: skip
         bot = BotUnderTest(tmp_path, free_port(), environment, webs=2)
-        bot.process.environment |= {"PORT": str(bot.port), "DATA_DIR": str(tmp_path)}
+        bot.environment |= {"PORT": str(bot.port), "DATA_DIR": str(tmp_path)}
         try:
             web = bot.start_web()
             eventually(lambda: "start.not_ready" in web.output(), what="a line of the log")
