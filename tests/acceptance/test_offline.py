@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from bot.text.languages import language_said
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_private_answers import (
@@ -166,6 +167,23 @@ def test_a_fact_is_corrected_and_forgotten(
 def test_it_says_what_it_can_do(world: World, question: str, says: str) -> None:
     _, shown = world.ask("Alice", question)
     assert says in shown
+
+
+def test_a_name_in_another_script_is_reminded_and_changes_no_language(world: World) -> None:
+    world.ask("Alice", "hello")
+    world.say("陈晨", "早")
+
+    _, shown = world.ask("Alice", "remind 陈晨 tomorrow at 9 to call the bank")
+    (timer,) = world.rows(
+        "select content, language, for_people from agent_timers where chat_id = %s", world.group
+    )
+    _, told = world.ask("Alice", "/HELP")
+
+    assert timer == {
+        "content": "call the bank", "language": "en", "for_people": [world.people["陈晨"]],
+    }  # fmt: skip
+    assert "call the bank" in shown
+    assert language_said(told) == "en"
 
 
 def test_what_was_told_elsewhere_is_offered_shown_and_shared(world: World) -> None:

@@ -11,18 +11,26 @@ from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.texts import say
 from bot.text.dates.moments import when
 from bot.text.languages import Language
+from memory.text import HAN
 
 _NOW = re.compile(r"^Now:\n(\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
 _PEOPLE = r"(?:(?:[、和与,，\s]| and )*@[^\s@,，、]+)*"
+# Somebody by name: with a capital letter, or in Chinese characters within English words.
+_NAME = r"(?-i:[A-Z][a-z]+(?:[-'’ ][A-Z][a-z]+)*)"
+_NO_NAME = (
+    r"(?!(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|next|every|this|that|at\b"
+    r"|on\b|in\b|of\b|to\b|about\b|please)"
+)
 _SET = re.compile(
     r"\b(?:remind(?:ing)?|set (?:an? )?reminders? for)\s+"
-    r"(?P<en>me|us|everyone|everybody|all(?: of us)?"
+    r"(?:(?P<en>me|us|everyone|everybody|all(?: of us)?"
     rf"|(?:the|my|our) (?:team|group)|(?=@)){_PEOPLE}"
+    rf"|{_NO_NAME}(?P<name>{_NAME}|[{HAN}]{{2,4}}(?=\s))(?![\w’']))"
     r"|\b(?:set(?: up)?|create|add|make|get|schedule) "
     r"(?:(?P<own>me|us) )?(?:an? )?(?P<bare>reminder)\b"
     r"|\b(?P<reminded>be reminded)\b"
     r"|提醒(?:一?下)?(?P<zh>我们|咱们|我|大家|所有人|全体|各位|同事们|团队|全组)?"
-    rf"{_PEOPLE}",
+    rf"(?:\s*(?P<zh_name>{_NAME})(?![\w’']*[a-z]))?{_PEOPLE}",
     re.IGNORECASE,
 )
 _CALL = re.compile(  # only with a time: 叫我小李 gives a name
@@ -110,6 +118,7 @@ def wish(question: str) -> Wish | None:
     words = found.groupdict()
     said = (words["en"] or words["zh"] or words.get("let") or words.get("own") or "").lower()
     named = re.findall(r"@[^\s@,，、]+", found[0])
+    named += filter(None, (words.get("name"), words.get("zh_name")))
     whom = ([_PRONOUNS[said]] if said else []) + named or ["me"]
     rest = f"{question[: found.start()]} {_HERE} {question[found.end() :]}"
     return Wish("set", _POLITE.sub("", rest), tuple(whom))

@@ -26,6 +26,11 @@ def call(question: str) -> tuple[str, str, str, list[str]] | str:
     return given["text"], given["at"], given["repeats"], given["for_whom"]
 
 
+@pytest.mark.parametrize("question", ["remind Friday at 9", "remind people to eat at 3"])
+def test_a_day_is_nobodys_name(question: str) -> None:
+    assert wish(question) is None
+
+
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
@@ -50,6 +55,16 @@ def call(question: str) -> tuple[str, str, str, list[str]] | str:
         ("下周一10点提醒@小李 交材料", ("交材料", "2026-11-30T10:00", "once", ["@小李"])),
         ("今晚8点提醒我看球", ("看球", "2026-11-25T20:00", "once", ["me"])),
         ("12月31日晚上十一点提醒大家倒数", ("倒数", "2026-12-31T23:00", "once", ["us"])),
+        (
+            "remind 陈晨 tomorrow at 9 to call the bank",
+            ("call the bank", "2026-11-26T09:00", "once", ["陈晨"]),
+        ),
+        ("remind Bob at 3 pm to eat", ("eat", "2026-11-25T15:00", "once", ["Bob"])),
+        ("remind Ada Lovelace on Friday at 9 of tea",
+         ("tea", "2026-11-27T09:00", "once", ["Ada Lovelace"])),
+        ("提醒 Bob 明天9点开会", ("开会", "2026-11-26T09:00", "once", ["Bob"])),
+        ("明天9点提醒Ada Lovelace交周报", ("交周报", "2026-11-26T09:00", "once", ["Ada Lovelace"])),
+        ("明天9点提醒 PR 合并", ("PR 合并", "2026-11-26T09:00", "once", ["me"])),
         ("remind me to drink", WHEN),
         ("remind me at 25:99 to drink", WHEN),
         ("明天9点提醒我", "要提醒什么？"),
