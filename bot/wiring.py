@@ -9,17 +9,17 @@ from datetime import datetime
 
 import structlog
 
-from bot.agents.judge import build_judge
-from bot.agents.llm.configured_models import Models
+from bot.agents.configured_models import Models
 from bot.agents.llm.embedder import Embedder, build_embedder, find
 from bot.agents.llm.token_metering import Meter
 from bot.agents.manager import Manager, Stores
 from bot.agents.mcp.config import McpServer, load_servers
 from bot.agents.mcp.servers import McpServers
 from bot.agents.operator_files import specialists
-from bot.agents.prompts.recalled import told_passages
 from bot.agents.summaries.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
+from bot.answering.judge import build_judge
+from bot.answering.told_passages import told_passages
 from bot.connections import open_rpc
 from bot.features.registry import TOOLS
 from bot.feishu.client import FeishuClient

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.agents.llm.configured_models import Models
+from bot.agents.configured_models import Models
 from bot.agents.llm.model import Declined, Model, ModelFailed, Request
 from bot.agents.llm.request_messages import plain_messages
 from bot.agents.manager import Manager

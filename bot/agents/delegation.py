@@ -10,8 +10,8 @@ from bot.agents.llm.request_messages import reader_of, specialist_messages
 from bot.agents.loop import AgentWords, run
 from bot.agents.progress import OnProgress
 from bot.agents.specialists import Specialist
+from bot.agents.tool_types.tool import FinalAnswer, Tool, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.tool import FinalAnswer, Tool, ToolFailed, tool
 from bot.agents.tools.tool_calls import Hands
 from bot.agents.tools.toolkit import Toolkit
 from bot.mentions import AutoMention

@@ -19,8 +19,8 @@ from bot.agents.llm.model_text import AnswerReader
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import Ended
 from bot.agents.prompts.sentences import confirm_below
-from bot.agents.tools.outcomes import ToolOutcome
-from bot.agents.tools.tool import NO_TOOLS, FinalAnswer
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import NO_TOOLS, FinalAnswer
 from bot.agents.tools.tool_calls import (
     Hands,
     Result,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
+from bot.agents.choice.tool_choice import choose
 from bot.agents.delegation import Delegation
 from bot.agents.llm.limits import LimitReached, Limits, Spent
 from bot.agents.llm.model import Declined, Model, ModelFailed, ToolsRefused
@@ -26,14 +27,13 @@ from bot.agents.prompts.prompt import AgentAnswer, Ended, ModelUnavailable, Pend
 from bot.agents.prompts.sentences import cut_short, declined
 from bot.agents.running_turns import STOPPED, Stop
 from bot.agents.specialists import Specialist
+from bot.agents.tool_types.tool import NO_TOOLS, Tool, Toolbox
 from bot.agents.tools.conversation import conversation_tools
 from bot.agents.tools.deps import Liken, Recall, ToolDeps
 from bot.agents.tools.memory import memory_tools
 from bot.agents.tools.notes import note_tools
 from bot.agents.tools.recording import recorded
-from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox
 from bot.agents.tools.tool_calls import Hands, offered
-from bot.agents.tools.tool_choice import choose
 from bot.agents.tools.toolkit import Toolkit
 from bot.text.languages import Language
 from memory.kept.notes import NoteStore

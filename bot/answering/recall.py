@@ -8,8 +8,8 @@ import structlog
 
 from bot.agents.llm.embedder import COMMANDS_AMONG, find, said
 from bot.agents.prompts.drawn_on import note_sources
-from bot.agents.prompts.recalled import told_passages
 from bot.answering.question import Turn
+from bot.answering.told_passages import told_passages
 from bot.services import Services
 from bot.telemetry import timing
 from bot.telemetry.timing import stage

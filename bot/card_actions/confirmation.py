@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompts.prompt import PendingAction, Prompt
+from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tools.confirming import SHARE_NOTE
 from bot.agents.tools.note_outcomes import shared
 from bot.agents.tools.note_texts import WORDING
-from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.recording import refused
 from bot.answering.answering import Answering
 from bot.answering.question import Turn, language, people_of

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.agents.tools.tool import Tool
+from bot.agents.tool_types.tool import Tool
 from bot.answering.question import Turn
 from bot.answering.request_handler import RequestHandler
 from bot.outbox.buttons import Reply

@@ -20,7 +20,7 @@ async def summarise(
     desk: OperatorDesk, given: argparse.Namespace, context: AgentMemoryContext
 ) -> int:
     """Folds what the window no longer shows, and prints the summary. Raises `NothingToFold`."""
-    from bot.agents.llm.configured_models import Models  # all bring the model's client with them
+    from bot.agents.configured_models import Models  # all bring the model's client with them
     from bot.agents.summaries.summariser import build_summariser
     from bot.answering.summaries import fold, window
 

@@ -17,7 +17,6 @@ from typing import Any, Literal
 import structlog
 
 from bot.agents.llm.endpoint import TIMEOUT_S, Endpoint
-from bot.agents.llm.lenient_json import dumps, loads
 from bot.agents.llm.model import (
     FeatureRefused,
     ModelFailed,
@@ -32,6 +31,7 @@ from bot.agents.llm.refusals import Sent, refused_feature
 from bot.agents.llm.request_adaptation import can_be_bared, fields_of, sent_features
 from bot.agents.llm.response_assembly import Gathering
 from bot.agents.llm.server_sent_events import EventReader
+from bot.text.lenient_json import dumps, loads
 
 log = structlog.get_logger()
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from bot.agents.llm.refusal_table import Feature
-from bot.agents.tools.outcomes import ToolOutcome
-from bot.agents.tools.tool import NO_TOOLS, Toolbox
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
 
 Message = dict[str, Any]
 OnText = Callable[[str], Awaitable[None]]

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, cast, get_args
 
-from bot.agents.llm.lenient_json import loads
 from bot.agents.llm.refusal_table import REFUSALS, Feature, Refusal
+from bot.text.lenient_json import loads
 
 Sent = Callable[[], Collection[Feature]]
 

@@ -20,7 +20,7 @@ from bot.agents.prompts.prompt import (
 )
 from bot.agents.prompts.sentences import without_end_mark
 from bot.agents.prompts.tool_context import enrich
-from bot.agents.tools.tool import ERROR, Toolbox
+from bot.agents.tool_types.tool import ERROR, Toolbox
 from memory import context
 from memory.foreign_text import continued
 

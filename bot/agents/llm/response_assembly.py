@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bot.agents.llm.lenient_json import dumps, mended
 from bot.agents.llm.model import Declined, ModelFailed, Response, ToolCall
+from bot.text.lenient_json import dumps, mended
 
 _THOUGHTS = ("reasoning_content", "reasoning")
 _TEXTS = ("text", "output_text")

@@ -24,8 +24,8 @@ from contextlib import suppress
 from typing import Any
 
 from bot.agents.llm.code_spans import outside_code
-from bot.agents.llm.lenient_json import dumps
 from bot.agents.llm.model import ToolCall
+from bot.text.lenient_json import dumps
 
 # Forms that say what they are. Each runs to its end mark, or to the end of the text.
 _MARKED = re.compile(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bot.agents.llm.model import Message, Model, OnText, Request, Response
-from bot.agents.tools.tool import Toolbox
+from bot.agents.tool_types.tool import Toolbox
 from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from memory.tokens import Calibration, estimate_lines, estimate_tokens
 

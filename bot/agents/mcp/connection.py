@@ -14,7 +14,7 @@ import structlog
 
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.results import value_of
-from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox, ToolFailed
+from bot.agents.tool_types.tool import NO_TOOLS, Tool, Toolbox, ToolFailed
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -9,8 +9,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bot.agents.llm.lenient_json import loads
-from bot.agents.tools.tool import ToolFailed
+from bot.agents.tool_types.tool import ToolFailed
+from bot.text.lenient_json import loads
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult

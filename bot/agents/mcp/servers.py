@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.connection import ServerConnection, ServerDown, TimeLimits
 from bot.agents.prompts.prompt import PendingAction
+from bot.agents.tool_types.tool import NO_TOOLS, Toolbox, ToolFailed
 from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.recording import as_stored
-from bot.agents.tools.tool import NO_TOOLS, Toolbox, ToolFailed
 
 if TYPE_CHECKING:
     from bot.agents.tools.deps import ToolDeps

@@ -17,8 +17,8 @@ from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import MEMORY_AWAY, without_knowledge
 from bot.agents.prompts.quotation import without_material
-from bot.agents.tools.outcomes import COMMON, ToolOutcome
-from bot.agents.tools.tool import ERROR
+from bot.agents.tool_types.outcomes import COMMON, ToolOutcome
+from bot.agents.tool_types.tool import ERROR
 from bot.text.languages import Language, language_of
 from memory.foreign_text import as_written
 

@@ -16,8 +16,8 @@ from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import REGISTRY
 from bot.agents.prompts.shown_notes import NAMED
 from bot.agents.prompts.tool_context import MOST_USED
+from bot.agents.tool_types.outcomes import ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING
-from bot.agents.tools.outcomes import ToolOutcome, Wording
 from bot.text.languages import Language, join_list
 from memory.kept.notes import search_terms
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from bot.agents.tools.tool import as_error
+from bot.agents.tool_types.tool import as_error
 from memory.context import Exchange
 from memory.foreign_text import continued
 from memory.kept.notes import RegisteredNote

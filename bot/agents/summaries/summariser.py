@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from bot.agents.llm.configured_models import Models
+from bot.agents.configured_models import Models
 from bot.agents.llm.model import Declined, Model, ModelFailed, Request
 from bot.agents.llm.model_text import Cleaner, Manner
 from bot.agents.llm.request_messages import plain_messages

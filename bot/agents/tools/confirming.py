@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from bot.agents.prompts.prompt import PendingAction
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import ToolFailed
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.outcomes import ToolOutcome
-from bot.agents.tools.tool import ToolFailed
 
 SHARE_NOTE = "share_note"
 

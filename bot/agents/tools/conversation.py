@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.tool import Tool, ToolFailed, tool
 from bot.text.follow_ups import MOST_COLUMNS, questions_of
 
 

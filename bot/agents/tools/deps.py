@@ -9,7 +9,7 @@ from typing import Any, Literal
 from bot.agents.llm.limits import Spent
 from bot.agents.progress import OnProgress
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
-from bot.agents.tools.tool import NO_TOOLS, Toolbox
+from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
 from memory.kept.notes import NoteStore
 from memory.kept.timers import TimerStore
 from memory.models import Likeness

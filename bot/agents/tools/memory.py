@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from bot.agents.prompts.drawn_on import note_sources
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools.deps import RecallScope, ToolDeps
-from bot.agents.tools.outcomes import ToolOutcome
-from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.kept.items import Changed
 from memory.models import Scope
 from memory.recall.passages import usual_scope

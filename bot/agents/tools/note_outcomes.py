@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.agents.tools.outcomes import ToolOutcome
+from bot.agents.tool_types.outcomes import ToolOutcome
 from memory.kept.notes import Note, NoteChange
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.agents.tools.outcomes import Fields, Wording
+from bot.agents.tool_types.outcomes import Fields, Wording
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list
 

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from bot.agents.prompts.drawn_on import note_sources
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools import note_outcomes
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.note_texts import WORDING
-from bot.agents.tools.outcomes import ToolOutcome
-from bot.agents.tools.tool import Tool, ToolFailed, tool
 from memory.errors import NoteNotFound
 from memory.kept.notes import Note, note_id, note_source
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import Tool, ToolFailed, as_error
 from bot.agents.tools.confirming import wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.own_words import GUARDED, asked_for
-from bot.agents.tools.tool import Tool, ToolFailed, as_error
 from memory.errors import (
     AccessDenied,
     NoteInvalid,

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from bot.agents.llm.lenient_json import dumps, loads
 from bot.agents.llm.model import Message, Response, ToolCall, called, returned
 from bot.agents.progress import Progress
 from bot.agents.prompts.quotation import remark
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import ArgumentsInvalid, Tool, Toolbox, ToolFailed, as_error
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.recording import as_stored, hold_up, recorded
-from bot.agents.tools.tool import ArgumentsInvalid, Tool, Toolbox, ToolFailed, as_error
+from bot.text.lenient_json import dumps, loads
 from memory.foreign_text import continued, quoted
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from bot.agents.tools.tool import NO_TOOLS, Tool, Toolbox
+from bot.agents.tool_types.tool import NO_TOOLS, Tool, Toolbox
 
 
 class Toolkit:

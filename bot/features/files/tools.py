@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.tool import Tool, ToolFailed, tool
 from bot.files.writing import Kind, Unwritable, outgoing
 
 MOST_SENT = 3

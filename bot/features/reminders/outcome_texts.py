@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from bot.agents.tools.outcomes import Fields, Wording
+from bot.agents.tool_types.outcomes import Fields, Wording
 from bot.features.reminders import texts
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from bot.agents.tools.outcomes import ToolOutcome
+from bot.agents.tool_types.outcomes import ToolOutcome
 from memory.kept.timers import Plan, Timer
 
 Names = Mapping[str, str]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from bot.agents.tools.tool import ToolFailed
+from bot.agents.tool_types.tool import ToolFailed
 from bot.mentions import Person, Roster
 from bot.text.addressee_words import bare_name, means_asker, means_everybody
 from bot.text.dates.recurrence import is_skipped, next_after

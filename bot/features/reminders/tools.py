@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from bot.agents.prompts.drawn_on import note_sources
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.outcomes import ToolOutcome
-from bot.agents.tools.tool import Tool, ToolFailed, tool
 from bot.features.reminders import outcomes
 from bot.features.reminders.outcome_texts import WORDING
 from bot.features.reminders.planning import addressees, content_of, moment, skipped_remark

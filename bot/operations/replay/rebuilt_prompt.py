@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from bot.agents.llm.embedder import Embedder, find
 from bot.agents.prompts.prompt import Prompt
-from bot.agents.prompts.recalled import told_passages
 from bot.answering.prompt_history import Scene, build_prompt
+from bot.answering.told_passages import told_passages
 from bot.feishu.client import FeishuClient
 from bot.listening.chat_rules import rules_of, told_by_owner
 from bot.listening.transcript import MessageRecord, transcript

@@ -16,14 +16,14 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from bot.agents.llm.configured_models import Models
+from bot.agents.configured_models import Models
 from bot.agents.llm.embedder import build_embedder, find
 from bot.agents.manager import Manager, Stores
 from bot.agents.operator_files import specialists
 from bot.agents.prompts.prompt import AgentAnswer, Prompt
-from bot.agents.prompts.recalled import told_passages
+from bot.agents.tool_types.tool import Tool
 from bot.agents.tools.deps import Recall, RecallScope
-from bot.agents.tools.tool import Tool
+from bot.answering.told_passages import told_passages
 from bot.operations.replay.rebuilt_prompt import Rebuilt, rebuild
 from bot.operations.replay.turn_record import FIND, MESSAGES, OF_TURN, RecordedTurn
 from bot.settings import Settings

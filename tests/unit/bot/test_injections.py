@@ -24,10 +24,10 @@ from bot.agents.llm.model import Request
 from bot.agents.manager import AgentAnswer, Manager, ModelUnavailable, Prompt, Stores
 from bot.agents.progress import Progress
 from bot.agents.prompts.quotation import quotation, with_material
-from bot.agents.prompts.recalled import told_passages
 from bot.agents.prompts.tool_context import enrich, exchanges
 from bot.agents.specialists import FOLDER, load_specialists
 from bot.agents.tools.names import TOOL_NAMES
+from bot.answering.told_passages import told_passages
 from bot.features.registry import TOOLS
 from bot.feishu import cards, degrading, markup, splitting
 from bot.feishu.errors import FeishuError

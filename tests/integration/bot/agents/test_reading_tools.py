@@ -13,8 +13,8 @@ from psycopg import sql
 
 from bot.agents.manager import own_tools
 from bot.agents.prompts.prompt import Prompt
+from bot.agents.tool_types.tool import Tool, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.tool import Tool, tool
 from bot.features.registry import TOOLS
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.kept.notes import NoteStore

@@ -14,7 +14,7 @@ from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.model import Declined, ModelFailed, Request, Response
 from bot.agents.llm.request_messages import plain_messages
-from bot.agents.tools.tool import Toolbox, tool
+from bot.agents.tool_types.tool import Toolbox, tool
 from tests.support.raw_endpoint import (
     EVENTS,
     RawEndpoint,

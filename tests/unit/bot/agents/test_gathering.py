@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.llm.lenient_json import loads
 from bot.agents.llm.model import Declined, ModelFailed, Response, ToolCall
 from bot.agents.llm.response_assembly import Gathering
+from bot.text.lenient_json import loads
 from tests.support.raw_endpoint import delta
 
 

@@ -13,8 +13,8 @@ from bot.agents.llm.model import ModelFailed, Response, ToolCall
 from bot.agents.llm.request_messages import plain_messages
 from bot.agents.loop import AgentWords, run
 from bot.agents.progress import Progress
+from bot.agents.tool_types.tool import Tool, Toolbox, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.tool import Tool, Toolbox, ToolFailed, tool
 from bot.agents.tools.tool_calls import Hands
 from tests.support.models import Scripted, calling
 

@@ -26,9 +26,9 @@ from bot.agents.prompts.prompt import OWNER
 from bot.agents.prompts.sentences import say
 from bot.agents.prompts.tool_context import HEADING
 from bot.agents.specialists import Specialist
+from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tools.names import TOOL_NAMES
 from bot.agents.tools.note_texts import WORDING
-from bot.agents.tools.outcomes import ToolOutcome
 from bot.features.registry import TOOLS
 from bot.text.languages import LANGUAGES
 from memory.context import Exchange, Message

@@ -15,7 +15,7 @@ from mcp_types import (
 )
 
 from bot.agents.mcp.results import value_of
-from bot.agents.tools.tool import ToolFailed
+from bot.agents.tool_types.tool import ToolFailed
 
 
 def text(words: str) -> TextContent:

@@ -12,7 +12,7 @@ from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.model import Request
 from bot.agents.llm.request_messages import plain_messages
 from bot.agents.llm.token_metering import Meter, MeteredModel
-from bot.agents.tools.tool import Toolbox, tool
+from bot.agents.tool_types.tool import Toolbox, tool
 from bot.answering.prompt_history import Scene, build_prompt
 from memory.models import OpenTurn, StoredMessage
 from memory.scope import memory_context

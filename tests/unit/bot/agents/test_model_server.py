@@ -17,8 +17,8 @@ from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.limits import Spent
 from bot.agents.llm.request_messages import plain_messages
 from bot.agents.loop import run
+from bot.agents.tool_types.tool import Toolbox, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.tool import Toolbox, tool
 from bot.agents.tools.tool_calls import Hands
 from sandbox.model.model import ModelServer
 from sandbox.model.model_script import BadScript, Playbook

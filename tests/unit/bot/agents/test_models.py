@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import bot.agents.llm.openai_client  # noqa: F401 -- loaded before a clock runs
-from bot.agents.judge import build_judge
-from bot.agents.llm.configured_models import Models
+from bot.agents.configured_models import Models
 from bot.agents.llm.fallback import Fallback
 from bot.agents.llm.model import Declined, ModelFailed, Request
 from bot.agents.llm.request_messages import plain_messages
@@ -23,6 +22,7 @@ from bot.agents.offline.model import OfflineModel
 from bot.agents.progress import OnProgress
 from bot.agents.running_turns import Stop
 from bot.agents.summaries.summariser import build_summariser
+from bot.answering.judge import build_judge
 from bot.listening.decisions import IncomingMessage
 from bot.settings import Settings
 from bot.telemetry.tally import Tally

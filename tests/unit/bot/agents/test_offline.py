@@ -23,10 +23,10 @@ from bot.agents.offline.notice import without_notice
 from bot.agents.offline.texts import say
 from bot.agents.progress import OnProgress, Progress
 from bot.agents.prompts.prompt import MEMORY_AWAY, REGISTRY, THREAD_MEMORY
+from bot.agents.tool_types.outcomes import ToolOutcome
+from bot.agents.tool_types.tool import Toolbox, tool
 from bot.agents.tools.deps import ToolDeps
-from bot.agents.tools.outcomes import ToolOutcome
 from bot.agents.tools.recording import refused
-from bot.agents.tools.tool import Toolbox, tool
 from bot.agents.tools.tool_calls import Hands
 from memory.errors import NoteNotFound, StoreUnavailable
 

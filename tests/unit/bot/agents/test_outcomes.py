@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bot.agents.tool_types.outcomes import COMMON, Fields, ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING as NOTES
-from bot.agents.tools.outcomes import COMMON, Fields, ToolOutcome, Wording
 from bot.features.reminders.outcome_texts import WORDING as REMINDERS
 from bot.text.languages import Language
 from memory.text import has_han
@@ -119,7 +119,7 @@ def _sources() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(BOT.rglob("*.py")):
         name = str(path.relative_to(BOT))
         text = path.read_text(encoding="utf-8")
-        makes = "ToolFailed(" in text or "from bot.agents.tools.outcomes import" in text
+        makes = "ToolFailed(" in text or "from bot.agents.tool_types.outcomes import" in text
         if makes and name not in FOR_MODELS:
             yield name, ast.parse(text)
 

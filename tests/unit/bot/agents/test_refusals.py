@@ -22,7 +22,7 @@ from bot.agents.llm.refusals import refused_feature
 from bot.agents.manager import Manager, ModelUnavailable, Stores
 from bot.agents.progress import Progress
 from bot.agents.prompts.prompt import AgentAnswer, Image, Prompt
-from bot.agents.tools.tool import Toolbox, tool
+from bot.agents.tool_types.tool import Toolbox, tool
 from memory.context import Message
 from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.agents.tools.tool import ToolFailed
+from bot.agents.tool_types.tool import ToolFailed
 from bot.features.reminders.planning import addressees, content_of, moment, skipped_remark
 from bot.mentions import Person, Roster
 

@@ -18,7 +18,7 @@ import pytest
 
 from bot.agents.offline.notes import Call
 from bot.agents.offline.reminders import next_step, wish
-from bot.agents.tools.tool import ToolFailed
+from bot.agents.tool_types.tool import ToolFailed
 from bot.features.reminders.planning import moment
 from bot.text.languages import language_of
 

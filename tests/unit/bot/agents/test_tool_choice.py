@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.agents.choice.tool_choice import choose, groups_for
+from bot.agents.choice.tool_cues import GROUP_OF, SPECIALISTS
 from bot.agents.delegation import Delegation
 from bot.agents.llm.model_text import Cleaner
 from bot.agents.llm.request_messages import manager_messages
@@ -18,10 +20,8 @@ from bot.agents.manager import Manager, Stores, own_tools
 from bot.agents.prompts.prompt import Prompt, without_knowledge
 from bot.agents.prompts.tool_context import enrich
 from bot.agents.specialists import FOLDER, load_specialists
+from bot.agents.tool_types.tool import Toolbox
 from bot.agents.tools.names import TOOL_NAMES
-from bot.agents.tools.tool import Toolbox
-from bot.agents.tools.tool_choice import choose, groups_for
-from bot.agents.tools.tool_cues import GROUP_OF, SPECIALISTS
 from bot.features.registry import TOOLS
 from memory.context import Exchange, Message
 from memory.kept.notes import NoteStore

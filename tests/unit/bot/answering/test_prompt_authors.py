@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from bot.agents.llm.request_messages import manager_messages
 from bot.agents.prompts.prompt import ASKED, KNOWN, RECALLED, without_knowledge
 from bot.agents.prompts.quotation import quotation
-from bot.agents.prompts.recalled import told_passages
 from bot.answering.prompt_history import Scene, build_prompt
+from bot.answering.told_passages import told_passages
 from bot.listening.transcript import MessageRecord, newest_lines
 from bot.people.names import Names, Sources
 from memory.foreign_text import as_written, continued, quoted, speaker, unlabelled

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agents.judge import question_for_judge
+from bot.answering.judge import question_for_judge
 from bot.conversation import (
     ChannelConversation,
     ConversationManager,

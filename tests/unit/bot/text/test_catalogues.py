@@ -128,7 +128,8 @@ def test_both_languages_say_the_same_with_the_same_fields(path: Path) -> None:
 
 @pytest.mark.parametrize("path", ENGLISH, ids=lambda path: str(path.relative_to(BOT)))
 def test_every_text_is_asked_for(path: Path) -> None:
-    words, beginnings = written(path.parent)
+    shared = path.parent.name == "tool_types"  # the outcomes that all rooms of the agents may have
+    words, beginnings = written(path.parent.parent if shared else path.parent)
     elsewhere = {one.key for one in ASKED if one.catalogue == path}
     unused = [key for key in read(path) if key not in words | elsewhere]
     assert not [key for key in unused if not key.startswith(beginnings)]

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.llm.model import Response
-from bot.agents.prompts.recalled import told_passages
 from bot.agents.summaries.summariser import asked, extractive, model_summariser
 from bot.answering.summaries import told
+from bot.answering.told_passages import told_passages
 from bot.feishu import markup
 from memory.kept.summaries import FoldedMessage
 from memory.recall.passages import Passage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.agents.llm.configured_models import Models
+from bot.agents.configured_models import Models
 from bot.agents.llm.model import Request
 from bot.agents.llm.model_text import Cleaner, Manner
 from bot.agents.llm.request_messages import plain_messages

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from bot.agents.choice.tool_cues import CUES, GROUP_OF, SPECIALISTS, Cues, Group
 from bot.agents.offline import facts, reminders
 from bot.agents.offline.commands import command
 from bot.agents.prompts.prompt import Prompt
 from bot.agents.prompts.quotation import without_material
-from bot.agents.tools.tool import Toolbox
-from bot.agents.tools.tool_cues import CUES, GROUP_OF, SPECIALISTS, Cues, Group
+from bot.agents.tool_types.tool import Toolbox
 
 _RIVALS: tuple[Group, ...] = ("notes", "reminders")
 _POINTS = re.compile(

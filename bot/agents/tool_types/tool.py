@@ -17,8 +17,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from bot.agents.llm.lenient_json import dumps
-from bot.agents.tools.outcomes import COMMON, Wording
+from bot.agents.tool_types.outcomes import COMMON, Wording
+from bot.text.lenient_json import dumps
 
 ERROR = "Error: "
 
