@@ -19,6 +19,7 @@ from bot.intake.acceptance import Intake
 from bot.intake.local_workers import Beside
 from bot.intake.presses import Presses
 from bot.intake.readiness import Checks
+from bot.operations.health import look
 from bot.process import plan
 from bot.process.board import Board
 from bot.queue.arrivals import Arrivals
@@ -66,6 +67,7 @@ def create_app(settings: Settings | None = None) -> Flask:
             workers=Board(settings.data_dir) if settings.runs_worker else None,
             connection=listener,
             migrated=partial(require_migrated, url),
+            look=partial(look, url, settings.zone),
         ),
     )
     if settings.admins:

@@ -30,6 +30,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from bot.operations import health
+from bot.operations.doctor.result import Check
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueDepth
 from bot.settings import load, read
@@ -47,12 +49,14 @@ Rows = Sequence[tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Picture:
-    """One moment: the log's report, the tables' (with --db), and the alarms."""
+    """One moment: the log's report, the tables' (with --db), the alarms, and whether people get
+    answers (with --db)."""
 
     report: WindowReport
     queue: QueueDepth | None
     recent: RecentTurns | None
     alarms: Sequence[str]
+    health: Sequence[Check] = ()
 
 
 class Monitor:
@@ -86,11 +90,16 @@ class Monitor:
         except QueueUnavailable as exc:
             away.append(f"database: the queue's does not answer ({exc})")
         try:
+            found = await asyncio.to_thread(health.look, self._desk.url, self._desk.settings.zone)
+        except QueueUnavailable:
+            found = []  # it is away, as was said
+        red = [f"{one.name}: {one.sentence.en}" for one in found if one.state == "fail"]
+        try:
             recent = await self._desk.operations.recent(seconds=self._window_s)
         except StoreError as exc:
             away.append(f"memory: {exc}")
-        found = alarms(report, _backlog(queue, recent), self._limits)
-        return Picture(report, queue, recent, [*found, *away])
+        exceeded = alarms(report, _backlog(queue, recent), self._limits)
+        return Picture(report, queue, recent, [*red, *exceeded, *away], found)
 
 
 def _backlog(queue: QueueDepth | None, recent: RecentTurns | None) -> LoggedBacklog | None:
@@ -174,7 +183,8 @@ async def _once(
         print_json(asdict(picture))
     else:
         screen = Screen(language(given.lang))
-        screen.verdict("monitor", _verdict(picture.alarms), good=not picture.alarms)
+        good = not picture.alarms and not picture.report.errors
+        screen.verdict("monitor", _verdict(picture), good=good)
         for title, columns, rows in _tables(picture):
             screen.table(title, columns, rows)
     return picture
@@ -210,10 +220,15 @@ def _has_ended(source: LogSource) -> bool:
     return isinstance(source, StandardInput) and source.ended
 
 
-def _verdict(alarms: Sequence[str]) -> Sentence:
-    if not alarms:
-        return Sentence("no limit is exceeded", "没有超出限值")
-    return Sentence(f"{len(alarms)} alarms", f"{len(alarms)} 个告警")
+def _verdict(picture: Picture) -> Sentence:
+    if alarms := len(picture.alarms):
+        plural = "s" if alarms > 1 else ""
+        return Sentence(f"{alarms} alarm{plural}", f"{alarms} 个告警")
+    if errors := sum(picture.report.errors.values()):
+        plural = "s" if errors > 1 else ""
+        return Sentence(f"{errors} error{plural} in the log; no limit is exceeded",
+                        f"日志中有 {errors} 个错误；没有超出限值")  # fmt: skip
+    return Sentence("no limit is exceeded", "没有超出限值")
 
 
 def _drawing(picture: Picture, now: datetime) -> Group:
@@ -246,6 +261,7 @@ def _tables(picture: Picture) -> list[tuple[str, Sequence[str], Rows]]:
     """Title, columns and rows of everything there is to show."""
     report = picture.report
     tables: list[tuple[str, Sequence[str], Rows]] = [
+        ("Health", ("check", "state", "what", "next"), _checks(picture.health)),
         (f"Last {report.window_s / 60:g} minutes", ("what", "now"), _figures(report)),
         ("Latency", ("stage", "n", "p50 s", "p95 s"), _latencies(report)),
         ("Events", ("outcome", "count"), _counts(report.events)),
@@ -257,6 +273,10 @@ def _tables(picture: Picture) -> list[tuple[str, Sequence[str], Rows]]:
     if picture.queue or picture.recent:
         tables.append(("Queue and tables", ("what", "now"), _stored(picture.queue, picture.recent)))
     return [table for table in tables if table[2]]
+
+
+def _checks(health: Sequence[Check]) -> Rows:
+    return [(one.name, one.state, one.sentence.en, one.next_step) for one in health]
 
 
 def _figures(report: WindowReport) -> Rows:
@@ -313,7 +333,7 @@ def _remembered(recent: RecentTurns) -> Rows:
         ("turns unfinished", str(recent.unfinished)),
         ("repeated attempts", str(recent.retries)),
         *_seconds(seconds),
-        *((f"turns {state}", count) for state, count in _counts(recent.turns)),
+        *((f"questions {outcome}", count) for outcome, count in _counts(recent.turns)),
         *((f"decisions {reason}", count) for reason, count in _counts(recent.decisions)),
     ]
 

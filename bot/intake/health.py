@@ -20,9 +20,10 @@ _BEING_LOOKED_AT = Readiness({"readiness": "it is being looked at: ask again in 
 
 
 def register(app: Flask, checks: Checks) -> None:
-    """Adds the three routes; the application keeps the checks for its start."""
+    """Adds the three routes; the application keeps the checks for its start and its console."""
     app.extensions["health"] = checks
     flight = SingleFlight(checks.run)
+    app.extensions["readiness"] = lambda: (flight.outcome() or _BEING_LOOKED_AT).checks
     token = checks.settings.metrics_token
 
     def healthz() -> Response:

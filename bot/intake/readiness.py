@@ -7,7 +7,7 @@ on taking events. `/readyz` then says 200 with `degraded`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -71,7 +71,8 @@ class Checks:
     """The dependencies of this process. Results of outside calls are kept for ten seconds, those
     of the model for ten minutes, or half a minute while something is wrong with it.
 
-    `now` is seconds since epoch, `migrated` raises `NotMigrated`.
+    `now` is seconds since epoch, `migrated` raises `NotMigrated`. `look` says whether people get
+    answers (`bot.operations.health`).
     """
 
     settings: Settings
@@ -81,6 +82,7 @@ class Checks:
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     migrated: Callable[[], None] = lambda: None
+    look: Callable[[], Sequence[Check]] | None = None
     _kept: dict[str, tuple[float, str]] = field(default_factory=dict)
     _degraded: set[str] = field(default_factory=set)
     _away_since: float | None = None
@@ -98,6 +100,8 @@ class Checks:
         if self.workers:
             for slot in range(1, self.settings.workers + 1):
                 checks[f"worker-{slot}"] = partial(self._worker, self.workers, slot)
+        if self.look:
+            checks["answers"] = self._answers
         outcomes = {name: self._outcome(name, check) for name, check in checks.items()}
         return Readiness(outcomes, tuple(name for name in outcomes if name in self._degraded))
 
@@ -127,7 +131,9 @@ class Checks:
 
     def _changes(self, name: str) -> bool:
         """What costs nothing to look at is looked at each time, and a memory that may be away."""
-        return name.startswith(("worker", "connection")) or (name == "memory" and self._spooling())
+        return name.startswith(("worker", "connection", "answers")) or (
+            name == "memory" and self._spooling()
+        )
 
     def _database(self) -> None:
         try:
@@ -202,6 +208,16 @@ class Checks:
             return self.inbox.spooled()
         except QueueUnavailable as exc:
             raise NotReady(f"the queue's database does not answer ({exc})") from exc
+
+    def _answers(self) -> None:
+        """The bot goes on taking questions: what is wrong may be over with the next one."""
+        try:
+            found = self.look() if self.look else ()
+        except QueueUnavailable:
+            return  # the database's check says so
+        for check in found:
+            if check.state == "fail":
+                raise Degraded(f"{check.sentence.en} Next: {check.next_step or 'look at the log'}")
 
     def _supabase(self) -> None:
         try:

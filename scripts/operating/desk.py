@@ -23,10 +23,12 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 @dataclass(frozen=True)
 class OperatorDesk:
-    """What an operator works with. `backend` names the memory's place without secrets."""
+    """What an operator works with. `backend` names the memory's place without secrets, `url` is
+    the queue's database."""
 
     settings: Settings
     backend: str
+    url: str
     rpc: Rpc
     queue: QueueOperations
 
@@ -62,7 +64,7 @@ async def open_desk(settings: Settings) -> AsyncIterator[OperatorDesk]:
     require_migrated(url)
     rpc = await open_rpc(settings, url, size=2, timeout_s=_TIMEOUT_S, wait_s=10.0)
     try:
-        yield OperatorDesk(settings, _backend(settings), rpc, QueueOperations(url))
+        yield OperatorDesk(settings, _backend(settings), url, rpc, QueueOperations(url))
     finally:
         await rpc.close()
 

@@ -246,7 +246,7 @@ def _latencies(entries: list[Entry]) -> dict[str, LoggedLatency]:
         for name, stage in _STAGES.items():
             if name in entry.fields:
                 measured.setdefault(stage, []).append(_number(entry.fields[name]) / 1000)
-        if entry.event == "turn" and entry.fields.get("outcome") == "sent":
+        if entry.event == "turn" and entry.fields.get("outcome") == "answered":
             measured.setdefault("total", []).append(_number(entry.fields.get("seconds")))
     return {
         stage: LoggedLatency(len(values), percentile(values, 0.5), percentile(values, 0.95))

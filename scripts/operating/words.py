@@ -17,6 +17,8 @@ WORDS: Mapping[str, str] = {
         "会话（Q 问题，A 卡片，… 待发送，x 失败）"
     ),
     "Tables": "数据表",
+    "Health": "运行状况",
+    "next": "下一步",
     "Findings": "发现的问题",
     "Not checked": "未检查",
     "Working memory": "工作记忆",

@@ -86,7 +86,7 @@ as $$
 $$;
 
 -- People whose name holds p_name ('' for all), the last seen first, from p_offset on, at most p_limit:
--- [{tenant_key, open_id, name, turns, last_at, facts, notes, helpful, unhelpful}]. Facts are those by
+-- [{tenant_key, open_id, name, turns, last_at, facts, notes, helpful, unhelpful}]. Turns are their questions. Facts are those by
 -- them and about them. Numbers, no words.
 create or replace function feishu_bot.people_in_numbers(
   p_name text, p_offset integer, p_limit integer
@@ -95,7 +95,8 @@ language sql stable security invoker set search_path = feishu_bot
 as $$
   with asked as (
     select t.tenant_key, t.actor_id as open_id, count(*) as turns, max(t.created_at) as last_at
-    from public.agent_turns t group by t.tenant_key, t.actor_id),
+    from public.agent_turns t where bot_private.is_question(t.origin)
+    group by t.tenant_key, t.actor_id),
   found as (
     select tenant_key, open_id, coalesce(p.name, '') as name, coalesce(a.turns, 0) as turns, a.last_at
     from public.people p full join asked a using (tenant_key, open_id)

@@ -136,4 +136,4 @@ def test_the_processes_say_what_they_are_doing(world: World) -> None:
     assert "a very particular sentence" not in log + world.bot.web.output()
     lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
     turn = next(line for line in lines if line["event"] == "turn")
-    assert turn["outcome"] == "sent"
+    assert turn["outcome"] == "answered"

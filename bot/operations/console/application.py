@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import Callable, Mapping
 
 import psycopg
 import structlog
@@ -80,12 +81,15 @@ _LANGUAGES, _THEMES = ("en", "zh"), ("light", "dark", "auto")
 _YEAR_S = 365 * 24 * 3600
 
 
-def create_console(settings: Settings, url: str) -> Flask:
-    """The application for every path below /console."""
+def create_console(
+    settings: Settings, url: str, ready: Callable[[], Mapping[str, str]] = dict
+) -> Flask:
+    """The application for every path below /console. `ready`: what `/readyz` says, by check."""
     app = Flask(__name__, static_folder="static", static_url_path="/console/static")
     app.config["MAX_CONTENT_LENGTH"] = _MOST_BYTES
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    desk = Desk(settings, url, ConsoleDatabase(url), Sessions(url), QueueOperations(url))
+    database, queue = ConsoleDatabase(url), QueueOperations(url)
+    desk = Desk(settings, url, database, Sessions(url), queue, ready)
     app.jinja_env.globals.update(
         moment=desk.moment, clock=desk.clock, pages=_PAGES, known=CATALOGUE.has
     )

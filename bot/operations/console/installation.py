@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from flask import Flask
@@ -15,14 +15,18 @@ PREFIX = "/console"
 
 def install(app: Flask, settings: Settings, url: str) -> None:
     """Puts the console on its path, before the other routes of `app`. `url`: the database."""
-    app.wsgi_app = _Door(app.wsgi_app, settings, url)  # type: ignore[method-assign]
+    ready = app.extensions["readiness"]
+    app.wsgi_app = _Door(app.wsgi_app, settings, url, ready)  # type: ignore[method-assign]
 
 
 class _Door:
-    def __init__(self, below: Any, settings: Settings, url: str) -> None:
+    def __init__(
+        self, below: Any, settings: Settings, url: str, ready: Callable[[], Mapping[str, str]]
+    ) -> None:
         self._below = below
         self._settings = settings
         self._url = url
+        self._ready = ready
         self._opening = threading.Lock()
         self._console: Flask | None = None
 
@@ -39,5 +43,5 @@ class _Door:
             if self._console is None:
                 from bot.operations.console.application import create_console
 
-                self._console = create_console(self._settings, self._url)
+                self._console = create_console(self._settings, self._url, self._ready)
             return self._console

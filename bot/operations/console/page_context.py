@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -9,6 +10,7 @@ from typing import Any, cast
 from flask import g, redirect, render_template, request
 from werkzeug.wrappers import Response
 
+from bot.operations import health
 from bot.operations.console.database import ConsoleDatabase
 from bot.operations.console.sessions import Sessions
 from bot.operations.console.texts import say
@@ -26,6 +28,7 @@ class Desk:
     reader: ConsoleDatabase
     sessions: Sessions
     queue: QueueOperations
+    ready: Callable[[], Mapping[str, str]] = dict  # what `/readyz` says of each of its checks
 
     def moment(self, time: datetime | str | None) -> str:
         """A time as people read it, in the zone of the settings."""
@@ -65,6 +68,7 @@ def draw(template: str, **given: Any) -> str:
         template,
         t=words,
         both=both,
+        cause=lambda one: health.cause(one, spoken),
         lang=spoken,
         theme=request.cookies.get("console_theme", ""),
         here=request.path,

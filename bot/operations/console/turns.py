@@ -20,20 +20,24 @@ from bot.operations.console.database import Row, moment_given, names
 from bot.operations.console.page_context import Desk, admin, draw
 from bot.operations.replay.rerun import rebuilt
 from bot.operations.replay.turn_record import MESSAGES, OF_TURN, RecordedTurn
+from bot.queue.operator_actions import Reference
 from memory.errors import StoreError
+from memory.outcomes import KINDS
 
 log = structlog.get_logger()
 
 _PAGE = 50
 _TURNS = """
-select t.id, t.conversation_id, t.chat_id, t.user_id, t.actor_id, t.state, t.error, t.created_at,
+select t.id, t.conversation_id, t.chat_id, t.user_id, t.actor_id, t.created_at,
+       coalesce(t.outcome, 'under_way') as outcome, t.outcome_reason,
        extract(epoch from t.updated_at - t.created_at) as seconds,
        (select d.reason from public.agent_decisions d
         where d.message_id = t.id and d.chat_id = t.chat_id and d.tenant_key = t.tenant_key
         order by d.id desc limit 1) as reason
 from public.agent_turns t
 where (%(before)s::timestamptz is null or t.created_at < %(before)s)
-  and (%(state)s = '' or t.state = %(state)s)
+  and (coalesce(t.outcome, 'under_way') = %(outcome)s
+       or %(outcome)s = '' and t.outcome is distinct from 'offer')
   and (%(person)s = '' or array[t.actor_id, t.user_id] && array(
     select p.open_id from public.people p where strpos(lower(p.name), lower(%(person)s)) > 0))
   and (%(chat)s = '' or t.chat_id = any (array(
@@ -47,7 +51,10 @@ order by t.created_at desc limit %(limit)s
 _SILENT = """
 select d.id, d.message_id, d.chat_id, d.actor_id, d.reason, d.tier, d.cue, d.verdict, d.created_at
 from public.agent_decisions d
-where not d.respond and (%(before)s::timestamptz is null or d.created_at < %(before)s)
+where not d.respond
+  and not exists (
+    select from public.agent_turns t where t.id = d.message_id and t.outcome <> 'silent')
+  and (%(before)s::timestamptz is null or d.created_at < %(before)s)
   and (%(person)s = '' or d.actor_id = any (array(
     select p.open_id from public.people p where strpos(lower(p.name), lower(%(person)s)) > 0)))
   and (%(chat)s = '' or d.chat_id = any (array(
@@ -68,23 +75,23 @@ select b.label from bot_private.first_asked(%(turn)s) f
 join public.agent_buttons b on b.turn_id = f.parent_id and b.id = f.cause
 where f.origin = 'button' and b.kind = 'follow_up'
 """
-STATES = ("sent", "failed", "open", "pending", "cancelled", "silent")
+OUTCOMES = (*KINDS, "under_way")
 
 
 def add(app: Flask, desk: Desk) -> None:
     def show() -> str:
         wanted = {
             name: request.args.get(name, "").strip()[:100]
-            for name in ("person", "chat", "reason", "state")
+            for name in ("person", "chat", "reason", "outcome")
         }
         before = request.args.get("before") or None
-        query = _SILENT if wanted["state"] == "silent" else _TURNS
+        query = _SILENT if wanted["outcome"] == "silent" else _TURNS
         with desk.reader.view() as view:
             rows = view.rows(query, {**wanted, "before": moment_given(before), "limit": _PAGE + 1})
             named = names(view, [row["actor_id"] for row in rows], [row["chat_id"] for row in rows])
         more = rows[_PAGE - 1]["created_at"] if len(rows) > _PAGE else None
         return draw("turns.html", rows=rows[:_PAGE], names=named, reasons=list(Reason),
-                    states=STATES, wanted=wanted, more=more)  # fmt: skip
+                    outcomes=OUTCOMES, wanted=wanted, more=more)  # fmt: skip
 
     def one(turn: str) -> str:
         with desk.reader.looking(admin(), "read turn", turn) as view:
@@ -97,11 +104,13 @@ def add(app: Flask, desk: Desk) -> None:
             asked = view.row(_ASKED, {"turn": turn})
             named = names(view, [found["actor_id"], found["user_id"]], [found["chat_id"]])
             known = view.rows("select open_id, name from public.people where name <> ''")
+        given_up = desk.queue.failed(Reference("A", turn), limit=1)
         recorded = RecordedTurn.of_rows(found, list(messages))
         people = [(row["open_id"], row["name"]) for row in known]
         cards = drawn_cards(found, messages, buttons, asked, datetime.now(desk.settings.zone))
         return draw("turn.html", turn=found, record=recorded.record, messages=messages,
                     decision=decision, names=named, visible=_visible(dict(people)), cards=cards,
+                    given_up=given_up[0] if given_up else None,
                     addressed=_addressed(messages, dict(people)), stages=_stages(recorded.record),
                     **_prompt(desk, recorded, people))  # fmt: skip
 

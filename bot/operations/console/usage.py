@@ -13,13 +13,25 @@ from bot.settings import Settings
 from bot.telemetry.quota import is_short
 
 _DAYS = (1, 7, 30)
-_LARGEST = "order by sum(tokens_in + tokens_out) desc limit 30"
-_SUMS = """sum(turns)::bigint as turns, sum(tokens_in)::bigint as tokens_in,
-       sum(tokens_out)::bigint as tokens_out"""
-_SINCE = "from feishu_bot.model_usage where day > %(today)s::date - %(days)s::integer"
-_BY_DAY = f"select day, {_SUMS} {_SINCE} group by day order by day desc"
-_BY_PERSON = f"select actor_id, {_SUMS} {_SINCE} group by actor_id {_LARGEST}"
-_BY_CHAT = f"select chat_id, {_SUMS} {_SINCE} group by chat_id {_LARGEST}"
+_BY = """
+with used as (
+  select {of}, sum(tokens_in)::bigint as tokens_in, sum(tokens_out)::bigint as tokens_out
+  from feishu_bot.model_usage
+  where day > %(today)s::date - %(days)s::integer group by 1),
+told as (
+  select {of_turn} as {of}, count(*) as answers from public.agent_turns t
+  where bot_private.is_question(t.origin) and t.outcome = 'answered'
+    and (t.created_at at time zone %(zone)s)::date > %(today)s::date - %(days)s::integer group by 1)
+select {of}, coalesce(answers, 0) as answers, coalesce(tokens_in, 0) as tokens_in,
+       coalesce(tokens_out, 0) as tokens_out
+from used full join told using ({of}) order by {order} limit {most}
+"""
+_LARGEST = {"order": "tokens_in + tokens_out desc nulls last, answers desc, 1", "most": 30}
+_BY_DAY = _BY.format(
+    of="day", of_turn="(t.created_at at time zone %(zone)s)::date", order="1 desc", most=366
+)
+_BY_PERSON = _BY.format(of="actor_id", of_turn="t.actor_id", **_LARGEST)
+_BY_CHAT = _BY.format(of="chat_id", of_turn="t.chat_id", **_LARGEST)
 _BY_KIND = """
 select 'answer' as kind, sum(turns)::bigint as requests, sum(tokens_in)::bigint as tokens_in,
        sum(tokens_out)::bigint as tokens_out
@@ -54,7 +66,7 @@ def add(app: Flask, desk: Desk) -> None:
         asked = request.args.get("days", type=int)
         days = asked if asked in _DAYS else _DAYS[1]
         today = datetime.now(desk.settings.zone).date()
-        wanted = {"days": days, "today": today}
+        wanted = {"days": days, "today": today, "zone": desk.settings.zone.key}
         with desk.reader.view() as view:
             by_day = view.rows(_BY_DAY, wanted)
             people = view.rows(_BY_PERSON, wanted)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.agents.operator_files import check_files
+from bot.operations import health
 from bot.operations.doctor import database, feishu, machine, model, subscriptions, supabase, webhook
 from bot.operations.doctor.http_exchange import Silent
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
@@ -115,6 +116,8 @@ def _database(settings: Settings, wishes: Wishes) -> Sequence[Check]:
         return checks
     if wishes.probe:
         checks.append(database.isolation(settings, url))
+    if wishes.running:
+        checks += health.look(url, settings.zone)
     if settings.feishu_app_id and not settings.sandbox:
         seen = database.arrived(url)
         checks += subscriptions.subscriptions(settings, seen, wishes.moment())

@@ -15,12 +15,13 @@ from bot.text.languages import Sentence
 State = Literal["ok", "warn", "fail", "unknown"]
 _FINDINGS: tuple[State, ...] = ("fail", "warn")
 _IN_CHINESE: Mapping[str, str] = {
-    "bot": "机器人", "clicks": "点击", "clock": "时钟", "connections": "连接",
-    "credentials": "凭证", "database": "数据库", "disk": "磁盘", "embeddings": "向量",
-    "events": "事件", "fallback": "备用模型", "isolation": "隔离", "messages": "消息",
-    "migrations": "数据库迁移", "model": "模型", "scope": "权限", "scopes": "权限",
-    "settings": "设置", "streaming": "流式输出", "supabase": "Supabase", "time zone": "时区",
-    "tools": "工具", "webhook": "Webhook",
+    "answers": "回答", "bot": "机器人", "clicks": "点击", "clock": "时钟", "connections": "连接",
+    "credentials": "凭证", "database": "数据库", "deliveries": "送达", "disk": "磁盘",
+    "embeddings": "向量", "events": "事件", "fallback": "备用模型", "isolation": "隔离",
+    "memory away": "记忆", "messages": "消息", "migrations": "数据库迁移", "model": "模型",
+    "queue": "队列", "scope": "权限", "scopes": "权限", "settings": "设置", "speed": "速度",
+    "streaming": "流式输出", "supabase": "Supabase", "time zone": "时区", "tools": "工具",
+    "webhook": "Webhook",
 }  # fmt: skip
 
 

@@ -532,7 +532,7 @@ def test_decisions_are_listed_with_counts_by_reason(
 def test_monitor_reads_a_log_once(environment: dict[str, str], tmp_path: Path) -> None:
     log = tmp_path / "bot.log"
     log.write_text(
-        _log_line("turn", turn_id="om_1", outcome="sent", seconds=3.0, tokens_in=5) + "\nTraceback",
+        _log_line("turn", turn_id="om_1", outcome="answered", seconds=3.0, tokens_in=5) + "\nTraceback",
         encoding="utf-8",
     )
 
@@ -546,7 +546,7 @@ def test_monitor_reads_a_log_once(environment: dict[str, str], tmp_path: Path) -
 
 
 def test_monitor_reads_standard_input_to_its_end(environment: dict[str, str]) -> None:
-    line = _log_line("turn", turn_id="om_1", outcome="sent", seconds=3.0)
+    line = _log_line("turn", turn_id="om_1", outcome="answered", seconds=3.0)
 
     once = _json(_run(environment, "monitor", "-", "--once", "--json", stdin=line))
     followed = _run(environment, "monitor", "-", "--interval", "0.1", stdin=line)
@@ -560,7 +560,7 @@ def test_monitor_names_the_alarm_and_ends_with_status_1(
 ) -> None:
     log = tmp_path / "bot.log"
     log.write_text(
-        _log_line("turn", outcome="sent", seconds=30) + "\n"
+        _log_line("turn", outcome="answered", seconds=30) + "\n"
         + _log_line("job.failed", level="error", error="StoreUnavailable") + "\n",
         encoding="utf-8",
     )  # fmt: skip
@@ -583,7 +583,7 @@ def test_monitor_follows_a_log_across_rotation_until_it_is_stopped(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     log = tmp_path / "bot.log"
-    log.write_text(_log_line("turn", turn_id="om_1", outcome="sent") + "\n", encoding="utf-8")
+    log.write_text(_log_line("turn", turn_id="om_1", outcome="answered") + "\n", encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "scripts.monitor", str(log), "--interval", "0.05"],
         cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True,
@@ -592,7 +592,7 @@ def test_monitor_follows_a_log_across_rotation_until_it_is_stopped(
     try:
         _wait_for(process.stdout, "turns=1")
         log.rename(tmp_path / "bot.log.1")
-        log.write_text(_log_line("turn", turn_id="om_2", outcome="sent") + "\n", encoding="utf-8")
+        log.write_text(_log_line("turn", turn_id="om_2", outcome="answered") + "\n", encoding="utf-8")
         _wait_for(process.stdout, "turns=2")
         process.send_signal(signal.SIGINT)
 

@@ -95,7 +95,7 @@ def test_prompt_recall_and_summaries_agree_on_what_day_it_is(
 
 def test_operators_read_and_give_times_in_the_zone(tmp_path: Path) -> None:
     settings = load(data_dir=tmp_path)
-    desk = OperatorDesk(settings, "", cast(Any, None), cast(Any, None))
+    desk = OperatorDesk(settings, "", "", cast(Any, None), cast(Any, None))
 
     assert desk.shown(AFTER_MIDNIGHT.isoformat()) == "2026-11-21 00:30"
     assert desk.shown(None) is None

@@ -62,7 +62,7 @@ def test_a_turn_is_in_flight_from_its_decision_to_its_end() -> None:
         _line("decision", message_id="om_1", respond=True, reason="p2p"),
         _line("decision", message_id="om_2", respond=True, reason="p2p"),
         _line("decision", message_id="om_3", respond=False, reason="no_trigger"),
-        _line("turn", turn_id="om_1", outcome="sent", seconds=2),
+        _line("turn", turn_id="om_1", outcome="answered", seconds=2),
     ]
 
     assert _report(*lines).in_flight == 1
@@ -78,8 +78,8 @@ def test_a_turn_that_never_ended_is_given_up_after_ten_minutes() -> None:
 def test_latencies_are_told_by_stage_and_only_answers_count_as_total() -> None:
     report = _report(
         _line("webhook.accepted", ack_ms=4),
-        _line("turn", turn_id="1", outcome="sent", seconds=2.0, model_ms=1500, send_ms=200),
-        _line("turn", turn_id="2", outcome="sent", seconds=4.0, model_ms=3500, memory_load_ms=9),
+        _line("turn", turn_id="1", outcome="answered", seconds=2.0, model_ms=1500, send_ms=200),
+        _line("turn", turn_id="2", outcome="answered", seconds=4.0, model_ms=3500, memory_load_ms=9),
         _line("turn", turn_id="3", outcome="duplicate", seconds=400.0),
     )
 
@@ -95,8 +95,8 @@ def test_latencies_are_told_by_stage_and_only_answers_count_as_total() -> None:
 
 def test_tokens_retries_and_errors_are_summed() -> None:
     report = _report(
-        _line("turn", turn_id="1", outcome="sent", attempt=1, tokens_in=100, tokens_out=20),
-        _line("turn", turn_id="2", outcome="sent", attempt=3, tokens_in=50, tokens_out=5),
+        _line("turn", turn_id="1", outcome="answered", attempt=1, tokens_in=100, tokens_out=20),
+        _line("turn", turn_id="2", outcome="answered", attempt=3, tokens_in=50, tokens_out=5),
         _line("feishu.retry", level="warning", code=99991400),
         _line("job.failed", level="error", error="StoreUnavailable", code=""),
         _line("model.unavailable", level="error", reason="timeout"),
@@ -110,9 +110,9 @@ def test_tokens_retries_and_errors_are_summed() -> None:
 
 def test_what_is_older_than_the_window_does_not_count() -> None:
     report = _report(
-        _line("turn", ago=20, turn_id="1", outcome="sent"),
-        _line("turn", ago=90, turn_id="2", outcome="sent"),
-        _line("turn", ago=10, turn_id="3", outcome="sent"),
+        _line("turn", ago=20, turn_id="1", outcome="answered"),
+        _line("turn", ago=90, turn_id="2", outcome="answered"),
+        _line("turn", ago=10, turn_id="3", outcome="answered"),
         seconds=60,
     )
 
@@ -120,7 +120,7 @@ def test_what_is_older_than_the_window_does_not_count() -> None:
 
 
 def test_lines_that_are_no_entries_are_skipped_and_counted() -> None:
-    good = _line("turn", turn_id="1", outcome="sent")
+    good = _line("turn", turn_id="1", outcome="answered")
     report = _report("Traceback (most recent call last):", good[:20], "", "[1]", "null", good)
 
     assert report.turns == {"sent": 1}
@@ -214,8 +214,8 @@ def test_the_memory_is_away_from_the_first_line_that_says_so_until_one_says_othe
 
 def test_answers_without_memory_are_counted() -> None:
     report = _report(
-        _line("turn", turn_id="1", outcome="sent", degraded=True),
-        _line("turn", turn_id="2", outcome="sent", degraded=False),
+        _line("turn", turn_id="1", outcome="answered", degraded=True),
+        _line("turn", turn_id="2", outcome="answered", degraded=False),
     )
 
     assert report.degraded == 1
