@@ -28,7 +28,6 @@ from bot.operations.console import (
     memory_pages,
     overview,
     people,
-    queue,
     turns,
     usage,
 )
@@ -88,8 +87,8 @@ def create_console(
     app = Flask(__name__, static_folder="static", static_url_path="/console/static")
     app.config["MAX_CONTENT_LENGTH"] = _MOST_BYTES
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    database, queue = ConsoleDatabase(url), QueueOperations(url)
-    desk = Desk(settings, url, database, Sessions(url), queue, ready)
+    jobs = QueueOperations(url)
+    desk = Desk(settings, url, ConsoleDatabase(url), Sessions(url), jobs, ready)
     app.jinja_env.globals.update(
         moment=desk.moment, clock=desk.clock, pages=_PAGES, known=CATALOGUE.has
     )

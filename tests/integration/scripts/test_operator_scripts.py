@@ -532,7 +532,8 @@ def test_decisions_are_listed_with_counts_by_reason(
 def test_monitor_reads_a_log_once(environment: dict[str, str], tmp_path: Path) -> None:
     log = tmp_path / "bot.log"
     log.write_text(
-        _log_line("turn", turn_id="om_1", outcome="answered", seconds=3.0, tokens_in=5) + "\nTraceback",
+        _log_line("turn", turn_id="om_1", outcome="answered", seconds=3.0, tokens_in=5)
+        + "\nTraceback",
         encoding="utf-8",
     )
 
@@ -592,7 +593,9 @@ def test_monitor_follows_a_log_across_rotation_until_it_is_stopped(
     try:
         _wait_for(process.stdout, "turns=1")
         log.rename(tmp_path / "bot.log.1")
-        log.write_text(_log_line("turn", turn_id="om_2", outcome="answered") + "\n", encoding="utf-8")
+        log.write_text(
+            _log_line("turn", turn_id="om_2", outcome="answered") + "\n", encoding="utf-8"
+        )
         _wait_for(process.stdout, "turns=2")
         process.send_signal(signal.SIGINT)
 

@@ -79,7 +79,9 @@ def test_latencies_are_told_by_stage_and_only_answers_count_as_total() -> None:
     report = _report(
         _line("webhook.accepted", ack_ms=4),
         _line("turn", turn_id="1", outcome="answered", seconds=2.0, model_ms=1500, send_ms=200),
-        _line("turn", turn_id="2", outcome="answered", seconds=4.0, model_ms=3500, memory_load_ms=9),
+        _line(
+            "turn", turn_id="2", outcome="answered", seconds=4.0, model_ms=3500, memory_load_ms=9
+        ),
         _line("turn", turn_id="3", outcome="duplicate", seconds=400.0),
     )
 
@@ -90,7 +92,7 @@ def test_latencies_are_told_by_stage_and_only_answers_count_as_total() -> None:
         "send": LoggedLatency(1, 0.2, 0.2),
         "memory load": LoggedLatency(1, 0.009, 0.009),
     }
-    assert report.turns == {"sent": 2, "duplicate": 1}
+    assert report.turns == {"answered": 2, "duplicate": 1}
 
 
 def test_tokens_retries_and_errors_are_summed() -> None:
@@ -116,14 +118,14 @@ def test_what_is_older_than_the_window_does_not_count() -> None:
         seconds=60,
     )
 
-    assert report.turns == {"sent": 2}
+    assert report.turns == {"answered": 2}
 
 
 def test_lines_that_are_no_entries_are_skipped_and_counted() -> None:
     good = _line("turn", turn_id="1", outcome="answered")
     report = _report("Traceback (most recent call last):", good[:20], "", "[1]", "null", good)
 
-    assert report.turns == {"sent": 1}
+    assert report.turns == {"answered": 1}
     assert report.skipped_lines == 4
 
 
