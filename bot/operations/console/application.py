@@ -28,6 +28,7 @@ from bot.operations.console import (
     memory_pages,
     overview,
     people,
+    queue,
     turns,
     usage,
 )
