@@ -540,7 +540,7 @@ def test_monitor_reads_a_log_once(environment: dict[str, str], tmp_path: Path) -
     picture = _json(_run(environment, "monitor", str(log), "--once", "--json"))
     tables = _run(environment, "monitor", str(log), "--once")
 
-    assert picture["report"]["turns"] == {"sent": 1}
+    assert picture["report"]["turns"] == {"answered": 1}
     assert picture["report"]["latency"]["total"]["p95"] == 3.0
     assert picture["alarms"] == []
     assert "tokens in\t5" in tables.stdout
@@ -552,7 +552,7 @@ def test_monitor_reads_standard_input_to_its_end(environment: dict[str, str]) ->
     once = _json(_run(environment, "monitor", "-", "--once", "--json", stdin=line))
     followed = _run(environment, "monitor", "-", "--interval", "0.1", stdin=line)
 
-    assert once["report"]["turns"] == {"sent": 1}
+    assert once["report"]["turns"] == {"answered": 1}
     assert "turns=1" in followed.stdout.splitlines()[-1]
 
 

@@ -108,11 +108,11 @@ def test_what_is_no_reference_is_not_found(ada: Browser, name: str) -> None:
 def test_the_first_page_says_what_needs_a_look(ada: Browser, jobs: dict[str, int]) -> None:
     page = ada.get("/console/").text
 
-    assert "1 given up" in page
+    assert "1 job was given up" in page
     assert "ModelTrouble" in page
     rows = ada.get("/console/now.json").json
     assert len(rows) >= 29
-    assert {"at", "sent", "failed", "p50", "p95"} == set(rows[0])
+    assert {"at", "answered", "unanswered", "p50", "p95"} == set(rows[0])
 
 
 def test_set_up_is_what_the_doctor_finds(

@@ -72,8 +72,8 @@ def test_the_list_has_names_and_no_words_and_keeps_no_look(ada: Browser) -> None
         ("person=alice", {"om_1"}),
         ("person=包", {"om_2"}),
         ("chat=kitch", {"om_2"}),
-        ("state=sent", {"om_1"}),
-        ("state=silent", set()),
+        ("outcome=answered", {"om_1"}),
+        ("outcome=silent", set()),
         ("reason=explicit_trigger", {"om_1", "om_2"}),
         ("reason=quiet", set()),
         ("person=%25", set()),
@@ -191,7 +191,7 @@ def test_usage_tells_calls_of_feishu_kinds_of_tokens_and_who_reached_a_limit(
     console = create_console(replace(settings, **limits), database_url)
     ada = Browser(console).sign_in(database_url)
     assert "0 of 500 calls" in ada.get("/console/usage").text
-    assert "Nothing needs you" in ada.get("/console/").text
+    assert "calls of Feishu" not in ada.get("/console/").text
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("""
             insert into feishu_bot.model_usage
