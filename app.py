@@ -19,7 +19,7 @@ from bot.intake.acceptance import Intake
 from bot.intake.local_workers import Beside
 from bot.intake.presses import Presses
 from bot.intake.readiness import Checks
-from bot.operations.health import look
+from bot.operations.doctor.health import look
 from bot.process import plan
 from bot.process.board import Board
 from bot.queue.arrivals import Arrivals

@@ -30,7 +30,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from bot.operations import health
+from bot.operations.doctor import health
 from bot.operations.doctor.result import Check
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueDepth

@@ -72,7 +72,7 @@ class Checks:
     of the model for ten minutes, or half a minute while something is wrong with it.
 
     `now` is seconds since epoch, `migrated` raises `NotMigrated`. `look` says whether people get
-    answers (`bot.operations.health`).
+    answers (`bot.operations.doctor.health`).
     """
 
     settings: Settings

@@ -11,11 +11,11 @@ from typing import Any
 from flask import Flask, jsonify
 from werkzeug.wrappers import Response
 
-from bot.operations import health
 from bot.operations.console.database import View
 from bot.operations.console.page_context import Desk, draw
 from bot.operations.console.texts import CATALOGUE
 from bot.operations.console.usage import near_quota
+from bot.operations.doctor import health
 from bot.operations.doctor.result import Check, findings
 from bot.text.languages import Sentence
 

@@ -10,10 +10,10 @@ from typing import Any, cast
 from flask import g, redirect, render_template, request
 from werkzeug.wrappers import Response
 
-from bot.operations import health
 from bot.operations.console.database import ConsoleDatabase
 from bot.operations.console.sessions import Sessions
 from bot.operations.console.texts import say
+from bot.operations.doctor import health
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from bot.text.languages import Language, Sentence

@@ -9,8 +9,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.agents.operator_files import check_files
-from bot.operations import health
-from bot.operations.doctor import database, feishu, machine, model, subscriptions, supabase, webhook
+from bot.operations.doctor import (
+    database,
+    feishu,
+    health,
+    machine,
+    model,
+    subscriptions,
+    supabase,
+    webhook,
+)
 from bot.operations.doctor.http_exchange import Silent
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.settings import Settings, SettingsError, load, misspelt_names, read

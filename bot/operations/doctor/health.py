@@ -12,8 +12,8 @@ from typing import Any
 
 import psycopg
 
+from bot.operations.doctor.health_texts import CATALOGUE
 from bot.operations.doctor.result import Check, State
-from bot.operations.health_texts import CATALOGUE
 from bot.queue.inbox import QueueUnavailable
 from bot.text.languages import LANGUAGES, Language, Sentence
 
