@@ -88,6 +88,7 @@ RULES: dict[str, ChatRule] = {
                 "all": "everything 全部 所有 都回答",
             },
             setting="chat_mode",
+            only_in_groups=True,
             needs_hearing=True,
         ),
         ChatRule(

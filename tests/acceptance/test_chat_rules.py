@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -87,6 +88,25 @@ def test_the_settings_are_shown_with_a_form(group: World) -> None:
     assert "保存设置" in json.dumps(card_of(group, question)["card"], ensure_ascii=False)
     question, _ = group.ask("Bob", "/mode")
     assert list(selects(card_of(group, question))) == ["mode"]
+
+
+def test_in_p2p_the_settings_are_those_of_the_private_chat(world: World) -> None:
+    chats, alice = world.platform.state()["chats"], world.people["Alice"]
+    world = copy.copy(world)
+    world.group = next(c["chat_id"] for c in chats if c["mode"] == "p2p" and alice in c["members"])
+
+    question, card = world.ask("Alice", "/settings")
+    assert "**Settings of our private chat**" in card
+    assert "You can change these" in card
+    assert not any(word in card for word in ("owner", "group", "`/mode`", "`/proactive"))
+    assert set(selects(card_of(world, question))) == {"language", "digest"}
+    assert "Only groups" in set_rule(world, "Alice", "/mode mention")
+    assert world.rows("select 1 from chat_rules where chat_id = %s", world.group) == []
+    assert "Saved." in set_rule(world, "Alice", "/language en")
+    assert "Saved." in set_rule(world, "Alice", "/language default")
+    chinese = world.ask("Alice", "/设置")[1]
+    assert "**单聊设置**" in chinese
+    assert "群" not in chinese
 
 
 def test_only_who_manages_the_group_changes_its_rules(group: World) -> None:

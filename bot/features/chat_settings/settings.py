@@ -76,7 +76,8 @@ async def _shown(
     """The rules as they are; the form has `only` that one, or all."""
     rules = await _rules(services, here)
     usable = [rule for rule in RULES.values() if _is_there(services, here, rule)]
-    shown = texts.shown_rules(rules, usable, here.language)
+    in_group = here.chat_type != "p2p"
+    shown = texts.shown_rules(rules, usable, here.language, in_group=in_group)
     text = "\n\n".join(part for part in (note, shown) if part)
     if only is None or only == settings_form.DIGEST or RULES[only].needs_hearing:
         text = await with_limits(services, here.chat_type, text, here.language)

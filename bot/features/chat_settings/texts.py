@@ -50,10 +50,15 @@ def usual_option(rule: ChatRule, rules: ChatRules, language: Language) -> str:
     return say("default", language, value=option(rule, rules.usual[rule.name], language))
 
 
-def shown_rules(rules: ChatRules, shown: Iterable[ChatRule], language: Language) -> str:
-    """What holds and where it comes from."""
+def shown_rules(
+    rules: ChatRules, shown: Iterable[ChatRule], language: Language, *, in_group: bool
+) -> str:
+    """What holds, where it comes from, and who can change it."""
+    where = "in-group" if in_group else "in-p2p"
     lines = [_line(rules, rule, language) for rule in shown]
-    return "\n".join((say("intro", language), "", *lines, "", say("who", language)))
+    return "\n".join(
+        (say(f"intro-{where}", language), "", *lines, "", say(f"who-{where}", language))
+    )
 
 
 def _line(rules: ChatRules, rule: ChatRule, language: Language) -> str:

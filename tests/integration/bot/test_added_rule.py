@@ -137,7 +137,7 @@ async def test_a_command_sets_it_and_takes_it_back(chat: Chat) -> None:
 
     saved = read(await chat.say(chat.ann, "/设置 示例 简短"))
     assert "已保存。" in saved
-    assert "**我回答多长**：只用一句话 (本群设置)" in saved
+    assert "**我回答多长**：只用一句话（自定义）" in saved
     assert chat.stored() == [({"sample": "short"},)]
 
 
