@@ -171,7 +171,9 @@ def test_it_says_what_it_can_do(world: World, question: str, says: str) -> None:
 
 def test_a_name_in_another_script_is_reminded_and_changes_no_language(world: World) -> None:
     world.ask("Alice", "hello")
-    world.say("陈晨", "早")
+    said = world.say("陈晨", "早")
+    heard = "select 1 from chat_transcript where message_id = %s"
+    eventually(lambda: world.rows(heard, said), what="it is heard")
 
     _, shown = world.ask("Alice", "remind 陈晨 tomorrow at 9 to call the bank")
     (timer,) = world.rows(
