@@ -117,7 +117,7 @@ async def _written(
     has_offered = bool(hands and await offered(written.calls, hands))
     said = words_of(written.text)
     if hands and has_offered and not said:
-        said = confirm_below(hands.deps.prompt.question)
+        said = confirm_below(hands.deps.prompt.spoken)
     return AgentWords(said, ended) if said else _Step()
 
 

@@ -147,16 +147,16 @@ class Manager:
     def _cut_short(self, turn: _Turn, exc: Exception) -> AgentAnswer:
         """What was said so far, else an honest sentence. Raises `ModelUnavailable` when nothing was
         done."""
-        question, calls = turn.prompt.question, turn.deps.calls if turn.deps else []
+        spoken, calls = turn.prompt.spoken, turn.deps.calls if turn.deps else []
         if isinstance(exc, Declined):
-            return self._answer(declined(question, str(exc)), turn, cut_short="declined")
+            return self._answer(declined(str(exc), spoken), turn, cut_short="declined")
         reason = exc.reason if isinstance(exc, ModelFailed | LimitReached) else "timeout"
         if text := turn.text:
             ended: Ended = "time" if reason == "timeout" else "connection"
             return self._answer(text, turn, ended=ended)
         if not isinstance(exc, LimitReached) and not calls:
             raise ModelUnavailable(reason) from exc
-        return self._answer(cut_short(question, calls), turn, cut_short=reason)
+        return self._answer(cut_short(calls, spoken), turn, cut_short=reason)
 
     async def perform(
         self, action: PendingAction, prompt: Prompt, language: Language

@@ -304,6 +304,7 @@ def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
         labelled=turn.in_group,
         now=services.now(),
         people=turn.names.roster(people_of(turn)),
+        language=language(services, turn, opened),
         owner=f"{owner}\n\n{_UNASKED}".strip() if turn.unasked else owner,
     )
 

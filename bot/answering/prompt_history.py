@@ -15,6 +15,7 @@ from bot.agents.tools.own_words import own_words
 from bot.answering.deduplication import Quoted, without_quoted
 from bot.feishu import markup
 from bot.mentions import NOBODY, Roster, from_card
+from bot.text.languages import Language
 from memory.context import Message, Sections, assemble, exchange_cost
 from memory.foreign_text import json_line, speaker, spoken, unlabelled
 from memory.foreign_text import quoted as quoted_text
@@ -34,7 +35,8 @@ class Scene:
     """Who speaks where: `names` is open_id → name; `label` gives what stands in front of the words
     of an open_id, known by a name; `labelled` says whether it does.
 
-    `owner` are the owner's own instructions; `people` those whom a name can mean.
+    `owner` are the owner's own instructions; `people` those whom a name can mean;
+    `language` is what the chat and the question are in.
     """
 
     bot_name: str
@@ -44,6 +46,7 @@ class Scene:
     now: datetime
     owner: str = ""
     people: Roster = NOBODY
+    language: Language | None = None
     label: Label = lambda open_id, name: speaker(name or open_id)
 
 
@@ -111,6 +114,7 @@ def build_prompt(
         words_of_model=words_of_model,
         reads_only=reads_only,
         people=scene.people,
+        language=scene.language,
     )
 
 

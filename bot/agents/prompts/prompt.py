@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from bot.mentions import NOBODY, AutoMention, Roster
+from bot.text.languages import Language, language_of
 from memory.context import Message
 from memory.foreign_text import json_line, speaker
 from memory.models import WorkingMemory
@@ -128,7 +129,7 @@ class Prompt:
 
     `words_of_model`: a model wrote the question and a person only pressed its button; then every
     tool that changes something waits for that person's confirmation. `reads_only`: no tool changes
-    anything.
+    anything. `language` is what the chat and the question are in; None: the question's.
     """
 
     bot_name: str
@@ -152,6 +153,12 @@ class Prompt:
     words_of_model: bool = False
     reads_only: bool = False
     people: Roster = NOBODY
+    language: Language | None = None
+
+    @property
+    def spoken(self) -> Language:
+        """The language of what people read beside the model's own words."""
+        return self.language or language_of([self.question], self.people.names().values())
 
 
 @dataclass(frozen=True, slots=True)

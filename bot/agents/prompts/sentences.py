@@ -1,4 +1,4 @@
-"""What people read in place of an answer, in the language of the question. Pure."""
+"""What people read in place of an answer. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, language_of
+from bot.text.languages import Language
 from memory.foreign_text import quoted
 
 say = Catalogue(__file__).say
@@ -20,9 +20,8 @@ _END_MARKS = (
 )
 
 
-def cut_short(question: str, calls: Sequence[Mapping[str, Any]]) -> str:
+def cut_short(calls: Sequence[Mapping[str, Any]], language: Language) -> str:
     """An honest sentence, with the names of the steps that were done."""
-    language = language_of([question])
     done = [call["name"] for call in calls if call["ok"]]
     return "\n\n".join([say("cut-short", language), *_steps(done, language)])
 
@@ -36,15 +35,15 @@ def _steps(done: Sequence[str], language: Language) -> list[str]:
     return [say("steps-done", language, steps=", ".join(dict.fromkeys(done)))] if done else []
 
 
-def declined(question: str, said: str) -> str:
+def declined(said: str, language: Language) -> str:
     """That the model declined, and what it said about it, if anything."""
-    sentence = say("declined", language_of([question]))
+    sentence = say("declined", language)
     return f"{sentence}\n\n{quoted(said)}" if said else sentence
 
 
-def confirm_below(question: str) -> str:
+def confirm_below(language: Language) -> str:
     """What is said where the model only wants something done."""
-    return say("confirm-below", language_of([question]))
+    return say("confirm-below", language)
 
 
 def without_end_mark(text: str) -> str:

@@ -72,7 +72,7 @@ async def set_reminder(
         repeats=repeats,
         for_people=people,
         for_all=for_all,
-        language=language_of([deps.prompt.question, text]),
+        language=deps.prompt.language or language_of([deps.prompt.question, text]),
     )
     try:
         timer = await _timers(deps).set(context, deps.prompt.turn_id, plan)

@@ -15,7 +15,7 @@ import structlog
 from bot.answering.answering import NO_ANSWER
 from bot.answering.answering import answer as answer_question
 from bot.answering.hearing import Heard
-from bot.answering.question import Turn
+from bot.answering.question import Turn, language
 from bot.features.feature import Firing, PressTurn
 from bot.features.timers.left_chats import is_gone
 from bot.features.unasked.texts import say
@@ -28,7 +28,6 @@ from bot.listening.turn_request import TurnRequest, Written
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.outbox.sending import leave_unsent
 from bot.services import Services
-from bot.text.languages import language_of
 from memory.kept.buttons import NewButton
 from memory.kept.proactive import May, ProactiveStore
 from memory.kept.timers import DueTimer, Timer
@@ -160,18 +159,18 @@ async def _answered(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     known = reply.foot is not None and reply.foot.recalled
     if not known or NO_ANSWER in reply.text or reply.means.kind == "apologised":
         raise NothingToSay
-    language = language_of([turn.question])
-    words = say("stop-this", language)
+    spoken = language(services, turn, opened)
+    words = say("stop-this", spoken)
     stop = NewButton(
         words,
         "follow_up",
-        {"text": words, "tool": STOP_PRESS, "language": language},
+        {"text": words, "tool": STOP_PRESS, "language": spoken},
         "group",
         FOLLOW_UP_LIVES_S,
     )
     return replace(
         reply,
-        text=f"{say('nobody-answered', language)}\n\n{reply.text}",
+        text=f"{say('nobody-answered', spoken)}\n\n{reply.text}",
         buttons=(stop,),
         auto_mention=None,
         files=(),

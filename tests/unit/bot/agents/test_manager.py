@@ -30,7 +30,7 @@ from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tools.names import TOOL_NAMES
 from bot.agents.tools.note_texts import WORDING
 from bot.features.registry import TOOLS
-from bot.text.languages import LANGUAGES
+from bot.text.languages import LANGUAGES, Language
 from memory.context import Exchange, Message
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore
@@ -270,13 +270,17 @@ async def test_a_limit_gives_an_honest_answer_that_keeps_the_calls(
     assert answer.input_tokens > 0
 
 
-@pytest.mark.parametrize(("question", "says"), [("go", "declined"), ("开始", "拒绝")])
+@pytest.mark.parametrize(
+    ("question", "language", "says"),
+    [("go", None, "declined"), ("开始", None, "拒绝"), ("go", "zh", "拒绝"), ("3", "zh", "拒绝")],
+)
 @pytest.mark.parametrize("reason", ["", "I cannot help with <that>."])
 async def test_a_model_that_declines_is_said_to_have_declined(
-    question: str, says: str, reason: str
+    question: str, language: Language | None, says: str, reason: str
 ) -> None:
     script = Scripted([("create_note", {"title": "Pasta"})], Declined(reason))
-    answer = await _ask(script, ScriptedRpc(create_note=NOTE), prompt=_prompt(question))
+    prompt = _prompt(question, language=language)
+    answer = await _ask(script, ScriptedRpc(create_note=NOTE), prompt=prompt)
 
     assert says in answer.text
     assert reason in answer.text
