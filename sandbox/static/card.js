@@ -3,19 +3,31 @@
 import { el, link } from "./dom.js";
 import { say } from "./labels.js";
 import { at, inline, markdown, picture } from "./markdown.js";
+import { redraw } from "./redraw.js";
 
 // `context`: names(open_id) → name, click(index, form) → Promise, isOpen(id), setOpen(id, open).
 export function card(body, streaming, context) {
-  const counter = { buttons: 0, panels: 0 };
-  const node = el("div", { class: streaming ? "card streaming" : "card" });
-  const top = translated(body.i18n_header) ?? body.header;
-  if (top) node.append(header(top, context));
-  const shown = body.body?.elements ?? translated(body.i18n_elements) ?? body.elements;
-  const content = el("div", { class: "card-body" }, elements(shown, context, counter));
-  if (streaming) content.append(el("div", { class: "generating" }, el("i"), say("generating")));
-  node.append(content);
+  const node = el("div");
+  redrawCard(node, body, streaming, context);
   return node;
 }
+
+// What the card shows as before keeps its nodes: a press is lost when its button is replaced.
+export function redrawCard(node, body, streaming, context) {
+  const counter = { buttons: 0, panels: 0 };
+  const top = translated(body.i18n_header) ?? body.header;
+  const shown = body.body?.elements ?? translated(body.i18n_elements) ?? body.elements;
+  const content = elements(shown, context, counter);
+  if (streaming) content.push(el("div", { class: "generating" }, el("i"), say("generating")));
+  const parts = [{
+    key: "body", make: () => el("div", { class: "card-body" }), fill: (inside) => redraw(inside, content.map(whole)),
+  }];
+  if (top) parts.unshift(whole(header(top, context), "header"));
+  node.className = streaming ? "card streaming" : "card";
+  redraw(node, parts);
+}
+
+const whole = (node, key) => ({ key: String(key), state: node.outerHTML, make: () => node });
 
 function translated(byLocale) {
   return byLocale ? byLocale.zh_cn ?? byLocale.en_us ?? Object.values(byLocale)[0] : undefined;
@@ -95,7 +107,8 @@ function button(one, context, counter) {
     node.className = kind;
     return node;
   }
-  const node = el("button", { type: "button", class: kind, disabled: Boolean(one.disabled) }, text(one.text, context));
+  const node = el("button", { type: "button", class: kind, disabled: Boolean(one.disabled), "data-index": index },
+    text(one.text, context));
   node.addEventListener("click", async () => {
     if (node.classList.contains("busy")) return;
     node.classList.add("busy"); // not `disabled`: that would take the focus away

@@ -97,7 +97,8 @@ function mentionable() {
 }
 
 // What the next message is about: `how` is replyTo, quoting or editing.
-function aim(how, view = null) {
+function aim(how, seen = null) {
+  const view = seen && world.messages.get(seen.message_id);
   const wasEditing = world.target?.how === "editing";
   world.target = view ? { how, view } : null;
   if (wasEditing) composer.text = draftOf(world.chatId);

@@ -1,6 +1,6 @@
 // One message: bubble or card, sender, time, reactions, what can be done with it.
 
-import { card } from "./card.js";
+import { card, redrawCard } from "./card.js";
 import { avatar, el, icon, link } from "./dom.js";
 import { momentOf, say, timeOf } from "./labels.js";
 import { at, markdown, picture } from "./markdown.js";
@@ -17,6 +17,11 @@ export function message(view, context) {
   node.append(...[avatar(view.sender), el("div", { class: "message-main" },
     heading(view), content(view, context), reactions(view, context)), view.visible_to ? null : toolbar(view, context)].filter(Boolean));
   return node;
+}
+
+// The message of a card that is another now.
+export function redrawMessage(node, view, context) {
+  redrawCard(node.querySelector(".card"), view.card, view.streaming, context.forMessage(view));
 }
 
 function heading(view) {

@@ -2,7 +2,7 @@
 
 import { el, icon } from "./dom.js";
 import { dayOf, locale, say } from "./labels.js";
-import { message } from "./message.js";
+import { message, redrawMessage } from "./message.js";
 import { redraw } from "./redraw.js";
 import { preview } from "./text.js";
 
@@ -91,8 +91,17 @@ export class Timeline {
   }
 
   part(view) {
-    const state = `${serialOf(view)} ${this.context.speaker()} ${this.context.epoch()} ${locale()}`;
-    return { key: view.message_id, state, make: () => message(view, this.context) };
+    const around = `${this.context.speaker()} ${this.context.epoch()} ${locale()}`;
+    const make = () => Object.assign(message(view, this.context), { serial: serialOf(view) });
+    if (!view.card) return { key: view.message_id, state: `${serialOf(view)} ${around}`, make };
+    const state = `card ${JSON.stringify(view.reactions)} ${around}`;
+    return { key: view.message_id, state, make, fill: (node) => this.newer(node, view) };
+  }
+
+  newer(node, view) {
+    if (node.serial === serialOf(view)) return;
+    redrawMessage(node, view, this.context);
+    Object.assign(node, { serial: serialOf(view), isReached: null });
   }
 
   node(id) { return this.list.querySelector(`.message[data-id="${CSS.escape(id)}"]`); }

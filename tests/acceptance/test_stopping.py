@@ -11,6 +11,7 @@ import pytest
 
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown, prompt_of
+from tests.support.pages import browser
 
 pytestmark = pytest.mark.slow
 
@@ -18,6 +19,7 @@ WORDS = "The launch is on 3 March and everything else waits until then. " * 12
 CHUNK_DELAY_S = 0.5  # of some sixty chunks: on a busy machine, too, the press comes in time
 NOTE = {"tool_calls": [{"name": "create_note", "arguments": {"title": "Launch"}}]}
 ENDING = "Stopped on request"
+_HAS_MORE = "than => document.querySelector('.card.streaming').textContent.length > than"
 
 
 @pytest.fixture(scope="module")
@@ -258,3 +260,20 @@ def test_the_card_says_how_long_it_takes(slow: World) -> None:
     eventually(lambda: stage() != first, what="the seconds move on")
     press(slow, "Alice", card)
     assert_stopped(slow, question)
+
+
+def test_a_press_on_the_page_holds_while_the_answer_goes_on(slow: World) -> None:
+    """The button stays the same one, in its place and in its focus, through the frames."""
+    with browser() as launched:
+        page = launched.new_page(locale="en-GB")
+        page.goto(f"{slow.platform.url}/#/{slow.group}/{slow.people['Alice']}")
+        question = slow.say("Alice", f"@{slow.bot_name} when is the launch?")
+        running(slow, question)
+        button = page.locator(".card.streaming button", has_text="Stop")
+        button.focus()
+        page.keyboard.down(" ")
+        shown = page.locator(".card.streaming").text_content()
+        page.wait_for_function(_HAS_MORE, arg=len(shown) + 20)
+        page.keyboard.up(" ")
+        assert_stopped(slow, question)
+        page.wait_for_selector(".card:not(.streaming):has-text('Stopped on request')")
