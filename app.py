@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from flask import Flask
 
 from bot import webhook
-from bot.connections import database_url, open_rpc, require_migrated
 from bot.intake import health
 from bot.intake.acceptance import Intake
 from bot.intake.local_workers import Beside
@@ -23,6 +22,7 @@ from bot.operations.doctor.health import look
 from bot.process import plan
 from bot.process.board import Board
 from bot.queue.arrivals import Arrivals
+from bot.queue.connections import database_url, open_rpc, require_migrated
 from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
 from bot.telemetry import logs

@@ -23,9 +23,10 @@ paragraph of its own, and no name within code is an address.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 
 from bot.text.address_template import PLAIN, AutoMention, MentionTemplate, auto_mention_of
+from bot.text.card_names import UNKNOWN_NAME, from_card
 from bot.text.markdown import code_starts, is_code_indent, opens_block, opens_list_in_one_line
 from bot.text.roster import NOBODY, SEPARATORS, Address, Escape, NameIndex, Person, Roster
 
@@ -52,9 +53,7 @@ __all__ = [
 # Feishu calls a bot `app` in what it lists and `bot` in what it pushes.
 ADDRESSED_SENDER_TYPES = frozenset({"user", "bot", "app"})
 ALL_NAMES = ("all", "everyone", "所有人")
-UNKNOWN_NAME = "someone"
 
-_AT_TAG = re.compile(r"<at\s+id=[\"']?([A-Za-z0-9_-]+)[\"']?\s*>[^<]*</at>", re.IGNORECASE)
 _LINE_INDENT = re.compile(r" {0,3}(?=@)")
 
 
@@ -211,19 +210,6 @@ def to_card(
     )
 
 
-def from_card(markdown: str, names: Mapping[str, str] | Roster, *, unescape: Escape) -> str:
-    """The text that a card's markdown was made from: at-tags are `@Name` again.
-
-    `names` is open_id → name. Somebody unknown is `@someone`.
-    """
-    known = _mapping(names)
-    pieces, done = [], 0
-    for tag in _AT_TAG.finditer(markdown):
-        pieces += [unescape(markdown[done : tag.start()]), f"@{_name_of(tag[1], known)}"]
-        done = tag.end()
-    return "".join(pieces) + unescape(markdown[done:])
-
-
 Meant = Callable[[str], bool]
 
 
@@ -320,14 +306,6 @@ def _named(name: str) -> Person:
     """Somebody of whom only the name is known: the name is who they are."""
     person = Person("", name)
     return Person(person.name.casefold(), person.name)
-
-
-def _name_of(open_id: str, names: Mapping[str, str]) -> str:
-    return "all" if open_id == "all" else names.get(open_id, UNKNOWN_NAME)
-
-
-def _mapping(names: Mapping[str, str] | Roster) -> Mapping[str, str]:
-    return names.names() if isinstance(names, Roster) else names
 
 
 def _same(one: str, other: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -18,11 +17,10 @@ from bot.agents.summaries.summariser import Summarise, extractive
 from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
-from bot.feishu.models import BotInfo
 from bot.files.reading import FileReader
-from bot.mentions import Person
 from bot.people.encounters import People
 from bot.people.membership import Membership
+from bot.people.own_person import OwnPerson
 from bot.queue.operator_actions import QueueOperations
 from bot.queue.person_rates import Asker, PersonRates
 from bot.queue.person_shares import PersonShares
@@ -34,21 +32,6 @@ from bot.telemetry.turn_records import TurnRecords
 from memory.rpc import Rpc, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-
-
-class OwnPerson:
-    """Who the bot itself is; asked of Feishu once, by whoever needs it first."""
-
-    def __init__(self, feishu: FeishuClient) -> None:
-        self._feishu = feishu
-        self._known: BotInfo | None = None
-        self._lock = asyncio.Lock()
-
-    async def look_up(self) -> Person:
-        """The bot as open_id and name. Raises `FeishuFailure` while Feishu cannot be reached."""
-        async with self._lock:
-            self._known = self._known or await self._feishu.bot_info()
-        return Person(self._known.open_id, self._known.app_name or "Bot", is_bot=True)
 
 
 @dataclass(frozen=True)

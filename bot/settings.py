@@ -17,10 +17,10 @@ from typing import Any, Literal, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from bot.mentions import AutoMention, MentionTemplate, auto_mention_of
 from bot.process import environment
 from bot.process import settings_rules as rules
 from bot.process.settings_rules import SettingsError as SettingsError
+from bot.text.address_template import AutoMention, MentionTemplate, auto_mention_of
 from bot.text.languages import Sentence
 from memory.scope import Sharing
 from memory.tokens import estimate_tokens

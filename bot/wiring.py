@@ -20,18 +20,19 @@ from bot.agents.summaries.summariser import build_summariser
 from bot.agents.tools.deps import Recall, RecallScope
 from bot.answering.judge import build_judge
 from bot.answering.told_passages import told_passages
-from bot.connections import open_rpc
 from bot.features.registry import TOOLS
 from bot.feishu.client import FeishuClient
 from bot.feishu.pacing import SharedPace
 from bot.people.encounters import People
 from bot.people.membership import Membership
+from bot.people.own_person import OwnPerson
 from bot.people.write_behind import NameKeeper
 from bot.process.task_cancellation import ended
+from bot.queue.connections import open_rpc
 from bot.queue.operator_actions import QueueOperations
 from bot.queue.person_rates import PersonRates
 from bot.queue.person_shares import PersonShares
-from bot.services import OwnPerson, Services
+from bot.services import Services
 from bot.settings import Settings
 from bot.telemetry.memory import CountedMemory
 from bot.telemetry.quota import Quota

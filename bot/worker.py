@@ -21,12 +21,10 @@ from functools import partial
 
 import structlog
 
-from bot.agents.operator_files import check_files
 from bot.answering.between_turns import handle_tending
 from bot.answering.giving_up import give_up
 from bot.card_actions.clicks import handle_click
 from bot.card_actions.reactions import handle_reaction
-from bot.connections import database_url, require_migrated
 from bot.features.private_answers.offering import Asked, handle_look_up
 from bot.features.registry import TIMERS
 from bot.features.timers.due import tend_timers
@@ -44,6 +42,7 @@ from bot.operations.startup_checks import (
     look_at_database,
     look_at_names,
     one_sentence,
+    require_files,
     require_port,
     say,
 )
@@ -53,6 +52,7 @@ from bot.outbox.withdrawing import tend_withdrawals
 from bot.process import plan
 from bot.process.interruptions import Interruptions
 from bot.process.task_cancellation import ended
+from bot.queue.connections import database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Hopeless, Later
 from bot.queue.table import TENDING_AT_ONCE, JobTable
@@ -264,7 +264,7 @@ def start() -> None:
     remarks = [] if plan.supervised() else look_at_names()
     with one_sentence():
         configured = load()
-        check_files(configured)
+        require_files(configured)
         require_port("METRICS_PORT", configured.metrics_port, host="127.0.0.1")
         remarks += [] if plan.supervised() else look_at_database(configured)
     logs.configure(configured.log_level)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import psycopg
 
-from bot.connections import check_database, running_database
 from bot.operations.startup_checks import one_sentence
+from bot.queue.connections import check_database, running_database
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from scripts.operating import dumps
 from scripts.operating.console import parser

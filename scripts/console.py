@@ -15,8 +15,8 @@ import sys
 
 import psycopg
 
-from bot.connections import database_url, require_migrated
 from bot.operations.console.sessions import Sessions
+from bot.queue.connections import database_url, require_migrated
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import Settings, SettingsError, load
 from bot.text.languages import Sentence

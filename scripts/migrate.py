@@ -12,8 +12,8 @@ import sys
 
 import psycopg
 
-from bot.connections import check_database, running_database
 from bot.operations.startup_checks import one_sentence
+from bot.queue.connections import check_database, running_database
 from bot.settings import load
 from memory import migrations
 from scripts.operating.arguments import parser

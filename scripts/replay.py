@@ -25,11 +25,11 @@ from pathlib import Path
 import psycopg
 
 from bot.agents.prompts.prompt import ModelUnavailable, manager_instructions
-from bot.connections import database_url, require_migrated
 from bot.features.registry import TOOLS
 from bot.operations.replay.rebuilt_prompt import Rebuilt
 from bot.operations.replay.rerun import NoSuchTurn, Rerun, ask_again, read_turn, rebuilt
 from bot.operations.replay.turn_record import RecordedTurn
+from bot.queue.connections import database_url, require_migrated
 from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, Settings, load
 from scripts.operating.arguments import FINDINGS, add_language, language, parser

@@ -14,7 +14,7 @@ from bot.agents.tool_types.tool import FinalAnswer, Tool, ToolFailed, tool
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.tool_calls import Hands
 from bot.agents.tools.toolkit import Toolkit
-from bot.mentions import AutoMention
+from bot.text.address_template import AutoMention
 
 _ABOUT = "Hand a task to a specialist, who sees the same conversation and memory:\n"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from bot.mentions import AutoMention, auto_mention_of
+from bot.text.address_template import AutoMention, auto_mention_of
 
 FOLDER = Path(__file__).with_suffix("")
 

@@ -193,7 +193,7 @@ def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Materia
     """What is said to a file that cannot be read and came without a question; "" otherwise."""
     if turn.request.message_type != "file" or came.file_tokens or not came.unread:
         return ""
-    limits, spoken = limits_of(services.settings), language(services, turn, opened)
+    limits, spoken = limits_of(services), language(services, turn, opened)
     return "\n".join(
         not_read(markup.escape(name), reason, limits, spoken) for name, reason in came.unread
     )

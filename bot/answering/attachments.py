@@ -17,7 +17,6 @@ from bot.files.reading_slots import NoPlace
 from bot.files.refusals import MOST_FILES, not_read
 from bot.listening.turn_request import TurnRequest
 from bot.services import Services
-from bot.settings import Settings
 from bot.text.file_names import safe_name
 from memory.tokens import estimate_tokens
 
@@ -38,8 +37,9 @@ class Files:
     texts: tuple[tuple[str, str], ...] = ()
 
 
-def limits_of(settings: Settings) -> ReadingLimits:
+def limits_of(services: Services) -> ReadingLimits:
     """What a file may be and cost."""
+    settings = services.settings
     characters = settings.file_token_budget * _CHARACTERS_A_TOKEN
     return ReadingLimits(settings.file_max_mb, settings.file_seconds, characters)
 
@@ -50,7 +50,7 @@ async def attached_files(
     """What is in `files`, pairs of message_id and attachment, in their order. `request` asks."""
     if not files:
         return Files()
-    limits, given = limits_of(services.settings), list(dict.fromkeys(files))
+    limits, given = limits_of(services), list(dict.fromkeys(files))
     read = await asyncio.gather(
         *(_read(services, request, *pair, limits) for pair in given[:MOST_FILES]),
     )

@@ -8,18 +8,10 @@ from dataclasses import dataclass
 from bot.answering.question import Turn, notified
 from bot.feishu import markup, splitting
 from bot.feishu.normalising import normalised
-from bot.mentions import (
-    NOBODY,
-    PLAIN,
-    AutoMention,
-    MentionTemplate,
-    Person,
-    Roster,
-    address_reply,
-    to_card,
-)
+from bot.mentions import address_reply, to_card
 from bot.services import Services
-from bot.text.roster import Escape
+from bot.text.address_template import PLAIN, AutoMention, MentionTemplate
+from bot.text.roster import NOBODY, Escape, Person, Roster
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
 

@@ -12,7 +12,7 @@ from functools import cache
 
 from bot.feishu import markup
 from bot.listening.transcript import MessageRecord
-from bot.mentions import from_card
+from bot.text.card_names import from_card
 from memory.context import Message
 from memory.foreign_text import continued
 from memory.models import StoredMessage

@@ -12,9 +12,9 @@ from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
 from bot.listening.transcript import MessageRecord
 from bot.listening.turn_request import TurnRequest
-from bot.mentions import Person
 from bot.people.names import Names
 from bot.services import Services
+from bot.text.roster import Person
 
 log = structlog.get_logger()
 

@@ -13,8 +13,8 @@ import structlog
 
 from bot.feishu.errors import FeishuFailure
 from bot.listening.turn_request import TurnRequest
-from bot.mentions import Person
 from bot.services import Services
+from bot.text.roster import Person
 
 log = structlog.get_logger()
 

@@ -17,7 +17,6 @@ from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import MalformedEvent
 from bot.listening.decisions import Decision, IncomingMessage, Reason
 from bot.listening.turn_request import TurnRequest
-from bot.mentions import Person
 from bot.outbox.finding import OutcomeUnknown
 from bot.outbox.sending import Outgoing, send
 from bot.queue.consumer import Lease
@@ -25,6 +24,7 @@ from bot.queue.jobs import EVENT_TASK, Job, Later
 from bot.services import Services
 from bot.telemetry import metrics
 from bot.text.languages import language_of
+from bot.text.roster import Person
 from memory.errors import StoreError
 from memory.models import StoredCard
 from memory.outcomes import apologised

@@ -29,9 +29,10 @@ from bot.files.reading import Reason
 from bot.files.refusals import MOST_FILES
 from bot.listening.transcript import MessageRecord
 from bot.listening.turn_request import TurnRequest, Written
-from bot.mentions import Person, from_card
 from bot.people.names import Names
 from bot.services import Services
+from bot.text.card_names import from_card
+from bot.text.roster import Person
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import StoredMessage
 from memory.scope import AgentMemoryContext

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from bot.answering.hearing import before_answer
 from bot.answering.question import Turn, told
 from bot.feishu import markup
-from bot.mentions import from_card
 from bot.outbox.delivery import Delivered
 from bot.outbox.sending import After, Outcome, Outgoing, Told, send
 from bot.outbox.streaming import CardStream
 from bot.queue.consumer import Lease
 from bot.services import Services
+from bot.text.card_names import from_card
 from bot.text.slash_commands import quietens
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.rpc import Statement

@@ -14,8 +14,9 @@ from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
 from bot.agents.tools.own_words import own_words
 from bot.answering.deduplication import Quoted, without_quoted
 from bot.feishu import markup
-from bot.mentions import NOBODY, Roster, from_card
+from bot.text.card_names import from_card
 from bot.text.languages import Language
+from bot.text.roster import NOBODY, Roster
 from memory.context import Message, Sections, assemble, exchange_cost
 from memory.foreign_text import json_line, speaker, spoken, unlabelled
 from memory.foreign_text import quoted as quoted_text

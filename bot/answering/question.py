@@ -15,12 +15,12 @@ from bot.feishu import events
 from bot.listening.requests import asks
 from bot.listening.transcript import ChannelConversation, MessageRecord
 from bot.listening.turn_request import TurnRequest
-from bot.mentions import Person
 from bot.outbox.delivery import Target
 from bot.outbox.foot import Foot
 from bot.people.names import Names
 from bot.services import Services
 from bot.text.languages import Language, last_language
+from bot.text.roster import Person
 from memory.models import OpenTurn
 from memory.origins import Origin
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context

@@ -11,8 +11,8 @@ from bot.agents.offline.notice import without_notice
 from bot.agents.prompts.sentences import without_end_mark
 from bot.agents.summaries.summariser import Summarise
 from bot.feishu import markup
-from bot.mentions import from_card
 from bot.services import Services
+from bot.text.card_names import from_card
 from memory.kept.summaries import Fold, FoldedMessage, Summaries
 from memory.scope import AgentMemoryContext
 from memory.summary.text import Line, batch, references, settled, without_references

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bot.agents.prompts.sentences import without_end_mark
 from bot.feishu import markup
-from bot.mentions import from_card
+from bot.text.card_names import from_card
 from memory.recall.passages import Passage
 from memory.recall.reading import Label, Recalled, render
 from memory.scope import AgentMemoryContext

@@ -25,11 +25,11 @@ from bot.card_actions.pressed_message import (
     under_card,
     where_alone,
 )
-from bot.card_actions.redrawing import redraw
 from bot.features.private_answers.answering import AnswerPlace, answer_privately
 from bot.features.registry import DELETING_PRESSES, press_name
 from bot.feishu.events import CardAction
 from bot.outbox.buttons import click_of, touch_of
+from bot.outbox.redrawing import redraw
 from bot.queue.consumer import Lease
 from bot.queue.person_rates import Asker
 from bot.services import Services

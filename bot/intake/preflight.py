@@ -11,11 +11,11 @@ import os
 import sys
 from dataclasses import asdict
 
-from bot.agents.operator_files import check_files
 from bot.operations.startup_checks import (
     look_at_database,
     look_at_names,
     one_sentence,
+    require_files,
     require_port,
 )
 from bot.settings import Settings, load
@@ -46,7 +46,7 @@ def main() -> int:
     with one_sentence():
         settings = load()
         if settings.runs_worker:
-            check_files(settings)
+            require_files(settings)
         if "--running" not in sys.argv and not any(name in os.environ for name in _LISTENING):
             require_port("PORT", settings.port, host=settings.address)
             remarks += look_at_database(settings)

@@ -10,7 +10,6 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from bot.features.help.capabilities import offered, set_up
 from bot.features.help.why_texts import in_short
-from bot.listening.decisions import Reason
 from bot.settings import Settings
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Sentence
@@ -104,6 +103,5 @@ def inspect(url: str, chat_id: str) -> dict[str, Any]:
 def _decided(said: str) -> BothLanguages:
     """`answered: explicit_trigger` in words; a reason that is not known any more as it stands."""
     how, _, reason = said.partition(": ")
-    if reason not in set(Reason):
-        return {"en": said, "zh": said}
-    return _both(in_short(how == "answered", Reason(reason)))
+    told = in_short(how == "answered", reason)
+    return _both(told) if told else {"en": said, "zh": said}

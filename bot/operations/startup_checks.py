@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from bot.connections import about_newer, check_database, steps_ahead
+from bot.agents.operator_files import check_files
+from bot.queue.connections import about_newer, check_database, steps_ahead
 from bot.settings import EXIT_STATUS, Settings, SettingsError, misspelt_names
 
 log = structlog.get_logger()
@@ -37,6 +38,11 @@ def one_sentence() -> Iterator[None]:
     except SettingsError as exc:
         sys.stderr.write(f"{exc}\n")
         raise SystemExit(EXIT_STATUS) from None
+
+
+def require_files(settings: Settings) -> None:
+    """Raises `SettingsError` when the operator's files cannot be read."""
+    check_files(settings)
 
 
 def look_at_database(settings: Settings) -> list[StartupRemark]:

@@ -16,9 +16,9 @@ from bot.agents.prompts.prompt import AgentAnswer, PendingAction
 from bot.feishu import cards, markup
 from bot.feishu.events import CardAction
 from bot.feishu.fields import as_text
-from bot.mentions import AutoMention
 from bot.outbox.foot import Foot
 from bot.outbox.texts import CATALOGUE, say
+from bot.text.address_template import AutoMention
 from bot.text.follow_ups import parted, questions_of
 from bot.text.languages import Language
 from memory.kept.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from bot.feishu.client import FeishuClient
 from bot.listening.turn_request import TurnRequest
-from bot.mentions import Person
 from bot.people.membership import Membership
 from bot.people.names import Names, Sources
 from bot.people.write_behind import NameKeeper
+from bot.text.roster import Person
 from memory.kept.people import PeopleStore
 
 

@@ -17,8 +17,8 @@ import structlog
 
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
-from bot.mentions import Person, Roster
 from bot.people.write_behind import NameKeeper
+from bot.text.roster import Person, Roster
 from memory.errors import StoreError
 from memory.foreign_text import NAMELESS, speaker
 from memory.kept.people import PeopleStore, Sighting

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
-from bot.connections import NotConfigured, database_url
 from bot.operations.doctor import feishu
 from bot.operations.doctor.checks import Wishes, examine
 from bot.operations.doctor.http_exchange import Silent
 from bot.operations.doctor.result import Check, findings
+from bot.queue.connections import NotConfigured, database_url
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load
 from bot.text.languages import Sentence

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from bot.connections import check_database, database_url, open_rpc, require_migrated
+from bot.queue.connections import check_database, database_url, open_rpc, require_migrated
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from memory.kept.operations import Operations

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.feishu import markup
-from bot.mentions import from_card
+from bot.text.card_names import from_card
 
 _ADDRESS = re.compile(r"\A<at id=[^>]*></at>[ \t]*")
 

@@ -23,7 +23,6 @@ from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.manager import Manager
 from bot.agents.offline.model import OfflineModel
 from bot.answering.giving_up import give_up
-from bot.connections import open_rpc
 from bot.features.registry import TOOLS
 from bot.features.timers.due import queue_due
 from bot.feishu.pacing import SharedPace
@@ -32,6 +31,7 @@ from bot.intake.presses import Presses
 from bot.outbox.pending_replies import sweep
 from bot.outbox.withdrawing import withdraw_cards
 from bot.process.task_cancellation import ended
+from bot.queue.connections import open_rpc
 from bot.queue.consumer import Consumer, Handlers
 from bot.queue.inbox import Inbox
 from bot.queue.operator_actions import QueueOperations

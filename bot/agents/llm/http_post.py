@@ -10,7 +10,7 @@ import aiohttp
 from yarl import URL
 
 from bot.agents.llm.model import ModelFailed, StreamBroken
-from bot.process.trusted_certificates import trusted
+from bot.agents.llm.trusted_certificates import trusted
 
 _CONNECTIONS = 1000
 _KEPT_S = 30.0  # people pause between questions; a new connection is a new TLS handshake

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from bot.mentions import NOBODY, AutoMention, Roster
+from bot.text.address_template import AutoMention
 from bot.text.languages import Language, language_of
+from bot.text.roster import NOBODY, Roster
 from memory.context import Message
 from memory.foreign_text import json_line, speaker
 from memory.models import WorkingMemory

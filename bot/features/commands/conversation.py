@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bot.conversation import ConversationManager
+from bot.answering.chat_state import conversations_of
 from bot.features.commands import texts
 from bot.features.feature import CommandTurn
 from bot.features.help.group_access import set_up_here
-from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import Reply
 from bot.queue.table import stopping
 from bot.services import Services
@@ -20,14 +19,14 @@ async def start_afresh(services: Services, asked: CommandTurn) -> Reply:
 async def quieten(services: Services, asked: CommandTurn) -> Reply:
     if asked.chat_type == "p2p":
         return Reply(texts.say("quiet-in-p2p", asked.language))
-    await _conversations(services, asked).quieten(asked.context.chat_id)
+    await conversations_of(services, asked.turn.request).quieten(asked.context.chat_id)
     return Reply(texts.say("quiet", asked.language))
 
 
 async def resume(services: Services, asked: CommandTurn) -> Reply:
     if asked.chat_type == "p2p":
         return Reply(texts.say("quiet-in-p2p", asked.language))
-    await _conversations(services, asked).resume(asked.context.chat_id)
+    await conversations_of(services, asked.turn.request).resume(asked.context.chat_id)
     here = await set_up_here(services, asked.chat_type, asked.opened.rules)
     resumed = "resumed" if here.follows else "resumed-on-mention"
     return Reply(texts.say(resumed, asked.language))
@@ -44,8 +43,3 @@ async def stop(services: Services, asked: CommandTurn) -> Reply | None:
     for turn_id in running:
         await services.run_on_queue(stopping(turn_id))
     return Reply(texts.say("stopping", language))
-
-
-def _conversations(services: Services, asked: CommandTurn) -> ConversationManager:
-    store = ChatConversations(services.rpc, asked.context)
-    return ConversationManager(store, clock=lambda: int(services.clock() * 1000))

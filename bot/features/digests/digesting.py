@@ -15,8 +15,8 @@ from bot.agents.summaries.summariser import extractive
 from bot.features.digests import texts
 from bot.features.digests.sources import Gathered, Span
 from bot.feishu import markup, splitting
-from bot.mentions import from_card
 from bot.services import Services
+from bot.text.card_names import from_card
 from bot.text.languages import Language, language_of
 from bot.text.slash_commands import parse
 from memory.kept.digests import ChatMessage, DigestStore

@@ -23,12 +23,15 @@ _NO_HINT = frozenset(
 _A_MINUTE_S = 90
 
 
-def in_short(respond: bool, reason: Reason) -> Sentence:
-    """What was decided and why, where only the reason is known."""
-    if reason is Reason.LLM_JUDGE:
+def in_short(respond: bool, reason: str) -> Sentence | None:
+    """What was decided and why, where only the reason is known; None for a reason that is
+    not known any more."""
+    if reason not in set(Reason):
+        return None
+    if reason == Reason.LLM_JUDGE:
         why = "judged-yes" if respond else "judged-no"
     else:
-        why = "why-unknown" if reason is Reason.NO_TRIGGER else f"why-{reason}"
+        why = "why-unknown" if reason == Reason.NO_TRIGGER else f"why-{reason}"
     key = "answered-in-short" if respond else "silent-in-short"
     en, zh = (say(key, one, why=_reason(why, None, 0, one)) for one in LANGUAGES)
     return Sentence(en, zh)

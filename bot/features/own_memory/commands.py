@@ -15,11 +15,11 @@ from bot.features.own_memory import texts as item_texts
 from bot.features.own_memory.items import show_items
 from bot.features.private_answers.ephemeral_answer import answer_alone, as_private
 from bot.feishu import markup
-from bot.mentions import from_card
 from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Aside
 from bot.queue.jobs import Later
 from bot.services import Services
+from bot.text.card_names import from_card
 from bot.text.languages import Language
 from memory.errors import StoreUnavailable
 from memory.kept.notes import NoteStore

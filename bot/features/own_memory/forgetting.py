@@ -13,7 +13,6 @@ from bot.features.commands import texts
 from bot.features.feature import CommandTurn
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError
-from bot.mentions import Person
 from bot.outbox import texts as outbox_texts
 from bot.outbox.buttons import Decision, Reply, decision
 from bot.outbox.delivery import Target, Undeliverable
@@ -21,6 +20,7 @@ from bot.outbox.notices import say
 from bot.outbox.withdrawing import withdraw_cards
 from bot.services import Services
 from bot.text.languages import Language
+from bot.text.roster import Person
 from bot.text.slash_commands import means_everything, means_thread
 from memory.kept.buttons import Click, NewButton, Press, new_id
 from memory.kept.operations import Operations

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from bot.feishu import markup
-from bot.mentions import Person
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
+from bot.text.roster import Person
 from memory.kept.timers import Timer
 
 say = Catalogue(__file__).say

@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 from flask import Flask, abort, redirect, request, send_file
 from werkzeug.wrappers import Response
 
-from bot.connections import open_rpc
 from bot.operations.console.database import names
 from bot.operations.console.page_context import Desk, admin
+from bot.queue.connections import open_rpc
 from memory.errors import BadPatch, NoteInvalid, TextRefused, WorkingMemoryTooLarge
 from memory.kept.items import ItemStore, Kind
 from memory.kept.operations import Operations

@@ -12,15 +12,15 @@ import structlog
 from flask import Flask, abort, request
 
 from bot.agents.prompts.prompt import manager_instructions
-from bot.card_actions import redrawing
 from bot.feishu import markup
 from bot.listening.decisions import Reason
-from bot.mentions import from_card
 from bot.operations.console.database import Row, moment_given, names
 from bot.operations.console.page_context import Desk, admin, draw
 from bot.operations.replay.rerun import rebuilt
 from bot.operations.replay.turn_record import MESSAGES, OF_TURN, RecordedTurn
+from bot.outbox import redrawing
 from bot.queue.operator_actions import Reference
+from bot.text.card_names import from_card
 from memory.errors import StoreError
 from memory.outcomes import KINDS
 

@@ -7,9 +7,15 @@ from datetime import datetime
 
 import psycopg
 
-from bot.connections import NotConfigured, check_database, open_rpc, running_database, steps_ahead
 from bot.operations.doctor.isolation import probe_isolation
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
+from bot.queue.connections import (
+    NotConfigured,
+    check_database,
+    open_rpc,
+    running_database,
+    steps_ahead,
+)
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings

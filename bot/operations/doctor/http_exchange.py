@@ -19,7 +19,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-from bot.process.trusted_certificates import trusted
+from bot.agents.llm.trusted_certificates import trusted
 from bot.text.languages import Sentence
 
 TIMEOUT_S = 5.0

@@ -24,7 +24,8 @@ from bot.feishu.events import CardAction
 from bot.feishu.models import BotInfo, SentMessage
 from bot.intake.presses import Presses, PressUnavailable
 from bot.people.encounters import People
-from bot.services import OwnPerson, Services
+from bot.people.own_person import OwnPerson
+from bot.services import Services
 from bot.settings import Settings
 from memory.errors import IdentityMissing, StoreError, StoreUnavailable
 from memory.kept.buttons import ButtonStore, Click, NewButton, Press, new_id

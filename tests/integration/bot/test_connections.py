@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bot.connections import NotConfigured, check_database, require_migrated
+from bot.queue.connections import NotConfigured, check_database, require_migrated
 from bot.settings import Settings
 from memory.errors import NotMigrated
 from tests.support import postgres

@@ -51,6 +51,7 @@ def test_it_says_whether_it_spoke_and_when_it_had_spoken_before() -> None:
 @pytest.mark.parametrize("reason", list(Reason))
 def test_each_reason_alone_has_words_in_both_languages(reason: Reason, respond: bool) -> None:
     told = in_short(respond, reason)
+    assert told
 
     assert told.en.startswith("Answered: " if respond else "Kept silent: ")
     assert told.zh.startswith("回答了：" if respond else "没有回答：")
