@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from bot.text.languages import language_said
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, markdown
+from tests.acceptance.test_own_memory import private_chat
 from tests.acceptance.test_private_answers import (
     answered,
     button_of,
@@ -186,6 +188,28 @@ def test_a_name_in_another_script_is_reminded_and_changes_no_language(world: Wor
     }  # fmt: skip
     assert "call the bank" in shown
     assert language_said(told) == "en"
+
+
+def test_everyday_messages_in_private_have_answers_of_their_own(world: World) -> None:
+    chat = private_chat(world, "Bob")
+
+    def shown(text: str, **more: object) -> str:
+        return world.answer(world.say("Bob", text, chat=chat, **more), chat=chat)
+
+    assert shown("hello").startswith("Hi! I'm running without a language model")
+    assert shown("thanks") == "You're welcome!"
+    file = {"message_type": "file", "file_name": "prices.csv"}
+    table = base64.b64encode(b"fruit,price\napple,3 euros\npear,4 euros").decode()
+    assert shown("", file_base64=table, **file).startswith("I've read prices.csv.")
+    assert shown("what does an apple cost?") == "From prices.csv:\n\n- apple,3 euros"
+
+
+def test_a_note_is_given_a_text_and_shown(world: World) -> None:
+    thread = Thread(world.in_a_new_group())
+    thread.ask("create a note about pasta")
+    assert thread.ask("what does that note say?").endswith("It has no text.")
+    assert "text replaced" in thread.ask("change its text to boil the water first")
+    assert thread.ask("show the note Pasta").endswith("boil the water first")
 
 
 def test_what_was_told_elsewhere_is_offered_shown_and_shared(world: World) -> None:

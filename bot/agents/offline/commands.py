@@ -29,6 +29,8 @@ _WORDS_EN = (
     ),
     ("TAGS", r"(?P<tags>.+?)"),
     ("TITLE", r"(?P<title>.+?)"),
+    ("BODY", r"(?P<body>.+?)"),
+    ("TEXT", r"(?:text|body|contents?)"),
 )
 _WORDS_ZH = (
     ("MAKE", r"(?:创建|新建|新增|建立|建|写|记|添加|加|做)(?:一)?(?:条|个|份|篇)?新?的?"),
@@ -50,6 +52,8 @@ _WORDS_ZH = (
     ),
     ("TAGS", r"(?P<tags>.+?)"),
     ("TITLE", r"(?P<title>[^，,；;]+?)"),
+    ("BODY", r"(?P<body>.+?)"),
+    ("TEXT", r"(?:内容|正文)"),
 )
 
 # The first rule that matches decides, so the narrower ones stand first.
@@ -97,9 +101,19 @@ _RULES_EN = (
     ("name", r"(?:change|set|update) the (?:title|name) of REF to TITLE"),
     ("name", r"(?:change|set|update) (?:the|its) (?:title|name) to TITLE"),
     ("name", r"CHANGE(?:change |set )?(?:the|its) (?:title|name) to TITLE"),
+    ("write", r"(?:change|set|update|replace) the TEXT of REF (?:to|with):? BODY"),
+    ("write", r"(?:change|set|update) (?:the|its) TEXT to:? BODY"),
+    ("write", r"CHANGE(?:change |set )?(?:the|its) TEXT to:? BODY"),
+    ("write", r"give REF the TEXT:? BODY"),
+    ("write", r"write BODY (?:in|into|on) REF"),
     ("drop", r"(?:delete|remove|erase) REF"),
     ("share", r"share REF(?: with .*)?"),
     ("show", r"(?:show|open|read|what is in|what's in|what does)(?: me)? REF(?: say)?"),
+    (
+        "show",
+        r"(?:show|open|read)(?: me)?(?: my| the)? note"
+        r"(?: about| on| called| titled| named)?[:：]? (?P<ref>[^,，]{1,60}?)",
+    ),
 )
 _RULES_ZH = (
     (
@@ -141,18 +155,25 @@ _RULES_ZH = (
     ("name", r"(?:把|将)?(?:标题|名字)RENAME[:：\s]*TITLE"),
     ("name", r"(?:把|将|给)?REF(?:重命名为|改名为|改名叫|改名成|更名为|改叫)[:：\s]*TITLE"),
     ("name", r"重命名REF(?:为|成)[:：\s]*TITLE"),
+    ("write", r"(?:把|将|给)?REF的?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
+    ("write", r"(?:把|将)?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
+    ("write", r"(?:给|在|往)REF(?:里|中|上)?(?:写上|写下|写入|写)TEXT?[:：\s]*BODY"),
     ("drop", r"(?:把|将)REF(?:给)?DROP"),
     ("drop", r"DROPREF"),
     ("share", r"(?:把|将)?REF(?:分享|共享)(?:给.*|到.*)?"),
     ("share", r"(?:分享|共享)REF(?:给.*|到.*)?"),
     ("show", r"(?:看看|看一下|打开|显示|读一下|读|查看)REF(?:的内容)?"),
     ("show", r"REF(?:的内容)?(?:是|写了?|说了?)(?:些)?什么(?:内容)?"),
+    (
+        "show",
+        r"(?:看看|看一下|打开|显示|读一下|读|查看)(?:我的)?笔记[:：\s]*(?P<ref>[^，,。]{1,30}?)",
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What somebody asked to be done with notes: make, list, find, tag, untag, name, drop, tags, …
+    """What somebody asked to be done with notes: make, list, find, tag, untag, name, write, drop, …
 
     `help` asks what the bot can do.
     """

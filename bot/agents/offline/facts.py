@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bot.agents.offline.small_talk import small_talk
 from bot.agents.prompts.prompt import PERSON_MEMORY, THREAD_MEMORY
 
 _LATIN = re.compile(r"[a-z0-9]+")
@@ -46,7 +47,7 @@ _ASKS_NAME = re.compile(
     re.IGNORECASE,
 )
 _NAME_END = re.compile(r"[,.;!?，。；！？\n]|\s+(?:and|but)\s")
-_AUTHOR = re.compile(r"^([^\s:：]{1,40})[:：]\s")
+_AUTHOR = re.compile(r"^(?!\[)([^\s:：]{1,40})[:：]\s")
 _QUESTION = re.compile(
     r"[?？吗呢么]\s*$"
     r"|^\W*(?:what|when|where|who|which|how|why|do|does|did|is|are|can|could)\b"
@@ -64,12 +65,18 @@ _SAYS_NO_TOPIC = frozenset(
 _LONGEST_KEY = 40
 _RECALLED = re.compile(r"^\[(?P<when>[^\]]+)\] (?P<who>.{1,80}?): (?P<said>.+)$")
 _TOLD = 3
+_LINES = 5
 _BEGINNING = 5  # words of which so many letters agree are forms of one
 _OWN_NAME = re.compile(r"You are (.{1,80}?), a colleague in ")
 
 
 def is_question(text: str) -> bool:
     return bool(_QUESTION.search(text))
+
+
+def tells(text: str) -> bool:
+    """Whether it may state something: it is no question, no greeting, and has a text."""
+    return not is_question(text) and not small_talk(text)
 
 
 def to_remember(text: str) -> str:
@@ -174,7 +181,7 @@ def closest(question: str, statements: Iterable[str]) -> str:
     best, best_score = "", 0
     for statement in statements:
         score = len(wanted & _words(statement))
-        if score and score >= best_score and not is_question(statement):
+        if score and score >= best_score and tells(statement):
             best, best_score = statement, score
     match = _REMEMBER.match(best)
     return _stated(match) if match else _without_stop(best)
@@ -189,7 +196,7 @@ def bot_name(instructions: str) -> str:
 def spoken(line: str, bot: str = "") -> str:
     """What was said, without the author's name in front and the bot's own, `bot`: another name
     tells whom it is about."""
-    said = re.sub(r"^[^\s:：]{1,40}[:：]\s+", "", line.strip())
+    said = re.sub(r"^(?!\[)[^\s:：]{1,40}[:：]\s+", "", line.strip())
     return re.sub(rf"^(?:@{re.escape(bot)}\s+)+", "", said) if bot else said
 
 
@@ -202,9 +209,18 @@ def told_before(question: str, recalled: str, bot: str = "") -> list[str]:
     fitting = [
         _cited(one, bot)
         for one in told
-        if not is_question(spoken(one["said"], bot)) and _shares_a_word(asked, one["said"])
+        if tells(spoken(one["said"], bot)) and _shares_a_word(asked, one["said"])
     ]
     return fitting[-_TOLD:]
+
+
+def lines_about(question: str, name: str, text: str) -> list[str]:
+    """The lines of a file that share a word with `question`, or its first ones where the question
+    names the file; at most `_LINES`."""
+    asked, named = _words(question), _words(name)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    fitting = [line for line in lines if _shares_a_word(asked - named, line)]
+    return (fitting or (lines if asked & named else []))[:_LINES]
 
 
 def _shares_a_word(asked: set[str], text: str) -> bool:

@@ -14,15 +14,17 @@ from bot.agents.llm.model import Message, OnText, Request, Response, ToolCall
 from bot.agents.offline import facts, notes, reminders
 from bot.agents.offline.commands import Command, command
 from bot.agents.offline.notes import Call, Returned
+from bot.agents.offline.small_talk import small_talk
 from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import MEMORY_AWAY, without_knowledge
-from bot.agents.prompts.quotation import without_material
+from bot.agents.prompts.quotation import quotations, without_material
 from bot.agents.tool_types.outcomes import COMMON, ToolOutcome
 from bot.agents.tool_types.tool import ERROR
-from bot.text.languages import Language, language_of
+from bot.text.languages import Language, join_list, language_said, last_language
 from memory.foreign_text import as_written
 
 _WORD = re.compile(r"\S+\s*|\s+")
+_FILE = re.compile(r"Text of the file \"(.+?)\"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Situation:
     `instructions` hold what is known for the answer too.
 
     `author` is the name in front of the question, where people are told apart; `own_name` the
-    bot's.
+    bot's. `files` are name and text of those that came with the question.
     """
 
     question: str
@@ -42,6 +44,7 @@ class Situation:
     returned: tuple[Returned, ...] = ()
     author: str = ""
     own_name: str = ""
+    files: tuple[tuple[str, str], ...] = ()
 
     @property
     def last(self) -> Returned | None:
@@ -49,7 +52,8 @@ class Situation:
 
     @property
     def language(self) -> Language:
-        return language_of([self.question])
+        said = [facts.spoken(line, self.own_name) for line in self.people_said]
+        return language_said(self.question) or last_language(said) or "en"
 
 
 class OfflineModel:
@@ -112,6 +116,7 @@ def situation_of(request: Request) -> Situation:
     return Situation(
         question=facts.spoken(without_material(people[-1]), own_name) if people else "",
         author=facts.author(people[-1]) if people else "",
+        files=_files(people[-1]) if people else (),
         people_said=tuple(people[:-1]),
         bot_said=tuple(bot),
         instructions=f"{rules}\n\n{known}",
@@ -119,6 +124,11 @@ def situation_of(request: Request) -> Situation:
         tools=frozenset(request.tools),
         returned=tuple(returned),
     )
+
+
+def _files(asked: str) -> tuple[tuple[str, str], ...]:
+    labelled = ((_FILE.match(label), text) for label, text in quotations(asked))
+    return tuple((label[1], text) for label, text in labelled if label)
 
 
 def _read(text: str) -> ToolOutcome:
@@ -162,8 +172,10 @@ def _with_facts(situation: Situation) -> Call | str:
         return _corrected(situation, value)
     if facts.asks_name(situation.question) and (name := _name(situation)):
         return say("your-name", language, name=name)
+    if answer := _small_talk(situation) or _from_files(situation):
+        return answer
     if not facts.is_question(situation.question):
-        return say("only-read", language)
+        return _at_a_loss(situation, "only-read")
     said = (facts.spoken(line, situation.own_name) for line in situation.people_said)
     told_before = [*facts.kept(situation.instructions), *said]
     if known := facts.closest(situation.question, told_before):
@@ -176,7 +188,31 @@ def _with_facts(situation: Situation) -> Call | str:
         and (lines := facts.told_before(situation.question, last.text, situation.own_name))
     ):
         return say("from-before", language, facts="\n".join(f"- {line}" for line in lines))
-    return say("not-told", language)
+    return _at_a_loss(situation, "not-told")
+
+
+def _small_talk(situation: Situation) -> str:
+    key = small_talk(situation.question)
+    if key == "sent-file":
+        return _at_a_loss(situation, key)
+    return say(key, situation.language) if key else ""
+
+
+def _from_files(situation: Situation) -> str:
+    """The lines of the files that share words with the question."""
+    for name, text in situation.files:
+        if lines := facts.lines_about(situation.question, name, text):
+            listed = "\n".join(f"- {line}" for line in lines)
+            return say("from-file", situation.language, name=name, lines=listed)
+    return ""
+
+
+def _at_a_loss(situation: Situation, key: str) -> str:
+    """The text of `key`, or what can be asked about the files that came with the question."""
+    if not situation.files:
+        return say(key, situation.language)
+    names = join_list((name for name, _ in situation.files), situation.language)
+    return say("file-read", situation.language, name=names)
 
 
 def _remembered(situation: Situation, fact: str) -> Call | str:

@@ -208,6 +208,7 @@ def _on_note(asked: Command, id: str) -> Call | None:
         "tag": {"add_tags": tags},
         "untag": {"remove_tags": tags},
         "name": {"title": asked.title},
+        "write": {"body": asked.body},
     }
     if asked.kind in arguments:
         return Call("update_note", {"note_id": id, **arguments[asked.kind]})
