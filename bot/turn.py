@@ -6,20 +6,15 @@ a stored reply is never made again, and Feishu recognises a repeated send by its
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import structlog
 
-from bot.agents.prompts.shown_notes import with_shown
-from bot.agents.running_turns import Stop
 from bot.answering import material
 from bot.answering.answering import Answering
 from bot.answering.between_turns import tend_later
 from bot.answering.chat_state import within_topic
-from bot.answering.composing import compose
 from bot.answering.conversation_metrics import measure
 from bot.answering.foreign_ids import may_be_meant, with_own_ids
 from bot.answering.hearing import Heard, listen, opening_args
@@ -28,30 +23,26 @@ from bot.answering.progress_frames import Showing
 from bot.answering.question import Turn, begin, knowing, language
 from bot.answering.recall import at_once
 from bot.answering.request_rate import asker_of, is_stop
-from bot.answering.texts import say
+from bot.answering.stopping import stoppable
+from bot.answering.storing import store_reply
 from bot.features.dispatch import answer as answer_question
 from bot.features.private_answers.looking import Looking
 from bot.features.private_answers.offering import is_offered, queue_look_up
 from bot.features.private_answers.undelivered import show_to_asker
-from bot.feishu.events import Recall
-from bot.files.writing import told_of
 from bot.listening.conversation_store import conversation_of
-from bot.listening.decisions import Reason
 from bot.listening.turn_request import TurnRequest
-from bot.outbox.buttons import Reply, marked, stop_button
+from bot.outbox.buttons import Reply, stop_button
 from bot.outbox.foot import Foot
 from bot.outbox.streaming import CardStream, Opening, Working, begin_stream
 from bot.outbox.withdrawing import withdraw_cards
 from bot.outbox.working_sign import showing_work
 from bot.queue.consumer import Lease
-from bot.queue.jobs import Later
 from bot.services import Services
 from bot.telemetry import metrics, timing
 from bot.telemetry.timing import stage
 from bot.telemetry.turn_records import TurnRecord
-from bot.text.languages import Language
 from memory.kept.buttons import new_id
-from memory.models import OpenTurn, StoredCard
+from memory.models import OpenTurn
 from memory.outcomes import ELSEWHERE, TurnOutcome
 
 log = structlog.get_logger()
@@ -107,7 +98,7 @@ async def _take_turn(
         if opened.state == "open":
             answer = await _made(services, turn, opened, showing, stream, answering)
             forgets, foot, means = answer.forgets, answer.foot, answer.means
-            reply = await _store(services, turn, answer, showing.language)
+            reply = await store_reply(services, turn, answer, showing.language)
         asked = turn.question if answering is None and turn.by_click else None
         turn = replace(turn, foot=foot, asked=asked)
         sent = await send_reply(services, turn, opened, reply, stream, lease, looking.after)
@@ -135,7 +126,7 @@ async def _made(
     """The answer, which people see come about, and can stop."""
     if stream:
         turn = replace(turn, on_progress=stream.progress, settle=showing.settled)
-    async with _stoppable(services, turn, opened) as stop, _at_work(services, turn, stream):
+    async with stoppable(services, turn, opened) as stop, _at_work(services, turn, stream):
         turn = replace(turn, stop=stop)
         return await (answering or answer_question)(services, turn, opened)
 
@@ -149,25 +140,6 @@ def _at_work(
     if turn.unasked:
         return contextlib.nullcontext()
     return showing_work(services.feishu, turn.reply_to)
-
-
-@contextlib.asynccontextmanager
-async def _stoppable(services: Services, turn: Turn, opened: OpenTurn) -> AsyncIterator[Stop]:
-    """While it is entered the turn can be stopped; it may have been before a crash."""
-    with services.stops.watching(turn.id) as stop:
-        if opened.attempts > 1 and services.is_stopped and await services.is_stopped(turn.id):
-            stop.ask()
-        yield stop
-
-
-async def handle_recall(services: Services, recall: Recall) -> None:
-    """A message was taken back: it is gone with all that was made from it, and is not answered any
-    more. What shows it is withdrawn, at once or when Feishu lets us."""
-    state = await services.store.take_back(recall.message_id, recall.chat_id)
-    if services.queue:
-        await asyncio.to_thread(services.queue.forget, message_id=recall.message_id)
-    log.info("recalled", message_id=recall.message_id, turn_state=state)
-    await withdraw_cards(services)
 
 
 def _unreadable_in_group(request: TurnRequest) -> bool:
@@ -190,39 +162,6 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
             origin=turn.origin,
             **opening_args(services, turn.request, turn.heard),
         )
-
-
-async def _store(
-    services: Services, turn: Turn, answer: Reply, spoken: Language
-) -> tuple[StoredCard, ...]:
-    """Composes the exact card texts and stores them as pending, before anything is sent. Raises
-    `Later` when something in the prompt was taken back: then the answer is made without it, and
-    what its tools kept is undone."""
-    with stage("memory_save"):
-        state, stored = await services.store.record_reply(
-            turn.context,
-            turn_id=turn.id,
-            cards=_cards(services, turn, answer, spoken),
-            tool_calls=with_shown(answer.tool_calls, answer.text),
-            buttons=answer.buttons,
-            files=[{"content": told_of(file), "file": file} for file in answer.files],
-            shown=answer.foot.row() if answer.foot else None,
-            given=answer.given,
-            means=answer.means,
-        )
-    if state == "open":
-        await services.store.undo_kept(turn.context, turn.id)
-        raise Later("what the answer was made with was taken back")
-    return marked(stored, answer.buttons)
-
-
-def _cards(services: Services, turn: Turn, answer: Reply, spoken: Language) -> Sequence[str]:
-    if answer.unsaid or answer.cards:
-        return answer.cards
-    text, nothing = answer.text, say("nothing-to-say", spoken)
-    if turn.heard.decision.reason is Reason.BOT_LAST_ANSWER:
-        text = f"{text.strip() or nothing}\n\n{say('last-to-bots', spoken)}"
-    return compose(services, turn, text, nothing=nothing, auto_mention=answer.auto_mention)
 
 
 async def _stream(

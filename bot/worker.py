@@ -48,6 +48,7 @@ from bot.operations.startup_checks import (
 )
 from bot.outbox.left_cards import tend_left_cards
 from bot.outbox.pending_replies import sweep_forever
+from bot.outbox.recalls import handle_recall
 from bot.outbox.withdrawing import tend_withdrawals
 from bot.process import plan
 from bot.process.interruptions import Interruptions
@@ -59,7 +60,7 @@ from bot.queue.table import TENDING_AT_ONCE, JobTable
 from bot.services import Services
 from bot.settings import Settings, load
 from bot.telemetry import logs, metrics
-from bot.turn import handle_recall, handle_request
+from bot.turn import handle_request
 from bot.wiring import open_services
 from memory.away.store import SpoolingStore
 from memory.backends.postgres import Pool, connection_pool

@@ -1,0 +1,51 @@
+"""The answer as it is stored: the exact texts of its cards, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.agents.prompts.shown_notes import with_shown
+from bot.answering.composing import compose
+from bot.answering.question import Turn
+from bot.answering.texts import say
+from bot.files.writing import told_of
+from bot.listening.decisions import Reason
+from bot.outbox.buttons import Reply, marked
+from bot.queue.jobs import Later
+from bot.services import Services
+from bot.telemetry.timing import stage
+from bot.text.languages import Language
+from memory.models import StoredCard
+
+
+async def store_reply(
+    services: Services, turn: Turn, answer: Reply, spoken: Language
+) -> tuple[StoredCard, ...]:
+    """Composes the exact card texts and stores them as pending, before anything is sent. Raises
+    `Later` when something in the prompt was taken back: then the answer is made without it, and
+    what its tools kept is undone."""
+    with stage("memory_save"):
+        state, stored = await services.store.record_reply(
+            turn.context,
+            turn_id=turn.id,
+            cards=_cards(services, turn, answer, spoken),
+            tool_calls=with_shown(answer.tool_calls, answer.text),
+            buttons=answer.buttons,
+            files=[{"content": told_of(file), "file": file} for file in answer.files],
+            shown=answer.foot.row() if answer.foot else None,
+            given=answer.given,
+            means=answer.means,
+        )
+    if state == "open":
+        await services.store.undo_kept(turn.context, turn.id)
+        raise Later("what the answer was made with was taken back")
+    return marked(stored, answer.buttons)
+
+
+def _cards(services: Services, turn: Turn, answer: Reply, spoken: Language) -> Sequence[str]:
+    if answer.unsaid or answer.cards:
+        return answer.cards
+    text, nothing = answer.text, say("nothing-to-say", spoken)
+    if turn.heard.decision.reason is Reason.BOT_LAST_ANSWER:
+        text = f"{text.strip() or nothing}\n\n{say('last-to-bots', spoken)}"
+    return compose(services, turn, text, nothing=nothing, auto_mention=answer.auto_mention)
