@@ -208,7 +208,7 @@ def test_every_place_counts_the_same(ended: Ended) -> None:
     assert sum(map(int, people[::3])) == asked
     usage = ended.page("/console/usage?days=1")
     table = usage[usage.index("By person") : usage.index("By chat")]
-    told = re.findall(r'<td class="number">(\d+)</td>', table)  # answers, tokens in and out
+    told = re.findall(r'<td class="number">([\d,]+)</td>', table)  # answers, tokens in and out
     assert sum(map(int, told[::3])) == stored["answered"]
 
 
