@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from bot.intake.readiness import Checks
+from bot.operations.doctor.result import fail, warn
 from bot.queue.inbox import QueueUnavailable, Spooled
 from bot.settings import Settings
 from memory.errors import NotMigrated
@@ -103,6 +104,20 @@ def checks(queue: Queue, web: Web) -> Checks:
         supabase_jwt_secret="a-signing-key-of-these-tests-only-0123456789",
     )
     return Checks(settings, queue, workers=None, now=lambda: SINCE + 60)  # type: ignore[arg-type]
+
+
+def test_questions_without_an_answer_degrade_it_and_name_the_next_step(
+    checks: Checks, web: Web
+) -> None:
+    web.post(LIST, [])
+    red = fail(
+        "answers", "No answers since 12:00.", "自 12:00 起没有回答。", command="scripts/doctor"
+    )
+    yellow = warn("queue", "1 job was given up.", "有 1 项任务已放弃。")
+    found = replace(checks, look=lambda: [yellow, red]).run()
+
+    assert (found.ready, found.degraded) == (True, ("answers",))
+    assert found.checks["answers"] == "No answers since 12:00. Next: scripts/doctor"
 
 
 def test_with_everything_there_nothing_is_degraded(checks: Checks, web: Web) -> None:

@@ -7,6 +7,8 @@ import json
 import psycopg
 import pytest
 
+from bot.operations.console.application import create_console
+from bot.settings import Settings
 from tests.integration.bot.operations.console.conftest import Browser
 
 SECRET = "the words of a message"
@@ -113,6 +115,16 @@ def test_the_first_page_says_what_needs_a_look(ada: Browser, jobs: dict[str, int
     rows = ada.get("/console/now.json").json
     assert len(rows) >= 29
     assert {"at", "answered", "unanswered", "p50", "p95"} == set(rows[0])
+
+
+def test_the_first_page_says_what_readiness_finds(settings: Settings, database_url: str) -> None:
+    found = {"database": "ok", "model": "the key is refused", "answers": "said by the turns"}
+    console = create_console(settings, database_url, lambda: found)
+    page = Browser(console).sign_in(database_url).get("/console/").text
+
+    assert 'class="card alarmed"' in page
+    assert "model: the key is refused" in page
+    assert "said by the turns" not in page
 
 
 def test_set_up_is_what_the_doctor_finds(

@@ -1,0 +1,109 @@
+"""Whether people get answers, as the turns of a real database tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+
+from bot.operations.doctor import health
+from bot.operations.doctor.result import Check
+
+WRONG_KEY = ("apologised", "wrong_key")
+TIMEOUT = ("apologised", "timeout")
+ANSWERED = ("answered", "")
+COMMAND = ("answered", "command")
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "insert into agent_chats (id, user_id, chat_id, chat_type, root_id)"
+            " values ('feishu:oc_h:main', 'ou_h', 'oc_h', 'group', 'main')"
+        )
+        yield connection
+
+
+def ends(database: psycopg.Connection, *outcomes: tuple[str, str], ago_s: int = 60) -> None:
+    """Questions that ended so, one second after the other, the first `ago_s` ago."""
+    (before,) = database.execute("select count(*) from agent_turns").fetchone() or (0,)
+    for number, (kind, reason) in enumerate(outcomes, before):
+        at = datetime.now(UTC) - timedelta(seconds=ago_s - number)
+        database.execute(
+            "insert into agent_turns (id, conversation_id, user_id, actor_id, chat_id, state,"
+            " intended, created_at, updated_at)"
+            " values (%s, 'feishu:oc_h:main', 'ou_h', 'ou_h', 'oc_h', 'sent', %s, %s, %s)",
+            [f"om_{number}", Jsonb({"outcome": kind, "reason": reason}), at, at],
+        )
+
+
+def answers(url: str) -> Check:
+    return next(check for check in health.look(url) if check.name == health.ANSWERS)
+
+
+def test_without_questions_everything_is_well(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    assert {check.state for check in health.look(database_url)} == {"ok"}
+
+
+def test_questions_without_an_answer_are_red_with_since_when_how_many_and_why(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    ends(database, ANSWERED, TIMEOUT, TIMEOUT, WRONG_KEY)
+    found = answers(database_url)
+
+    assert found.state == "fail"
+    assert "The last 3 questions got no answer, since 20" in found.sentence.en
+    assert "took too long × 2; the model refuses its key × 1" in found.sentence.en
+    assert "最近 3 个提问没有得到回答" in found.sentence.zh
+    assert found.next_step == "scripts/doctor"
+
+
+def test_a_command_that_is_answered_does_not_hide_it(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    ends(database, TIMEOUT, TIMEOUT, COMMAND, COMMAND)
+
+    assert answers(database_url).state == "fail"
+
+
+def test_an_answer_of_the_model_ends_it(database: psycopg.Connection, database_url: str) -> None:
+    ends(database, WRONG_KEY, WRONG_KEY, ANSWERED)
+    found = answers(database_url)
+
+    assert found.state == "warn"
+    assert "2 of the last 3 questions got no answer" in found.sentence.en
+
+
+def test_one_that_may_pass_is_no_alarm_yet(database: psycopg.Connection, database_url: str) -> None:
+    ends(database, ANSWERED, TIMEOUT)
+    assert answers(database_url).state == "warn"
+    assert "The last question got no answer" in answers(database_url).sentence.en
+
+
+def test_it_stays_red_while_nobody_asks(database: psycopg.Connection, database_url: str) -> None:
+    ends(database, WRONG_KEY, ago_s=7200)
+
+    assert answers(database_url).state == "fail"
+
+
+def test_an_undelivered_answer_is_named_until_it_is_sent(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    ends(database, ANSWERED)
+    database.execute("update agent_turns set state = 'failed', error = 'feishu 230001'")
+    database.execute(
+        "insert into agent_messages (conversation_id, user_id, actor_id, turn_id, chat_id, role,"
+        " content, status) values ('feishu:oc_h:main', 'ou_h', 'ou_h', 'om_0', 'oc_h',"
+        " 'assistant', 'the answer', 'failed')"
+    )
+    found = {check.name: check for check in health.look(database_url)}[health.DELIVERIES]
+
+    assert found.state == "warn"
+    assert "1 answer could not be delivered" in found.sentence.en
+    assert found.next_step == "scripts/queue retry --all"
