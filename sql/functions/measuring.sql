@@ -1,7 +1,7 @@
 -- Purpose: figures of the conversations of groups, for operators; counts, no text.
 
 -- Of each chat and day (in the zone p_zone): what was heard and by how many people, how many conversations
--- that was (a pause of p_pause_s ends one; only those in which the bot spoke), who mentioned the bot, whom
+-- that was (a pause of p_pause_s ends one; only those in which the bot spoke), how many messages it answered, who mentioned the bot, whom
 -- its answers were about, why it answered or kept silent, and how many said on that day that an answer
 -- helped or did not. Latest day first, at most p_limit rows.
 create or replace function public.measure_conversations(
@@ -10,7 +10,7 @@ create or replace function public.measure_conversations(
 language sql stable security invoker set search_path = ''
 as $$
   with heard as (
-    select d.tenant_key, d.chat_id, d.actor_id, d.respond, d.reason, d.created_at, t.user_id,
+    select d.tenant_key, d.chat_id, d.actor_id, d.respond, d.reason, d.created_at, t.user_id, t.outcome,
            (d.created_at at time zone p_zone)::date as day,
            d.created_at - lag(d.created_at) over chat > make_interval(secs => p_pause_s) as after_pause
     from public.agent_decisions d
@@ -39,7 +39,7 @@ as $$
   ),
   days as (
     select tenant_key, chat_id, day, count(*) as heard, count(distinct actor_id) as people,
-           count(*) filter (where respond) as answered,
+           count(*) filter (where outcome = 'answered') as answered,
            count(*) filter (where reason = 'explicit_trigger') as mentions,
            count(distinct actor_id) filter (where reason = 'explicit_trigger') as mentioned_by,
            count(*) filter (where respond and user_id = actor_id) as about_sender,
