@@ -285,3 +285,27 @@ def test_what_feishu_refused_reached_who_asked_and_can_be_sent_again(ended: Ende
     assert "is the door open?" in world.answer(question, within_s=150)
     eventually(lambda: outcome(world, question) == ("answered", ""), what="it is answered")
     assert "Nothing was given up" in ended.page("/console/queue")
+
+
+def test_who_left_the_group_meanwhile_is_not_shown_its_answer(ended: Ended) -> None:
+    world = ended.world.in_a_new_group()
+    bob = world.people["Bob"]
+    slow = {"when": [{"contains": "window"}], "reply": {"text": "It is shut.", "delay_s": 8}}
+    world.model.control("script", {"rules": [slow]})
+    world.model.control("mode", {"mode": "rules"})
+    world.model.forget()
+    question = world.say("Bob", f"@{world.bot_name} is the window shut?")
+    eventually(world.model.requests, what="the model is asked")
+    world.platform.post("/leave", chat_id=world.group, open_id=bob)
+    gone = "select from chat_members where chat_id = %s and open_id = %s and left_at is not null"
+    eventually(lambda: world.rows(gone, world.group, bob), what="it is known that he left")
+    world.platform.disturb_replies(code=230001, msg="invalid", times=0)
+
+    eventually(lambda: outcome(world, question), what="it is given up", within_s=60)
+    eventually(lambda: over(world), what="the job is over")
+    world.platform.forget_faults()
+
+    assert outcome(world, question) == ("undelivered", "feishu 230001")
+    chats = world.platform.state()["chats"]
+    alone = next(c["chat_id"] for c in chats if c["mode"] == "p2p" and bob in c["members"])
+    assert not [m for m in world.platform.messages(alone) if "window" in m["content"]]
