@@ -47,6 +47,7 @@ from memory.kept.chats import ChatStore
 from memory.kept.notes import NoteStore
 from memory.kept.people import PeopleStore
 from memory.kept.timers import TimerStore
+from memory.recall.reading import Recalled
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -200,11 +201,11 @@ def _recall(
 ) -> Recall:
     async def recall(
         context: AgentMemoryContext, query: str, scope: RecallScope, k: int, asking: str
-    ) -> str:
+    ) -> Recalled:
         now = datetime.now(settings.zone)
         found = await find(store, embedder, context, query, now=now, scope=scope, k=k + 1)
         earlier = [passage for passage in found if passage.turn_id != asking]
         names = people.of(context.tenant_key)
-        return told_passages(earlier[:k], context, now, names.known, names.label, query).text
+        return told_passages(earlier[:k], context, now, names.known, names.label, query)
 
     return recall

@@ -257,6 +257,7 @@ class Manager:
             pending_actions=tuple(deps.pending),
             specialists=tuple(deps.consulted),
             files=tuple(deps.files),
+            passages=tuple(deps.passages),
             auto_mention=self._delegation.auto_mention(deps.consulted),
         )
 

@@ -43,6 +43,7 @@ from memory.kept.read_messages import note_read_messages, read_source
 from memory.models import OpenTurn
 from memory.outcomes import apologised, refused
 from memory.recall.passages import Passage
+from memory.recall.used import used_in
 from memory.scope import AgentMemoryContext
 from memory.tokens import estimate_tokens
 
@@ -76,7 +77,7 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
     reply = reply_of(found, chat_type=turn.chat_type, language=spoken)
     reply = replace(reply, given=given)
     seconds = services.clock() - turn.received_ms / 1000
-    foot = _foot(turn.context, found, earlier, seconds, spoken)
+    foot = _foot(turn, found, earlier, seconds, spoken)
     if opened.degraded:  # nobody could press anything
         return replace(reply, foot=replace(foot, bare=True)) if found.ended else reply
     before = tuple((name, True) for name in opened.done) if found.ended == STOPPED else ()
@@ -84,7 +85,7 @@ async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
 
 
 def _foot(
-    here: AgentMemoryContext,
+    turn: Turn,
     answer: AgentAnswer,
     earlier: Sequence[Passage],
     seconds: float,
@@ -92,13 +93,20 @@ def _foot(
 ) -> Foot:
     """What is told below the answer of how it came about."""
     calls = tuple((str(call["name"]), bool(call["ok"])) for call in answer.tool_calls)
-    return Foot(
-        language,
-        seconds,
-        calls,
-        tuple(RecalledSource(one.asked_at, _said_where(here, one)) for one in earlier),
-        answer.ended,
+    sources = tuple(
+        RecalledSource(one.asked_at, _said_where(turn.context, one))
+        for one in _made_with(turn, answer, earlier)
     )
+    return Foot(language, seconds, calls, sources, answer.ended)
+
+
+def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:
+    """What was said earlier that is in the answer, or that its tools found, oldest first."""
+    if answer.means.kind not in ("answered", "stopped"):
+        return []
+    found = [*used_in(answer.text, earlier, question=turn.question), *answer.passages]
+    once = {one.turn_id: one for one in found}.values()
+    return sorted(once, key=lambda one: (one.asked_at, one.message_id))
 
 
 def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:

@@ -54,10 +54,10 @@ def test_an_answer_says_folded_what_it_used_and_none_of_it_is_stored(world: Worl
     world.settled(first)
     steps = [
         {"tool_calls": [{"name": "create_note", "arguments": {"title": "Pasta"}}]},
-        {"text": "Here it is."},
+        {"text": "It was apricot."},
     ]
     world.model.control("script", {"steps": steps})
-    question, said = world.ask("Bob", "do you remember which word we had, apricot?")
+    question, said = world.ask("Bob", "do you remember which word we had?")
     (row,) = world.settled(question)
     (card,) = world.answers(question)
 
@@ -69,6 +69,18 @@ def test_an_answer_says_folded_what_it_used_and_none_of_it_is_stored(world: Worl
     assert handles(card) == ["👍", "👎", "Again"]
     (turn,) = world.rows("select shown from agent_turns where id = %s", question)
     assert "apricot" not in json.dumps(turn)
+
+
+def test_what_the_answer_did_not_use_is_not_named(world: World) -> None:
+    first, _ = world.ask("Alice", "our word is apricot")
+    world.settled(first)
+    world.model.control("script", {"steps": [{"text": "That is for Carol to say."}]})
+    question, _ = world.ask("Bob", "do you remember which word we had?")
+    world.settled(question)
+    (card,) = world.answers(question)
+
+    assert "apricot" in str(world.model.requests()[-1]), "it was given"
+    assert "earlier exchange" not in folded(card)
 
 
 def test_a_command_has_neither(world: World) -> None:

@@ -15,6 +15,7 @@ from memory.context import Message
 from memory.foreign_text import json_line, speaker
 from memory.models import WorkingMemory
 from memory.outcomes import ANSWERED, TurnOutcome
+from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext
 
 Ended = Literal["", "length", "time", "connection", "stopped"]
@@ -194,7 +195,8 @@ class AgentAnswer:
     `auto_mention` is whom the specialist that answered addresses, None: as the setting has it.
     `cut_short` is why an honest sentence stands in place of an answer (a limit, for logs), or "".
     `ended`: the text is the answer as far as it came, and why it came no further.
-    `files` (`bot.files.writing`) are sent after it. `means`: how the turn ends with it.
+    `files` (`bot.files.writing`) are sent after it. `passages`: what its tools found of what was
+    said earlier. `means`: how the turn ends with it.
     """
 
     text: str
@@ -208,6 +210,7 @@ class AgentAnswer:
     cut_short: str = ""
     ended: Ended = ""
     files: tuple[Mapping[str, str], ...] = ()
+    passages: tuple[Passage, ...] = ()
     means: TurnOutcome = ANSWERED
 
 

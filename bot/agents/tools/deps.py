@@ -13,13 +13,15 @@ from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
 from memory.kept.notes import NoteStore
 from memory.kept.timers import TimerStore
 from memory.models import Likeness
+from memory.recall.passages import Passage
+from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
 RecallScope = Literal["thread", "chat", "everywhere"]
-Recall = Callable[[AgentMemoryContext, str, RecallScope, int, str], Awaitable[str]]
+Recall = Callable[[AgentMemoryContext, str, RecallScope, int, str], Awaitable[Recalled]]
 """Finds earlier messages of the turn's person: context, query, scope, how many, and the turn that
-asks, which does not count as earlier; rendered text.
+asks, which does not count as earlier.
 
 Raises `StoreError`.
 """
@@ -32,13 +34,13 @@ Liken = Callable[[str], Awaitable[Likeness | None]]
 class ToolDeps:
     """One turn's tools: whose memory they work on (the code decides, never the model).
 
-    `calls`, `follow_ups`, `pending`, `files` (`bot.files.writing`) and `consulted` are filled while
-    the agents run. `prompt` is what a specialist is told besides its own instructions; it shares
-    `spent` and `on_progress`. `outside` are the tools of MCP servers as the turn found them.
-    `note_done` keeps, beside the turn, the name of a tool that has changed something.
-    `own_words`, `words_of_model` and `reads_only` are those of the `Prompt`; `confirmed`: the
-    person pressed the button for exactly this call. `ended` says why the answer that a specialist
-    gives to the person is not complete.
+    `calls`, `follow_ups`, `pending`, `files` (`bot.files.writing`), `consulted` and `passages`
+    (what `recall` found) are filled while the agents run. `prompt` is what a specialist is told
+    besides its own instructions; it shares `spent` and `on_progress`. `outside` are the tools of
+    MCP servers as the turn found them. `note_done` keeps, beside the turn, the name of a tool that
+    has changed something. `own_words`, `words_of_model` and `reads_only` are those of the `Prompt`;
+    `confirmed`: the person pressed the button for exactly this call. `ended` says why the answer
+    that a specialist gives to the person is not complete.
     """
 
     context: AgentMemoryContext
@@ -61,4 +63,5 @@ class ToolDeps:
     pending: list[PendingAction] = field(default_factory=list)
     consulted: list[str] = field(default_factory=list)
     files: list[dict[str, str]] = field(default_factory=list)
+    passages: list[Passage] = field(default_factory=list)
     ended: Ended = ""

@@ -117,7 +117,8 @@ async def recall(deps: ToolDeps, query: str, scope: RecallScope | None = None, k
     passages = min(max(k, 1), _MOST_PASSAGES)
     where = scope or usual_scope(deps.context)
     found = await deps.recall(deps.context, query, where, passages, deps.prompt.turn_id)
-    return found or "Nothing that was said earlier matches. Do not guess."
+    deps.passages += found.found
+    return found.text or "Nothing that was said earlier matches. Do not guess."
 
 
 def _text(value: object) -> str:

@@ -30,6 +30,7 @@ from bot.settings import Settings
 from memory.backends.postgres import connection_pool
 from memory.backends.rehearsal import RehearsalRpc
 from memory.kept.notes import NoteStore
+from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.text import one_line
@@ -130,10 +131,10 @@ def _recall(settings: Settings, store: MemoryStore, known: dict[str, str], at: d
 
     async def recall(
         context: AgentMemoryContext, query: str, scope: RecallScope, k: int, asking: str
-    ) -> str:
+    ) -> Recalled:
         now = at.astimezone(settings.zone)
         found = await find(store, None, context, query, now=now, scope=scope, k=k + 1)
         earlier = [passage for passage in found if passage.turn_id != asking]
-        return told_passages(earlier[:k], context, now, known, label, query).text
+        return told_passages(earlier[:k], context, now, known, label, query)
 
     return recall

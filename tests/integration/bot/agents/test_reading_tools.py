@@ -20,6 +20,7 @@ from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.kept.notes import NoteStore
 from memory.kept.timers import Plan, TimerStore
 from memory.models import WorkingMemory
+from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 
@@ -92,8 +93,8 @@ async def desk(database_url: str) -> AsyncIterator[Desk]:
         rpc = PostgresRpc(pool)
         store, notes, timers = MemoryStore(rpc), NoteStore(rpc), TimerStore(rpc)
 
-        async def recall(context: AgentMemoryContext, query: str, *_: object) -> str:
-            return str(await store.find(context, query, now=NOW))
+        async def recall(context: AgentMemoryContext, query: str, *_: object) -> Recalled:
+            return Recalled(found=await store.find(context, query, now=NOW))
 
         note = await notes.create(CONTEXT, title="Pasta")
         due = NOW + timedelta(days=300)

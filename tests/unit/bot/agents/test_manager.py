@@ -35,6 +35,8 @@ from memory.context import Exchange, Message
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
 from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory
+from memory.recall.passages import Passage
+from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from tests.support.models import Acting, Scripted, instructions, said
@@ -214,15 +216,30 @@ SCOPES = ("thread", "person")
 async def test_recall_is_a_tool_only_where_something_can_be_searched() -> None:
     asked: list[Any] = []
 
-    async def recall(context: AgentMemoryContext, query: str, scope: str, k: int, _: str) -> str:
+    async def recall(
+        context: AgentMemoryContext, query: str, scope: str, k: int, _: str
+    ) -> Recalled:
         asked.append((context, query, scope, k))
-        return ""
+        return Recalled()
 
     script = Scripted([("recall", {"query": "tea", "k": 50})], "No.")
     answer = await _ask(script, recall=recall)
 
     assert asked == [(OWN, "tea", "chat", 10)]
     assert "Do not guess" in answer.tool_calls[0]["result"]
+
+
+async def test_what_recall_found_goes_with_the_answer() -> None:
+    passage = Passage(
+        "om_1", 1, "feishu:oc_1:om_1", "oc_1", "2026-11-01", "ou_a", "Alice", "T", "A"
+    )
+
+    async def recall(*_: object) -> Recalled:
+        return Recalled("Alice: T", (1.0,), (passage,))
+
+    answer = await _ask(Scripted([("recall", {"query": "tea"})], "Green."), recall=recall)
+
+    assert answer.passages == (passage,)
 
 
 async def test_follow_ups_are_kept_apart_from_the_text() -> None:

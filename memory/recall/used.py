@@ -1,0 +1,39 @@
+"""Which of the earlier messages that an answer was given it was made with. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from memory.recall.passages import Passage, content_words
+
+_NUMBER = re.compile(r"\d+")
+_FEW = 5  # words of an answer, of which one is enough
+_ENDING = 2  # characters of a Latin word of six and more that its other forms may not share
+
+
+def used_in(answer: str, given: Sequence[Passage], *, question: str) -> tuple[Passage, ...]:
+    """Those of `given` that share with `answer` what `question` does not say. A line that the bot
+    said then and says again, such as a notice, tells nothing."""
+    asked = _words([question])
+    return tuple(one for one in given if _is_used(answer, one, asked))
+
+
+def _is_used(answer: str, passage: Passage, asked: frozenset[str]) -> bool:
+    told, said = _lines(passage.answer), _lines(answer)
+    own = _words(line for line in said if line not in told) - asked
+    shared = own & _words([passage.question, *(line for line in told if line not in said)])
+    return len(shared) >= (1 if len(own) <= _FEW else 2)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines()]
+
+
+def _words(texts: Iterable[str]) -> frozenset[str]:
+    text = "\n".join(texts)
+    return frozenset(map(_stem, content_words(text) | set(_NUMBER.findall(text))))
+
+
+def _stem(word: str) -> str:
+    return word[:-_ENDING] if len(word) > 5 and word.isascii() and word.isalpha() else word
