@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import bot.telemetry.plain  # noqa: F401
+import bot.process.plain  # noqa: F401
 
 # isort: split
 import atexit
@@ -19,13 +19,12 @@ from bot.intake.local_workers import Beside
 from bot.intake.presses import Presses
 from bot.intake.readiness import Checks
 from bot.operations.doctor.health import look
-from bot.process import plan
+from bot.process import logs, plan
 from bot.process.board import Board
 from bot.queue.arrivals import Arrivals
 from bot.queue.connections import database_url, open_rpc, require_migrated
 from bot.queue.inbox import Inbox
 from bot.settings import Settings, load
-from bot.telemetry import logs
 
 if TYPE_CHECKING:
     from bot.intake.long_connection import Listener
@@ -75,7 +74,7 @@ def create_app(settings: Settings | None = None) -> Flask:
 
         install(app, settings, url)
     if settings.sandbox:
-        from bot.intake.sandbox import mount  # only where there is no real Feishu
+        from bot.operations.sandbox import mount  # only where there is no real Feishu
 
         mount(app, settings, url)
 

@@ -9,8 +9,7 @@ import os
 import sys
 import threading
 
-from bot.process import lifeline, plan
-from bot.telemetry import records
+from bot.process import lifeline, plan, records
 
 _plan = plan.found()
 if _plan.workers and not plan.supervised():
@@ -34,7 +33,7 @@ graceful_timeout = 10
 keepalive = 75
 limit_request_line = 4094
 accesslog = None
-logger_class = "bot.telemetry.gunicorn_log.GunicornLog"
+logger_class = "bot.process.gunicorn_log.GunicornLog"
 
 
 def pre_fork(server, worker):

@@ -21,14 +21,14 @@ from bot.files.reading import FileReader
 from bot.people.encounters import People
 from bot.people.membership import Membership
 from bot.people.own_person import OwnPerson
+from bot.process.allowance import Allowance
+from bot.process.quota import Quota
+from bot.process.tally import Tally
+from bot.process.turn_records import TurnRecords
 from bot.queue.operator_actions import QueueOperations
 from bot.queue.person_rates import Asker, PersonRates
 from bot.queue.person_shares import PersonShares
 from bot.settings import Settings
-from bot.telemetry.allowance import Allowance
-from bot.telemetry.quota import Quota
-from bot.telemetry.tally import Tally
-from bot.telemetry.turn_records import TurnRecords
 from memory.rpc import Rpc, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore

@@ -36,11 +36,11 @@ from bot.outbox.foot import Foot
 from bot.outbox.streaming import CardStream, Opening, Working, begin_stream
 from bot.outbox.withdrawing import withdraw_cards
 from bot.outbox.working_sign import showing_work
+from bot.process import metrics, timing
+from bot.process.timing import stage
+from bot.process.turn_records import TurnRecord
 from bot.queue.consumer import Lease
 from bot.services import Services
-from bot.telemetry import metrics, timing
-from bot.telemetry.timing import stage
-from bot.telemetry.turn_records import TurnRecord
 from memory.kept.buttons import new_id
 from memory.models import OpenTurn
 from memory.outcomes import ELSEWHERE, TurnOutcome

@@ -19,9 +19,9 @@ from werkzeug.datastructures import Headers
 
 from bot.feishu import crypto, events
 from bot.intake.acceptance import Intake
+from bot.process import metrics
 from bot.queue.arrivals import REFUSED
 from bot.queue.inbox import QueueUnavailable
-from bot.telemetry import metrics
 
 log = structlog.get_logger()
 

@@ -27,6 +27,9 @@ from bot.people.encounters import People
 from bot.people.membership import Membership
 from bot.people.own_person import OwnPerson
 from bot.people.write_behind import NameKeeper
+from bot.process.memory import CountedMemory
+from bot.process.quota import Quota
+from bot.process.tally import Tally
 from bot.process.task_cancellation import ended
 from bot.queue.connections import open_rpc
 from bot.queue.operator_actions import QueueOperations
@@ -34,9 +37,6 @@ from bot.queue.person_rates import PersonRates
 from bot.queue.person_shares import PersonShares
 from bot.services import Services
 from bot.settings import Settings
-from bot.telemetry.memory import CountedMemory
-from bot.telemetry.quota import Quota
-from bot.telemetry.tally import Tally
 from memory.accounts.linking import Linker
 from memory.away.breaker import BreakingRpc, CircuitBreaker
 from memory.away.rpc import LateRpc
@@ -115,7 +115,7 @@ async def open_services(
             ),
             rpc=rpc,
             meter=meter,
-            judge=build_judge(settings, models),
+            judge=build_judge(models.judge()),
             summarise=build_summariser(settings, models),
             embedder=embedder,
             perform=mcp.run_pending if mcp else None,

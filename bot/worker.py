@@ -6,7 +6,7 @@ the web process. SIGTERM lets running turns finish for 7 seconds and hands the r
 
 from __future__ import annotations
 
-import bot.telemetry.plain  # noqa: F401
+import bot.process.plain  # noqa: F401
 
 # isort: split
 import asyncio
@@ -50,7 +50,7 @@ from bot.outbox.left_cards import tend_left_cards
 from bot.outbox.pending_replies import sweep_forever
 from bot.outbox.recalls import handle_recall
 from bot.outbox.withdrawing import tend_withdrawals
-from bot.process import plan
+from bot.process import logs, metrics, plan
 from bot.process.interruptions import Interruptions
 from bot.process.task_cancellation import ended
 from bot.queue.connections import database_url, require_migrated
@@ -59,7 +59,6 @@ from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, TENDING_TASK, TIMER_TASK, H
 from bot.queue.table import TENDING_AT_ONCE, JobTable
 from bot.services import Services
 from bot.settings import Settings, load
-from bot.telemetry import logs, metrics
 from bot.turn import handle_request
 from bot.wiring import open_services
 from memory.away.store import SpoolingStore

@@ -9,8 +9,8 @@ from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.fallback import Fallback
 from bot.agents.llm.model import Model
 from bot.agents.llm.token_metering import CountedModel, Meter, MeteredModel
+from bot.process.tally import Tally
 from bot.settings import Settings
-from bot.telemetry.tally import Tally
 
 
 class Models:
@@ -56,6 +56,12 @@ class Models:
     def counted(self, name: str, kind: str) -> Model:
         """The model `name`, whose tokens count as `kind` and not as an answer's."""
         return CountedModel(self.named(name), partial(self._tally.asked, kind))
+
+    def judge(self) -> Model | None:
+        """The model that judges whom a message is for; None: switched off, or there is no model."""
+        if not self._settings.use_llm_judge or not self._settings.openai_api_key:
+            return None
+        return self.counted(self._settings.judge_model or self._settings.openai_model, "judge")
 
     async def close(self) -> None:
         await self._endpoint.close()

@@ -33,9 +33,9 @@ from bot.listening.transcript import MessageRecord, newest_lines
 from bot.outbox.buttons import Reply, reply_of
 from bot.outbox.foot import Foot, RecalledSource, Where
 from bot.people.names import Names
+from bot.process import metrics, timing
+from bot.process.timing import stage
 from bot.services import Services
-from bot.telemetry import metrics, timing
-from bot.telemetry.timing import stage
 from bot.text.languages import Language
 from memory.errors import StoreUnavailable
 from memory.kept.notes import note_source

@@ -12,10 +12,10 @@ import structlog
 
 from bot.answering.embedding import embed_messages
 from bot.answering.summaries import fold_history
+from bot.process import metrics
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later
 from bot.services import Services
-from bot.telemetry import metrics
 from memory.errors import StoreError
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext

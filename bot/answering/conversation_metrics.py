@@ -1,7 +1,7 @@
 """What an answer in a group says of its conversation, counted for Prometheus: no ids, no text."""
 
 from bot.answering.question import Turn
-from bot.telemetry import metrics
+from bot.process import metrics
 
 
 def measure(turn: Turn) -> None:

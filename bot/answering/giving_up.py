@@ -19,10 +19,10 @@ from bot.listening.decisions import Decision, IncomingMessage, Reason
 from bot.listening.turn_request import TurnRequest
 from bot.outbox.finding import OutcomeUnknown
 from bot.outbox.sending import Outgoing, send
+from bot.process import metrics
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, Job, Later
 from bot.services import Services
-from bot.telemetry import metrics
 from bot.text.languages import language_of
 from bot.text.roster import Person
 from memory.errors import StoreError

@@ -27,9 +27,9 @@ from bot.listening.decisions import Decision, IncomingMessage, Reason, decide_st
 from bot.listening.topics import Discussion, tell_apart
 from bot.listening.transcript import ChannelConversation, MessageRecord
 from bot.listening.turn_request import TurnRequest
+from bot.process import metrics
 from bot.process.task_cancellation import ended
 from bot.services import Services
-from bot.telemetry import metrics
 from bot.text.roster import Person
 from memory.errors import StoreUnavailable
 

@@ -10,9 +10,9 @@ from bot.agents.llm.embedder import COMMANDS_AMONG, find, said
 from bot.agents.prompts.drawn_on import note_sources
 from bot.answering.question import Turn
 from bot.answering.told_passages import told_passages
+from bot.process import timing
+from bot.process.timing import stage
 from bot.services import Services
-from bot.telemetry import timing
-from bot.telemetry.timing import stage
 from bot.text.slash_commands import parse
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import Former, OpenTurn

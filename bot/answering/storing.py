@@ -11,9 +11,9 @@ from bot.answering.texts import say
 from bot.files.writing import told_of
 from bot.listening.decisions import Reason
 from bot.outbox.buttons import Reply, marked
+from bot.process.timing import stage
 from bot.queue.jobs import Later
 from bot.services import Services
-from bot.telemetry.timing import stage
 from bot.text.languages import Language
 from memory.models import StoredCard
 

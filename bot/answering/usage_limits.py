@@ -6,8 +6,8 @@ import structlog
 
 from bot.answering.question import Turn
 from bot.answering.texts import say
+from bot.process import timing
 from bot.services import Services
-from bot.telemetry import timing
 from bot.text.languages import Language
 
 log = structlog.get_logger()

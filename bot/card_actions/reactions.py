@@ -18,10 +18,10 @@ from bot.card_actions.texts import say
 from bot.feishu import markup
 from bot.feishu.reactions import Consent, Reaction
 from bot.listening.questions import asks_for_consent, last_question
+from bot.process import metrics
 from bot.queue.consumer import Lease
 from bot.queue.person_rates import Asker
 from bot.services import Services
-from bot.telemetry import metrics
 from bot.text.card_names import from_card
 from bot.text.languages import language_of
 from bot.turn import handle_request

@@ -17,10 +17,10 @@ import structlog
 from bot.feishu import chat_events, events, reactions
 from bot.intake.presses import Presses, PressUnavailable
 from bot.outbox.buttons import Toast, click_of, toast, touch_of
+from bot.process import metrics
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.queue.person_rates import Asker
-from bot.telemetry import metrics
 from memory.kept.buttons import Click, Press
 from memory.kept.handles import Touch
 from memory.scope import conversation_id, thread_root

@@ -13,7 +13,7 @@ from flask import Flask, Request, Response, jsonify, request
 
 from bot.intake.readiness import Checks, Readiness
 from bot.intake.single_flight import SingleFlight
-from bot.telemetry import metrics
+from bot.process import metrics
 
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 _BEING_LOOKED_AT = Readiness({"readiness": "it is being looked at: ask again in a moment"}, ())

@@ -27,8 +27,8 @@ from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
 from bot.intake.framing import Arrival
+from bot.process.lines import say
 from bot.queue.waiting_since import came_at
-from bot.telemetry.lines import say
 
 RECEIVE_S = 10.0  # from the first byte of a request to its last, and from a connection to its first
 SEND_S = 10.0

@@ -19,7 +19,7 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
 from bot.files.writing import is_image, written
 from bot.outbox.texts import say_both
-from bot.telemetry import metrics
+from bot.process import metrics
 
 log = structlog.get_logger()
 

@@ -19,10 +19,10 @@ from bot.feishu.errors import Action, FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage
 from bot.feishu.shown import is_same, shown_text
 from bot.outbox.delivery import Delivered, Target, Undeliverable
+from bot.process import metrics
 from bot.queue.consumer import Lease
 from bot.queue.jobs import Hopeless
 from bot.services import Services
-from bot.telemetry import metrics
 from memory.models import StoredCard
 
 log = structlog.get_logger()

@@ -18,7 +18,7 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Action, FeishuError
 from bot.outbox.delivery import Delivered, Undeliverable
 from bot.outbox.texts import say_both
-from bot.telemetry import metrics
+from bot.process import metrics
 from memory.errors import StoreError
 from memory.kept.cards import CardStore, OpenCard
 

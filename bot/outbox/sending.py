@@ -21,9 +21,9 @@ from bot.outbox.foot import Foot, card_foot
 from bot.outbox.late_notice import late_note
 from bot.outbox.live_card import LiveCard
 from bot.outbox.streaming import CardStream
+from bot.process.timing import stage
 from bot.queue.consumer import Lease
 from bot.services import Services
-from bot.telemetry.timing import stage
 from memory.models import StoredCard
 from memory.outcomes import TurnOutcome
 from memory.rpc import Statement

@@ -26,8 +26,8 @@ from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
 from bot.outbox.delivery import Delivered, Target
 from bot.outbox.live_card import LiveCard
 from bot.outbox.partial_answer import frame_gap_s, stage_gap_s
+from bot.process import metrics
 from bot.services import Services
-from bot.telemetry import metrics
 from memory.errors import StoreError
 from memory.kept.cards import CardStore, OpenCard
 from memory.models import OpenTurn

@@ -21,7 +21,7 @@ from bot.feishu.denials import Denials
 from bot.feishu.errors import OUT_OF_CHAT, Action, FeishuError, FeishuFailure, Unreachable
 from bot.listening.turn_request import TurnRequest
 from bot.people.write_behind import ChatKeeper
-from bot.telemetry import metrics
+from bot.process import metrics
 from memory.kept.chats import ChatStore, ChatType, MetChat, TakenChat
 
 log = structlog.get_logger()

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from bot.process import lifeline
 from bot.process.board import Board
+from bot.process.lines import say
 from bot.process.prefork import MODULE, Nursery
 from bot.process.programs import Program
-from bot.telemetry.lines import say
 from memory.backends.embedded import Launch, Server
 
 SUPERVISOR = "BOT_SUPERVISOR"  # the process id of who started this one

@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from bot.process.board import Board
+from bot.process.lines import say
 from bot.process.programs import Child, Program, failures_after, pause_s
-from bot.telemetry.lines import say
 from memory.errors import ServerRefused
 
 UNUSABLE = 2  # the status of a program that cannot run with these settings

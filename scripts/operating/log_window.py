@@ -1,6 +1,6 @@
 """What the log lines of the last while say about the service. Pure: lines in, a report out.
 
-The lines are those of `bot.telemetry.logs`; anything else, and half lines, are counted and skipped.
+The lines are those of `bot.process.logs`; anything else, and half lines, are counted and skipped.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from flask import Flask
 
 from bot.intake import health
 from bot.intake.readiness import Checks
+from bot.process import metrics
 from bot.settings import NAMES
-from bot.telemetry import metrics
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -16,9 +16,9 @@ import structlog
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.model import Declined, ModelFailed
 from bot.agents.prompts.drawn_on import note_sources
+from bot.process import metrics
+from bot.process.tally import Tally
 from bot.settings import Settings
-from bot.telemetry import metrics
-from bot.telemetry.tally import Tally
 from bot.text.lenient_json import dumps, loads
 from bot.text.slash_commands import parse
 from memory.kept.embeddings import Vector, as_text, bare

@@ -15,8 +15,8 @@ from bot.agents.llm.model import Declined, Model, ModelFailed, Request
 from bot.agents.llm.model_text import Cleaner, Manner
 from bot.agents.llm.request_messages import plain_messages
 from bot.agents.summaries.soundness import is_sound
+from bot.process import metrics
 from bot.settings import Settings
-from bot.telemetry import metrics
 from memory.foreign_text import quoted
 from memory.summary.extraction import extract
 from memory.summary.text import SUMMARY_TOKENS, Line, transcribed

@@ -22,9 +22,9 @@ from bot.outbox.delivery import Aside
 from bot.outbox.foot import Foot
 from bot.outbox.sending import Outcome, Outgoing, send
 from bot.outbox.withdrawing import withdraw_cards
+from bot.process import metrics, timing
 from bot.queue.jobs import Later
 from bot.services import Services
-from bot.telemetry import metrics, timing
 from memory.errors import StoreUnavailable
 from memory.kept.private import PrivateStore
 from memory.models import OpenTurn, StoredCard

@@ -27,11 +27,11 @@ from bot.outbox.buttons import FOLLOW_UP_LIVES_S, card_buttons
 from bot.outbox.delivery import Aside, Delivered, Undeliverable
 from bot.outbox.notices import say
 from bot.outbox.withdrawing import withdraw_card, withdraw_cards
+from bot.process import metrics
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later
 from bot.queue.table import private_look_up
 from bot.services import Services
-from bot.telemetry import metrics
 from bot.text.languages import Language, language_of
 from memory.errors import StoreError, StoreUnavailable
 from memory.kept.buttons import NewButton

@@ -10,9 +10,9 @@ import structlog
 
 from bot.answering.request_handler import RequestHandler
 from bot.features.feature import Firing, TimerFunction
+from bot.process import metrics
 from bot.queue.consumer import Lease
 from bot.services import Services
-from bot.telemetry import metrics
 from bot.text.dates.recurrence import next_after
 from memory.kept.timers import DueTimer, Kind, Timer, TimerStore
 

@@ -9,8 +9,8 @@ from flask import Flask, request
 
 from bot.operations.console.database import Row, View, names
 from bot.operations.console.page_context import Desk, draw
+from bot.process.quota import is_short
 from bot.settings import Settings
-from bot.telemetry.quota import is_short
 
 _DAYS = (1, 7, 30)
 _BY = """

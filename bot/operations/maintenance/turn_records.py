@@ -7,10 +7,10 @@ import itertools
 
 import structlog
 
+from bot.process import metrics
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
-from bot.telemetry import metrics
 
 log = structlog.get_logger()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from bot.intake.sandbox import inspect
+from bot.operations.sandbox import inspect
 from bot.queue.operator_actions import QueueOperations
 from memory.backends.postgres import PostgresRpc
 from memory.kept.notes import NoteStore

@@ -24,8 +24,8 @@ from bot.agents.running_turns import Stop
 from bot.agents.summaries.summariser import build_summariser
 from bot.answering.judge import build_judge
 from bot.listening.decisions import IncomingMessage
+from bot.process.tally import Tally
 from bot.settings import Settings
-from bot.telemetry.tally import Tally
 from memory.models import WorkingMemory
 from memory.summary.text import Line
 from tests.support.models import Scripted
@@ -72,7 +72,7 @@ async def test_judge_and_summaries_are_counted_by_kind_and_answers_are_not() -> 
         given = {"openai_api_key": "k", "openai_base_url": endpoint.base_url, "use_llm_judge": True}
         settings = Settings(**given)
         models = Models(settings, tally=tally)
-        judge = build_judge(settings, models)
+        judge = build_judge(models.judge())
         assert judge is not None
         assert await judge((), IncomingMessage("om_1", "Alice", "ou_1", "and then?", 1000)) == "YES"
         await build_summariser(settings, models)("", [Line("Alice", "we meet", "2026-11-20")])

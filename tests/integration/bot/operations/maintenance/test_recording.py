@@ -10,11 +10,11 @@ import psycopg
 import pytest
 
 from bot.operations.maintenance.turn_records import record_calls
+from bot.process.quota import Quota
+from bot.process.tally import Tally
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
-from bot.telemetry.quota import Quota
-from bot.telemetry.tally import Tally
 from tests.support.queue import fetch, job_table
 
 pytestmark = pytest.mark.anyio

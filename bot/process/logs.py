@@ -6,9 +6,9 @@ import logging
 
 import structlog
 
-from bot.telemetry import lines
-from bot.telemetry.discreet import by_kind, watch_uncaught
-from bot.telemetry.records import JsonFormatter
+from bot.process import lines
+from bot.process.discreet import by_kind, watch_uncaught
+from bot.process.records import JsonFormatter
 
 
 def configure(level: str) -> None:

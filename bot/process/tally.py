@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from bot.telemetry import metrics
+from bot.process import metrics
 
 Service = Literal["feishu", "model"]
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.telemetry.lines import Lines, shortened
+from bot.process.lines import Lines, shortened
 
 WRITES = """
 import sys
-from bot.telemetry import logs
+from bot.process import logs
 import structlog
 logs.configure("INFO")
 for number in range(200):
@@ -81,7 +81,7 @@ def test_a_reader_that_sleeps_stops_nobody_and_gets_what_comes_after_it_wakes() 
 def test_a_reader_that_falls_asleep_stops_none_of_several_processes() -> None:
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-    command = [sys.executable, "-c", "from bot.telemetry.lines import Lines\n" + WRITES_ON]
+    command = [sys.executable, "-c", "from bot.process.lines import Lines\n" + WRITES_ON]
     writers = [subprocess.Popen(command, stdout=writing, stdin=subprocess.PIPE) for _ in range(4)]
     for _ in range(20_000):
         os.read(reading, 4096)
@@ -138,7 +138,7 @@ def until_nothing_waits() -> None:
 
 FILLS = """
 import fcntl, os
-from bot.telemetry.lines import say
+from bot.process.lines import say
 fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 4096)
 say("first", text="x" * 3500)
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from bot.telemetry.discreet import kinds, of_library, places
-from bot.telemetry.lines import dumped, now, stdout
+from bot.process.discreet import kinds, of_library, places
+from bot.process.lines import dumped, now, stdout
 
 
 class JsonFormatter(logging.Formatter):

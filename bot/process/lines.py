@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TextIO, cast
 
-from bot.telemetry.outlet import Outlet
+from bot.process.outlet import Outlet
 
 _LONGEST = min(select.PIPE_BUF, 4096)
 _SHORTENED = " … "

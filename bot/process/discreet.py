@@ -14,7 +14,7 @@ from collections.abc import Mapping, MutableMapping
 from types import TracebackType
 from typing import Any
 
-from bot.telemetry.lines import say
+from bot.process.lines import say
 
 _LONGEST = 120
 

@@ -12,7 +12,7 @@ SECRET = "sentinel-confided"
 BEGIN = f"""
 import asyncio, logging, sys, threading, warnings
 import structlog
-from bot.telemetry import logs
+from bot.process import logs
 logs.configure("INFO")
 log, words = structlog.get_logger(), {SECRET!r}
 def fail():

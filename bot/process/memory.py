@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.telemetry import metrics
+from bot.process import metrics
 from memory.away.spool import SpoolState
 from memory.away.watch import MemoryWatch
 
@@ -10,7 +10,7 @@ _BREAKER = {"closed": 0, "half_open": 1, "open": 2}
 
 
 class CountedMemory(MemoryWatch):
-    """Counts into `bot.telemetry.metrics`."""
+    """Counts into `bot.process.metrics`."""
 
     def state(self, state: str) -> None:
         metrics.MEMORY_BREAKER.set(_BREAKER[state])

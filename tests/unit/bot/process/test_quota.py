@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.telemetry.quota import Quota
-from bot.telemetry.tally import Tally, Used
+from bot.process.quota import Quota
+from bot.process.tally import Tally, Used
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextvars import ContextVar
 
-from bot.telemetry import metrics
+from bot.process import metrics
 
 _spent: ContextVar[dict[str, float] | None] = ContextVar("spent", default=None)
 _kept: ContextVar[dict[str, object] | None] = ContextVar("kept", default=None)
