@@ -34,7 +34,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     """The WSGI application; raises `SettingsError`. Starts what runs beside it."""
     os.umask(0o077)  # whatever server this is: what lies in DATA_DIR is nobody else's
     settings = settings or load()
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, settings.log_format)
     url = database_url(settings)
     inbox = Inbox(url)
     arrivals = Arrivals(inbox)

@@ -57,3 +57,5 @@ def post_worker_init(worker):
     gc.freeze()  # what is loaded stays; looking through it again would hold up requests
     if plan.supervised():
         _plan.board.open_web()
+    elif worker.age == 1:
+        _plan.say_ready()

@@ -55,6 +55,7 @@ class Settings:
     port: int = _limited(8080, ge=1, le=65535)
     data_dir: Path = field(default_factory=usual_data_dir)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_format: Literal["auto", "json", "text"] = "auto"  # auto: text on a terminal, else JSON
     timezone: str = ""  # IANA name; "": the usual one of the tenant, see `zone`
     inline_worker: bool | None = None
     workers: int = _limited(1, ge=1, le=32)  # beside the web process; read with INLINE_WORKER=1

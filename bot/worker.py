@@ -267,7 +267,7 @@ def start() -> None:
         require_files(configured)
         require_port("METRICS_PORT", configured.metrics_port, host="127.0.0.1")
         remarks += [] if plan.supervised() else look_at_database(configured)
-    logs.configure(configured.log_level)
+    logs.configure(configured.log_level, configured.log_format)
     say(remarks)
     asyncio.run(main(configured))
 

@@ -37,8 +37,10 @@ def _start() -> NoReturn:
     if settings.feishu_app_id:
         print("starting the bot (Ctrl+C stops it)", flush=True)
     else:
-        page = f"http://127.0.0.1:{settings.port}"
-        print(f"starting the sandbox: open {page} (Ctrl+C stops it)", flush=True)
+        print(
+            "starting the sandbox; its address follows when it is ready (Ctrl+C stops it)",
+            flush=True,
+        )
         print(f"what it keeps is in {settings.data_dir.resolve()}", flush=True)
     os.environ.update(_only_our_modules())
     os.execv(sys.executable, [sys.executable, "-m", "bot.process"])  # noqa: S606

@@ -34,6 +34,7 @@ def server(settings: Settings) -> dict[str, object]:
         "web": 1 if settings.runs_worker or settings.long_connection or settings.sandbox else 2,
         "workers": settings.workers if settings.runs_worker else 0,
         "log_level": settings.log_level,
+        "log_format": settings.log_format,
         "data_dir": str(settings.data_dir.resolve()),
         "embedded": settings.embedded_database,
     }

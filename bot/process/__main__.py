@@ -49,7 +49,12 @@ def main(arguments: Sequence[str]) -> int:
     except ServerRefused as exc:
         sys.stderr.write(f"{exc}.\n")
         return 2
-    return Supervisor(programs, found.board, before_reload=partial(plan.look, running=True)).run()
+    return Supervisor(
+        programs,
+        found.board,
+        before_reload=partial(plan.look, running=True),
+        when_ready=(lambda: None) if beside else found.say_ready,
+    ).run()
 
 
 def _everything(found: ProcessPlan, gunicorn: Sequence[str]) -> list[Program]:

@@ -1,4 +1,5 @@
-"""One log for all processes: JSON lines on stdout, each written whole.
+"""One log for all processes: lines on stdout, each written whole. They are JSON, or readable ones
+at a terminal (`LOG_FORMAT`).
 
 A write of up to PIPE_BUF bytes is never mixed with another process's (pipe(7)), so longer lines
 are shortened. A log that cannot be written is lost; the bot goes on.
@@ -8,29 +9,41 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import select
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TextIO, cast
+from typing import Literal, TextIO, cast
 
 from bot.process.outlet import Outlet
+from bot.process.readable import readable
+
+LogFormat = Literal["auto", "json", "text"]
 
 _LONGEST = min(select.PIPE_BUF, 4096)
 _SHORTENED = " … "
 
 
 class Lines:
-    """A text stream for loggers, which write a line at a time."""
+    """A text stream for loggers, which write a line of JSON at a time. `format` auto: people read
+    them on a terminal, programs elsewhere."""
 
-    def __init__(self, descriptor: int = 1) -> None:
-        self._outlet = Outlet(descriptor, _told)
+    def __init__(self, descriptor: int = 1, format: LogFormat = "auto") -> None:
+        self.format = format
+        self._descriptor = descriptor
+        self._outlet = Outlet(descriptor, lambda lost: self._encoded(_told(lost)))
 
     def write(self, text: str) -> int:
-        data = text.encode("utf-8", "replace")
-        if len(data) > _LONGEST:
-            data = shortened(text).encode("utf-8", "replace")
-        self._outlet.write(data)
+        self._outlet.write(self._encoded(text))
         return len(text)
+
+    def _encoded(self, text: str) -> bytes:
+        line = readable(text) if self._is_for_people() else text
+        data = line.encode("utf-8", "replace")
+        return shortened(line).encode("utf-8", "replace") if len(data) > _LONGEST else data
+
+    def _is_for_people(self) -> bool:
+        return self.format == "text" or (self.format == "auto" and os.isatty(self._descriptor))
 
     def flush(self) -> None:
         """Nothing waits for us."""
@@ -39,6 +52,11 @@ class Lines:
 @functools.cache
 def _stdout() -> Lines:
     return Lines()
+
+
+def choose(format: LogFormat) -> None:
+    """How the lines of this process look."""
+    _stdout().format = format
 
 
 def stdout() -> TextIO:
@@ -69,8 +87,8 @@ def say(event: str, *, level: str = "info", **fields: object) -> None:
     _stdout().write(_line(event, level, **fields))
 
 
-def _told(lost: int) -> bytes:
-    return _line("log.lines_lost", "warning", lines=lost).encode()
+def _told(lost: int) -> str:
+    return _line("log.lines_lost", "warning", lines=lost)
 
 
 def _line(event: str, level: str, **fields: object) -> str:

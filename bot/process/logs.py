@@ -1,4 +1,4 @@
-"""JSON lines on stdout, one per event, decision and turn; ids and durations, no message text."""
+"""Lines on stdout, one per event, decision and turn; ids and durations, no message text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from bot.process.discreet import by_kind, watch_uncaught
 from bot.process.records import JsonFormatter
 
 
-def configure(level: str) -> None:
+def configure(level: str, format: lines.LogFormat = "auto") -> None:
     """Sets up structlog and the standard library's loggers for this process."""
+    lines.choose(format)
     threshold = logging.getLevelNamesMapping()[level]
     structlog.configure(
         processors=[

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bot.process import lifeline
 from bot.process.board import Board
-from bot.process.lines import say
+from bot.process.lines import LogFormat, choose, say
 from bot.process.prefork import MODULE, Nursery
 from bot.process.programs import Program
 from memory.backends.embedded import Launch, Server
@@ -25,6 +25,7 @@ DATABASE = "BOT_DATABASE"  # set where somebody else starts the embedded databas
 SLOT = "BOT_SLOT"  # the number of a worker, counted from 1
 PLAN = "BOT_PLAN"  # what preflight found, for who starts next
 _WORKER = "bot.worker"
+_HERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104
 _THRIFT = {"MALLOC_ARENA_MAX": "1"}  # Python's threads take turns: no heap for each
 _CONFIGURATION = Path(__file__).resolve().parents[2] / "gunicorn.conf.py"
 GUNICORN = ("-c", str(_CONFIGURATION), "app:create_app()")
@@ -40,11 +41,22 @@ class ProcessPlan(NamedTuple):
     data_dir: str
     embedded: bool
     remarks: list[dict[str, Any]]
+    log_format: LogFormat = "auto"
 
     def say_remarks(self) -> None:
         """Writes into the log what was found and does not prevent the start."""
         for remark in self.remarks:
             say(remark["event"], level="warning", **remark["fields"])
+
+    @property
+    def address(self) -> str:
+        """Where a browser on this machine finds it."""
+        host, _, port = self.bind.rpartition(":")
+        return f"http://{_HERE.get(host, host)}:{port}"
+
+    def say_ready(self) -> None:
+        """Writes into the log that everything works, and where."""
+        say("ready", address=self.address)
 
     @property
     def board(self) -> Board:
@@ -66,10 +78,12 @@ def found(*, running: bool = False) -> ProcessPlan:
     """
     given = os.environ.pop(PLAN, "")
     try:
-        return ProcessPlan(**json.loads(given)) if given else look(running=running)
+        plan = ProcessPlan(**json.loads(given)) if given else look(running=running)
     except Unusable as exc:
         sys.stderr.write(f"{exc}\n")
         raise SystemExit(2) from exc
+    choose(plan.log_format)
+    return plan
 
 
 def look(*, running: bool) -> ProcessPlan:

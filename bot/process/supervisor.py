@@ -26,7 +26,8 @@ _WATCHED_S = 0.05
 
 
 class Supervisor:
-    """`before_reload` is called at SIGHUP; when it raises, everything stays as it is."""
+    """`before_reload` is called at SIGHUP; when it raises, everything stays as it is.
+    `when_ready` is called once, when every program was ready."""
 
     def __init__(
         self,
@@ -34,9 +35,11 @@ class Supervisor:
         board: Board,
         *,
         before_reload: Callable[[], object] = lambda: None,
+        when_ready: Callable[[], object] = lambda: None,
     ) -> None:
         self._board = board
         self._before_reload = before_reload
+        self._when_ready = when_ready
         self._due = {program.name: 0.0 for program in programs}
         self._programs = {program.name: program for program in programs}
         self._failures: dict[str, int] = {}
@@ -101,7 +104,14 @@ class Supervisor:
         for child in self._children.values():
             if not child.is_ready and child.program.ready(child.pid):
                 child.is_ready = True
-                self._proven.add(child.program.name)
+                self._prove(child.program.name)
+
+    def _prove(self, name: str) -> None:
+        if name in self._proven:
+            return
+        self._proven.add(name)
+        if self._proven == self._programs.keys():
+            self._when_ready()
 
     def _start_due(self) -> None:
         ready = {child.program.name for child in self._children.values() if child.is_ready}

@@ -90,7 +90,7 @@ def test_without_arguments_the_sandbox_starts_and_answers(installed: Path, tmp_p
     finally:
         stop(bot)
 
-    assert f"starting the sandbox: open {url}" in bot.output()
+    assert f'"address": "{url}"' in bot.output()
     assert (home / "kept" / "feishu-memory-bot" / "sandbox.json").is_file()
     assert sorted(elsewhere.rglob("*")) == before
 

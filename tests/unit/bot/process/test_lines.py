@@ -169,3 +169,19 @@ def run_with_a_sleeping_reader(code: str) -> str:
         said = running.stderr.read(4)
         assert said == b"full", said + running.stderr.read()
         return running.stdout.read().decode()
+
+
+def test_on_a_terminal_lines_are_for_people_and_elsewhere_for_machines() -> None:
+    line = json.dumps({"event": "said", "number": 1}) + "\n"
+    master, terminal = os.openpty()
+    reading, writing = os.pipe()
+    for descriptor in (terminal, writing):
+        Lines(descriptor).write(line)
+        Lines(descriptor, "json").write(line)
+        Lines(descriptor, "text").write(line)
+
+    people, machine = "said  number=1", line.strip()
+    assert os.read(master, 4096).decode().split("\r\n")[:3] == [people, machine, people]
+    assert os.read(reading, 4096).decode().splitlines() == [machine, machine, people]
+    for descriptor in (master, terminal, reading, writing):
+        os.close(descriptor)
