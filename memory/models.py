@@ -14,7 +14,8 @@ Scope = Literal["chat", "user"]
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """One message of a conversation; an answer of several cards is one message."""
+    """One message of a conversation; an answer of several cards is one message. `command`: it, or
+    what it answers, is a command, which a model is not told."""
 
     id: int
     role: Literal["user", "assistant"]
@@ -24,6 +25,7 @@ class StoredMessage:
     message_id: str | None = None
     created_at: str = ""
     tool_calls: tuple[Mapping[str, Any], ...] = ()
+    command: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +168,10 @@ class OpenTurn:
 
     @property
     def told(self) -> tuple[StoredMessage, ...]:
-        """`recent` and `history` in the order in which they were said, the question last."""
-        before = sorted((*self.recent, *self.history[:-1]), key=lambda message: message.id)
-        return (*before, *self.history[-1:])
+        """What a model is told of `recent` and `history`, in the order in which it was said, the
+        question last."""
+        said = (one for one in (*self.recent, *self.history[:-1]) if not one.command)
+        return (*sorted(said, key=lambda message: message.id), *self.history[-1:])
 
 
 @dataclass(frozen=True, slots=True)

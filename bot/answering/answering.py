@@ -17,7 +17,7 @@ from bot.agents.running_turns import STOPPED
 from bot.answering import material
 from bot.answering.apologies import apology
 from bot.answering.attachments import limits_of
-from bot.answering.deduplication import Quoted, untold
+from bot.answering.deduplication import Quoted, untold, without_commands
 from bot.answering.material import Material
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.question import Turn, language, people_of
@@ -260,8 +260,8 @@ def _keep(
     timing.keep(
         bot=bot_name,
         model=services.settings.openai_model if services.settings.openai_api_key else "offline",
-        history_ids=[message.id for message in opened.history],
-        recent_ids=[message.id for message in opened.recent],
+        history_ids=[one.id for one in opened.told if one in opened.history],
+        recent_ids=[one.id for one in opened.told if one in opened.recent],
         transcript_ids=[one.message_id for one in shown],
         summary=opened.summary.version if opened.summary else None,
         came_along=bool(came.text or came.images),
@@ -337,7 +337,9 @@ def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageR
         and not (outright and (message.ours or message.answered))
     )
     names = turn.names.known
-    return untold(others, opened.told, names, bot_name=turn.bot.name, quoted=quoted)
+    stored = (*opened.recent, *opened.history)
+    talk = without_commands(others, said, turn.heard.message.root_id)
+    return untold(talk, stored, names, bot_name=turn.bot.name, quoted=quoted)
 
 
 def _lines(talk: Sequence[MessageRecord], names: Names) -> list[str]:

@@ -6,13 +6,14 @@ memory holds comes before the transcript: the bot's own record of what it sent i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from bot.feishu import markup
 from bot.listening.transcript import MessageRecord
 from bot.text.card_names import from_card
+from bot.text.slash_commands import parse_addressed
 from memory.context import Message
 from memory.foreign_text import continued
 from memory.models import StoredMessage
@@ -46,6 +47,30 @@ def _set_aside(message: Message, stored: StoredMessage, quoted: Quoted) -> Messa
         return message
     text = quoted.text if by_bot else continued(quoted.text)
     return replace(message, content=message.content.replace(text, QUOTED_BELOW, 1))
+
+
+def without_commands(
+    records: Iterable[MessageRecord], said: Iterable[MessageRecord], thread: str | None
+) -> Iterator[MessageRecord]:
+    """The records that are no command and no answer to one among what was `said`. In `thread`,
+    which a command may have begun, only what quotes it is known to be its answer."""
+    commands = {one.message_id for one in said if _is_command(one)}
+    for record in records:
+        root = record.root_id if record.root_id != thread else None
+        of_command = {record.quotes, root} if record.ours else {record.message_id}
+        if not commands & of_command:
+            yield record
+
+
+def _is_command(record: MessageRecord) -> bool:
+    """Whether it is one in whatever state the chat is."""
+    command = None if record.ours else parse_addressed(record.content)
+    return bool(
+        record.message_id
+        and command
+        and not command.only_when_running
+        and not command.only_when_quiet
+    )
 
 
 def untold(

@@ -91,10 +91,12 @@ async def _fold_once(
     """One version; 0 when it was not stored."""
     said = {m.actor_id: m.actor_name for m in begun.messages if m.actor_id and m.actor_name}
     known = {**said, **await names(_addressed(begun))}
-    lines = batch([told(message, known, zone) for message in begun.messages])
-    taken = begun.messages[: len(lines)]
+    telling = [message for message in begun.messages if not message.command]
+    lines = batch([told(message, known, zone) for message in telling])
+    taken = _until(begun.messages, telling[len(lines) :])
     required = references(begun.references, lines, known.values())
-    text = await summarise(without_references(begun.content), lines)
+    content = without_references(begun.content)
+    text = await summarise(content, lines) if lines else content
     version = await summaries.save(
         context,
         begun,
@@ -105,6 +107,13 @@ async def _fold_once(
     if version is None:
         log.info("summary.superseded", version=begun.version)
     return len(taken) if version else 0
+
+
+def _until(
+    messages: Sequence[FoldedMessage], left: Sequence[FoldedMessage]
+) -> Sequence[FoldedMessage]:
+    """Those before the first that is left for another fold."""
+    return messages[: messages.index(left[0])] if left else messages
 
 
 def told(message: FoldedMessage, names: Mapping[str, str], zone: tzinfo) -> Line:

@@ -94,6 +94,7 @@ _EVERYTHING = frozenset({"all", "everything", "me", "全部", "所有", "一切"
 _THREAD = frozenset({"this", "thread", "this thread", "这个话题", "本话题", "话题"})
 
 _SLASHED = re.compile(r"[/／](\w{1,12})(?!\w)[\s,，:：]*(.*)", re.DOTALL)
+_ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
 _ARGUMENT_CHARS = 200
 _ENDING = ".!?。！？ \t\r\n"
 
@@ -113,6 +114,11 @@ def parse(text: str) -> Command | None:
     if word in STOP_WORDS:
         return Command(CommandName.STOP, "", language_of([word]), only_when_running=True)
     return None
+
+
+def parse_addressed(text: str) -> Command | None:
+    """The command that stands after the mentions in front of `text`."""
+    return parse(_ADDRESSED.sub("", text))
 
 
 def means_everything(command: Command) -> bool:

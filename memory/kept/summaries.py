@@ -16,7 +16,7 @@ _MESSAGES_AT_ONCE = 60
 @dataclass(frozen=True, slots=True)
 class FoldedMessage:
     """A message to fold, as stored. `created_at` is ISO 8601; `rows` are the ids of its rows,
-    `note_ids` the notes that its tools worked with."""
+    `note_ids` the notes that its tools worked with. Nothing is told of a `command`."""
 
     id: int
     role: str
@@ -26,6 +26,7 @@ class FoldedMessage:
     created_at: str
     rows: tuple[int, ...]
     note_ids: tuple[str, ...] = ()
+    command: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,16 @@
 -- Purpose: what was said in a conversation, as the model and the person are told of it.
 
+-- Whether a turn was a command whose answer lists nothing that is asked about next: nothing that a model is told.
+create or replace function bot_private.is_command(p_turn_id text) returns boolean
+language sql stable security invoker set search_path = ''
+as $$
+  select exists (
+    select from public.agent_turns t where t.id = p_turn_id and t.intended ->> 'reason' = 'command')
+  and not exists (
+    select from public.agent_messages m
+    where m.turn_id = p_turn_id and m.role = 'assistant' and m.tool_calls <> '[]')
+$$;
+
 -- Messages by their ids, those after p_after, oldest first; the cards of one answer are one message. What tools did is told
 -- to the person they did it for, p_actor_id, and to nobody else.
 create or replace function bot_private.messages_told(
@@ -9,7 +20,7 @@ language sql stable security invoker set search_path = ''
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
-    'created_at', m.created_at, 'message_id', m.message_id,
+    'created_at', m.created_at, 'message_id', m.message_id, 'command', bot_private.is_command(m.turn_id),
     'tool_calls', case when m.actor_id = p_actor_id then m.tool_calls else '[]' end,
     'content', m.content || coalesce((
       select string_agg(e'\n\n' || c.content, '' order by c.chunk)

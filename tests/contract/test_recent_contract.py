@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from memory.outcomes import BY_COMMAND
 from memory.recall.passages import passages, recall_at_once, usual_scope
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from tests.support.exchanges import exchange
+from tests.support.exchanges import exchange, texts
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +48,33 @@ async def test_there_are_as_many_as_the_window_shows_beside_the_question(
     found = await recent(memory, group.turn("alice", thread="d"), limit=4)
 
     assert found == ["Ab", "Qc", "Ac"]
+
+
+async def test_commands_and_their_answers_are_not_told(memory: MemoryStore, group: Group) -> None:
+    here = group.turn("alice", thread="c")
+    await exchange(memory, group.turn("alice", thread="a"), "/why", "because", means=BY_COMMAND)
+    await exchange(memory, here, "Tea?", "yes")
+    await exchange(memory, here, "/help", "what I can do", means=BY_COMMAND)
+
+    opened = await memory.open_turn(here, turn_id=group.message("q"), content="/help, and now?")
+
+    assert texts(opened)[:-1] == ["Tea?", "yes", "/help", "what I can do"]
+    assert [m.content for m in opened.told] == ["Tea?", "yes", "/help, and now?"]
+
+
+async def test_what_a_command_listed_is_told_for_the_next_question(
+    memory: MemoryStore, group: Group
+) -> None:
+    here, turn_id = group.turn(), group.message("notes")
+    listed = {"name": "list_notes", "arguments": {}, "result": [], "ok": True, "ms": 0}
+    await memory.open_turn(here, turn_id=turn_id, content="/notes")
+    await memory.record_reply(
+        here, turn_id=turn_id, cards=["1. Pasta"], tool_calls=[listed], means=BY_COMMAND
+    )
+
+    opened = await memory.open_turn(here, turn_id=group.message("q"), content="the first one?")
+
+    assert [m.content for m in opened.told] == ["/notes", "1. Pasta", "the first one?"]
 
 
 async def test_nothing_comes_unless_it_is_asked_for(memory: MemoryStore, group: Group) -> None:

@@ -14,6 +14,7 @@ from bot.answering.summaries import fold
 from memory.kept.operations import Operations
 from memory.kept.summaries import Fold, Summaries
 from memory.models import OpenTurn
+from memory.outcomes import BY_COMMAND
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
@@ -134,6 +135,29 @@ async def test_the_summary_stands_in_for_what_the_window_no_longer_shows(
     assert opened.summary.version == version == 1
     assert not opened.fold_due
     assert len(await memory.list_messages(alice.conversation_id)) == 9, "the raw messages stay"
+
+
+async def test_commands_are_folded_away_and_stand_in_no_summary(
+    memory: MemoryStore, summaries: Summaries, group: Group
+) -> None:
+    alice = group.turn()
+    for number in range(3):
+        await exchange(memory, alice, f"/help {number}", "what I can do", means=BY_COMMAND)
+    begun = await summaries.open_fold(alice, window=0)
+    told: list[Line] = []
+
+    async def summarise(earlier: str, lines: Sequence[Line]) -> str:
+        told.extend(lines)
+        return "\n".join(line.text for line in lines)
+
+    folded = await fold(summaries, summarise, alice, window=0, names=nobody, zone=UTC)
+    assert (folded, told) == (len(begun.messages), [])
+
+    await exchange(memory, alice, "Tea?", "yes")
+    await exchange(memory, alice, "/why", "because", means=BY_COMMAND)
+    assert await fold(summaries, summarise, alice, window=0, names=nobody, zone=UTC) == 4
+    assert [line.text for line in told] == ["Tea?", "yes"]
+    assert (await summaries.open_fold(alice, window=0)).content == "Tea?\nyes"
 
 
 async def test_the_next_fold_goes_on_where_the_last_one_ended(

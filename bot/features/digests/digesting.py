@@ -18,12 +18,11 @@ from bot.feishu import markup, splitting
 from bot.services import Services
 from bot.text.card_names import from_card
 from bot.text.languages import Language, language_of
-from bot.text.slash_commands import parse
+from bot.text.slash_commands import parse_addressed
 from memory.kept.digests import ChatMessage, DigestStore
 from memory.scope import AgentMemoryContext
 from memory.summary.text import Line, batch
 
-_ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
 _IMAGE = re.compile(r"!\[image\]\([^)\s]*\)")
 _WITHIN_S = 40.0
 _MOST_BATCHES = 6
@@ -85,7 +84,7 @@ def _lines(
 
 
 def _is_command(one: ChatMessage) -> bool:
-    return not one.card and parse(_ADDRESSED.sub("", one.content)) is not None
+    return not one.card and parse_addressed(one.content) is not None
 
 
 async def _written(services: Services, lines: Sequence[Line]) -> str:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from bot.answering.deduplication import QUOTED_BELOW, Quoted, untold, without_quoted
+from dataclasses import replace
+
+from bot.answering.deduplication import (
+    QUOTED_BELOW,
+    Quoted,
+    untold,
+    without_commands,
+    without_quoted,
+)
 from bot.listening.transcript import MessageRecord
 from memory.context import Message
 from memory.models import StoredMessage
@@ -66,3 +74,15 @@ def test_of_a_quoted_card_among_several_the_others_stay() -> None:
 
 def test_without_a_quotation_all_stays() -> None:
     assert without_quoted(TOLD, (ASKED, ANSWER), None) == TOLD
+
+
+def test_commands_and_their_answers_are_left_out_of_the_talk() -> None:
+    help_asked = record("@Bot /help", "om_help")
+    card = record("what I can do", "om_1", ours=True)
+    shown, quoted = replace(card, root_id="om_help"), replace(card, quotes="om_help")
+    below = replace(record("the room is booked", "om_4"), root_id="om_help")
+    talk = [record("stop", "om_3"), below]
+
+    said = [help_asked, shown, quoted, *talk]
+    assert list(without_commands(said, said, None)) == talk
+    assert list(without_commands(said, said, "om_help")) == [shown, *talk]
