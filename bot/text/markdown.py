@@ -145,14 +145,14 @@ def _mark_spans(paragraph: Sequence[str], offset: int, found: list[bool]) -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class CodeSpan:
     """`text[start:end]` is inline code with its backticks."""
 
     start: int
     end: int
 
 
-def certain_spans(line: str) -> list[Span]:
+def certain_spans(line: str) -> list[CodeSpan]:
     """The inline code of one line; none as soon as a backtick is left over or escaped, for then
     readers disagree on what is code."""
     runs = list(_TICKS.finditer(line))
@@ -162,7 +162,7 @@ def certain_spans(line: str) -> list[Span]:
     for opening, closing in _pairs([len(run[0]) for run in runs]):
         if closing is None:
             return []
-        spans.append(Span(runs[opening].start(), runs[closing].end()))
+        spans.append(CodeSpan(runs[opening].start(), runs[closing].end()))
     return spans
 
 

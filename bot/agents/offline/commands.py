@@ -172,7 +172,7 @@ _RULES_ZH = (
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class NoteRequest:
     """What somebody asked to be done with notes: make, list, find, tag, untag, name, write, drop, …
 
     `help` asks what the bot can do.
@@ -186,7 +186,7 @@ class Command:
     body: str = ""
 
 
-def command(text: str) -> Command | None:
+def command(text: str) -> NoteRequest | None:
     """The command in `text`, if it is one."""
     if len(text) > _LONGEST_COMMAND:
         return None
@@ -194,7 +194,7 @@ def command(text: str) -> Command | None:
         if match := pattern.match(text):
             found = {key: value or "" for key, value in match.groupdict().items()}
             title = found.get("title", "").strip(_QUOTES + " 　")
-            return Command(
+            return NoteRequest(
                 kind=kind,
                 language=language_of([text]),
                 ref=found.get("ref", "").strip(),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bot.agents.llm.model import Message, OnText, Request, Response, ToolCall
 from bot.agents.offline import facts, notes, reminders
-from bot.agents.offline.commands import Command, command
+from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.small_talk import small_talk
 from bot.agents.offline.texts import say
@@ -148,7 +148,7 @@ def _text(message: Message) -> str:
     return "\n".join(part["text"] for part in content if part["type"] == "text")
 
 
-def _with_notes(situation: Situation, asked: Command) -> Call | str:
+def _with_notes(situation: Situation, asked: NoteRequest) -> Call | str:
     last = situation.last
     searched = bool(last and last.ok and last.tool == "search_notes" and asked.kind != "find")
     known = notes.known_notes(situation.instructions, situation.bot_said)

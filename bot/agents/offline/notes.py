@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.agents.offline.commands import Command
+from bot.agents.offline.commands import NoteRequest
 from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import REGISTRY
 from bot.agents.prompts.shown_notes import NAMED
@@ -113,7 +113,7 @@ def found_notes(search: ToolOutcome) -> tuple[KnownNote, ...]:
     return tuple(KnownNote(note["id"], note["title"], place, place) for place, note in found)
 
 
-def next_call(asked: Command, known: Sequence[KnownNote], *, searched: bool) -> Call | None:
+def next_call(asked: NoteRequest, known: Sequence[KnownNote], *, searched: bool) -> Call | None:
     """The call that carries out `asked`; None when nothing that is known fits.
 
     A note named by words that are not among the known ones is searched for first.
@@ -162,7 +162,7 @@ def meant(ref: str, known: Sequence[KnownNote]) -> list[KnownNote]:
     return [note for note in recent if best and len(words & terms[note.id]) == best]
 
 
-def said(asked: Command, returned: Returned, known: Sequence[KnownNote]) -> str:
+def said(asked: NoteRequest, returned: Returned, known: Sequence[KnownNote]) -> str:
     """What a person is told after the tool that was to carry out `asked`."""
     language = asked.language
     if asked.kind == "tags" and returned.outcome.kind == "note-read":
@@ -175,7 +175,7 @@ def said(asked: Command, returned: Returned, known: Sequence[KnownNote]) -> str:
     return answer + (say("others-too", language, titles=titles) if others else "")
 
 
-def unknown(asked: Command, known: Sequence[KnownNote], *, searched: bool = False) -> str:
+def unknown(asked: NoteRequest, known: Sequence[KnownNote], *, searched: bool = False) -> str:
     """The question back when nothing that is known fits, or too much."""
     if _SEVERAL.search(asked.ref):
         return say("one-at-a-time", asked.language)
@@ -202,7 +202,7 @@ def _place(match: re.Match[str]) -> int:
     return int(chinese or next(digit for digit in digits if digit))
 
 
-def _on_note(asked: Command, id: str) -> Call | None:
+def _on_note(asked: NoteRequest, id: str) -> Call | None:
     tags = list(asked.tags)
     arguments: dict[str, dict[str, Any]] = {
         "tag": {"add_tags": tags},

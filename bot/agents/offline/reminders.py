@@ -91,7 +91,7 @@ _PRONOUNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ReminderWish:
     """What somebody wants done with reminders: set, list, change or cancel. `about` are words that
     name one; `text` is what is said besides."""
 
@@ -101,17 +101,19 @@ class Wish:
     about: str = ""
 
 
-def wish(question: str) -> Wish | None:
+def wish(question: str) -> ReminderWish | None:
     """The wish in `question`, if it is about reminders; none in a long text."""
     if len(question) > _LONGEST_WISH:
         return None
     question = question.replace(_HERE, " ")
     if found := _CHANGE.search(question):
-        return Wish("change", found["to"] or found["zto"], about=_bare(found["en"] or found["zh"]))
+        return ReminderWish(
+            "change", found["to"] or found["zto"], about=_bare(found["en"] or found["zh"])
+        )
     if _LIST.search(question):
-        return Wish("list")
+        return ReminderWish("list")
     if found := _CANCEL.search(question):
-        return Wish("cancel", about=_bare(found["en"] or found["zh"] or ""))
+        return ReminderWish("cancel", about=_bare(found["en"] or found["zh"] or ""))
     found = _SET.search(question) or _called(question)
     if not found or _is_about(question, found):
         return None
@@ -121,7 +123,7 @@ def wish(question: str) -> Wish | None:
     named += filter(None, (words.get("name"), words.get("zh_name")))
     whom = ([_PRONOUNS[said]] if said else []) + named or ["me"]
     rest = f"{question[: found.start()]} {_HERE} {question[found.end() :]}"
-    return Wish("set", _POLITE.sub("", rest), tuple(whom))
+    return ReminderWish("set", _POLITE.sub("", rest), tuple(whom))
 
 
 def _called(question: str) -> re.Match[str] | None:
@@ -134,7 +136,7 @@ def _called(question: str) -> re.Match[str] | None:
 
 
 def next_step(
-    wanted: Wish, returned: Sequence[Returned], instructions: str, language: Language
+    wanted: ReminderWish, returned: Sequence[Returned], instructions: str, language: Language
 ) -> Call | str:
     """The next tool to call, or the answer."""
     last = returned[-1] if returned else None
@@ -147,7 +149,7 @@ def next_step(
     return _on_one(wanted, last, _now(instructions), language)
 
 
-def _set(wanted: Wish, now: datetime, language: Language) -> Call | str:
+def _set(wanted: ReminderWish, now: datetime, language: Language) -> Call | str:
     time = when(wanted.text, now)
     if time.problem == "several":
         time = when(_CLAUSE_BEFORE.sub("", wanted.text), now)
@@ -167,7 +169,9 @@ def _of_what(said: str) -> str:
     return _bare(after) or _bare(_GREETING.sub("", before))
 
 
-def _on_one(wanted: Wish, listed: Returned, now: datetime, language: Language) -> Call | str:
+def _on_one(
+    wanted: ReminderWish, listed: Returned, now: datetime, language: Language
+) -> Call | str:
     """The one reminder there is, or the one whose text holds the words."""
     found = [(one["id"], one["text"]) for one in listed.outcome.fields.get("reminders", ())]
     words = wanted.about.lower()

@@ -21,20 +21,20 @@ _SEVERAL_SENTENCES = re.compile(r"[.!?]\s+\S|[。！？；;]\s*\S|\n\s*\S")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ToolWish:
     """The first call that the rules make for a question."""
 
     calls: tuple[ToolCall, ...]
     certain: bool
 
 
-async def wish_of(messages: Sequence[Message], tools: Toolbox) -> Wish | None:
+async def wish_of(messages: Sequence[Message], tools: Toolbox) -> ToolWish | None:
     """What the newest message asks to be done; None for a question or a remark."""
     request = Request(messages, tools)
     response = await OfflineModel().respond(request)
     if not response.calls or any(call.name in _SEARCHES for call in response.calls):
         return None
-    return Wish(response.calls, _is_certain(request))
+    return ToolWish(response.calls, _is_certain(request))
 
 
 def _is_certain(request: Request) -> bool:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from bot.agents.summaries.summariser import extractive
 from bot.features.digests import texts
-from bot.features.digests.sources import Gathered, Span
+from bot.features.digests.sources import DigestSpan, Gathered
 from bot.feishu import markup, splitting
 from bot.services import Services
 from bot.text.card_names import from_card
@@ -33,7 +33,7 @@ async def cards(
     context: AgentMemoryContext,
     turn_id: str,
     found: Gathered,
-    span: Span,
+    span: DigestSpan,
     language: Language | None = None,
 ) -> list[str]:
     """The markdown of the cards of the open turn `turn_id`; none where some of it was taken back

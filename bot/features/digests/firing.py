@@ -7,7 +7,7 @@ from functools import partial
 from zoneinfo import ZoneInfo
 
 from bot.features.digests.digesting import cards
-from bot.features.digests.sources import Span, gathered
+from bot.features.digests.sources import DigestSpan, gathered
 from bot.features.feature import Firing
 from bot.features.timers.posting import post
 from bot.outbox.delivery import Target
@@ -25,8 +25,8 @@ async def fire_digest(services: Services, firing: Firing) -> str:
     return await post(services, firing, Target("", context.chat_id, in_thread=False), written)
 
 
-def _span(due: DueTimer) -> Span:
+def _span(due: DueTimer) -> DigestSpan:
     plan = due.timer.plan
     due_at = datetime.fromtimestamp(plan.due_ms / 1000, UTC)
     since = last_before(plan.local_at, plan.repeats, ZoneInfo(plan.zone), due_at)
-    return Span(since, datetime.fromtimestamp(due.now_ms / 1000, UTC))
+    return DigestSpan(since, datetime.fromtimestamp(due.now_ms / 1000, UTC))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from bot.features.digests import texts
 from bot.features.digests.digesting import cards
-from bot.features.digests.sources import Span, gathered
+from bot.features.digests.sources import DigestSpan, gathered
 from bot.features.feature import CommandTurn
 from bot.features.help.group_access import with_limits
 from bot.features.managers import explain_refusal, learn_managers
@@ -31,9 +31,9 @@ async def answer_digest(services: Services, here: CommandTurn) -> Reply:
     now, root = services.now(), here.context.root_id
     in_thread = root not in (MAIN_ROOT, here.turn_id)
     if asked.kind == "thread" or (asked.kind == "here" and in_thread):
-        span = Span(_EVER, now, root)
+        span = DigestSpan(_EVER, now, root)
     else:
-        span = Span(now.replace(hour=0, minute=0, second=0, microsecond=0), now)
+        span = DigestSpan(now.replace(hour=0, minute=0, second=0, microsecond=0), now)
     found = await gathered(services, here.context, span)
     shown = await cards(services, here.context, here.turn_id, found, span, language)
     if not shown:

@@ -36,7 +36,7 @@ _WORDLESS = frozenset({"", UNREADABLE_CARD, "[sticker]", "[voice message]"})
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DigestSpan:
     """What a digest tells of: a time (both ends aware), or in it the thread `root`."""
 
     since: datetime
@@ -54,7 +54,7 @@ class Gathered:
     wordless: int = 0
 
 
-async def gathered(services: Services, context: AgentMemoryContext, span: Span) -> Gathered:
+async def gathered(services: Services, context: AgentMemoryContext, span: DigestSpan) -> Gathered:
     """What there is to tell. Raises `StoreError`."""
     span = await _as_far_as_told(services, context, span)
     digests = DigestStore(services.rpc)
@@ -85,7 +85,9 @@ async def gathered(services: Services, context: AgentMemoryContext, span: Span) 
     return Gathered(tuple(said[-MOST:]), "all" if whole else "newest", wordless)
 
 
-async def _as_far_as_told(services: Services, context: AgentMemoryContext, span: Span) -> Span:
+async def _as_far_as_told(
+    services: Services, context: AgentMemoryContext, span: DigestSpan
+) -> DigestSpan:
     """The span without what newcomers do not see, where the chat says so."""
     rules = await ChatConversations(services.rpc, context).rules(services.settings)
     since = datetime.fromtimestamp(rules.told_since_ms / 1000, span.since.tzinfo)
@@ -93,7 +95,7 @@ async def _as_far_as_told(services: Services, context: AgentMemoryContext, span:
 
 
 async def _listed(
-    services: Services, context: AgentMemoryContext, span: Span
+    services: Services, context: AgentMemoryContext, span: DigestSpan
 ) -> tuple[list[RawMessage], bool]:
     """What Feishu lists of it, and whether that is all. A thread that began earlier is not found by
     its chat's list."""

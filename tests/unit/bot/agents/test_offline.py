@@ -16,7 +16,7 @@ from bot.agents.llm.model import Request
 from bot.agents.llm.request_messages import plain_messages
 from bot.agents.loop import run
 from bot.agents.offline import facts
-from bot.agents.offline.commands import Command, command
+from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.model import OfflineModel, Situation, next_step
 from bot.agents.offline.notes import Call, Returned
 from bot.agents.offline.notice import without_notice
@@ -276,7 +276,7 @@ async def test_the_model_is_a_real_one_for_the_agent_loop() -> None:
 
 
 def test_commands_are_plain_values() -> None:
-    assert command("list my notes") == Command("list", language="en")
+    assert command("list my notes") == NoteRequest("list", language="en")
 
 
 @pytest.mark.parametrize(
