@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from lab.doubles.processes import eventually
-from tests.acceptance.conftest import World, markdown
+from tests.acceptance.conftest import World, markdown, prompt_of
 
 
 def card_of(world: World, question: str) -> dict[str, Any]:
@@ -105,6 +105,19 @@ def test_the_plain_word_for_going_on_is_for_the_model_where_nobody_was_quiet(wor
 
     assert "echo:" in card
     assert len(world.model.requests()) == 1
+
+
+def test_a_model_is_not_told_of_commands_and_their_answers(world: World) -> None:
+    first, _ = world.ask("Alice", "my word is apricot")
+    shown = world.ask("Alice", "/help", root_id=first)
+    world.settled(shown[0])
+    world.model.forget()
+    world.ask("Alice", "what is my word?", root_id=first)
+
+    (request,) = world.model.requests()
+    told = [text for role, text in prompt_of(request) if role != "system"]
+    assert "apricot" in told[0]
+    assert not [text for text in told if "/help" in text or shown[1][:40] in text]
 
 
 def test_new_starts_afresh_and_deletes_nothing(world: World) -> None:
