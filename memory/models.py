@@ -167,11 +167,15 @@ class OpenTurn:
     means: TurnOutcome = ANSWERED
 
     @property
+    def said(self) -> tuple[StoredMessage, ...]:
+        """`recent` and `history` in the order in which they were said, the question last."""
+        before = sorted((*self.recent, *self.history[:-1]), key=lambda message: message.id)
+        return (*before, *self.history[-1:])
+
+    @property
     def told(self) -> tuple[StoredMessage, ...]:
-        """What a model is told of `recent` and `history`, in the order in which it was said, the
-        question last."""
-        said = (one for one in (*self.recent, *self.history[:-1]) if not one.command)
-        return (*sorted(said, key=lambda message: message.id), *self.history[-1:])
+        """What a model is told of what was `said`."""
+        return tuple(one for one in self.said if not one.command)
 
 
 @dataclass(frozen=True, slots=True)

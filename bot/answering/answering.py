@@ -337,9 +337,8 @@ def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageR
         and not (outright and (message.ours or message.answered))
     )
     names = turn.names.known
-    stored = (*opened.recent, *opened.history)
     talk = without_commands(others, said, turn.heard.message.root_id)
-    return untold(talk, stored, names, bot_name=turn.bot.name, quoted=quoted)
+    return untold(talk, opened.said, names, bot_name=turn.bot.name, quoted=quoted)
 
 
 def _lines(talk: Sequence[MessageRecord], names: Names) -> list[str]:

@@ -156,7 +156,7 @@ def language(services: Services, turn: Turn, opened: OpenTurn) -> Language:
     set_here = opened.rules.get("language") or services.settings.chat_language
     if set_here in ("zh", "en"):
         return "zh" if set_here == "zh" else "en"
-    said = [message.content for message in opened.told if message.role == "user"]
+    said = [message.content for message in opened.said if message.role == "user"]
     return last_language([*said, turn.question], _names(turn)) or "en"
 
 
