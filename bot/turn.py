@@ -10,6 +10,7 @@ import contextlib
 from dataclasses import replace
 
 import structlog
+from memory.tables.buttons import new_id
 
 from bot.answering import material
 from bot.answering.answering import Answering
@@ -41,7 +42,6 @@ from bot.process.timing import stage
 from bot.process.turn_records import TurnRecord
 from bot.queue.consumer import Lease
 from bot.services import Services
-from memory.kept.buttons import new_id
 from memory.models import OpenTurn
 from memory.outcomes import ELSEWHERE, TurnOutcome
 

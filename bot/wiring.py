@@ -8,6 +8,14 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 import structlog
+from memory.fallback.breaker import BreakingRpc, CircuitBreaker
+from memory.fallback.rpc import LateRpc
+from memory.fallback.spool import Spool
+from memory.fallback.store import SpoolingStore
+from memory.tables.chats import ChatStore
+from memory.tables.notes import NoteStore
+from memory.tables.people import PeopleStore
+from memory.tables.timers import TimerStore
 
 from bot.agents.configured_models import Models
 from bot.agents.llm.embedder import Embedder, build_embedder, find
@@ -38,15 +46,7 @@ from bot.queue.person_shares import PersonShares
 from bot.services import Services
 from bot.settings import Settings
 from memory.accounts.linking import Linker
-from memory.away.breaker import BreakingRpc, CircuitBreaker
-from memory.away.rpc import LateRpc
-from memory.away.spool import Spool
-from memory.away.store import SpoolingStore
 from memory.backends.postgres import Pool, PostgresRpc
-from memory.kept.chats import ChatStore
-from memory.kept.notes import NoteStore
-from memory.kept.people import PeopleStore
-from memory.kept.timers import TimerStore
 from memory.recall.reading import Recalled
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext

@@ -20,6 +20,7 @@ from dataclasses import replace
 from functools import partial
 
 import structlog
+from memory.fallback.store import SpoolingStore
 
 from bot.answering.between_turns import handle_tending
 from bot.answering.giving_up import give_up
@@ -61,7 +62,6 @@ from bot.services import Services
 from bot.settings import Settings, load
 from bot.turn import handle_request
 from bot.wiring import open_services
-from memory.away.store import SpoolingStore
 from memory.backends.postgres import Pool, connection_pool
 from memory.errors import StoreError, StoreUnavailable
 from memory.scope import own_context

@@ -118,7 +118,7 @@ class OpenTurn:
 
     `recent`: what the sender and the bot said in other threads of the chat just before.
 
-    `registry`: rows of `note_registry`, for `memory.kept.notes.registered_notes`.
+    `registry`: rows of `note_registry`, for `memory.tables.notes.registered_notes`.
 
     `fold_due`: enough messages lie between summary and history to be folded (`memory.summary`).
 

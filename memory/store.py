@@ -12,8 +12,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memory.kept.buttons import NewButton
-from memory.kept.items import ItemStore
 from memory.models import (
     Conversation,
     Likeness,
@@ -32,6 +30,8 @@ from memory.recall.ordinals import enough_for, in_order
 from memory.recall.passages import Passage, RecallScope, passages, recall_params
 from memory.rpc import JoiningRpc, Json, Rpc, Statement, call_as
 from memory.scope import AgentMemoryContext
+from memory.tables.buttons import NewButton
+from memory.tables.items import ItemStore
 from memory.text import as_json
 
 
@@ -304,7 +304,7 @@ class MemoryStore:
 
     async def take_back(self, message_id: str, chat_id: str) -> TurnState | None:
         """A Feishu message was taken back: it goes with all that was made from it, an unanswered
-        turn is cancelled, the cards that repeat it await withdrawal (`memory.kept.withdrawals`).
+        turn is cancelled, the cards that repeat it await withdrawal (`memory.tables.withdrawals`).
 
         For the service: the event names no sender. Returns the turn's state, None without a turn.
         """

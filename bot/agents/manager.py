@@ -13,6 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
+from memory.tables.notes import NoteStore
+from memory.tables.timers import TimerStore
+
 from bot.agents.choice.tool_choice import choose
 from bot.agents.delegation import Delegation
 from bot.agents.llm.limits import LimitReached, Limits, Spent
@@ -36,8 +39,6 @@ from bot.agents.tools.recording import recorded
 from bot.agents.tools.tool_calls import Hands, offered
 from bot.agents.tools.toolkit import Toolkit
 from bot.text.languages import Language
-from memory.kept.notes import NoteStore
-from memory.kept.timers import TimerStore
 from memory.outcomes import STOPPED as STOPPED_TURN
 from memory.outcomes import TurnOutcome, apologised
 from memory.store import MemoryStore

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache
 
 import structlog
+from memory.tables.notes import note_source
+from memory.tables.read_messages import note_read_messages, read_source
 
 from bot.agents.llm.model import next_step
 from bot.agents.manager import AgentAnswer, ModelUnavailable
@@ -38,8 +40,6 @@ from bot.process.timing import stage
 from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreUnavailable
-from memory.kept.notes import note_source
-from memory.kept.read_messages import note_read_messages, read_source
 from memory.models import OpenTurn
 from memory.outcomes import apologised, refused
 from memory.recall.passages import Passage

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import structlog
+from memory.tables.embeddings import EmbeddingStore, Unembedded, Vector, bare
 
 from bot.agents.llm.embedder import Embedder, EmbeddingFailed, EmbeddingRefused
 from bot.services import Services
-from memory.kept.embeddings import EmbeddingStore, Unembedded, Vector, bare
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 

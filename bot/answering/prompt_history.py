@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memory.tables.notes import registered_notes
+
 from bot.agents.offline.notice import without_notice
 from bot.agents.prompts.prompt import Image, Prompt, circumstances, manager_rules
 from bot.agents.prompts.quotation import with_material
@@ -20,7 +22,6 @@ from bot.text.roster import NOBODY, Roster
 from memory.context import Message, Sections, assemble, exchange_cost
 from memory.foreign_text import json_line, speaker, spoken, unlabelled
 from memory.foreign_text import quoted as quoted_text
-from memory.kept.notes import registered_notes
 from memory.models import OpenTurn, Remark, StoredMessage, WorkingMemory
 from memory.recall.reading import Label
 from memory.scope import AgentMemoryContext

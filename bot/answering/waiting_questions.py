@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import structlog
+from memory.tables.proactive import ProactiveStore
 
 from bot.answering.chat_state import root_of
 from bot.listening.decisions import Decision, IncomingMessage
@@ -10,7 +11,6 @@ from bot.listening.open_questions import may_wait
 from bot.listening.turn_request import TurnRequest
 from bot.services import Services
 from memory.errors import StoreError
-from memory.kept.proactive import ProactiveStore
 from memory.scope import memory_context
 
 log = structlog.get_logger()

@@ -1,7 +1,7 @@
 """Clicks on buttons, in the worker: a follow-up is a message of whoever clicked, a confirmed action
 is done once.
 
-The press is what counts (`memory.kept.buttons`): a click that was refused at the edge, forged or
+The press is what counts (`memory.tables.buttons`): a click that was refused at the edge, forged or
 double, ends here. A follow-up then goes the way of every message, under the click's own turn id; a
 model wrote it, so what it would change waits for a confirmation (`bot.agents.tools.recording`).
 What a feature's button does is in the feature's room (`bot.features.registry`).
@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 
 import structlog
+from memory.tables.buttons import ButtonStore, Click, Press
+from memory.tables.handles import HandleStore, Touch
 
 from bot.card_actions.confirmation import answering_of
 from bot.card_actions.ephemeral_cards import press_beside, stands_beside
@@ -34,8 +36,6 @@ from bot.queue.consumer import Lease
 from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.turn import handle_request
-from memory.kept.buttons import ButtonStore, Click, Press
-from memory.kept.handles import HandleStore, Touch
 from memory.scope import MAIN_ROOT, memory_context
 
 log = structlog.get_logger()

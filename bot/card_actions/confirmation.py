@@ -8,6 +8,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
+from memory.tables.buttons import Press
+from memory.tables.notes import NoteStore
+
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompts.prompt import PendingAction, Prompt
 from bot.agents.tool_types.outcomes import ToolOutcome
@@ -25,8 +28,6 @@ from bot.outbox.buttons import Reply
 from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreError, StoreUnavailable
-from memory.kept.buttons import Press
-from memory.kept.notes import NoteStore
 from memory.models import OpenTurn, WorkingMemory
 
 

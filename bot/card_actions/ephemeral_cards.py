@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
+from memory.tables.buttons import Click, Press
+
 from bot.answering.question import Turn
 from bot.card_actions.confirmation import pressed
 from bot.card_actions.pressed_message import as_pressed, where_alone
@@ -26,7 +28,6 @@ from bot.outbox.notices import show_privately
 from bot.services import Services
 from bot.text.languages import Language
 from bot.turn import handle_request
-from memory.kept.buttons import Click, Press
 from memory.models import OpenTurn
 from memory.origins import Origin
 

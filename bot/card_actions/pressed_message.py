@@ -6,14 +6,14 @@ import asyncio
 from dataclasses import dataclass
 
 import structlog
+from memory.tables.buttons import Click, Press
+from memory.tables.handles import Touch
 
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import CardAction
 from bot.feishu.mention_keys import Mention
 from bot.listening.turn_request import TurnRequest
 from bot.services import Services
-from memory.kept.buttons import Click, Press
-from memory.kept.handles import Touch
 from memory.origins import Origin
 from memory.scope import MAIN_ROOT
 

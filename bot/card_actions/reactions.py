@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import structlog
+from memory.tables.handles import HandleStore
 
 from bot.card_actions.pressed_message import Place, Saying, as_said
 from bot.card_actions.texts import say
@@ -25,7 +26,6 @@ from bot.services import Services
 from bot.text.card_names import from_card
 from bot.text.languages import language_of
 from bot.turn import handle_request
-from memory.kept.handles import HandleStore
 from memory.origins import Origin
 from memory.scope import MAIN_ROOT
 

@@ -9,6 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memory.tables.buttons import Click, Press
+from memory.tables.timers import DueTimer, Kind
+
 from bot.agents.tool_types.tool import Tool
 from bot.answering.question import Turn
 from bot.answering.request_handler import RequestHandler
@@ -17,8 +20,6 @@ from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.text.languages import Language
 from bot.text.slash_commands import Command, CommandName
-from memory.kept.buttons import Click, Press
-from memory.kept.timers import DueTimer, Kind
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext, ChatType
 

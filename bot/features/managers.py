@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from memory.tables.chats import ChatStore
+
 from bot.feishu.errors import FeishuFailure
 from bot.services import Services
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
-from memory.kept.chats import ChatStore
 from memory.scope import AgentMemoryContext, ChatType
 
 _LOOK_UP_S = 5.0

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from memory.tables.buttons import Click, Press
+from memory.tables.handles import Touch
 
 from bot.feishu import chat_events, events, reactions
 from bot.intake.presses import Presses, PressUnavailable
@@ -21,8 +23,6 @@ from bot.process import metrics
 from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.queue.person_rates import Asker
-from memory.kept.buttons import Click, Press
-from memory.kept.handles import Touch
 from memory.scope import conversation_id, thread_root
 
 log = structlog.get_logger()

@@ -12,6 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
+from memory.tables.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
+from memory.tables.handles import Handle, Touch, TouchVerdict
+
 from bot.agents.prompts.prompt import AgentAnswer, PendingAction
 from bot.feishu import cards, markup
 from bot.feishu.events import CardAction
@@ -21,8 +24,6 @@ from bot.outbox.texts import CATALOGUE, say
 from bot.text.address_template import AutoMention
 from bot.text.follow_ups import parted, questions_of
 from bot.text.languages import Language
-from memory.kept.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
-from memory.kept.handles import Handle, Touch, TouchVerdict
 from memory.models import CardButton, StoredCard
 from memory.outcomes import ANSWERED, TurnOutcome
 from memory.scope import ChatType

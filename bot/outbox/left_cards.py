@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 
 import structlog
+from memory.tables.cards import CardStore, OpenCard
 
 from bot.feishu.errors import FeishuFailure
 from bot.outbox.delivery import Target, Undeliverable
@@ -18,7 +19,6 @@ from bot.outbox.sending import Outgoing, send
 from bot.outbox.texts import say_both
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
-from memory.kept.cards import CardStore, OpenCard
 
 log = structlog.get_logger()
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import structlog
+from memory.tables.cards import CardStore, OpenCard
 
 from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
@@ -20,7 +21,6 @@ from bot.outbox.delivery import Delivered, Undeliverable
 from bot.outbox.texts import say_both
 from bot.process import metrics
 from memory.errors import StoreError
-from memory.kept.cards import CardStore, OpenCard
 
 log = structlog.get_logger()
 
@@ -31,7 +31,7 @@ _GONE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINA
 
 
 class LiveCard:
-    """A card that was kept (`memory.kept.cards`) and is now written on by this process alone."""
+    """A card that was kept (`memory.tables.cards`) and is now written on by this process alone."""
 
     def __init__(self, feishu: FeishuClient, store: CardStore, kept: OpenCard) -> None:
         self._feishu = feishu

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
+from memory.tables.cards import CardStore, OpenCard
 
 from bot.agents.progress import Progress
 from bot.feishu import cards
@@ -29,7 +30,6 @@ from bot.outbox.partial_answer import frame_gap_s, stage_gap_s
 from bot.process import metrics
 from bot.services import Services
 from memory.errors import StoreError
-from memory.kept.cards import CardStore, OpenCard
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from memory.fallback.spool import SpoolState
+from memory.fallback.watch import MemoryWatch
+
 from bot.process import metrics
-from memory.away.spool import SpoolState
-from memory.away.watch import MemoryWatch
 
 _BREAKER = {"closed": 0, "half_open": 1, "open": 2}
 

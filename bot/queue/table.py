@@ -14,6 +14,7 @@ from datetime import date
 from typing import Any
 
 import psycopg
+from memory.tables.timers import Taken
 from psycopg_pool import PoolTimeout
 
 from bot.queue.inbox import QueueUnavailable
@@ -21,7 +22,6 @@ from bot.queue.jobs import PRIVATE_TASK, TENDING_TASK, TIMER_TASK, Dead, Job, Ru
 from bot.queue.person_rates import Asker
 from memory.backends.exchange import AskingConnection
 from memory.backends.postgres import Pool
-from memory.kept.timers import Taken
 from memory.migrations import SCHEMA
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from memory.tables.embeddings import as_text, bare
+
 from bot.agents.llm.embedder import Embedder
 from bot.answering.embedding import embed_new
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.kept.embeddings import as_text, bare
 from memory.models import Likeness
 from memory.scope import AgentMemoryContext
 

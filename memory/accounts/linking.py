@@ -16,7 +16,7 @@ import structlog
 
 from memory.errors import AuthRefused, AuthUnavailable, NotTheSamePerson, StoreError
 from memory.identity import FeishuPerson
-from memory.kept.people import PeopleStore, StoredPerson
+from memory.tables.people import PeopleStore, StoredPerson
 
 if TYPE_CHECKING:
     from memory.accounts.users import AuthUsers  # brings the client of Supabase Auth with it

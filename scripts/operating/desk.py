@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from memory.tables.operations import Operations
+from memory.tables.people import PeopleStore
+
 from bot.queue.connections import check_database, database_url, open_rpc, require_migrated
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
-from memory.kept.operations import Operations
-from memory.kept.people import PeopleStore
 from memory.rpc import Rpc
 from memory.store import MemoryStore
 

@@ -9,7 +9,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from memory.kept.embeddings import Backlog, EmbeddingStore
+from memory.tables.embeddings import Backlog, EmbeddingStore
+
 from scripts.operating.console import FINDINGS, print_json, progress
 from scripts.operating.desk import OperatorDesk
 

@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
+from memory.tables.operations import CheckedTurn, Orphan, Table, Unplaced
+
 from bot.text.slash_commands import CommandName, parse
-from memory.kept.operations import CheckedTurn, Orphan, Table, Unplaced
 from memory.models import Conversation
 from memory.scope import conversation_id
 

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from memory.kept.summaries import Fold, Summaries
+from memory.tables.summaries import Fold, Summaries
+
 from memory.scope import AgentMemoryContext
 from scripts.operating.console import Screen, print_json, progress
 from scripts.operating.desk import OperatorDesk

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memory.tables.notes import NoteStore
 
 from lab.doubles.processes import eventually
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.kept.notes import NoteStore
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore

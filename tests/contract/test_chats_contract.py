@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from memory.tables.chats import ChatStore, MembershipChange, MetChat, TakenChat
 
 from memory.identity import FeishuPerson
-from memory.kept.chats import ChatStore, MembershipChange, MetChat, TakenChat
 from memory.rpc import Rpc
 from tests.support.backends import Backend, SupabaseBackend
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from memory.tables.chats import ChatStore
+from memory.tables.private import PrivateStore
 
 from memory.identity import FeishuPerson
-from memory.kept.chats import ChatStore
-from memory.kept.private import PrivateStore
 from memory.recall.passages import recall_params
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, memory_context, private_context

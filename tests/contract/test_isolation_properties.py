@@ -23,13 +23,13 @@ from typing import Any, Literal
 
 import psycopg
 import pytest
+from memory.tables.buttons import ButtonStore, Click, NewButton
+from memory.tables.embeddings import EmbeddingStore
+from memory.tables.notes import NoteStore
 
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.transcript import MessageRecord
 from memory.errors import StoreError, StoreUnavailable
-from memory.kept.buttons import ButtonStore, Click, NewButton
-from memory.kept.embeddings import EmbeddingStore
-from memory.kept.notes import NoteStore
 from memory.models import Likeness
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext

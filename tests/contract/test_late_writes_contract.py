@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+from memory.fallback.breaker import BreakingRpc, CircuitBreaker
+from memory.fallback.drain import Drain
+from memory.fallback.rpc import LateRpc
+from memory.fallback.spool import Spool
 
 from bot.conversation import ConversationManager
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.transcript import MessageRecord
-from memory.away.breaker import BreakingRpc, CircuitBreaker
-from memory.away.drain import Drain
-from memory.away.rpc import LateRpc
-from memory.away.spool import Spool
 from memory.backends.postgres import connection_pool
 from memory.errors import StoreUnavailable
 from memory.rpc import Rpc

@@ -6,10 +6,10 @@ import httpx
 import jwt
 import psycopg
 import pytest
+from memory.tables.notes import NoteStore
 
 from lab.doubles.lite import SupabaseLite
 from memory.errors import StoreError
-from memory.kept.notes import NoteStore
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from tests.support.backends import Backend, SupabaseBackend

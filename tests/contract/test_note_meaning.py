@@ -6,8 +6,8 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
+from memory.tables.notes import NoteStore
 
-from memory.kept.notes import NoteStore
 from memory.models import Likeness
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext

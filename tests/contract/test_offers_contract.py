@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
+from memory.tables.buttons import ButtonStore, Click, NewButton, Press
+from memory.tables.chats import ChatStore
+from memory.tables.items import ItemStore
+from memory.tables.operations import Operations
+from memory.tables.private import PrivateStore, offer_of
+from memory.tables.withdrawals import Withdrawals
 
 from memory.errors import AccessDenied
 from memory.identity import FeishuPerson
-from memory.kept.buttons import ButtonStore, Click, NewButton, Press
-from memory.kept.chats import ChatStore
-from memory.kept.items import ItemStore
-from memory.kept.operations import Operations
-from memory.kept.private import PrivateStore, offer_of
-from memory.kept.withdrawals import Withdrawals
 from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context

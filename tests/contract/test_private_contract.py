@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from memory.tables.buttons import ButtonStore, Click, NewButton, Press
+from memory.tables.chats import ChatStore
+from memory.tables.notes import NoteStore
+from memory.tables.private import PrivateStore, offer_of
 
 from memory.errors import AccessDenied
 from memory.identity import FeishuPerson
-from memory.kept.buttons import ButtonStore, Click, NewButton, Press
-from memory.kept.chats import ChatStore
-from memory.kept.notes import NoteStore
-from memory.kept.private import PrivateStore, offer_of
 from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, memory_context, private_context

@@ -8,11 +8,11 @@ from datetime import UTC
 
 import psycopg
 import pytest
+from memory.tables.operations import Operations
+from memory.tables.summaries import Fold, Summaries
 
 from bot.agents.summaries.summariser import extractive
 from bot.answering.summaries import fold
-from memory.kept.operations import Operations
-from memory.kept.summaries import Fold, Summaries
 from memory.models import OpenTurn
 from memory.outcomes import BY_COMMAND
 from memory.rpc import Rpc

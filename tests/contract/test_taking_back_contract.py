@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 
 import psycopg
 import pytest
+from memory.tables.buttons import NewButton
+from memory.tables.items import ItemStore
+from memory.tables.notes import NoteStore
+from memory.tables.read_messages import note_read_messages
+from memory.tables.timers import Plan, TimerStore
+from memory.tables.withdrawals import Withdrawals
 
 from lab.doubles.sentinel import tables_with
 from memory.errors import NoteNotFound, TakenBack
-from memory.kept.buttons import NewButton
-from memory.kept.items import ItemStore
-from memory.kept.notes import NoteStore
-from memory.kept.read_messages import note_read_messages
-from memory.kept.timers import Plan, TimerStore
-from memory.kept.withdrawals import Withdrawals
 from memory.origins import MESSAGE, Kind, Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext

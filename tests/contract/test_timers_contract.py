@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
+from memory.tables.chats import ChatStore
+from memory.tables.digests import DigestStore
+from memory.tables.operations import Operations
+from memory.tables.timers import MOST_OF_A_PERSON, Plan, Timer, TimerStore, TooMany
 
 from memory.errors import AccessDenied, TakenBack
 from memory.identity import FeishuPerson
-from memory.kept.chats import ChatStore
-from memory.kept.digests import DigestStore
-from memory.kept.operations import Operations
-from memory.kept.timers import MOST_OF_A_PERSON, Plan, Timer, TimerStore, TooMany
 from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext

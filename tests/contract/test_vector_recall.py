@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 import psycopg
 import pytest
+from memory.tables.embeddings import EmbeddingStore, Unembedded
 
 from memory.errors import IdentityMissing
-from memory.kept.embeddings import EmbeddingStore, Unembedded
 from memory.models import Likeness
 from memory.recall.passages import RecallScope
 from memory.rpc import Rpc

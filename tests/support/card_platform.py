@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from memory.tables.cards import CardStore, OpenCard
+
 from bot.feishu.cards import STAGE_ID
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.models import SentMessage
 from memory.errors import StoreUnavailable
-from memory.kept.cards import CardStore, OpenCard
 from memory.scope import AgentMemoryContext
 
 Call = tuple[str, Mapping[str, Any]]
@@ -86,7 +87,7 @@ class CardPlatform(FeishuClient):
 
 
 class KeptCards(CardStore):
-    """`memory.kept.cards` in memory, for one turn; `away` makes every call fail."""
+    """`memory.tables.cards` in memory, for one turn; `away` makes every call fail."""
 
     def __init__(self, kept: OpenCard | None = None) -> None:
         self.kept = kept

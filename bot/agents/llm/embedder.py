@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 import structlog
+from memory.tables.embeddings import Vector, as_text, bare
 
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.model import Declined, ModelFailed
@@ -21,7 +22,6 @@ from bot.process.tally import Tally
 from bot.settings import Settings
 from bot.text.lenient_json import dumps, loads
 from bot.text.slash_commands import parse
-from memory.kept.embeddings import Vector, as_text, bare
 from memory.models import Likeness
 from memory.recall.passages import Passage, RecallScope
 from memory.scope import AgentMemoryContext

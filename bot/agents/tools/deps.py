@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from memory.tables.notes import NoteStore
+from memory.tables.timers import TimerStore
+
 from bot.agents.llm.limits import Spent
 from bot.agents.progress import OnProgress
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
 from bot.agents.tool_types.tool import NO_TOOLS, Toolbox
-from memory.kept.notes import NoteStore
-from memory.kept.timers import TimerStore
 from memory.models import Likeness
 from memory.recall.passages import Passage
 from memory.recall.reading import Recalled

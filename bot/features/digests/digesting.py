@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from memory.tables.digests import ChatMessage, DigestStore
+
 from bot.agents.summaries.summariser import extractive
 from bot.features.digests import texts
 from bot.features.digests.sources import DigestSpan, Gathered
@@ -19,7 +21,6 @@ from bot.services import Services
 from bot.text.card_names import from_card
 from bot.text.languages import Language, language_of
 from bot.text.slash_commands import parse_addressed
-from memory.kept.digests import ChatMessage, DigestStore
 from memory.scope import AgentMemoryContext
 from memory.summary.text import Line, batch
 

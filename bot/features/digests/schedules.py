@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from memory.tables.digests import DigestStore
+from memory.tables.timers import Plan
+
 from bot.features.digests import texts
 from bot.features.digests.digesting import cards
 from bot.features.digests.sources import DigestSpan, gathered
@@ -14,8 +17,6 @@ from bot.outbox.buttons import Reply
 from bot.services import Services
 from bot.text.dates.recurrence import next_after
 from memory.errors import AccessDenied
-from memory.kept.digests import DigestStore
-from memory.kept.timers import Plan
 from memory.scope import MAIN_ROOT
 
 _EVER = datetime(2000, 1, 1, tzinfo=UTC)

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Literal
 
 import structlog
+from memory.tables.digests import MOST, ChatMessage, DigestStore
 
 from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.denials import is_refused
@@ -21,7 +22,6 @@ from bot.feishu.models import RawMessage
 from bot.feishu.received import raw_text
 from bot.listening.conversation_store import ChatConversations
 from bot.services import Services
-from memory.kept.digests import MOST, ChatMessage, DigestStore
 from memory.scope import AgentMemoryContext
 
 log = structlog.get_logger()

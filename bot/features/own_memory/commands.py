@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import structlog
+from memory.tables.notes import NoteStore
 
 from bot.agents.tools.note_outcomes import listed
 from bot.answering.question import Turn
@@ -22,7 +23,6 @@ from bot.services import Services
 from bot.text.card_names import from_card
 from bot.text.languages import Language
 from memory.errors import StoreUnavailable
-from memory.kept.notes import NoteStore
 from memory.models import OpenTurn, StoredMessage
 from memory.origins import Origin
 from memory.outcomes import ELSEWHERE, apologised

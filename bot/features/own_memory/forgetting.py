@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import cast
 
 import structlog
+from memory.tables.buttons import Click, NewButton, Press, new_id
+from memory.tables.operations import Operations
 
 from bot.features.commands import texts
 from bot.features.feature import CommandTurn
@@ -22,8 +24,6 @@ from bot.services import Services
 from bot.text.languages import Language
 from bot.text.roster import Person
 from bot.text.slash_commands import means_everything, means_thread
-from memory.kept.buttons import Click, NewButton, Press, new_id
-from memory.kept.operations import Operations
 from memory.outcomes import apologised
 from memory.scope import MAIN_ROOT
 

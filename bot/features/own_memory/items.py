@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from memory.tables.buttons import NewButton, new_id
+from memory.tables.items import Item, ItemStore
+
 from bot.features.feature import FeatureTurn, PressTurn
 from bot.features.own_memory import texts
 from bot.outbox import texts as outbox_texts
 from bot.outbox.buttons import Decision, Reply, decision
 from bot.services import Services
 from memory.errors import NoteInvalid, StoreUnavailable, WorkingMemoryTooLarge
-from memory.kept.buttons import NewButton, new_id
-from memory.kept.items import Item, ItemStore
 from memory.models import OpenTurn
 
 PAGE, ASK_DELETE, DELETE, CORRECT = (

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from memory.tables.buttons import NewButton
+from memory.tables.private import PrivateStore
+
 from bot.agents.prompts.drawn_on import noting_sources
 from bot.answering.answering import answer as answer_question
 from bot.answering.question import Turn, language
@@ -21,8 +24,6 @@ from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.outbox.delivery import Aside
 from bot.services import Services
 from bot.text.languages import Language
-from memory.kept.buttons import NewButton
-from memory.kept.private import PrivateStore
 from memory.models import OpenTurn
 from memory.scope import memory_context
 

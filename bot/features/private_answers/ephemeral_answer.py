@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import structlog
+from memory.tables.private import PrivateStore
 
 from bot.answering.answering import Answering
 from bot.answering.composing import compose
@@ -26,7 +27,6 @@ from bot.process import metrics, timing
 from bot.queue.jobs import Later
 from bot.services import Services
 from memory.errors import StoreUnavailable
-from memory.kept.private import PrivateStore
 from memory.models import OpenTurn, StoredCard
 from memory.origins import Origin
 from memory.scope import private_context

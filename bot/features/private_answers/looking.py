@@ -12,12 +12,12 @@ from types import TracebackType
 from typing import Self
 
 import structlog
+from memory.tables.private import PrivateStore
 
 from bot.answering.question import Turn
 from bot.features.private_answers.offering import Asked, asked_of, queued
 from bot.services import Services
 from memory.errors import StoreError
-from memory.kept.private import PrivateStore
 from memory.models import OpenTurn
 from memory.rpc import Statement
 

@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import structlog
+from memory.tables.buttons import NewButton
+from memory.tables.private import PrivateStore, offer_of
 
 from bot.answering.between_turns import TRIES
 from bot.answering.question import Turn
@@ -34,8 +36,6 @@ from bot.queue.table import private_look_up
 from bot.services import Services
 from bot.text.languages import Language, language_of
 from memory.errors import StoreError, StoreUnavailable
-from memory.kept.buttons import NewButton
-from memory.kept.private import PrivateStore, offer_of
 from memory.models import CardButton, OpenTurn
 from memory.rpc import Statement
 from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, private_context

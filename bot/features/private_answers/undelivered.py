@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import structlog
+from memory.tables.private import PrivateStore
 
 from bot.answering.question import Turn, language
 from bot.features.private_answers import texts
@@ -19,7 +20,6 @@ from bot.outbox.buttons import Reply
 from bot.outbox.delivery import Aside
 from bot.services import Services
 from memory.errors import StoreError
-from memory.kept.private import PrivateStore
 from memory.models import OpenTurn, StoredCard
 from memory.origins import Origin
 from memory.scope import private_context

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from memory.tables.timers import DueTimer, Timer
+
 from bot.features.feature import Firing
 from bot.features.timers import texts
 from bot.features.timers.posting import post
 from bot.outbox.delivery import Target
 from bot.services import Services
 from bot.text.dates.recurrence import next_after
-from memory.kept.timers import DueTimer, Timer
 from memory.scope import MAIN_ROOT
 
 LATE_S = 300.0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import structlog
+from memory.tables.chats import ChatStore
 
 from bot.feishu.errors import OUT_OF_CHAT, FeishuError
 from bot.services import Services
-from memory.kept.chats import ChatStore
 from memory.scope import AgentMemoryContext
 
 log = structlog.get_logger()

@@ -11,6 +11,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import structlog
+from memory.tables.buttons import NewButton
+from memory.tables.proactive import May, ProactiveStore
+from memory.tables.timers import DueTimer, Timer
 
 from bot.answering.answering import NO_ANSWER
 from bot.answering.answering import answer as answer_question
@@ -28,9 +31,6 @@ from bot.listening.turn_request import TurnRequest, Written
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.outbox.sending import leave_unsent
 from bot.services import Services
-from memory.kept.buttons import NewButton
-from memory.kept.proactive import May, ProactiveStore
-from memory.kept.timers import DueTimer, Timer
 from memory.models import OpenTurn
 from memory.origins import Origin
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memory.tables.notes import NoteStore
+from memory.tables.operations import Operations
+
 from memory.errors import AccessDenied, NoteNotFound, ProbeFailed
-from memory.kept.notes import NoteStore
-from memory.kept.operations import Operations
 from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
 from memory.store import MemoryStore

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import json
 
+from memory.fallback.probe import PROBE
+
 from bot.operations.doctor.http_exchange import Silent, ask
 from bot.operations.doctor.result import Check, fail, ok, warn
 from bot.settings import Settings
-from memory.away.probe import PROBE
 from memory.backends.refusals import refusal
 from memory.errors import KeyRefused, NotMigrated, StoreError
 

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
+from memory.tables.notes import NoteStore
 from psycopg.rows import dict_row
 
 from bot.agents.configured_models import Models
@@ -29,7 +30,6 @@ from bot.operations.replay.turn_record import FIND, MESSAGES, OF_TURN, RecordedT
 from bot.settings import Settings
 from memory.backends.postgres import connection_pool
 from memory.backends.rehearsal import RehearsalRpc
-from memory.kept.notes import NoteStore
 from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from zoneinfo import ZoneInfo
 
-from memory.kept.timers import Repeats
+from memory.tables.timers import Repeats
 
 _DAY = timedelta(days=1)
 _FRIDAY = 4

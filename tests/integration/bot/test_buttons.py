@@ -11,6 +11,8 @@ from typing import Any, cast
 
 import psycopg
 import pytest
+from memory.tables.buttons import ButtonStore, Click, NewButton, Press, new_id
+from memory.tables.notes import NoteStore
 
 from bot.agents.llm.model import Request
 from bot.agents.manager import Manager, Stores
@@ -28,8 +30,6 @@ from bot.people.own_person import OwnPerson
 from bot.services import Services
 from bot.settings import Settings
 from memory.errors import IdentityMissing, StoreError, StoreUnavailable
-from memory.kept.buttons import ButtonStore, Click, NewButton, Press, new_id
-from memory.kept.notes import NoteStore
 from memory.models import CardButton
 from memory.origins import Origin
 from memory.rpc import Rpc

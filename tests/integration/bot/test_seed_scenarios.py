@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from memory.tables.notes import Note, NoteStore
 
 from bot.agents.llm.model import Model, Request
 from bot.agents.manager import AgentAnswer, Manager, Prompt, Stores
@@ -22,7 +23,6 @@ from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
 from bot.features.registry import TOOLS
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.context import Message
-from memory.kept.notes import Note, NoteStore
 from memory.models import StoredMessage, WorkingMemory
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore

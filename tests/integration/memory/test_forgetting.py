@@ -8,6 +8,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from memory.fallback.spool import Spool, SpooledTurn
+from memory.tables.notes import NoteStore
+from memory.tables.operations import Operations
+from memory.tables.summaries import Summaries
 
 from bot.agents.summaries.summariser import extractive
 from bot.answering.summaries import fold
@@ -17,12 +21,8 @@ from bot.listening.decisions import Reason
 from bot.queue.inbox import Inbox
 from bot.queue.operator_actions import Forgotten, QueueOperations
 from lab.doubles.sentinel import tables_with
-from memory.away.spool import Spool, SpooledTurn
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import TurnUnknown
-from memory.kept.notes import NoteStore
-from memory.kept.operations import Operations
-from memory.kept.summaries import Summaries
 from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore

@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
+from memory.tables.notes import NoteStore
+from memory.tables.operations import CheckedTurn, Operations
+from memory.tables.withdrawals import Withdrawals
 from psycopg import sql
 
 from bot.conversation import MessageRecord
@@ -16,9 +19,6 @@ from bot.queue.operator_actions import QueueDepth, QueueOperations
 from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, BadArgument, WorkingMemoryTooLarge
-from memory.kept.notes import NoteStore
-from memory.kept.operations import CheckedTurn, Operations
-from memory.kept.withdrawals import Withdrawals
 from memory.rpc import Rpc
 from memory.store import MemoryStore
 from scripts.operating import stored_rows

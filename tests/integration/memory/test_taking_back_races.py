@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 
 import psycopg
 import pytest
+from memory.tables.private import PrivateStore
 
 from lab.doubles.processes import eventually
 from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc
 from memory.errors import TakenBack
-from memory.kept.private import PrivateStore
 from memory.origins import MESSAGE, Origin
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore

@@ -20,6 +20,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from memory.tables.people import PeopleStore, Sighting
 from rich.cells import cell_len
 
 from bot.feishu.cards import answer_card, card_content
@@ -28,7 +29,6 @@ from bot.queue.inbox import Inbox
 from lab.doubles.lite import SupabaseLite
 from lab.doubles.processes import APP, ROOT, running_platform
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.kept.people import PeopleStore, Sighting
 from memory.scope import memory_context
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange

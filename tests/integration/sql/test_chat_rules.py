@@ -7,11 +7,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from memory.tables.chats import ChatStore
 
 from bot.listening.conversation_store import ChatConversations
 from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, BadArgument, StoreError
-from memory.kept.chats import ChatStore
 from memory.scope import AgentMemoryContext
 from tests.support.people import Group
 

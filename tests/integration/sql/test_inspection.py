@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import psycopg
 import pytest
+from memory.tables.notes import NoteStore
 
 from bot.operations.sandbox import inspect
 from bot.queue.operator_actions import QueueOperations
 from memory.backends.postgres import PostgresRpc
-from memory.kept.notes import NoteStore
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange
 from tests.support.people import Group

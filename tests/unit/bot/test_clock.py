@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from memory.tables.summaries import FoldedMessage
 
 from bot.agents.prompts.prompt import circumstances
 from bot.answering.summaries import told
 from bot.services import Services
 from bot.settings import SettingsError, load
-from memory.kept.summaries import FoldedMessage
 from memory.recall.dates import date_range
 from scripts.operating.desk import OperatorDesk, since
 

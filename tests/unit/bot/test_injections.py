@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory.tables.notes import NoteStore
 
 from bot.agents.llm.model import Request
 from bot.agents.manager import AgentAnswer, Manager, ModelUnavailable, Prompt, Stores
@@ -38,7 +39,6 @@ from bot.outbox.buttons import card_buttons, reply_of
 from bot.outbox.partial_answer import showable
 from memory.context import Message
 from memory.errors import AccessDenied, NoteNotFound
-from memory.kept.notes import NoteStore
 from memory.models import CardButton, WorkingMemory
 from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext, memory_context

@@ -7,8 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from memory.kept.notes import note_id, registered_notes, search_terms
+from memory.tables.notes import note_id, registered_notes, search_terms
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4))

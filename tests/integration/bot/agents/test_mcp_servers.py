@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+from memory.tables.notes import NoteStore
 from structlog.testing import capture_logs
 
 from bot.agents.llm.model import Model, Request
@@ -21,7 +22,6 @@ from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.servers import ActionAlreadyRun, McpServers, ServerDown, TimeLimits
 from bot.agents.specialists import Specialist
 from lab.doubles.processes import free_port
-from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore

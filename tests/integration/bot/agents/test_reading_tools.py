@@ -9,6 +9,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from memory.tables.notes import NoteStore
+from memory.tables.timers import Plan, TimerStore
 from psycopg import sql
 
 from bot.agents.manager import own_tools
@@ -17,8 +19,6 @@ from bot.agents.tool_types.tool import Tool, tool
 from bot.agents.tools.deps import ToolDeps
 from bot.features.registry import TOOLS
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.kept.notes import NoteStore
-from memory.kept.timers import Plan, TimerStore
 from memory.models import WorkingMemory
 from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext, memory_context

@@ -9,6 +9,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from memory.tables.buttons import new_id
+from memory.tables.cards import CardStore
 
 from bot.feishu.events import CARD_ACTION
 from bot.intake.acceptance import Intake
@@ -16,8 +18,6 @@ from bot.intake.presses import Presses
 from bot.outbox.buttons import toast
 from bot.queue.inbox import Inbox, QueueUnavailable
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.kept.buttons import new_id
-from memory.kept.cards import CardStore
 from memory.rpc import Rpc
 from memory.store import MemoryStore
 from tests.support.people import Group

@@ -11,6 +11,7 @@ from typing import Any, cast
 import psycopg
 import pytest
 import structlog
+from memory.tables.cards import CardStore, OpenCard
 
 from bot.feishu import cards
 from bot.feishu.errors import Unreachable
@@ -20,7 +21,6 @@ from bot.people.encounters import People
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AccessDenied, StoreError, StoreUnavailable, TurnUnknown
-from memory.kept.cards import CardStore, OpenCard
 from memory.rpc import Rpc
 from memory.store import MemoryStore
 from tests.support.backends import PostgresBackend, SupabaseBackend

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
+from memory.tables.buttons import NewButton
 
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
@@ -20,7 +21,6 @@ from bot.people.encounters import People
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.kept.buttons import NewButton
 from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.store import MemoryStore

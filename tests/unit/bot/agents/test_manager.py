@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from memory.tables.notes import NoteStore
 
 from bot.agents.llm.limits import Limits
 from bot.agents.llm.model import Declined, ModelFailed, Request, Response
@@ -33,7 +34,6 @@ from bot.features.registry import TOOLS
 from bot.text.languages import LANGUAGES, Language
 from memory.context import Exchange, Message
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
-from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory
 from memory.recall.passages import Passage
 from memory.recall.reading import Recalled

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory.tables.notes import NoteStore
 
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
@@ -24,7 +25,6 @@ from bot.agents.progress import Progress
 from bot.agents.prompts.prompt import AgentAnswer, Image, Prompt
 from bot.agents.tool_types.tool import Toolbox, tool
 from memory.context import Message
-from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory
 from memory.scope import memory_context
 from memory.store import MemoryStore

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory.tables.notes import NoteStore
 
 from bot.agents.choice.tool_choice import choose, groups_for
 from bot.agents.choice.tool_cues import GROUP_OF, SPECIALISTS
@@ -24,7 +25,6 @@ from bot.agents.tool_types.tool import Toolbox
 from bot.agents.tools.names import TOOL_NAMES
 from bot.features.registry import TOOLS
 from memory.context import Exchange, Message
-from memory.kept.notes import NoteStore
 from memory.models import WorkingMemory
 from memory.scope import memory_context
 from memory.store import MemoryStore

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory.tables.notes import Note
 
 from bot.features.commands import texts
 from bot.text.languages import Language
@@ -19,7 +20,6 @@ from bot.text.slash_commands import (
     parse,
     quietens,
 )
-from memory.kept.notes import Note
 from memory.models import Overview
 
 

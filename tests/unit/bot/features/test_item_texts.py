@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import UTC
 
 import pytest
+from memory.tables.items import Changed, Item
 
 from bot.features.own_memory import texts
 from bot.features.own_memory.texts import Viewer
 from bot.text.languages import Language
-from memory.kept.items import Changed, Item
 from memory.models import Former
 
 ALICE = "ou_alice"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory.tables.buttons import NewButton, new_id
 
 from bot.agents.prompts.prompt import AgentAnswer, PendingAction
 from bot.feishu.cards import answer_card
@@ -25,7 +26,6 @@ from bot.outbox.buttons import (
     toast,
 )
 from bot.text.follow_ups import MOST_COLUMNS, MOST_FOLLOW_UPS
-from memory.kept.buttons import NewButton, new_id
 from memory.models import CardButton
 from tests.support.cards import card_bytes
 

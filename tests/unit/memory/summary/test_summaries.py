@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory.tables.summaries import FoldedMessage
 
 from bot.agents.llm.model import Response
 from bot.agents.summaries.summariser import asked, extractive, model_summariser
 from bot.answering.summaries import told
 from bot.answering.told_passages import told_passages
 from bot.feishu import markup
-from memory.kept.summaries import FoldedMessage
 from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext
 from memory.summary.extraction import extract

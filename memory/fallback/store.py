@@ -22,19 +22,19 @@ from typing import Any, TypeVar
 
 import structlog
 
-from memory.away.breaker import BreakingRpc
-from memory.away.drain import Drain
-from memory.away.probe import PROBE
-from memory.away.spool import Spool, SpooledTurn
-from memory.away.watch import MemoryWatch
-from memory.away.writes import late_write
 from memory.errors import SpoolUnavailable, StoreError, StoreUnavailable
-from memory.kept.buttons import NewButton
+from memory.fallback.breaker import BreakingRpc
+from memory.fallback.drain import Drain
+from memory.fallback.probe import PROBE
+from memory.fallback.spool import Spool, SpooledTurn
+from memory.fallback.watch import MemoryWatch
+from memory.fallback.writes import late_write
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.outcomes import ANSWERED, TurnOutcome
 from memory.rpc import Json, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.buttons import NewButton
 
 log = structlog.get_logger()
 T = TypeVar("T")

@@ -10,9 +10,9 @@ import pytest
 import structlog.testing
 from hypothesis import given
 from hypothesis import strategies as st
+from memory.fallback.breaker import BreakingRpc, CircuitBreaker
+from memory.fallback.watch import MemoryWatch
 
-from memory.away.breaker import BreakingRpc, CircuitBreaker
-from memory.away.watch import MemoryWatch
 from memory.errors import AccessDenied, KeyRefused, StoreUnavailable
 
 pytestmark = pytest.mark.anyio

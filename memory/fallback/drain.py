@@ -15,10 +15,10 @@ from dataclasses import asdict
 
 import structlog
 
-from memory.away.probe import PROBE
-from memory.away.spool import Spool, SpooledTurn, SpoolState
-from memory.away.writes import LateWrite
 from memory.errors import NotMigrated, StoreError, StoreUnavailable
+from memory.fallback.probe import PROBE
+from memory.fallback.spool import Spool, SpooledTurn, SpoolState
+from memory.fallback.writes import LateWrite
 from memory.rpc import Rpc
 from memory.text import as_json
 

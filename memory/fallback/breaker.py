@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import structlog
 
-from memory.away.patience import Patience
-from memory.away.watch import MemoryWatch
 from memory.errors import KeyRefused, NotMigrated, StoreError, StoreUnavailable
+from memory.fallback.patience import Patience
+from memory.fallback.watch import MemoryWatch
 from memory.rpc import Call, Rpc
 from memory.scope import AgentMemoryContext
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.away.spool import SpoolState
+from memory.fallback.spool import SpoolState
 
 
 class MemoryWatch:

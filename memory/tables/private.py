@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.kept.buttons import NewButton
 from memory.origins import Origin
 from memory.rpc import Rpc, call_as
 from memory.scope import AgentMemoryContext, private_context
+from memory.tables.buttons import NewButton
 from memory.text import as_json
 
 

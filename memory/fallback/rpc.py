@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memory.away.breaker import BreakingRpc
-from memory.away.spool import Spool
-from memory.away.writes import late_write
 from memory.errors import StoreUnavailable
+from memory.fallback.breaker import BreakingRpc
+from memory.fallback.spool import Spool
+from memory.fallback.writes import late_write
 from memory.rpc import Json
 from memory.scope import AgentMemoryContext
 

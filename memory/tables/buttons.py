@@ -32,7 +32,7 @@ class NewButton:
 
     A `follow_up` is for everyone in the chat and asks its label; all others are for the person who
     asked: a `confirm` lets a tool act, a `show` asks for a private answer, a `share` publishes it.
-    A `stop` is kept with the card of an answer that is being written (`memory.kept.cards`).
+    A `stop` is kept with the card of an answer that is being written (`memory.tables.cards`).
     `payload` is JSON; `lives_s` in seconds; `danger`: it looks like what cannot be undone.
     """
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import psycopg
 import pytest
+from memory.fallback.breaker import BreakingRpc, CircuitBreaker
+from memory.fallback.spool import Spool, SpoolState
+from memory.fallback.store import SpoolingStore
+from memory.fallback.watch import MemoryWatch
+from memory.tables.read_messages import read_source
+from memory.tables.withdrawals import Withdrawals
 
-from memory.away.breaker import BreakingRpc, CircuitBreaker
-from memory.away.spool import Spool, SpoolState
-from memory.away.store import SpoolingStore
-from memory.away.watch import MemoryWatch
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import StoreUnavailable
-from memory.kept.read_messages import read_source
-from memory.kept.withdrawals import Withdrawals
 from memory.models import StoredCard
 from memory.origins import MESSAGE, Origin
 from memory.scope import AgentMemoryContext

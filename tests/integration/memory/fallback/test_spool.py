@@ -9,11 +9,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from memory.fallback.drain import Drain
+from memory.fallback.spool import Spool, SpooledTurn
+from memory.fallback.writes import LateWrite
 
 from bot.queue.operator_actions import QueueOperations
-from memory.away.drain import Drain
-from memory.away.spool import Spool, SpooledTurn
-from memory.away.writes import LateWrite
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AccessDenied, NotMigrated, TurnUnknown
 from memory.models import StoredCard

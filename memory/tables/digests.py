@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.kept.timers import Plan, Timer, timer_id, timer_of
 from memory.rpc import Rpc, call_as
 from memory.scope import MAIN_ROOT, AgentMemoryContext, conversation_id
+from memory.tables.timers import Plan, Timer, timer_id, timer_of
 
 MOST = 400
 

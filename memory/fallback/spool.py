@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from memory.away.writes import LateWrite
 from memory.backends.postgres import Pool
 from memory.errors import AccessDenied, SpoolUnavailable
+from memory.fallback.writes import LateWrite
 from memory.migrations import SCHEMA
 from memory.models import StoredCard, TurnState
 from memory.origins import MESSAGE, Origin
@@ -54,8 +54,8 @@ class SpooledTurn:
 
 @dataclass(frozen=True, slots=True)
 class SpoolState:
-    """How many turns wait, how many `recalls` and other `writes` (`memory.away.writes`), and how
-    many of all the memory refused.
+    """How many turns wait, how many `recalls` and other `writes` (`memory.fallback.writes`), and
+    how many of all the memory refused.
 
     The oldest of what waits is there `since` (ISO 8601) and `oldest_s` seconds old.
     `conversations` are (conversation_id, user_id), the one that waited longest first.
