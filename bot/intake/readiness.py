@@ -90,6 +90,8 @@ class Checks:
     def run(self) -> Readiness:
         """Looks at everything."""
         checks: dict[str, Callable[[], None]] = {"database": self._database}
+        if self.look:
+            checks["answers"] = self._answers
         if self.settings.supabase_url:
             checks["memory"] = self._memory
         checks["feishu"] = self._feishu
@@ -100,8 +102,6 @@ class Checks:
         if self.workers:
             for slot in range(1, self.settings.workers + 1):
                 checks[f"worker-{slot}"] = partial(self._worker, self.workers, slot)
-        if self.look:
-            checks["answers"] = self._answers
         outcomes = {name: self._outcome(name, check) for name, check in checks.items()}
         return Readiness(outcomes, tuple(name for name in outcomes if name in self._degraded))
 
@@ -110,6 +110,8 @@ class Checks:
         looked = {"feishu": self._feishu} | (
             {"model": self._model} if self.settings.openai_api_key else {}
         )
+        if self.look:
+            looked["answers"] = self._answers
         for name, check in looked.items():
             if (outcome := self._outcome(name, check)) != "ok":
                 log.warning("start.not_ready", check=name, problem=outcome)
