@@ -10,7 +10,6 @@ import contextlib
 from dataclasses import replace
 
 import structlog
-from memory.tables.buttons import new_id
 
 from bot.answering import material
 from bot.answering.answering import Answering
@@ -44,6 +43,7 @@ from bot.queue.consumer import Lease
 from bot.services import Services
 from memory.models import OpenTurn
 from memory.outcomes import ELSEWHERE, TurnOutcome
+from memory.tables.buttons import new_id
 
 log = structlog.get_logger()
 

@@ -8,14 +8,6 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 import structlog
-from memory.fallback.breaker import BreakingRpc, CircuitBreaker
-from memory.fallback.rpc import LateRpc
-from memory.fallback.spool import Spool
-from memory.fallback.store import SpoolingStore
-from memory.tables.chats import ChatStore
-from memory.tables.notes import NoteStore
-from memory.tables.people import PeopleStore
-from memory.tables.timers import TimerStore
 
 from bot.agents.configured_models import Models
 from bot.agents.llm.embedder import Embedder, build_embedder, find
@@ -47,10 +39,18 @@ from bot.services import Services
 from bot.settings import Settings
 from memory.accounts.linking import Linker
 from memory.backends.postgres import Pool, PostgresRpc
+from memory.fallback.breaker import BreakingRpc, CircuitBreaker
+from memory.fallback.rpc import LateRpc
+from memory.fallback.spool import Spool
+from memory.fallback.store import SpoolingStore
 from memory.recall.reading import Recalled
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.chats import ChatStore
+from memory.tables.notes import NoteStore
+from memory.tables.people import PeopleStore
+from memory.tables.timers import TimerStore
 
 log = structlog.get_logger()
 

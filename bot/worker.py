@@ -20,7 +20,6 @@ from dataclasses import replace
 from functools import partial
 
 import structlog
-from memory.fallback.store import SpoolingStore
 
 from bot.answering.between_turns import handle_tending
 from bot.answering.giving_up import give_up
@@ -64,6 +63,7 @@ from bot.turn import handle_request
 from bot.wiring import open_services
 from memory.backends.postgres import Pool, connection_pool
 from memory.errors import StoreError, StoreUnavailable
+from memory.fallback.store import SpoolingStore
 from memory.scope import own_context
 
 log = structlog.get_logger()

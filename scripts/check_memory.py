@@ -22,14 +22,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from memory.tables.operations import Table, Unplaced
-
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.operations.doctor.isolation import probe_isolation
 from bot.settings import load
 from bot.text.languages import Sentence
 from memory.models import Conversation
+from memory.tables.operations import Table, Unplaced
 from scripts.operating import stored_rows
 from scripts.operating.arguments import FINDINGS, add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, progress, run

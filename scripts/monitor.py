@@ -25,7 +25,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
 
-from memory.tables.operations import RecentTurns
 from rich.columns import Columns
 from rich.console import Console, Group
 from rich.live import Live
@@ -38,6 +37,7 @@ from bot.queue.operator_actions import QueueDepth
 from bot.settings import load, read
 from bot.text.languages import Sentence
 from memory.errors import StoreError
+from memory.tables.operations import RecentTurns
 from scripts.operating.arguments import FINDINGS, add_language, language, parser
 from scripts.operating.console import Screen, print_json, rich_table, run
 from scripts.operating.desk import OperatorDesk, open_desk

@@ -14,10 +14,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from memory.tables.timers import TimerStore
-
 from bot.settings import load
 from bot.text.languages import Sentence
+from memory.tables.timers import TimerStore
 from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk

@@ -13,9 +13,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from memory.tables.notes import NoteStore
-from memory.tables.timers import TimerStore
-
 from bot.agents.choice.tool_choice import choose
 from bot.agents.delegation import Delegation
 from bot.agents.llm.limits import LimitReached, Limits, Spent
@@ -42,6 +39,8 @@ from bot.text.languages import Language
 from memory.outcomes import STOPPED as STOPPED_TURN
 from memory.outcomes import TurnOutcome, apologised
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
+from memory.tables.timers import TimerStore
 
 __all__ = ["AgentAnswer", "Manager", "ModelUnavailable", "Prompt", "Stores", "own_tools"]
 

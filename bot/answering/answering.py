@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import cache
 
 import structlog
-from memory.tables.notes import note_source
-from memory.tables.read_messages import note_read_messages, read_source
 
 from bot.agents.llm.model import next_step
 from bot.agents.manager import AgentAnswer, ModelUnavailable
@@ -45,6 +43,8 @@ from memory.outcomes import apologised, refused
 from memory.recall.passages import Passage
 from memory.recall.used import used_in
 from memory.scope import AgentMemoryContext
+from memory.tables.notes import note_source
+from memory.tables.read_messages import note_read_messages, read_source
 from memory.tokens import estimate_tokens
 
 log = structlog.get_logger()

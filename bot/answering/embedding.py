@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import structlog
-from memory.tables.embeddings import EmbeddingStore, Unembedded, Vector, bare
 
 from bot.agents.llm.embedder import Embedder, EmbeddingFailed, EmbeddingRefused
 from bot.services import Services
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
+from memory.tables.embeddings import EmbeddingStore, Unembedded, Vector, bare
 
 log = structlog.get_logger()
 

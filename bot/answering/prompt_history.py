@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memory.tables.notes import registered_notes
-
 from bot.agents.offline.notice import without_notice
 from bot.agents.prompts.prompt import Image, Prompt, circumstances, manager_rules
 from bot.agents.prompts.quotation import with_material
@@ -25,6 +23,7 @@ from memory.foreign_text import quoted as quoted_text
 from memory.models import OpenTurn, Remark, StoredMessage, WorkingMemory
 from memory.recall.reading import Label
 from memory.scope import AgentMemoryContext
+from memory.tables.notes import registered_notes
 from memory.tokens import Calibration
 
 # So many answers, the newest ones, are told with the tool calls that led to them as real pairs.

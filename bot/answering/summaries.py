@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 
 import structlog
-from memory.tables.summaries import Fold, FoldedMessage, Summaries
 
 from bot.agents.offline.notice import without_notice
 from bot.agents.prompts.sentences import without_end_mark
@@ -16,6 +15,7 @@ from bot.services import Services
 from bot.text.card_names import from_card
 from memory.scope import AgentMemoryContext
 from memory.summary.text import Line, batch, references, settled, without_references
+from memory.tables.summaries import Fold, FoldedMessage, Summaries
 
 log = structlog.get_logger()
 

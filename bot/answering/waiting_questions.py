@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import structlog
-from memory.tables.proactive import ProactiveStore
 
 from bot.answering.chat_state import root_of
 from bot.listening.decisions import Decision, IncomingMessage
@@ -12,6 +11,7 @@ from bot.listening.turn_request import TurnRequest
 from bot.services import Services
 from memory.errors import StoreError
 from memory.scope import memory_context
+from memory.tables.proactive import ProactiveStore
 
 log = structlog.get_logger()
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 import asyncio
 
 import structlog
-from memory.tables.buttons import ButtonStore, Click, Press
-from memory.tables.handles import HandleStore, Touch
 
 from bot.card_actions.confirmation import answering_of
 from bot.card_actions.ephemeral_cards import press_beside, stands_beside
@@ -37,6 +35,8 @@ from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.turn import handle_request
 from memory.scope import MAIN_ROOT, memory_context
+from memory.tables.buttons import ButtonStore, Click, Press
+from memory.tables.handles import HandleStore, Touch
 
 log = structlog.get_logger()
 

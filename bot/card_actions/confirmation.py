@@ -8,9 +8,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
-from memory.tables.buttons import Press
-from memory.tables.notes import NoteStore
-
 from bot.agents.mcp.servers import ActionAlreadyRun, ActionResult, ServerDown
 from bot.agents.prompts.prompt import PendingAction, Prompt
 from bot.agents.tool_types.outcomes import ToolOutcome
@@ -29,6 +26,8 @@ from bot.services import Services
 from bot.text.languages import Language
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn, WorkingMemory
+from memory.tables.buttons import Press
+from memory.tables.notes import NoteStore
 
 
 def answering_of(press: Press, action: CardAction) -> Answering | None:

@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from memory.tables.buttons import Click, Press
-
 from bot.answering.question import Turn
 from bot.card_actions.confirmation import pressed
 from bot.card_actions.pressed_message import as_pressed, where_alone
@@ -30,6 +28,7 @@ from bot.text.languages import Language
 from bot.turn import handle_request
 from memory.models import OpenTurn
 from memory.origins import Origin
+from memory.tables.buttons import Click, Press
 
 
 def stands_beside(press: Press, click: Click) -> bool:

@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import dataclass
 
 import structlog
-from memory.tables.buttons import Click, Press
-from memory.tables.handles import Touch
 
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import CardAction
@@ -16,6 +14,8 @@ from bot.listening.turn_request import TurnRequest
 from bot.services import Services
 from memory.origins import Origin
 from memory.scope import MAIN_ROOT
+from memory.tables.buttons import Click, Press
+from memory.tables.handles import Touch
 
 log = structlog.get_logger()
 

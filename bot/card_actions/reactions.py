@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import structlog
-from memory.tables.handles import HandleStore
 
 from bot.card_actions.pressed_message import Place, Saying, as_said
 from bot.card_actions.texts import say
@@ -28,6 +27,7 @@ from bot.text.languages import language_of
 from bot.turn import handle_request
 from memory.origins import Origin
 from memory.scope import MAIN_ROOT
+from memory.tables.handles import HandleStore
 
 log = structlog.get_logger()
 

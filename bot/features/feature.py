@@ -9,9 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.tables.buttons import Click, Press
-from memory.tables.timers import DueTimer, Kind
-
 from bot.agents.tool_types.tool import Tool
 from bot.answering.question import Turn
 from bot.answering.request_handler import RequestHandler
@@ -22,6 +19,8 @@ from bot.text.languages import Language
 from bot.text.slash_commands import Command, CommandName
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext, ChatType
+from memory.tables.buttons import Click, Press
+from memory.tables.timers import DueTimer, Kind
 
 
 @dataclass(frozen=True, slots=True)

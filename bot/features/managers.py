@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from memory.tables.chats import ChatStore
-
 from bot.feishu.errors import FeishuFailure
 from bot.services import Services
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
 from memory.scope import AgentMemoryContext, ChatType
+from memory.tables.chats import ChatStore
 
 _LOOK_UP_S = 5.0
 _TEXTS = Catalogue(__file__)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from memory.tables.buttons import Press
-
 from bot.features.chat_settings.feature import CHAT_SETTINGS
 from bot.features.commands.feature import COMMANDS
 from bot.features.digests.feature import DIGESTS
@@ -14,6 +12,7 @@ from bot.features.own_memory.feature import OWN_MEMORY
 from bot.features.private_answers.feature import PRIVATE_ANSWERS
 from bot.features.reminders.feature import REMINDERS
 from bot.features.unasked.feature import UNASKED
+from memory.tables.buttons import Press
 
 FEATURES: tuple[Feature, ...] = (
     HELP,

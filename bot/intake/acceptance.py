@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
-from memory.tables.buttons import Click, Press
-from memory.tables.handles import Touch
 
 from bot.feishu import chat_events, events, reactions
 from bot.intake.presses import Presses, PressUnavailable
@@ -24,6 +22,8 @@ from bot.queue.arrivals import Arrivals
 from bot.queue.inbox import Inbox, QueueUnavailable
 from bot.queue.person_rates import Asker
 from memory.scope import conversation_id, thread_root
+from memory.tables.buttons import Click, Press
+from memory.tables.handles import Touch
 
 log = structlog.get_logger()
 

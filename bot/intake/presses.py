@@ -21,11 +21,10 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from memory.tables.buttons import ButtonStore, Click, Press
-from memory.tables.handles import HandleStore, Touch, Touched
-
 from memory.errors import StoreError
 from memory.rpc import Rpc
+from memory.tables.buttons import ButtonStore, Click, Press
+from memory.tables.handles import HandleStore, Touch, Touched
 
 _LIMIT_S = 1.0
 _CLOSE_S = 3.0

@@ -12,9 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
-from memory.tables.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
-from memory.tables.handles import Handle, Touch, TouchVerdict
-
 from bot.agents.prompts.prompt import AgentAnswer, PendingAction
 from bot.feishu import cards, markup
 from bot.feishu.events import CardAction
@@ -27,6 +24,8 @@ from bot.text.languages import Language
 from memory.models import CardButton, StoredCard
 from memory.outcomes import ANSWERED, TurnOutcome
 from memory.scope import ChatType
+from memory.tables.buttons import ID_LENGTH, Click, NewButton, Verdict, new_id
+from memory.tables.handles import Handle, Touch, TouchVerdict
 
 # Feishu: a card of schema 2.0 can be interacted with for 14 days.
 FOLLOW_UP_LIVES_S = 14 * 86400

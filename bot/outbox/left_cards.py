@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 
 import structlog
-from memory.tables.cards import CardStore, OpenCard
 
 from bot.feishu.errors import FeishuFailure
 from bot.outbox.delivery import Target, Undeliverable
@@ -19,6 +18,7 @@ from bot.outbox.sending import Outgoing, send
 from bot.outbox.texts import say_both
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
+from memory.tables.cards import CardStore, OpenCard
 
 log = structlog.get_logger()
 

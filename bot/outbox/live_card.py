@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import structlog
-from memory.tables.cards import CardStore, OpenCard
 
 from bot.feishu import cards, degrading, markup
 from bot.feishu.client import FeishuClient
@@ -21,6 +20,7 @@ from bot.outbox.delivery import Delivered, Undeliverable
 from bot.outbox.texts import say_both
 from bot.process import metrics
 from memory.errors import StoreError
+from memory.tables.cards import CardStore, OpenCard
 
 log = structlog.get_logger()
 

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any
 
 import structlog
-from memory.tables.handles import HandleStore
 
 from bot.feishu import cards
 from bot.outbox.buttons import selects_of
 from bot.outbox.foot import Foot, card_foot
 from bot.services import Services
+from memory.tables.handles import HandleStore
 
 log = structlog.get_logger()
 

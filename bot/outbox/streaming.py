@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
-from memory.tables.cards import CardStore, OpenCard
 
 from bot.agents.progress import Progress
 from bot.feishu import cards
@@ -32,6 +31,7 @@ from bot.services import Services
 from memory.errors import StoreError
 from memory.models import OpenTurn
 from memory.scope import AgentMemoryContext
+from memory.tables.cards import CardStore, OpenCard
 
 log = structlog.get_logger()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 
 import structlog
-from memory.tables.withdrawals import Due, Withdrawals
 
 from bot.feishu import cards
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
@@ -18,6 +17,7 @@ from bot.outbox.finding import doubt_of, find_answers
 from bot.outbox.texts import say_both
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
+from memory.tables.withdrawals import Due, Withdrawals
 
 log = structlog.get_logger()
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from memory.tables.people import PeopleStore
-
 from bot.feishu.client import FeishuClient
 from bot.listening.turn_request import TurnRequest
 from bot.people.membership import Membership
 from bot.people.names import Names, Sources
 from bot.people.write_behind import NameKeeper
 from bot.text.roster import Person
+from memory.tables.people import PeopleStore
 
 
 class People:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import structlog
-from memory.tables.chats import ChatStore, ChatType, MetChat, TakenChat
 
 from bot.feishu.chat_events import ChatNews
 from bot.feishu.client import FeishuClient
@@ -23,6 +22,7 @@ from bot.feishu.errors import OUT_OF_CHAT, Action, FeishuError, FeishuFailure, U
 from bot.listening.turn_request import TurnRequest
 from bot.people.write_behind import ChatKeeper
 from bot.process import metrics
+from memory.tables.chats import ChatStore, ChatType, MetChat, TakenChat
 
 log = structlog.get_logger()
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import structlog
-from memory.tables.people import PeopleStore, Sighting
 
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
@@ -22,6 +21,7 @@ from bot.people.write_behind import NameKeeper
 from bot.text.roster import Person, Roster
 from memory.errors import StoreError
 from memory.foreign_text import NAMELESS, speaker
+from memory.tables.people import PeopleStore, Sighting
 
 log = structlog.get_logger()
 

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 import structlog
-from memory.tables.chats import ChatStore, MetChat
-from memory.tables.people import PeopleStore, Sighting
 
 from bot.process.task_cancellation import ended
 from memory.errors import StoreError, StoreUnavailable
+from memory.tables.chats import ChatStore, MetChat
+from memory.tables.people import PeopleStore, Sighting
 
 log = structlog.get_logger()
 

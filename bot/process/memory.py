@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from bot.process import metrics
 from memory.fallback.spool import SpoolState
 from memory.fallback.watch import MemoryWatch
-
-from bot.process import metrics
 
 _BREAKER = {"closed": 0, "half_open": 1, "open": 2}
 

@@ -14,7 +14,6 @@ from datetime import date
 from typing import Any
 
 import psycopg
-from memory.tables.timers import Taken
 from psycopg_pool import PoolTimeout
 
 from bot.queue.inbox import QueueUnavailable
@@ -25,6 +24,7 @@ from memory.backends.postgres import Pool
 from memory.migrations import SCHEMA
 from memory.rpc import Statement
 from memory.scope import AgentMemoryContext
+from memory.tables.timers import Taken
 
 TENDING_AT_ONCE = 2  # in all workers; each has so many places besides those of its turns
 _TENDING_PRIORITY = -10

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from memory.tables.embeddings import as_text, bare
-
 from bot.agents.llm.embedder import Embedder
 from bot.answering.embedding import embed_new
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.models import Likeness
 from memory.scope import AgentMemoryContext
+from memory.tables.embeddings import as_text, bare
 
 WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 

@@ -8,14 +8,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from memory.tables.operations import Operations
-from memory.tables.people import PeopleStore
-
 from bot.queue.connections import check_database, database_url, open_rpc, require_migrated
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from memory.rpc import Rpc
 from memory.store import MemoryStore
+from memory.tables.operations import Operations
+from memory.tables.people import PeopleStore
 
 # Operators read whole tables; the message path has limits of its own.
 _TIMEOUT_S = 120.0

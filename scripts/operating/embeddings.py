@@ -10,7 +10,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from memory.tables.embeddings import Backlog, EmbeddingStore
-
 from scripts.operating.console import FINDINGS, print_json, progress
 from scripts.operating.desk import OperatorDesk
 

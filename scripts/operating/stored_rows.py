@@ -10,11 +10,10 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from memory.tables.operations import CheckedTurn, Orphan, Table, Unplaced
-
 from bot.text.slash_commands import CommandName, parse
 from memory.models import Conversation
 from memory.scope import conversation_id
+from memory.tables.operations import CheckedTurn, Orphan, Table, Unplaced
 
 # An open_id for the chat: a place of the person alone, such as that of a private answer.
 _ID = re.compile(r"feishu:(oc|ou)_[\w-]+:(om_[\w-]+|main)")

@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from memory.tables.summaries import Fold, Summaries
-
 from memory.scope import AgentMemoryContext
+from memory.tables.summaries import Fold, Summaries
 from scripts.operating.console import Screen, print_json, progress
 from scripts.operating.desk import OperatorDesk
 

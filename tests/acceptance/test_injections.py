@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory.tables.notes import NoteStore
 
 from lab.doubles.processes import eventually
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
 from tests.acceptance.conftest import World, is_from_bot
 from tests.acceptance.test_buttons import button_on
 from tests.support.injections import CALL, EVERYTHING, SAY, Attack, attacks

@@ -10,10 +10,10 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from memory.tables.chats import ChatStore, MembershipChange, MetChat, TakenChat
 
 from memory.identity import FeishuPerson
 from memory.rpc import Rpc
+from memory.tables.chats import ChatStore, MembershipChange, MetChat, TakenChat
 from tests.support.backends import Backend, SupabaseBackend
 
 pytestmark = pytest.mark.anyio

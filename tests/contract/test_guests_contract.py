@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from memory.tables.chats import ChatStore
-from memory.tables.private import PrivateStore
 
 from memory.identity import FeishuPerson
 from memory.recall.passages import recall_params
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, memory_context, private_context
 from memory.store import MemoryStore
+from memory.tables.chats import ChatStore
+from memory.tables.private import PrivateStore
 from tests.support.backends import Backend
 from tests.support.exchanges import exchange
 from tests.support.people import Group

@@ -23,9 +23,6 @@ from typing import Any, Literal
 
 import psycopg
 import pytest
-from memory.tables.buttons import ButtonStore, Click, NewButton
-from memory.tables.embeddings import EmbeddingStore
-from memory.tables.notes import NoteStore
 
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.transcript import MessageRecord
@@ -34,6 +31,9 @@ from memory.models import Likeness
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.buttons import ButtonStore, Click, NewButton
+from memory.tables.embeddings import EmbeddingStore
+from memory.tables.notes import NoteStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
 

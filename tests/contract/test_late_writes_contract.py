@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from memory.fallback.breaker import BreakingRpc, CircuitBreaker
-from memory.fallback.drain import Drain
-from memory.fallback.rpc import LateRpc
-from memory.fallback.spool import Spool
 
 from bot.conversation import ConversationManager
 from bot.listening.conversation_store import ChatConversations
 from bot.listening.transcript import MessageRecord
 from memory.backends.postgres import connection_pool
 from memory.errors import StoreUnavailable
+from memory.fallback.breaker import BreakingRpc, CircuitBreaker
+from memory.fallback.drain import Drain
+from memory.fallback.rpc import LateRpc
+from memory.fallback.spool import Spool
 from memory.rpc import Rpc
 from tests.support.backends import Backend
 from tests.support.people import Group

@@ -6,12 +6,12 @@ import httpx
 import jwt
 import psycopg
 import pytest
-from memory.tables.notes import NoteStore
 
 from lab.doubles.lite import SupabaseLite
 from memory.errors import StoreError
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
 from tests.support.backends import Backend, SupabaseBackend
 from tests.support.exchanges import exchange
 from tests.support.people import Group

@@ -6,11 +6,11 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
-from memory.tables.notes import NoteStore
 
 from memory.models import Likeness
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
+from memory.tables.notes import NoteStore
 from tests.contract.test_vector_recall import FOOD, MODEL, TRAVEL, WORK, embed, tell
 from tests.support.backends import Backend
 from tests.support.people import Group

@@ -7,12 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
-from memory.tables.buttons import ButtonStore, Click, NewButton, Press
-from memory.tables.chats import ChatStore
-from memory.tables.items import ItemStore
-from memory.tables.operations import Operations
-from memory.tables.private import PrivateStore, offer_of
-from memory.tables.withdrawals import Withdrawals
 
 from memory.errors import AccessDenied
 from memory.identity import FeishuPerson
@@ -20,6 +14,12 @@ from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
+from memory.tables.buttons import ButtonStore, Click, NewButton, Press
+from memory.tables.chats import ChatStore
+from memory.tables.items import ItemStore
+from memory.tables.operations import Operations
+from memory.tables.private import PrivateStore, offer_of
+from memory.tables.withdrawals import Withdrawals
 from tests.support.backends import Backend
 from tests.support.exchanges import deliver
 from tests.support.people import Group

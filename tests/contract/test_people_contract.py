@@ -11,13 +11,13 @@ import httpx
 import jwt
 import psycopg
 import pytest
-from memory.tables.operations import Operations
-from memory.tables.people import KnownName, PeopleStore, Sighting, StoredPerson
 from psycopg import sql
 
 from lab.doubles.lite import SupabaseLite
 from memory.identity import FeishuPerson
 from memory.rpc import Rpc
+from memory.tables.operations import Operations
+from memory.tables.people import KnownName, PeopleStore, Sighting, StoredPerson
 from tests.support.actors import Actor, succeeds
 from tests.support.backends import Backend
 from tests.support.people import Group

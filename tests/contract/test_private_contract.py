@@ -8,10 +8,6 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from memory.tables.buttons import ButtonStore, Click, NewButton, Press
-from memory.tables.chats import ChatStore
-from memory.tables.notes import NoteStore
-from memory.tables.private import PrivateStore, offer_of
 
 from memory.errors import AccessDenied
 from memory.identity import FeishuPerson
@@ -19,6 +15,10 @@ from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, memory_context, private_context
 from memory.store import MemoryStore
+from memory.tables.buttons import ButtonStore, Click, NewButton, Press
+from memory.tables.chats import ChatStore
+from memory.tables.notes import NoteStore
+from memory.tables.private import PrivateStore, offer_of
 from tests.support.backends import Backend
 from tests.support.exchanges import exchange, texts
 from tests.support.people import Group

@@ -8,8 +8,6 @@ from datetime import UTC
 
 import psycopg
 import pytest
-from memory.tables.operations import Operations
-from memory.tables.summaries import Fold, Summaries
 
 from bot.agents.summaries.summariser import extractive
 from bot.answering.summaries import fold
@@ -19,6 +17,8 @@ from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.summary.text import Line
+from memory.tables.operations import Operations
+from memory.tables.summaries import Fold, Summaries
 from tests.support.backends import Backend
 from tests.support.exchanges import exchange, texts
 from tests.support.people import Group

@@ -10,12 +10,6 @@ from datetime import UTC, datetime
 
 import psycopg
 import pytest
-from memory.tables.buttons import NewButton
-from memory.tables.items import ItemStore
-from memory.tables.notes import NoteStore
-from memory.tables.read_messages import note_read_messages
-from memory.tables.timers import Plan, TimerStore
-from memory.tables.withdrawals import Withdrawals
 
 from lab.doubles.sentinel import tables_with
 from memory.errors import NoteNotFound, TakenBack
@@ -23,6 +17,12 @@ from memory.origins import MESSAGE, Kind, Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.buttons import NewButton
+from memory.tables.items import ItemStore
+from memory.tables.notes import NoteStore
+from memory.tables.read_messages import note_read_messages
+from memory.tables.timers import Plan, TimerStore
+from memory.tables.withdrawals import Withdrawals
 from tests.support.backends import Backend
 from tests.support.people import Group
 

@@ -9,10 +9,6 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
-from memory.tables.chats import ChatStore
-from memory.tables.digests import DigestStore
-from memory.tables.operations import Operations
-from memory.tables.timers import MOST_OF_A_PERSON, Plan, Timer, TimerStore, TooMany
 
 from memory.errors import AccessDenied, TakenBack
 from memory.identity import FeishuPerson
@@ -20,6 +16,10 @@ from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.chats import ChatStore
+from memory.tables.digests import DigestStore
+from memory.tables.operations import Operations
+from memory.tables.timers import MOST_OF_A_PERSON, Plan, Timer, TimerStore, TooMany
 from tests.support.backends import Backend
 from tests.support.people import Group
 

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 
 import psycopg
 import pytest
-from memory.tables.embeddings import EmbeddingStore, Unembedded
 
 from memory.errors import IdentityMissing
 from memory.models import Likeness
@@ -18,6 +17,7 @@ from memory.recall.passages import RecallScope
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.embeddings import EmbeddingStore, Unembedded
 from tests.support.backends import Backend
 from tests.support.people import Group
 

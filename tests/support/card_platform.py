@@ -7,14 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from memory.tables.cards import CardStore, OpenCard
-
 from bot.feishu.cards import STAGE_ID
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.models import SentMessage
 from memory.errors import StoreUnavailable
 from memory.scope import AgentMemoryContext
+from memory.tables.cards import CardStore, OpenCard
 
 Call = tuple[str, Mapping[str, Any]]
 BLOCK = 1000

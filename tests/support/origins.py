@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
-from memory.tables.timers import Plan, TimerStore
 
 from bot.features.timers.due import queue_due
 from bot.queue.inbox import Inbox
 from bot.queue.operator_actions import QueueOperations, Reference
 from memory.scope import memory_context
+from memory.tables.timers import Plan, TimerStore
 from sandbox.world.actors import Speech
 from sandbox.world.clicks import buttons
 from sandbox.world.wire import card_of

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 import structlog
-from memory.tables.embeddings import Vector, as_text, bare
 
 from bot.agents.llm.endpoint import Endpoint
 from bot.agents.llm.model import Declined, ModelFailed
@@ -26,6 +25,7 @@ from memory.models import Likeness
 from memory.recall.passages import Passage, RecallScope
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.embeddings import Vector, as_text, bare
 
 log = structlog.get_logger()
 

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.tables.notes import search_terms
-
 from bot.agents.offline.commands import NoteRequest
 from bot.agents.offline.texts import say
 from bot.agents.prompts.prompt import REGISTRY
@@ -21,6 +19,7 @@ from bot.agents.prompts.tool_context import MOST_USED
 from bot.agents.tool_types.outcomes import ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING
 from bot.text.languages import Language, join_list
+from memory.tables.notes import search_terms
 
 _ROW = re.compile(
     r"^\|\s*(\d+)\s*\|([^|\n]*)\|\s*(note_[a-z2-7]+)\s*\|[^\n]*\|\s*(\d+|-)\s*\|$",

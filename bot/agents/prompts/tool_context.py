@@ -13,11 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from memory.tables.notes import RegisteredNote
-
 from bot.agents.tool_types.tool import as_error
 from memory.context import Exchange
 from memory.foreign_text import continued
+from memory.tables.notes import RegisteredNote
 from memory.tokens import estimate_tokens
 
 HEADING = "[Tool context: what the tools did for this reply. Not part of the reply.]"

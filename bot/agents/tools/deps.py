@@ -6,9 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from memory.tables.notes import NoteStore
-from memory.tables.timers import TimerStore
-
 from bot.agents.llm.limits import Spent
 from bot.agents.progress import OnProgress
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
@@ -18,6 +15,8 @@ from memory.recall.passages import Passage
 from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
+from memory.tables.timers import TimerStore
 
 RecallScope = Literal["thread", "chat", "everywhere"]
 Recall = Callable[[AgentMemoryContext, str, RecallScope, int, str], Awaitable[Recalled]]

@@ -6,14 +6,13 @@ import json
 from dataclasses import replace
 from typing import Any, Literal
 
-from memory.tables.items import Changed
-
 from bot.agents.prompts.drawn_on import note_sources
 from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import Tool, ToolFailed, tool
 from bot.agents.tools.deps import RecallScope, ToolDeps
 from memory.models import Scope
 from memory.recall.passages import usual_scope
+from memory.tables.items import Changed
 
 _SCOPES: dict[str, Scope] = {"thread": "chat", "person": "user"}
 _MOST_PASSAGES = 10

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from memory.tables.notes import Note, NoteChange
-
 from bot.agents.tool_types.outcomes import ToolOutcome
+from memory.tables.notes import Note, NoteChange
 
 
 def created(note: Note) -> ToolOutcome:

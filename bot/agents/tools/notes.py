@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from memory.tables.notes import Note, note_id, note_source
-
 from bot.agents.prompts.drawn_on import note_sources
 from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import Tool, ToolFailed, tool
@@ -15,6 +13,7 @@ from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
 from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.note_texts import WORDING
 from memory.errors import NoteNotFound
+from memory.tables.notes import Note, note_id, note_source
 
 _LISTED = 50
 _FOUND = 10

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from memory.tables.buttons import NewButton
-from memory.tables.timers import Timer
-
 from bot.features.chat_settings import texts
 from bot.features.digests import texts as digest_texts
 from bot.listening.chat_rules import RULES, ChatRule, ChatRules
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S
 from bot.text.languages import Language
 from memory.scope import ChatType
+from memory.tables.buttons import NewButton
+from memory.tables.timers import Timer
 
 DEFAULT = "default"
 AS_IT_IS = "as it is"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from memory.tables.digests import DigestStore
-
 from bot.features.chat_settings import form as settings_form
 from bot.features.chat_settings import texts
 from bot.features.digests.schedules import plan_of
@@ -20,6 +18,7 @@ from bot.outbox.buttons import Reply
 from bot.services import Services
 from bot.text.slash_commands import Command
 from memory.errors import AccessDenied
+from memory.tables.digests import DigestStore
 
 SAVE = "settings.save"
 _SEPARATOR = re.compile(r"[\s,，:：]+")

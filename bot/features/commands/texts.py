@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
 
-from memory.tables.notes import Note
-
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
 from memory.models import Overview
+from memory.tables.notes import Note
 from memory.text import one_line
 
 _VALUE_CHARS = 200

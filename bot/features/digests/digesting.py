@@ -11,8 +11,6 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from memory.tables.digests import ChatMessage, DigestStore
-
 from bot.agents.summaries.summariser import extractive
 from bot.features.digests import texts
 from bot.features.digests.sources import DigestSpan, Gathered
@@ -23,6 +21,7 @@ from bot.text.languages import Language, language_of
 from bot.text.slash_commands import parse_addressed
 from memory.scope import AgentMemoryContext
 from memory.summary.text import Line, batch
+from memory.tables.digests import ChatMessage, DigestStore
 
 _IMAGE = re.compile(r"!\[image\]\([^)\s]*\)")
 _WITHIN_S = 40.0

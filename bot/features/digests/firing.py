@@ -6,8 +6,6 @@ from datetime import UTC, datetime
 from functools import partial
 from zoneinfo import ZoneInfo
 
-from memory.tables.timers import DueTimer
-
 from bot.features.digests.digesting import cards
 from bot.features.digests.sources import DigestSpan, gathered
 from bot.features.feature import Firing
@@ -15,6 +13,7 @@ from bot.features.timers.posting import post
 from bot.outbox.delivery import Target
 from bot.services import Services
 from bot.text.dates.recurrence import last_before
+from memory.tables.timers import DueTimer
 
 
 async def fire_digest(services: Services, firing: Firing) -> str:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from memory.tables.digests import DigestStore
-from memory.tables.timers import Plan
-
 from bot.features.digests import texts
 from bot.features.digests.digesting import cards
 from bot.features.digests.sources import DigestSpan, gathered
@@ -18,6 +15,8 @@ from bot.services import Services
 from bot.text.dates.recurrence import next_after
 from memory.errors import AccessDenied
 from memory.scope import MAIN_ROOT
+from memory.tables.digests import DigestStore
+from memory.tables.timers import Plan
 
 _EVER = datetime(2000, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Literal
 
 import structlog
-from memory.tables.digests import MOST, ChatMessage, DigestStore
 
 from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.denials import is_refused
@@ -23,6 +22,7 @@ from bot.feishu.received import raw_text
 from bot.listening.conversation_store import ChatConversations
 from bot.services import Services
 from memory.scope import AgentMemoryContext
+from memory.tables.digests import MOST, ChatMessage, DigestStore
 
 log = structlog.get_logger()
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from memory.tables.timers import Repeats, Timer
-
 from bot.text.catalogues import Catalogue
 from bot.text.dates.time_of_day import time_alone
 from bot.text.languages import Language, join_list
 from memory.dates.words import WEEK_ZH, WEEKDAYS, WEEKDAYS_ZH, weekday
+from memory.tables.timers import Repeats, Timer
 
 _OFF = frozenset({"off", "stop", "none", "关闭", "关", "取消"})
 _THREAD = frozenset({"thread", "this thread", "话题", "本话题", "这个话题"})

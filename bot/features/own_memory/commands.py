@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 
 import structlog
-from memory.tables.notes import NoteStore
 
 from bot.agents.tools.note_outcomes import listed
 from bot.answering.question import Turn
@@ -26,6 +25,7 @@ from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, StoredMessage
 from memory.origins import Origin
 from memory.outcomes import ELSEWHERE, apologised
+from memory.tables.notes import NoteStore
 
 _NOTES_SHOWN = 30
 

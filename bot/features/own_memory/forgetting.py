@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from typing import cast
 
 import structlog
-from memory.tables.buttons import Click, NewButton, Press, new_id
-from memory.tables.operations import Operations
 
 from bot.features.commands import texts
 from bot.features.feature import CommandTurn
@@ -26,6 +24,8 @@ from bot.text.roster import Person
 from bot.text.slash_commands import means_everything, means_thread
 from memory.outcomes import apologised
 from memory.scope import MAIN_ROOT
+from memory.tables.buttons import Click, NewButton, Press, new_id
+from memory.tables.operations import Operations
 
 log = structlog.get_logger()
 

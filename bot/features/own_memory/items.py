@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from memory.tables.buttons import NewButton, new_id
-from memory.tables.items import Item, ItemStore
-
 from bot.features.feature import FeatureTurn, PressTurn
 from bot.features.own_memory import texts
 from bot.outbox import texts as outbox_texts
@@ -20,6 +17,8 @@ from bot.outbox.buttons import Decision, Reply, decision
 from bot.services import Services
 from memory.errors import NoteInvalid, StoreUnavailable, WorkingMemoryTooLarge
 from memory.models import OpenTurn
+from memory.tables.buttons import NewButton, new_id
+from memory.tables.items import Item, ItemStore
 
 PAGE, ASK_DELETE, DELETE, CORRECT = (
     "memory.page",

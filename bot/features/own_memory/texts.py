@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any
 
-from memory.tables.items import Changed, Item
-
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
 from memory.models import Former
+from memory.tables.items import Changed, Item
 from memory.text import one_line
 
 _VALUE_CHARS = 300

@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from memory.tables.buttons import NewButton
-from memory.tables.private import PrivateStore
-
 from bot.agents.prompts.drawn_on import noting_sources
 from bot.answering.answering import answer as answer_question
 from bot.answering.question import Turn, language
@@ -26,6 +23,8 @@ from bot.services import Services
 from bot.text.languages import Language
 from memory.models import OpenTurn
 from memory.scope import memory_context
+from memory.tables.buttons import NewButton
+from memory.tables.private import PrivateStore
 
 SHARE = "private.share"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import structlog
-from memory.tables.private import PrivateStore
 
 from bot.answering.answering import Answering
 from bot.answering.composing import compose
@@ -30,6 +29,7 @@ from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, StoredCard
 from memory.origins import Origin
 from memory.scope import private_context
+from memory.tables.private import PrivateStore
 
 log = structlog.get_logger()
 

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Self
 
 import structlog
-from memory.tables.private import PrivateStore
 
 from bot.answering.question import Turn
 from bot.features.private_answers.offering import Asked, asked_of, queued
@@ -20,6 +19,7 @@ from bot.services import Services
 from memory.errors import StoreError
 from memory.models import OpenTurn
 from memory.rpc import Statement
+from memory.tables.private import PrivateStore
 
 log = structlog.get_logger()
 

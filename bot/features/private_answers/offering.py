@@ -17,8 +17,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import structlog
-from memory.tables.buttons import NewButton
-from memory.tables.private import PrivateStore, offer_of
 
 from bot.answering.between_turns import TRIES
 from bot.answering.question import Turn
@@ -39,6 +37,8 @@ from memory.errors import StoreError, StoreUnavailable
 from memory.models import CardButton, OpenTurn
 from memory.rpc import Statement
 from memory.scope import MAIN_ROOT, AgentMemoryContext, memory_context, private_context
+from memory.tables.buttons import NewButton
+from memory.tables.private import PrivateStore, offer_of
 
 log = structlog.get_logger()
 

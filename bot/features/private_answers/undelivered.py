@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import structlog
-from memory.tables.private import PrivateStore
 
 from bot.answering.question import Turn, language
 from bot.features.private_answers import texts
@@ -23,6 +22,7 @@ from memory.errors import StoreError
 from memory.models import OpenTurn, StoredCard
 from memory.origins import Origin
 from memory.scope import private_context
+from memory.tables.private import PrivateStore
 
 log = structlog.get_logger()
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from memory.tables.timers import DueTimer, Timer
-
 from bot.features.feature import Firing
 from bot.features.timers import texts
 from bot.features.timers.posting import post
@@ -14,6 +12,7 @@ from bot.outbox.delivery import Target
 from bot.services import Services
 from bot.text.dates.recurrence import next_after
 from memory.scope import MAIN_ROOT
+from memory.tables.timers import DueTimer, Timer
 
 LATE_S = 300.0
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memory.tables.buttons import NewButton, new_id
-from memory.tables.timers import Timer, TimerStore
-
 from bot.features.feature import FeatureTurn, PressTurn
 from bot.features.managers import learn_managers
 from bot.features.reminders import texts
 from bot.outbox.buttons import Reply, decision
 from bot.services import Services
 from memory.errors import AccessDenied
+from memory.tables.buttons import NewButton, new_id
+from memory.tables.timers import Timer, TimerStore
 
 CANCEL_REMINDER = "reminder.cancel"
 _SHOWN = 20

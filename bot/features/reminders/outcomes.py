@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from memory.tables.timers import Plan, Timer
-
 from bot.agents.tool_types.outcomes import ToolOutcome
+from memory.tables.timers import Plan, Timer
 
 Names = Mapping[str, str]
 """open_id → name, of who is known here."""

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from memory.tables.timers import LONGEST, MOST_PEOPLE, Repeats
-
 from bot.agents.tool_types.tool import ToolFailed
 from bot.text.addressee_words import bare_name, means_asker, means_everybody
 from bot.text.dates.recurrence import is_skipped, next_after
 from bot.text.roster import Person, Roster
+from memory.tables.timers import LONGEST, MOST_PEOPLE, Repeats
 from memory.text import one_line, storable
 
 _FARTHEST = timedelta(days=3660)

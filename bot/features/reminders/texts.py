@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
-from memory.tables.timers import Timer
-
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language, join_list
+from memory.tables.timers import Timer
 from memory.text import one_line
 
 _TEXT_CHARS = 200

@@ -5,16 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from memory.tables.timers import (
-    MOST_OF_A_CHAT,
-    MOST_OF_A_PERSON,
-    Plan,
-    Repeats,
-    Timer,
-    TimerStore,
-    TooMany,
-)
-
 from bot.agents.prompts.drawn_on import note_sources
 from bot.agents.tool_types.outcomes import ToolOutcome
 from bot.agents.tool_types.tool import Tool, ToolFailed, tool
@@ -24,6 +14,15 @@ from bot.features.reminders.outcome_texts import WORDING
 from bot.features.reminders.planning import addressees, content_of, moment, skipped_remark
 from bot.text.languages import language_of
 from memory.errors import AccessDenied
+from memory.tables.timers import (
+    MOST_OF_A_CHAT,
+    MOST_OF_A_PERSON,
+    Plan,
+    Repeats,
+    Timer,
+    TimerStore,
+    TooMany,
+)
 
 _TOO_MANY = {
     "person": ("The person has {most} reminders here", "too-many-of-person", MOST_OF_A_PERSON),

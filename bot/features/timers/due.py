@@ -6,12 +6,12 @@ from __future__ import annotations
 import asyncio
 
 import structlog
-from memory.tables.timers import TimerStore
 
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
+from memory.tables.timers import TimerStore
 
 log = structlog.get_logger()
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import structlog
-from memory.tables.timers import DueTimer, Kind, Timer, TimerStore
 
 from bot.answering.request_handler import RequestHandler
 from bot.features.feature import Firing, TimerFunction
@@ -15,6 +14,7 @@ from bot.process import metrics
 from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.text.dates.recurrence import next_after
+from memory.tables.timers import DueTimer, Kind, Timer, TimerStore
 
 log = structlog.get_logger()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import structlog
-from memory.tables.chats import ChatStore
 
 from bot.feishu.errors import OUT_OF_CHAT, FeishuError
 from bot.services import Services
 from memory.scope import AgentMemoryContext
+from memory.tables.chats import ChatStore
 
 log = structlog.get_logger()
 

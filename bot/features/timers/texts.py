@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from memory.tables.timers import Timer
-
 from bot.feishu import markup
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
 from bot.text.roster import Person
+from memory.tables.timers import Timer
 
 say = Catalogue(__file__).say
 

@@ -11,9 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import structlog
-from memory.tables.buttons import NewButton
-from memory.tables.proactive import May, ProactiveStore
-from memory.tables.timers import DueTimer, Timer
 
 from bot.answering.answering import NO_ANSWER
 from bot.answering.answering import answer as answer_question
@@ -33,6 +30,9 @@ from bot.outbox.sending import leave_unsent
 from bot.services import Services
 from memory.models import OpenTurn
 from memory.origins import Origin
+from memory.tables.buttons import NewButton
+from memory.tables.proactive import May, ProactiveStore
+from memory.tables.timers import DueTimer, Timer
 
 log = structlog.get_logger()
 

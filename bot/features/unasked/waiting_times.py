@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC
 
-from memory.tables.timers import Timer
-
 from bot.answering.earlier_messages import record_of_list
 from bot.feishu.models import RawMessage
 from bot.listening.open_questions import is_gone_on, is_taken_up
 from bot.listening.transcript import MessageRecord
 from bot.services import Services
+from memory.tables.timers import Timer
 
 _BEFORE_S = 1800
 _MOST = 50

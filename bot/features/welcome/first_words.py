@@ -9,7 +9,6 @@ sent: nobody waits for first words.
 from __future__ import annotations
 
 import structlog
-from memory.tables.chats import ChatStore, ChatType
 
 from bot.features.help.capabilities import set_up
 from bot.features.help.group_access import hears_all
@@ -23,6 +22,7 @@ from bot.outbox.finding import doubt_of
 from bot.outbox.notices import say
 from bot.queue.consumer import Lease
 from bot.services import Services
+from memory.tables.chats import ChatStore, ChatType
 
 log = structlog.get_logger()
 

@@ -14,8 +14,6 @@ from typing import IO, Any, TypeVar, cast
 from urllib.parse import urlencode
 
 from flask import Flask, abort, redirect, request, send_file
-from memory.tables.items import ItemStore, Kind
-from memory.tables.operations import Operations
 from werkzeug.wrappers import Response
 
 from bot.operations.console.database import names
@@ -24,6 +22,8 @@ from bot.queue.connections import open_rpc
 from memory.errors import BadPatch, NoteInvalid, TextRefused, WorkingMemoryTooLarge
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext, private_context
+from memory.tables.items import ItemStore, Kind
+from memory.tables.operations import Operations
 
 Found = TypeVar("Found")
 

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.tables.notes import NoteStore
-from memory.tables.operations import Operations
-
 from memory.errors import AccessDenied, NoteNotFound, ProbeFailed
 from memory.rpc import Rpc
 from memory.scope import MAIN_ROOT, AgentMemoryContext, ChatType, memory_context
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
+from memory.tables.operations import Operations
 
 _PEOPLE = ("owner", "stranger")
 

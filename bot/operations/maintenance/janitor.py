@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import structlog
-from memory.tables.operations import Operations
 
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.errors import StoreError, StoreUnavailable
+from memory.tables.operations import Operations
 
 log = structlog.get_logger()
 

@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
-from memory.tables.notes import NoteStore
 from psycopg.rows import dict_row
 
 from bot.agents.configured_models import Models
@@ -33,6 +32,7 @@ from memory.backends.rehearsal import RehearsalRpc
 from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
 from memory.text import one_line
 
 _KNOWN = "select open_id, name from public.people where tenant_key = %s and name <> ''"

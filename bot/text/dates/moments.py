@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
 
-from memory.tables.timers import Repeats
-
 from bot.text.dates.repetition import REPETITION, UNKNOWN, period_of, read_repetition
 from bot.text.dates.time_normalisation import in_usual_words, without_content
 from bot.text.dates.time_of_day import PERIOD, TIME, TimeOfDay, read_time
@@ -28,6 +26,7 @@ from memory.dates.expressions import (
     named_days,
 )
 from memory.dates.words import COUNT, ENGLISH_NUMBER, WEEK_ZH, number, unit
+from memory.tables.timers import Repeats
 
 Problem = Literal["", "missing", "several", "often", "halves"]
 

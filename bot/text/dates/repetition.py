@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memory.tables.timers import Repeats
-
 from memory.dates.words import COUNT, MONTH, WEEK_ZH, WEEKDAY, WEEKDAY_ZH
+from memory.tables.timers import Repeats
 
 REPETITION = re.compile(
     r"\b(?:every|each) (?P<weekdays>week ?day|working day)s?\b|\bon (?P<on>weekdays)\b"

@@ -11,8 +11,6 @@ from typing import Any, cast
 
 import psycopg
 import pytest
-from memory.tables.buttons import ButtonStore, Click, NewButton, Press, new_id
-from memory.tables.notes import NoteStore
 
 from bot.agents.llm.model import Request
 from bot.agents.manager import Manager, Stores
@@ -35,6 +33,8 @@ from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.buttons import ButtonStore, Click, NewButton, Press, new_id
+from memory.tables.notes import NoteStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.models import Acting
 from tests.support.people import Group

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from memory.tables.notes import Note, NoteStore
 
 from bot.agents.llm.model import Model, Request
 from bot.agents.manager import AgentAnswer, Manager, Prompt, Stores
@@ -26,6 +25,7 @@ from memory.context import Message
 from memory.models import StoredMessage, WorkingMemory
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.notes import Note, NoteStore
 from tests.support.models import Acting, everything
 from tests.support.people import Group
 

@@ -8,10 +8,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from memory.fallback.spool import Spool, SpooledTurn
-from memory.tables.notes import NoteStore
-from memory.tables.operations import Operations
-from memory.tables.summaries import Summaries
 
 from bot.agents.summaries.summariser import extractive
 from bot.answering.summaries import fold
@@ -23,9 +19,13 @@ from bot.queue.operator_actions import Forgotten, QueueOperations
 from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import TurnUnknown
+from memory.fallback.spool import Spool, SpooledTurn
 from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
+from memory.tables.operations import Operations
+from memory.tables.summaries import Summaries
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
-from memory.tables.notes import Note, NoteStore, note_id
 
 from memory.errors import IdentityMissing, NoteInvalid, NoteNotFound
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
+from memory.tables.notes import Note, NoteStore, note_id
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
 

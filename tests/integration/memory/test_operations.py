@@ -6,9 +6,6 @@ from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
-from memory.tables.notes import NoteStore
-from memory.tables.operations import CheckedTurn, Operations
-from memory.tables.withdrawals import Withdrawals
 from psycopg import sql
 
 from bot.conversation import MessageRecord
@@ -21,6 +18,9 @@ from memory.backends.postgres import PostgresRpc
 from memory.errors import AccessDenied, BadArgument, WorkingMemoryTooLarge
 from memory.rpc import Rpc
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
+from memory.tables.operations import CheckedTurn, Operations
+from memory.tables.withdrawals import Withdrawals
 from scripts.operating import stored_rows
 from tests.support.backends import PostgresBackend, SupabaseBackend
 from tests.support.exchanges import exchange

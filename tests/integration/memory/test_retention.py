@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from memory.fallback.spool import Spool, SpooledTurn
-from memory.tables.operations import Operations
 
 from bot.queue.inbox import Inbox
 from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.fallback.spool import Spool, SpooledTurn
 from memory.store import MemoryStore
+from memory.tables.operations import Operations
 from tests.support.people import Group
 from tests.support.queue import job_table
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 
 import psycopg
 import pytest
-from memory.tables.private import PrivateStore
 
 from lab.doubles.processes import eventually
 from lab.doubles.sentinel import tables_with
@@ -17,6 +16,7 @@ from memory.errors import TakenBack
 from memory.origins import MESSAGE, Origin
 from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
+from memory.tables.private import PrivateStore
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from memory.tables.notes import NoteStore
 
 from bot.queue.inbox import Inbox
 from lab.doubles.processes import ROOT
 from memory import migrations
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
 from scripts.operating import dumps
 from tests.support import stored_database
 from tests.support.exchanges import exchange

@@ -20,7 +20,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from memory.tables.people import PeopleStore, Sighting
 from rich.cells import cell_len
 
 from bot.feishu.cards import answer_card, card_content
@@ -31,6 +30,7 @@ from lab.doubles.processes import APP, ROOT, running_platform
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.scope import memory_context
 from memory.store import MemoryStore
+from memory.tables.people import PeopleStore, Sighting
 from tests.support.exchanges import exchange
 from tests.support.people import Group
 

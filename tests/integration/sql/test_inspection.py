@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from memory.tables.notes import NoteStore
 
 from bot.operations.sandbox import inspect
 from bot.queue.operator_actions import QueueOperations
 from memory.backends.postgres import PostgresRpc
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
 from tests.support.exchanges import exchange
 from tests.support.people import Group
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from memory.tables.summaries import FoldedMessage
 
 from bot.agents.prompts.prompt import circumstances
 from bot.answering.summaries import told
 from bot.services import Services
 from bot.settings import SettingsError, load
 from memory.recall.dates import date_range
+from memory.tables.summaries import FoldedMessage
 from scripts.operating.desk import OperatorDesk, since
 
 AFTER_MIDNIGHT = datetime(2026, 11, 20, 16, 30, tzinfo=UTC)

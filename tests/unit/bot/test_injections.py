@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.tables.notes import NoteStore
 
 from bot.agents.llm.model import Request
 from bot.agents.manager import AgentAnswer, Manager, ModelUnavailable, Prompt, Stores
@@ -43,6 +42,7 @@ from memory.models import CardButton, WorkingMemory
 from memory.recall.passages import Passage
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
 from sandbox.cards.card_check import check_card, notified_by
 from tests.support.injections import EVERYTHING, Attack, attacks, ordered_calls, ordered_words
 from tests.support.models import Acting, everything, results

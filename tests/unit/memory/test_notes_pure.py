@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from memory.tables.notes import note_id, registered_notes, search_terms
 
 

@@ -8,10 +8,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.tables.embeddings import as_text, bare
 
 from bot.agents.llm.embedder import build_embedder
 from bot.settings import SettingsError, load
+from memory.tables.embeddings import as_text, bare
 from sandbox.model.model_embeddings import BadEmbeddingRequest, embedding, embeddings
 
 

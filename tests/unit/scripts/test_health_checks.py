@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from memory.tables.operations import CheckedTurn, Orphan, Table
 
 from memory.models import Conversation
+from memory.tables.operations import CheckedTurn, Orphan, Table
 from scripts.operating import stored_rows
 from scripts.operating.stored_rows import Finding
 

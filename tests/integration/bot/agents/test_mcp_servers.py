@@ -13,7 +13,6 @@ from typing import Any
 
 import psutil
 import pytest
-from memory.tables.notes import NoteStore
 from structlog.testing import capture_logs
 
 from bot.agents.llm.model import Model, Request
@@ -25,6 +24,7 @@ from lab.doubles.processes import free_port
 from memory.models import WorkingMemory
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
 from tests.support.models import Acting, results
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from memory.tables.notes import NoteStore
-from memory.tables.timers import Plan, TimerStore
 from psycopg import sql
 
 from bot.agents.manager import own_tools
@@ -23,6 +21,8 @@ from memory.models import WorkingMemory
 from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
+from memory.tables.timers import Plan, TimerStore
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from memory.tables.buttons import new_id
-from memory.tables.cards import CardStore
 
 from bot.feishu.events import CARD_ACTION
 from bot.intake.acceptance import Intake
@@ -20,6 +18,8 @@ from bot.queue.inbox import Inbox, QueueUnavailable
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.rpc import Rpc
 from memory.store import MemoryStore
+from memory.tables.buttons import new_id
+from memory.tables.cards import CardStore
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,6 @@ from typing import Any, cast
 import psycopg
 import pytest
 import structlog
-from memory.tables.cards import CardStore, OpenCard
 
 from bot.feishu import cards
 from bot.feishu.errors import Unreachable
@@ -23,6 +22,7 @@ from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AccessDenied, StoreError, StoreUnavailable, TurnUnknown
 from memory.rpc import Rpc
 from memory.store import MemoryStore
+from memory.tables.cards import CardStore, OpenCard
 from tests.support.backends import PostgresBackend, SupabaseBackend
 from tests.support.card_platform import CardPlatform
 from tests.support.people import Group

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
-from memory.tables.buttons import NewButton
 
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
@@ -24,6 +23,7 @@ from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.origins import Origin
 from memory.rpc import Rpc
 from memory.store import MemoryStore
+from memory.tables.buttons import NewButton
 from tests.support.card_platform import CardPlatform
 from tests.support.exchanges import deliver
 from tests.support.people import Group

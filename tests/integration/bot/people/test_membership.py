@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import psycopg
 import pytest
-from memory.tables.chats import ChatStore
 from structlog.testing import capture_logs
 
 from bot.feishu.client import FeishuClient
@@ -29,6 +28,7 @@ from bot.services import Services
 from bot.worker import handle_event
 from memory.backends.postgres import PostgresRpc
 from memory.errors import StoreUnavailable
+from memory.tables.chats import ChatStore
 from sandbox.app import create_sandbox
 from sandbox.config import SandboxConfig
 from sandbox.faults import PreparedFault

@@ -18,7 +18,6 @@ from uuid import UUID
 import psycopg
 import pytest
 import structlog
-from memory.tables.people import PeopleStore, Sighting
 
 from bot.feishu.pacing import OwnSlots, SharedPace
 from bot.mentions import Person
@@ -33,6 +32,7 @@ from memory.accounts.users import AuthUsers
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AuthRefused, AuthUnavailable, NotTheSamePerson
 from memory.identity import FeishuPerson
+from memory.tables.people import PeopleStore, Sighting
 from tests.support.auth_server import LEGACY_KEY, SECRET_KEY, AuthServer, auth_server
 from tests.support.postgres import Server
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from memory.fallback.drain import Drain
-from memory.fallback.spool import Spool, SpooledTurn
-from memory.fallback.writes import LateWrite
 
 from bot.queue.operator_actions import QueueOperations
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.errors import AccessDenied, NotMigrated, TurnUnknown
+from memory.fallback.drain import Drain
+from memory.fallback.spool import Spool, SpooledTurn
+from memory.fallback.writes import LateWrite
 from memory.models import StoredCard
 from memory.store import MemoryStore
 from tests.support.exchanges import exchange, texts

@@ -9,19 +9,19 @@ from typing import Any
 
 import psycopg
 import pytest
+
+from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.errors import StoreUnavailable
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
 from memory.fallback.spool import Spool, SpoolState
 from memory.fallback.store import SpoolingStore
 from memory.fallback.watch import MemoryWatch
-from memory.tables.read_messages import read_source
-from memory.tables.withdrawals import Withdrawals
-
-from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.errors import StoreUnavailable
 from memory.models import StoredCard
 from memory.origins import MESSAGE, Origin
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.read_messages import read_source
+from memory.tables.withdrawals import Withdrawals
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from memory.tables.notes import NoteStore
 
 from bot.agents.llm.limits import Limits
 from bot.agents.llm.model import Declined, ModelFailed, Request, Response
@@ -39,6 +38,7 @@ from memory.recall.passages import Passage
 from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
 from tests.support.models import Acting, Scripted, instructions, said
 
 pytestmark = pytest.mark.anyio

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from memory.tables.notes import RegisteredNote
-
 from bot.agents.offline.notes import known_notes, meant
 from bot.agents.prompts.prompt import REGISTRY
 from bot.agents.prompts.tool_context import MOST_USED, registry_table
+from memory.tables.notes import RegisteredNote
 from memory.tokens import estimate_tokens
 
 

@@ -11,7 +11,6 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.tables.notes import NoteStore
 
 from bot.agents.llm.chat_completions import ChatModel
 from bot.agents.llm.endpoint import Endpoint
@@ -28,6 +27,7 @@ from memory.context import Message
 from memory.models import WorkingMemory
 from memory.scope import memory_context
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
 from sandbox.model.model import ModelServer
 
 pytestmark = pytest.mark.anyio

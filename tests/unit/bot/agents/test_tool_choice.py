@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.tables.notes import NoteStore
 
 from bot.agents.choice.tool_choice import choose, groups_for
 from bot.agents.choice.tool_cues import GROUP_OF, SPECIALISTS
@@ -28,6 +27,7 @@ from memory.context import Exchange, Message
 from memory.models import WorkingMemory
 from memory.scope import memory_context
 from memory.store import MemoryStore
+from memory.tables.notes import NoteStore
 from memory.tokens import estimate_tokens
 from tests.support.models import Scripted
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.tables.notes import RegisteredNote
 
 from bot.agents.prompts.tool_context import (
     HEADING,
@@ -19,6 +18,7 @@ from bot.agents.prompts.tool_context import (
     registry_table,
     without_context,
 )
+from memory.tables.notes import RegisteredNote
 
 
 def _call(result: Any, *, ok: bool = True, **arguments: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.tables.notes import Note
 
 from bot.features.commands import texts
 from bot.text.languages import Language
@@ -21,6 +20,7 @@ from bot.text.slash_commands import (
     quietens,
 )
 from memory.models import Overview
+from memory.tables.notes import Note
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import UTC
 
 import pytest
-from memory.tables.items import Changed, Item
 
 from bot.features.own_memory import texts
 from bot.features.own_memory.texts import Viewer
 from bot.text.languages import Language
 from memory.models import Former
+from memory.tables.items import Changed, Item
 
 ALICE = "ou_alice"
 FACT = Item(

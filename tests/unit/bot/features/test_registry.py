@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
-from memory.tables.buttons import Press
-from memory.tables.timers import Kind
 
 from bot.agents.tools.names import TOOL_NAMES
 from bot.features.feature import CommandTurn, Feature
@@ -14,6 +12,8 @@ from bot.features.registry import DELETING_PRESSES, FEATURES, PRESSES, TIMERS, p
 from bot.outbox.buttons import Reply
 from bot.services import Services
 from bot.text.slash_commands import CommandName
+from memory.tables.buttons import Press
+from memory.tables.timers import Kind
 from tests.support.feature_parts import (
     ROOT,
     brought_twice,

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.tables.buttons import NewButton, new_id
 
 from bot.agents.prompts.prompt import AgentAnswer, PendingAction
 from bot.feishu.cards import answer_card
@@ -27,6 +26,7 @@ from bot.outbox.buttons import (
 )
 from bot.text.follow_ups import MOST_COLUMNS, MOST_FOLLOW_UPS
 from memory.models import CardButton
+from memory.tables.buttons import NewButton, new_id
 from tests.support.cards import card_bytes
 
 MAIL = PendingAction(

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.tables.cards import OpenCard
 
 from bot.agents.llm.model_text import AnswerReader
 from bot.agents.progress import Progress
@@ -23,6 +22,7 @@ from bot.outbox.partial_answer import frame_gap_s, showable, stage_gap_s
 from bot.outbox.streaming import DENIAL, CardStream, Opening, OpeningTimes, Working
 from bot.outbox.texts import say_both
 from memory.scope import memory_context
+from memory.tables.cards import OpenCard
 from tests.support.card_platform import CardPlatform, KeptCards
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from memory.tables.people import KnownName, PeopleStore, Sighting
 
 from bot.feishu.client import FeishuClient
 from bot.feishu.content import Mention
@@ -19,6 +18,7 @@ from bot.people.encounters import People
 from bot.people.names import Names
 from bot.people.write_behind import NameKeeper
 from memory.errors import StoreUnavailable
+from memory.tables.people import KnownName, PeopleStore, Sighting
 
 pytestmark = pytest.mark.anyio
 

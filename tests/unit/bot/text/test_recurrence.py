@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.tables.timers import REPEATS, Repeats
 
 from bot.text.dates.recurrence import at_wall_clock, is_skipped, last_before, next_after
+from memory.tables.timers import REPEATS, Repeats
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = [BERLIN, *map(ZoneInfo, ("Asia/Shanghai", "America/St_Johns", "Australia/Lord_Howe"))]

@@ -10,10 +10,10 @@ import pytest
 import structlog.testing
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.fallback.breaker import BreakingRpc, CircuitBreaker
-from memory.fallback.watch import MemoryWatch
 
 from memory.errors import AccessDenied, KeyRefused, StoreUnavailable
+from memory.fallback.breaker import BreakingRpc, CircuitBreaker
+from memory.fallback.watch import MemoryWatch
 
 pytestmark = pytest.mark.anyio
 

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pytest
-from memory.fallback.breaker import BreakingRpc, CircuitBreaker
-from memory.fallback.rpc import LateRpc
-from memory.fallback.writes import LateWrite, late_write
 
 from bot.listening.transcript import MessageRecord
 from memory.errors import AccessDenied, StoreUnavailable
+from memory.fallback.breaker import BreakingRpc, CircuitBreaker
+from memory.fallback.rpc import LateRpc
+from memory.fallback.writes import LateWrite, late_write
 from memory.scope import memory_context
 
 pytestmark = pytest.mark.anyio

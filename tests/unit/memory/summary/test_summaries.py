@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory.tables.summaries import FoldedMessage
 
 from bot.agents.llm.model import Response
 from bot.agents.summaries.summariser import asked, extractive, model_summariser
@@ -32,6 +31,7 @@ from memory.summary.text import (
     transcribed,
     without_references,
 )
+from memory.tables.summaries import FoldedMessage
 from memory.tokens import estimate_tokens
 from tests.support.models import Scripted
 
