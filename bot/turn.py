@@ -1,7 +1,8 @@
 """One request, from the queue to a stored and delivered reply. Read `handle_request` top down.
 
-At-least-once in, exactly-once out: every step can be repeated. A reply is stored before it is sent,
-a stored reply is never made again, and Feishu recognises a repeated send by its uuid.
+Requests arrive at least once and replies leave exactly once, so every step can be repeated. A reply
+is stored before it is sent, a stored reply is never made again, and Feishu recognises a repeated
+send by its uuid.
 """
 
 from __future__ import annotations
@@ -57,8 +58,10 @@ async def handle_request(
     lease: Lease | None = None,
     heard: Heard | None = None,
 ) -> None:
-    """Answers one request, or stays silent. Raises what is worth another attempt. `answering`: what
-    takes the place of commands and model. `heard`: what was decided already."""
+    """Answers one request, or stays silent. Raises the errors that are worth another attempt.
+
+    `answering` replaces the commands and the model. `heard` is an earlier decision on the message.
+    """
     timing.begin()
     bot = await services.own_person.look_up()
     if may_be_meant(request, bot):
@@ -75,7 +78,7 @@ async def handle_request(
 
     anew = lease.job.anew if lease else 0
     turn = begin(services, request, heard, bot, received_ms, anew)
-    if is_stop(turn.question):  # it must not wait for what it ends
+    if is_stop(turn.question):  # it must not wait for the turn that it ends
         await _take_turn(services, turn, answering, lease)
         return
     async with services.shares.hold(asker_of(request), lease.waits if lease else None):
@@ -85,7 +88,7 @@ async def handle_request(
 async def _take_turn(
     services: Services, turn: Turn, answering: Answering | None, lease: Lease | None
 ) -> None:
-    """From what is known about the question to a delivered reply."""
+    """Opens the turn, makes the reply and delivers it."""
     with metrics.IN_FLIGHT.track_inprogress(), Looking(services) as looking:
         opened = await _open(services, turn)
         turn = knowing(turn, opened, conversation_of(opened.conversation))
@@ -99,8 +102,8 @@ async def _take_turn(
             answer = await _made(services, turn, opened, showing, stream, answering)
             forgets, foot, means = answer.forgets, answer.foot, answer.means
             reply = await store_reply(services, turn, answer, showing.language)
-        asked = turn.question if answering is None and turn.by_click else None
-        turn = replace(turn, foot=foot, asked=asked)
+        pressed_question = turn.question if answering is None and turn.by_click else None
+        turn = replace(turn, foot=foot, asked=pressed_question)
         sent = await send_reply(services, turn, opened, reply, stream, lease, looking.after)
         look_up = looking.after()
     if forgets or sent.state == "cancelled":
@@ -123,7 +126,7 @@ async def _made(
     stream: CardStream | None,
     answering: Answering | None,
 ) -> Reply:
-    """The answer, which people see come about, and can stop."""
+    """Makes the answer. People can watch its progress and stop it."""
     if stream:
         turn = replace(turn, on_progress=stream.progress, settle=showing.settled)
     async with stoppable(services, turn, opened) as stop, _at_work(services, turn, stream):
@@ -134,7 +137,7 @@ async def _made(
 def _at_work(
     services: Services, turn: Turn, stream: CardStream | None
 ) -> contextlib.AbstractAsyncContextManager[None]:
-    """What shows that the answer is being made; nothing where nobody waits for it."""
+    """Shows that the answer is being made, unless nobody waits for it."""
     if stream:
         return stream.running()
     if turn.unasked:
@@ -143,7 +146,7 @@ def _at_work(
 
 
 def _unreadable_in_group(request: TurnRequest) -> bool:
-    """A kind of message that carries no text is answered in p2p only."""
+    """Whether the message has no text and is in a group. Those are answered in p2p only."""
     return request.chat_type != "p2p" and not request.text.strip()
 
 
@@ -167,7 +170,7 @@ async def _open(services: Services, turn: Turn) -> OpenTurn:
 async def _stream(
     services: Services, turn: Turn, opened: OpenTurn, showing: Showing
 ) -> CardStream | None:
-    """The card that shows the answer while it is written; None: it is shown when it is there."""
+    """The card that shows the answer while it is written. None: only the finished one is shown."""
     if turn.unasked:
         return None
     opening = Opening(turn.context, turn.id, turn.target)
@@ -178,7 +181,7 @@ async def _stream(
 
 
 def _report(services: Services, turn: Turn, opened: OpenTurn, outcome: TurnOutcome | None) -> None:
-    """`outcome` None: the turn had ended before."""
+    """Logs and counts the turn. `outcome` None: an earlier attempt had ended it."""
     seconds = services.clock() - turn.received_ms / 1000
     kind, reason = (outcome.kind, outcome.reason) if outcome else ("duplicate", "")
     metrics.TURNS.labels(outcome=kind).inc()

@@ -36,7 +36,7 @@ from memory.text import as_json
 
 
 class MemoryStore:
-    """Working memory, history and the state of turns, person by person and thread by thread."""
+    """Working memory, history and turns, for each person and thread."""
 
     def __init__(self, rpc: Rpc) -> None:
         self._rpc = rpc
@@ -63,8 +63,8 @@ class MemoryStore:
         Feishu message's, unless the turn has another `origin`.
 
         Stores the question once. `history` holds the last `history_limit` messages, oldest first,
-        the question last. With `fold_after` comes the summary of what was before, and `fold_due`
-        when so many messages are in neither; 0 leaves out both.
+        the question last. With `fold_after` the result has the summary of earlier messages, and
+        `fold_due` is set when so many messages are in neither; 0 leaves out both.
         """
         return _opened(
             await self._call(
@@ -96,15 +96,15 @@ class MemoryStore:
         elsewhere: bool = False,
         origin: Origin = MESSAGE,
     ) -> OpenTurn:
-        """`open_turn` together with what comes before it: the message is recorded in the chat's
-        conversation, and the decision to answer it is stored.
+        """Records the message in the chat's conversation, stores the decision to answer it, and
+        then does the same as `open_turn`.
 
         `heard` are the arguments of the SQL function `append_to_conversation`, `decision` those of
-        `log_decision`; None: that was done before, or is not to be done. Where an earlier decision
-        on the message says no, the turn comes back as cancelled. With `recent_s` comes what sender
-        and bot said in other threads of the chat in so many seconds before. `recall`: as
-        `memory.recall.passages.recall_at_once` makes it. `elsewhere`: whether the sender reads in
-        other places is wanted, too.
+        `log_decision`; None skips that step. If an earlier decision on the message says no, the
+        turn comes back as cancelled. `recent_s` adds what the sender and the bot said in other
+        threads of the chat in the last so many seconds. `recall` is what
+        `memory.recall.passages.recall_at_once` makes. `elsewhere` asks whether the sender can read
+        in other places.
         """
         return _begun(
             await self._call(
@@ -139,13 +139,15 @@ class MemoryStore:
         given: Sequence[str] = (),
         means: TurnOutcome = ANSWERED,
     ) -> tuple[TurnState, tuple[StoredCard, ...]]:
-        """Stores the exact card texts as pending, before anything is sent; `buttons` are of the
-        last card. `files` ({content, file} as in `StoredCard`) follow the cards. `shown` is what
-        stands below the last card, nobody's words. `given` are the messages, besides the question,
-        that the answer was made with; `means` is how the turn ends once people have it.
+        """Stores the exact card texts as pending, before anything is sent.
 
-        The first writer wins: returned are the turn's state and the cards that are stored. The turn
-        is still open, and nothing is stored, when one of `given` was taken back meanwhile.
+        `buttons` belong to the last card. `files` ({content, file} as in `StoredCard`) follow the
+        cards. `shown` is the note below the last card, which is no part of the answer. `given` are
+        the ids of the messages, besides the question, that the answer was made from. `means` is how
+        the turn ends once the reply is delivered.
+
+        The first writer wins. Returns the turn's state and the stored cards. If one of `given` was
+        taken back in the meantime, nothing is stored and the turn stays open.
         """
         with_buttons = (
             {"p_buttons": as_json([button.row() for button in buttons])} if buttons else {}
@@ -166,8 +168,8 @@ class MemoryStore:
     async def preface_reply(
         self, context: AgentMemoryContext, *, turn_id: str, note: str
     ) -> tuple[StoredCard, ...]:
-        """Puts `note` before the first card unless it stands there or the card is sent; the cards
-        as they are stored then. Only for a card that was certainly not sent."""
+        """Puts `note` before the text of the first card, unless it is there or the card is marked
+        sent. Returns the cards as stored. Call it only if the card was certainly not sent."""
         row = await self._call("preface_reply", context, p_turn_id=turn_id, p_note=note)
         return _cards(row["reply"])
 
@@ -180,7 +182,7 @@ class MemoryStore:
         content: str,
         message_id: str,
     ) -> TurnState:
-        """Card `chunk` was delivered as `message_id` with the final text `content`."""
+        """Records that card `chunk` was delivered as `message_id` with the final text `content`."""
         row = await self._call(
             "mark_sent",
             context,
@@ -204,12 +206,12 @@ class MemoryStore:
         then: Statement | None = None,
         plain: bool = False,
     ) -> tuple[TurnState, Json]:
-        """`mark_sent`, and what else is written when a card was delivered, in one transaction.
+        """Does `mark_sent` and the other writes of a delivered card in one transaction.
 
-        `told`, the arguments of the SQL function `tell_conversation`, records the answer in the
-        chat's conversation. `then` is run in the same transaction where the transport can
-        (`joins`); its result comes second. `plain`: the card is the whole answer, has no buttons
-        and was never streamed.
+        `told` are the arguments of the SQL function `tell_conversation`, which records the answer
+        in the chat's conversation. `then` runs in the same transaction if the transport can do that
+        (`joins`). Returns the turn's state and the result of `then`. `plain`: the card is the whole
+        answer, has no buttons and was never streamed.
         """
         params = {
             **context.identity(),
@@ -234,8 +236,8 @@ class MemoryStore:
     async def running_turns(
         self, context: AgentMemoryContext, *, turn_id: str, in_thread: bool = False
     ) -> tuple[str, ...]:
-        """Ids of the turns of the chat, or of this thread, that are being answered to the actor, or
-        about them, but for the turn `turn_id` itself."""
+        """The ids of the chat's running turns that the actor asked or that are about the actor,
+        except `turn_id`. `in_thread` limits them to this thread."""
         params = {
             "p_tenant_key": context.tenant_key,
             "p_turn_id": turn_id,
@@ -244,21 +246,21 @@ class MemoryStore:
         return tuple(await self._call("running_turns", context, **params))
 
     async def note_done(self, context: AgentMemoryContext, turn_id: str, tool: str) -> None:
-        """A tool has changed something for the turn, which is not answered yet."""
+        """Notes that `tool` has changed something for the turn, which is not answered yet."""
         await self._call("note_done", context, p_turn_id=turn_id, p_tool=tool)
 
     @property
     def items(self) -> ItemStore:
-        """The facts and notes one by one."""
+        """The store of single facts and notes."""
         return ItemStore(self._rpc)
 
     @property
     def joins(self) -> bool:
-        """Whether a statement of the caller's can be part of a call's transaction."""
+        """Whether the caller can add a statement to the transaction of a call."""
         return isinstance(self._rpc, JoiningRpc)
 
     async def mark_failed(self, context: AgentMemoryContext, *, turn_id: str, error: str) -> None:
-        """What is pending will never be delivered. `error`: a code and reason, no message text."""
+        """Marks the pending cards as failed. `error` is a code and reason without message text."""
         await self._call("mark_failed", context, p_turn_id=turn_id, p_error=error)
 
     async def find(
@@ -272,12 +274,12 @@ class MemoryStore:
         before_id: int | None = None,
         likeness: Likeness | None = None,
     ) -> tuple[Passage, ...]:
-        """Earlier turns that fit `query`, whoever asked, best first (see `memory.recall.passages`).
+        """Earlier turns of anybody that match `query`, best first (see `memory.recall.passages`).
 
-        `now` is aware: in its zone days begin and end. `scope` everywhere is what may be read here:
-        in a group that chat, in p2p also the groups the person is in. With `before_id` this
-        conversation is searched only before that message. `likeness` finds by meaning too. Asked
-        for a first or last time, some are chosen by their time (`memory.recall.ordinals`).
+        `now` is aware, and its zone says where a day begins. The `scope` "everywhere" covers what
+        may be read here: in a group that chat, in p2p also the groups the person is in. `before_id`
+        limits the search of this conversation to earlier messages. `likeness` adds matches by
+        meaning. A query for a first or last time also selects by time (`memory.recall.ordinals`).
         """
         params = recall_params(
             context,
@@ -291,8 +293,7 @@ class MemoryStore:
         return in_order(passages(await self._call("recall", context, **params)), query, k)
 
     async def said(self, context: AgentMemoryContext, message_id: str) -> StoredMessage | None:
-        """What somebody said to the bot, or was told, in the Feishu message of that id in this
-        chat."""
+        """What a person or the bot said in this Feishu message of the chat; None if unknown."""
         row = await self._call(
             "said_message",
             context,
@@ -303,23 +304,24 @@ class MemoryStore:
         return _message(row) if row else None
 
     async def take_back(self, message_id: str, chat_id: str) -> TurnState | None:
-        """A Feishu message was taken back: it goes with all that was made from it, an unanswered
-        turn is cancelled, the cards that repeat it await withdrawal (`memory.tables.withdrawals`).
+        """Deletes a Feishu message that was taken back, and all that was made from it.
 
-        For the service: the event names no sender. Returns the turn's state, None without a turn.
+        Cancels its turn if that is not answered yet, and queues the cards that repeat the message
+        for withdrawal (`memory.tables.withdrawals`). The call has the rights of the service,
+        because the event names no sender. Returns the turn's state, or None if there is no turn.
         """
         params = {"p_message_id": message_id, "p_chat_id": chat_id}
         state: TurnState | None = await self._rpc.call("recall_message", params, None)
         return state
 
     async def undo_kept(self, context: AgentMemoryContext, turn_id: str) -> None:
-        """Facts, notes and reminders are as they were before the turn, which is answered anew. For
-        the service, whatever the turn may change."""
+        """Restores facts, notes and reminders to their state before the turn, so that it can be
+        answered again. The call has the rights of the service, so it can undo any change."""
         params = {"p_turn_id": turn_id, "p_chat_id": context.chat_id}
         await self._rpc.call("undo_kept", params, None)
 
     async def working_memory(self, context: AgentMemoryContext) -> WorkingMemory:
-        """What is kept of the subject, as far as it may be used here."""
+        """The working memory about the subject, as far as it may be used here."""
         row = await self._call("get_working_memory", context, p_tenant_key=context.tenant_key)
         return WorkingMemory.from_row(row)
 
@@ -333,8 +335,9 @@ class MemoryStore:
     ) -> Mapping[str, Any]:
         """Applies a merge patch (RFC 7396) in the database; returns the whole scope.
 
-        `turn_id` is the message it comes from: taken back, so is the change. Raises `TakenBack`,
-        `WorkingMemoryTooLarge` above 16 KB and `AccessDenied` for another person's `user` scope.
+        `turn_id` is the message that the patch comes from. When that message is taken back, the
+        change is too. Raises `TakenBack`, `WorkingMemoryTooLarge` above 16 KB and `AccessDenied`
+        for another person's `user` scope.
         """
         content: Mapping[str, Any] = await self._call(
             "merge_working_memory",
@@ -342,7 +345,7 @@ class MemoryStore:
             p_chat_id=context.chat_id,
             p_tenant_key=context.tenant_key,
             p_scope=scope,
-            p_patch=json.dumps(patch),  # escaped: a lone surrogate is the database's to refuse
+            p_patch=json.dumps(patch),  # escaped, so that the database refuses a lone surrogate
             p_turn_id=turn_id or None,
         )
         return content
@@ -354,11 +357,11 @@ class MemoryStore:
         )
 
     async def start_afresh(self, context: AgentMemoryContext) -> None:
-        """From now on the history of the conversation begins here; what was said stays stored."""
+        """Makes the history of the conversation begin now; earlier messages stay stored."""
         await self._call("start_afresh", context)
 
     async def overview(self, context: AgentMemoryContext) -> Overview:
-        """How much is kept of the person. Raises `AccessDenied` unless they ask themselves."""
+        """How much is stored about the subject. Raises `AccessDenied` if somebody else asks."""
         row = await self._call("memory_overview", context, p_tenant_key=context.tenant_key)
         return Overview(**row)
 
@@ -400,7 +403,7 @@ def _place(context: AgentMemoryContext) -> dict[str, object]:
 
 
 def _begun(row: Mapping[str, Any]) -> OpenTurn:
-    if "turn" not in row:  # an earlier decision says no
+    if "turn" not in row:  # an earlier decision says not to answer
         return _opened(row)
     return replace(_opened(row["turn"]), conversation=row["conversation"])
 
@@ -422,7 +425,7 @@ def _opened(row: Mapping[str, Any]) -> OpenTurn:
         first_read=tuple(row.get("first_read") or ()),
         asked_in=row.get("asked_in") or "",
         shown=row.get("shown"),
-        recalled=None if (found := row.get("recalled")) is None else tuple(found),
+        recalled=None if (rows := row.get("recalled")) is None else tuple(rows),
         elsewhere=row.get("elsewhere"),
         turn_id=row.get("turn_id", ""),
         means=TurnOutcome.from_row(row.get("intended")),

@@ -1,4 +1,4 @@
-"""What the model answers within its time."""
+"""Asks the model for an answer within its time limit."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ log = structlog.get_logger()
 
 Answering = Callable[[Services, Turn, OpenTurn], Awaitable[Reply]]
 
-# People wait for the first words at most this long after the acknowledgement (s).
+# The first words appear at most this long after the acknowledgement (s).
 _BEGINS_WITHIN_S = 56.0
 _LEAST_MODEL_TIME_S = 8.0
 # Feishu ends the streaming of a card ten minutes after it was opened.
 FLOWS_FOR_S = 540.0
 _TRANSCRIPT_TOKENS = 2000
 
-# In place of an answer that is given unasked (`bot.features.unasked.answers`).
+# The model says this when it has no unasked answer to give (`bot.features.unasked.answers`).
 NO_ANSWER = "NO_ANSWER"
 _UNASKED = (
     "Nobody asked you: the question was put to the group, and nobody has answered it. Answer in "
@@ -68,19 +68,19 @@ _UNASKED = (
 
 
 async def answer(services: Services, turn: Turn, opened: OpenTurn) -> Reply:
-    """The model's answer, unless the person has asked too much."""
+    """The model's answer, or a refusal when the person has sent too many requests."""
     if turn.heard.decision.reason is Reason.RATE_LIMITED:
-        said = too_many(services, language(services, turn, opened))
-        return Reply(said, means=refused("rate_limited"))
-    found, earlier, given = await _answer(services, turn, opened)
+        refusal = too_many(services, language(services, turn, opened))
+        return Reply(refusal, means=refused("rate_limited"))
+    agent_answer, earlier, given = await _answer(services, turn, opened)
     spoken = language(services, turn, opened)
-    reply = reply_of(found, chat_type=turn.chat_type, language=spoken)
+    reply = reply_of(agent_answer, chat_type=turn.chat_type, language=spoken)
     reply = replace(reply, given=given)
     seconds = services.clock() - turn.received_ms / 1000
-    foot = _foot(turn, found, earlier, seconds, spoken)
-    if opened.degraded:  # nobody could press anything
-        return replace(reply, foot=replace(foot, bare=True)) if found.ended else reply
-    before = tuple((name, True) for name in opened.done) if found.ended == STOPPED else ()
+    foot = _foot(turn, agent_answer, earlier, seconds, spoken)
+    if opened.degraded:  # no button would work without the memory
+        return replace(reply, foot=replace(foot, bare=True)) if agent_answer.ended else reply
+    before = tuple((name, True) for name in opened.done) if agent_answer.ended == STOPPED else ()
     return replace(reply, foot=replace(foot, tools=(*before, *foot.tools)))
 
 
@@ -91,7 +91,7 @@ def _foot(
     seconds: float,
     language: Language,
 ) -> Foot:
-    """What is told below the answer of how it came about."""
+    """The note below the answer that says how it was made."""
     calls = tuple((str(call["name"]), bool(call["ok"])) for call in answer.tool_calls)
     sources = tuple(
         RecalledSource(one.asked_at, _said_where(turn.context, one))
@@ -101,12 +101,12 @@ def _foot(
 
 
 def _made_with(turn: Turn, answer: AgentAnswer, earlier: Sequence[Passage]) -> list[Passage]:
-    """What was said earlier that is in the answer, or that its tools found, oldest first."""
+    """The earlier passages that the answer uses or its tools found, oldest first."""
     if answer.means.kind not in ("answered", "stopped"):
         return []
-    found = [*used_in(answer.text, earlier, question=turn.question), *answer.passages]
-    once = {one.turn_id: one for one in found}.values()
-    return sorted(once, key=lambda one: (one.asked_at, one.message_id))
+    passages = [*used_in(answer.text, earlier, question=turn.question), *answer.passages]
+    by_turn = {one.turn_id: one for one in passages}.values()
+    return sorted(by_turn, key=lambda one: (one.asked_at, one.message_id))
 
 
 def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
@@ -118,29 +118,34 @@ def _said_where(here: AgentMemoryContext, passage: Passage) -> Where:
 async def _answer(
     services: Services, turn: Turn, opened: OpenTurn
 ) -> tuple[AgentAnswer, tuple[Passage, ...], tuple[str, ...]]:
-    """The model's answer, or an honest sentence when there is none in time; what it was told of
-    what was said earlier; and the ids of all messages that it was given."""
+    """The model's answer, the earlier passages in its prompt, and the ids of the messages it read.
+
+    When no answer comes in time, its text is an apology.
+    """
     if not turn.question.strip():
         return AgentAnswer(say_both("unsupported"), means=refused("unreadable")), (), ()
-    if said := used_up(services, turn, language(services, turn, opened)):
-        return AgentAnswer(said, means=refused("used_up")), (), ()
+    if refusal := used_up(services, turn, language(services, turn, opened)):
+        return AgentAnswer(refusal, means=refused("used_up")), (), ()
     came = await material.gather(services, _source(turn, opened))
     services.rates.count(asker_of(turn.request), services.clock(), came.files)
     if not await _may_tell(services, turn, opened, came):
         came = material.TAKEN_BACK
-    if said := _only_unread(services, turn, opened, came):
-        return AgentAnswer(said, means=refused("unreadable")), (), ()
-    with noting_sources() as found:
+    if refusal := _only_unread(services, turn, opened, came):
+        return AgentAnswer(refusal, means=refused("unreadable")), (), ()
+    with noting_sources() as source_ids:
         if opened.degraded:
             note_sources(map(read_source, {*came.read, *came.texts}))
         prompt, earlier = await _prompt(services, turn, opened, came)
         answer = await _asked(services, turn, opened, prompt)
-    return answer, earlier, tuple(sorted(found - {turn.id, turn.request.message_id}))
+    return answer, earlier, tuple(sorted(source_ids - {turn.id, turn.request.message_id}))
 
 
 async def _may_tell(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> bool:
-    """Whether what came with others' messages may be told: not when one was taken back. The answer
-    goes when one is later. While the memory is away this is looked for when it is back."""
+    """Whether the model may see what came with other messages: no, if one of them was taken back.
+
+    If one is taken back later, the answer is removed. While the memory is away the check waits
+    until the memory is back.
+    """
     if not (came.read or came.texts) or opened.degraded:
         return True
     try:
@@ -151,7 +156,7 @@ async def _may_tell(services: Services, turn: Turn, opened: OpenTurn, came: Mate
 
 
 async def _asked(services: Services, turn: Turn, opened: OpenTurn, prompt: Prompt) -> AgentAnswer:
-    """What the model says in time."""
+    """The model's answer, or an apology when it fails or takes too long."""
     begins_s, flows_for_s = _times(services, turn, opened)
     try:
         with stage("model"):
@@ -173,8 +178,10 @@ async def _asked(services: Services, turn: Turn, opened: OpenTurn, prompt: Promp
 
 
 def _times(services: Services, turn: Turn, opened: OpenTurn) -> tuple[float, float]:
-    """How long (s) the answer has to begin, and in all once it has. An attempt that goes on with an
-    earlier one's card has what is left of the card's time."""
+    """How soon (s) the answer must begin, and how long (s) it may take in all once it has begun.
+
+    An attempt that continues an earlier attempt's card has only the rest of that card's time.
+    """
     spent = services.clock() - turn.received_ms / 1000
     wanted = services.settings.model_timeout_seconds
     left = max(_LEAST_MODEL_TIME_S, max(_BEGINS_WITHIN_S, wanted) - spent)
@@ -184,8 +191,10 @@ def _times(services: Services, turn: Turn, opened: OpenTurn) -> tuple[float, flo
 def _unfinished(
     turn: Turn, opened: OpenTurn, answer: AgentAnswer, language: Language
 ) -> AgentAnswer:
-    """The answer as far as it came; of its end, what is certain. What somebody stopped offers
-    nothing any more."""
+    """The part of the answer that was written, with only the certain part of its last words.
+
+    A stopped answer offers no follow-ups, actions or files.
+    """
     answer = replace(answer, text=turn.settle(answer.text))
     if answer.ended != STOPPED:
         return answer
@@ -198,7 +207,7 @@ def _unfinished(
 
 
 def _only_unread(services: Services, turn: Turn, opened: OpenTurn, came: Material) -> str:
-    """What is said to a file that cannot be read and came without a question; "" otherwise."""
+    """The reply to an unreadable file that came without a question; "" otherwise."""
     if turn.request.message_type != "file" or came.file_tokens or not came.unread:
         return ""
     limits, spoken = limits_of(services), language(services, turn, opened)
@@ -240,7 +249,7 @@ async def _prompt(
 
 
 def _given(turn: Turn, opened: OpenTurn, shown: Sequence[MessageRecord]) -> Iterator[str | None]:
-    """Of what the prompt shows, the messages, notes and threads that it comes from."""
+    """The ids of the messages, notes and threads that the prompt's content comes from."""
     yield from (message.message_id for message in opened.told)
     yield from (record.message_id for record in shown)
     yield from opened.working_memory.turns
@@ -256,7 +265,7 @@ def _keep(
     came: Material,
     bot_name: str,
 ) -> None:
-    """For the record of the turn: which rows its prompt is made of."""
+    """Records which rows the prompt is made of, for the record of the turn."""
     timing.keep(
         bot=bot_name,
         model=services.settings.openai_model if services.settings.openai_api_key else "offline",
@@ -318,31 +327,32 @@ def _scene(services: Services, turn: Turn, opened: OpenTurn) -> Scene:
 
 
 def _talk(turn: Turn, opened: OpenTurn, quoted: Quoted | None) -> tuple[MessageRecord, ...]:
-    """What was said in this chat (in a thread: in this thread) that the prompt has nowhere else, on
-    the topic of the question where that is clear.
+    """The chat's messages (in a thread: the thread's) that the prompt shows nowhere else. Where the
+    topic of the question is clear, only messages on that topic.
 
-    Who asks the bot outright is given the talk that the bot did not answer; other people's
-    exchanges with the bot stay theirs. A turn that follows a discussion sees all of it.
+    When somebody asks the bot outright, the prompt leaves out the bot's own messages and those it
+    answered: they belong to other people's exchanges with it. Otherwise the turn follows a
+    discussion, and the prompt shows all of it.
     """
     if turn.heard.conversation is None:
         return ()
     outright = turn.heard.decision.is_outright
     discussion = turn.heard.discussion
-    said = turn.heard.conversation.messages
+    messages = turn.heard.conversation.messages
     others = (
         message
-        for message in (discussion.of_topic(turn.question) if discussion else said)
+        for message in (discussion.of_topic(turn.question) if discussion else messages)
         if message.message_id != turn.request.message_id
         and message.is_in(turn.heard.message.root_id)
         and not (outright and (message.ours or message.answered))
     )
     names = turn.names.known
-    talk = without_commands(others, said, turn.heard.message.root_id)
+    talk = without_commands(others, messages, turn.heard.message.root_id)
     return untold(talk, opened.said, names, bot_name=turn.bot.name, quoted=quoted)
 
 
 def _lines(talk: Sequence[MessageRecord], names: Names) -> list[str]:
-    """The newest of it, as much as a prompt shows: people by the names they have now."""
+    """The newest messages that fit into a prompt, with people's present names."""
     label = cache(names.label)
 
     def name(one: MessageRecord) -> str:

@@ -1,9 +1,9 @@
 """What comes with a question besides its text: quoted messages, forwards, pictures, files.
 
-All of it is put before the question as labelled quotations and remarks. Stored as the person's
-message are their own words only, with a marker when they quoted something: what others wrote is not
-copied into their memory. Getting it takes three seconds at most, and no failure of it keeps the
-question from being answered.
+All of it stands before the question as labelled quotations and remarks. The memory stores only the
+person's own words, with a marker when they quoted something, so other people's words are not copied
+into that person's memory. Fetching the material takes three seconds at most. If fetching fails, the
+question is answered without it.
 """
 
 from __future__ import annotations
@@ -58,10 +58,13 @@ _DENIAL = "get_message"
 
 @dataclass(frozen=True, slots=True)
 class QuestionSource:
-    """A question as it came: `history` is what the model is given anyway, `talk` what was said in
-    the chat lately. Of one that is asked again: `asked_in`, the message in which it was written,
-    and `first_read`, what its first answer was given. Of what was said before `told_since_ms` only
-    what is quoted is told here."""
+    """A question as it arrived.
+
+    `history` is what the model sees anyway, `talk` the recent messages of the chat. For a question
+    that is asked again, `asked_in` is the message in which it was written, and `first_read` the
+    messages that its first answer was given. Of messages older than `told_since_ms` (ms since
+    epoch), the model sees only those that the question quotes.
+    """
 
     request: TurnRequest
     context: AgentMemoryContext
@@ -75,11 +78,14 @@ class QuestionSource:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """`text` stands before the question (`quotation.with_material`); `images` are for models that
-    see. `quoted` is the message that is quoted in `text`. Of that, what files hold costs
-    `file_tokens`; of `files`, `unread` gave no text, by their names. `read` are the messages that
-    any of this came with, besides the question itself; `texts` what was read, by message_id, also
-    of what the question itself brought: "" of a picture."""
+    """What came with a question, ready for the prompt.
+
+    `text` stands before the question (`quotation.with_material`); `images` are for models that can
+    see. `quoted` is the message that `text` quotes. The content of files costs `file_tokens` of
+    `text`. `files` counts the files that were loaded, and `unread` names those without readable
+    text. `read` are the ids of the messages that any of this came with, except the question's.
+    `texts` holds what was read, by message_id, the question's included; a picture has "".
+    """
 
     text: str = ""
     images: tuple[Image, ...] = ()
@@ -106,12 +112,12 @@ _UNREAD = _Quoted("", "")
 
 
 def stored_text(request: TurnRequest, question: str) -> str:
-    """What is stored of the question."""
+    """The question as the memory stores it."""
     return f"{question}\n{QUOTING}" if request.quotes else question
 
 
 async def gather(services: Services, source: QuestionSource) -> Material:
-    """Everything that came with the question, as far as it can be had in time."""
+    """Everything that came with the question and could be fetched in time."""
     deadline = asyncio.get_running_loop().time() + _WITHIN_S
     source = await _as_first_asked(services, source)
     request = source.request
@@ -147,42 +153,44 @@ async def gather(services: Services, source: QuestionSource) -> Material:
 
 
 def _together(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The texts by message_id; those of one message are one."""
-    found: dict[str, str] = {}
+    """The texts by message_id; several texts of one message are joined."""
+    joined: dict[str, str] = {}
     for message_id, text in texts:
         if message_id:
-            found[message_id] = f"{found.get(message_id, '')}\n{text}".strip()
-    return found
+            joined[message_id] = f"{joined.get(message_id, '')}\n{text}".strip()
+    return joined
 
 
 async def _as_first_asked(services: Services, source: QuestionSource) -> QuestionSource:
-    """The question with all that it came with, where it is asked again: then its own request is a
-    button's. Another question as it is."""
+    """A question that is asked again, with all that it first came with. Others stay unchanged.
+
+    The request of a repeated question comes from a button, so it carries no material itself.
+    """
     request, first = source.request, source.asked_in
     if not first:
         return source
-    found = await _fetched(services, request, first)
-    if not found or found[0].deleted or found[0].chat_id not in ("", request.chat_id):
+    messages = await _fetched(services, request, first)
+    if not messages or messages[0].deleted or messages[0].chat_id not in ("", request.chat_id):
         return source
-    raw, quotes = found[0], request.text.endswith(QUOTING)
-    asked = replace(
+    raw, quotes = messages[0], request.text.endswith(QUOTING)
+    first_request = replace(
         request,
         written=Written(first, raw.message_type, raw.parent_id, raw_attachments(raw)),
-        # a message gets a thread with the answer to it
+        # the answer to a message opens a thread, which the message then belongs to
         thread_id="" if quotes else raw.thread_id or request.thread_id,
         threaded=request.threaded and not quotes,
     )
-    return replace(source, request=asked)
+    return replace(source, request=first_request)
 
 
 async def _read_first(services: Services, source: QuestionSource) -> list[tuple[str, Attachment]]:
-    """The files and pictures of the messages that the first answer was given."""
-    found = await asyncio.gather(
+    """The files and pictures of the messages that the first answer was made from."""
+    fetched = await asyncio.gather(
         *(_fetched(services, source.request, one) for one in source.first_read)
     )
     return [
         (message_id, attachment)
-        for message_id, raws in zip(source.first_read, found, strict=True)
+        for message_id, raws in zip(source.first_read, fetched, strict=True)
         if raws and raws[0].chat_id in ("", source.request.chat_id)
         if raws[0].create_time_ms >= source.told_since_ms
         for attachment in raw_attachments(raws[0])
@@ -190,51 +198,53 @@ async def _read_first(services: Services, source: QuestionSource) -> list[tuple[
 
 
 async def _sent_before(services: Services, source: QuestionSource) -> list[tuple[str, Attachment]]:
-    """The files of the newest message of the thread that brought some, if that is not long ago: a
-    file comes without words in Feishu, and the question about it after it."""
-    for said in reversed(source.history[-_RECENT:]):
-        if said.role == "user" and said.message_id and said.content.startswith(_FILE):
-            found = await _fetched(services, source.request, said.message_id)
-            if found and found[0].chat_id in ("", source.request.chat_id):
-                return [(said.message_id, one) for one in raw_attachments(found[0])]
+    """The files of the newest message in the thread that has any, if it is recent.
+
+    Feishu sends a file without words, so the question about it comes in the next message.
+    """
+    for message in reversed(source.history[-_RECENT:]):
+        if message.role == "user" and message.message_id and message.content.startswith(_FILE):
+            fetched = await _fetched(services, source.request, message.message_id)
+            if fetched and fetched[0].chat_id in ("", source.request.chat_id):
+                return [(message.message_id, one) for one in raw_attachments(fetched[0])]
             return []
     return []
 
 
 async def _quoted(services: Services, source: QuestionSource) -> _Quoted | None:
-    """The message that is answered: one that somebody quotes, or the first of the thread.
+    """The message that the question replies to: a quoted one, or the first of the thread.
 
-    The first of a thread is left out where the model has it already, and where it belongs to what
-    somebody else and the bot say to each other.
+    The first of a thread is left out where the model sees it anyway, or where it belongs to the
+    bot's exchange with somebody else.
     """
     request, parent = source.request, source.request.parent_id
-    spoken = next((record for record in source.talk if record.message_id == parent), None)
+    in_talk = next((record for record in source.talk if record.message_id == parent), None)
     seen = any(message.message_id == parent for message in source.history)
-    if spoken and spoken.content == UNREADABLE_CARD:
-        spoken = None
-    told = seen or (spoken and not holds_attachment(spoken.content))
+    if in_talk and in_talk.content == UNREADABLE_CARD:
+        in_talk = None
+    told = seen or (in_talk and not holds_attachment(in_talk.content))
     if not request.quotes and told:
         return None
     if own := await _own(services, source.context, parent):
         known = _from_memory(services.people.of(request.tenant_key), own)
         return await _with_attachments(services, request, known)
-    if spoken and not spoken.ours:
-        known = _Quoted(_label(spoken.author), spoken.content, parent)
+    if in_talk and not in_talk.ours:
+        known = _Quoted(_label(in_talk.author), in_talk.content, parent)
         return await _with_attachments(services, request, known)
-    found = await _fetched(services, request, parent)
-    if not found or found[0].chat_id not in ("", request.chat_id):
+    messages = await _fetched(services, request, parent)
+    if not messages or messages[0].chat_id not in ("", request.chat_id):
         return _UNREAD if request.quotes else None
-    return await _from_feishu(services, source, found)
+    return await _from_feishu(services, source, messages)
 
 
 async def _with_attachments(services: Services, request: TurnRequest, known: _Quoted) -> _Quoted:
-    """What is quoted, with its files and pictures, of which only Feishu has the keys."""
+    """The quoted message with its files and pictures. Only Feishu knows their keys."""
     if not known.message_id or not holds_attachment(known.text):
         return known
-    found = await _fetched(services, request, known.message_id)
-    if not found or found[0].chat_id not in ("", request.chat_id):
+    messages = await _fetched(services, request, known.message_id)
+    if not messages or messages[0].chat_id not in ("", request.chat_id):
         return known
-    return replace(known, attachments=raw_attachments(found[0]))
+    return replace(known, attachments=raw_attachments(messages[0]))
 
 
 async def _own(
@@ -257,40 +267,40 @@ def _from_memory(names: Names, own: StoredMessage) -> _Quoted:
 
 
 async def _from_feishu(
-    services: Services, source: QuestionSource, found: Sequence[RawMessage]
+    services: Services, source: QuestionSource, messages: Sequence[RawMessage]
 ) -> _Quoted | None:
-    raw = found[0]
+    raw = messages[0]
     ours = raw.sender_id == services.settings.feishu_app_id
     to_bot = any(mention.open_id == source.bot.open_id for mention in raw.mentions)
     untold = raw.create_time_ms < source.told_since_ms
     if not source.request.quotes and (ours or to_bot or untold):
         return None
-    people = {one.sender_id for one in found if one.sender_type == "user"}
+    people = {one.sender_id for one in messages if one.sender_type == "user"}
     names = services.people.of(source.request.tenant_key)
     await names.look_up(people)
     label = _label(names.known.get(raw.sender_id, ""), ours=ours)
     if is_forward(raw.message_type):
-        return _Quoted(f"{label}, forwarded", forwarded_text(found, names.known), raw.message_id)
+        return _Quoted(f"{label}, forwarded", forwarded_text(messages, names.known), raw.message_id)
     return _Quoted(label, raw_text(raw, names.known), raw.message_id, raw_attachments(raw))
 
 
 async def _forwarded(services: Services, source: QuestionSource) -> tuple[str, str]:
     """The forwarded messages as a part of the prompt, and their text."""
-    found = await _fetched(services, source.request, source.request.message_id)
-    if len(found) < 2:
+    messages = await _fetched(services, source.request, source.request.message_id)
+    if len(messages) < 2:
         return _unreadable(services, source.request, "the forwarded messages"), ""
-    people = {one.sender_id for one in found if one.sender_type == "user"}
+    people = {one.sender_id for one in messages if one.sender_type == "user"}
     names = services.people.of(source.request.tenant_key)
     await names.look_up(people)
-    text = forwarded_text(found, names.known)
+    text = forwarded_text(messages, names.known)
     return quotation("Forwarded messages", text), text
 
 
 async def _original_card(services: Services, source: QuestionSource) -> str:
-    """A card whose request shows nothing but the placeholder for old clients, as it was sent."""
-    found = await _fetched(services, source.request, source.request.message_id)
+    """The text of a card as it was sent. Its event holds only the placeholder for old clients."""
+    messages = await _fetched(services, source.request, source.request.message_id)
     names = services.people.of(source.request.tenant_key)
-    text = raw_text(found[0], names.known) if found else UNREADABLE_CARD
+    text = raw_text(messages[0], names.known) if messages else UNREADABLE_CARD
     return quotation("Card", text) if text != UNREADABLE_CARD else ""
 
 
@@ -299,14 +309,14 @@ async def _fetched(services: Services, request: TurnRequest, message_id: str) ->
         async with asyncio.timeout(_QUOTE_WITHIN_S):
             if await is_refused(services.feishu, services.denials, _DENIAL, request.chat_type):
                 return []
-            found = await services.feishu.get_message(message_id, user_card_content=True)
+            messages = await services.feishu.get_message(message_id, user_card_content=True)
     except (TimeoutError, FeishuFailure) as exc:
         if isinstance(exc, FeishuError) and exc.action is Action.ALERT:
             services.denials.note(_DENIAL, request.chat_type, exc)
         log.info("incoming.message_unavailable", error=type(exc).__name__)
         return []
     services.denials.allow(_DENIAL, request.chat_type)
-    return found
+    return messages
 
 
 def _shown(services: Services, request: TurnRequest, quoted: _Quoted) -> str:
@@ -316,7 +326,7 @@ def _shown(services: Services, request: TurnRequest, quoted: _Quoted) -> str:
 
 
 def _unreadable(services: Services, request: TurnRequest, what: str) -> str:
-    """A remark that `what` could not be read; with the reason where it is a missing scope."""
+    """A remark that `what` could not be read. It names the missing scope where that is why."""
     if request.chat_type != "p2p" and services.denials.lacks(GROUP_MESSAGES):
         return remark(
             f"{what} could not be read: in groups that needs the Feishu scope {GROUP_MESSAGES}, "
@@ -328,7 +338,7 @@ def _unreadable(services: Services, request: TurnRequest, what: str) -> str:
 async def _images(
     services: Services, pictures: Sequence[tuple[str, str]], deadline: float
 ) -> tuple[tuple[Image, ...], list[str]]:
-    """The pictures that a model can be shown, and remarks on those that it is not."""
+    """The pictures that the model will see, and remarks on those that it will not."""
     if not pictures:
         return (), []
     if not services.settings.openai_vision:
@@ -371,7 +381,7 @@ def _label(author: str, *, ours: bool = False) -> str:
 
 
 def media_type(data: bytes) -> str:
-    """The type as the first bytes tell it; "" for what is no picture that models take."""
+    """The type that the first bytes show; "" if models do not take such a picture."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in _BEGINNINGS.items() if data.startswith(start)), "")

@@ -1,7 +1,7 @@
-"""What becomes of a genuine delivery, whichever way it came: queued, answered or left.
+"""Queues, answers or ignores a verified delivery.
 
-The webhook and the long connection share it, and the names of its log lines, which the monitor
-counts. Nothing here waits for the model or for Feishu.
+The webhook and the long connection share this code and its log lines; the monitor counts those by
+name. Nothing here waits for the model or for Feishu.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memory.tables.handles import Touch
 
 log = structlog.get_logger()
 
-_ASKING = ("follow_up", "show")  # buttons that ask a question; the others end or decide something
+_ASKING = ("follow_up", "show")  # these buttons ask a question; the others end or decide something
 _QUEUED = {
     events.MESSAGE_RECEIVED,
     events.MESSAGE_RECALLED,
@@ -38,7 +38,7 @@ _QUEUED = {
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What is answered to Feishu at once, and the outcome for the metrics."""
+    """The answer that Feishu gets at once, and the outcome for the metrics."""
 
     outcome: str
     answer: dict[str, Any] = field(default_factory=dict)
@@ -46,8 +46,11 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Takes deliveries, from any thread. `app_id` is our own, "" for any; `clock` is seconds since
-    epoch. Of which tenant a delivery is makes no difference here: all are of one app."""
+    """Takes deliveries. Its methods may be called from any thread.
+
+    `app_id` is the bot's own; "" accepts any. `clock` gives seconds since epoch. The tenant of a
+    delivery makes no difference here, because all belong to one app.
+    """
 
     inbox: Inbox
     presses: Presses | None = None
@@ -58,7 +61,7 @@ class Intake:
     requests_per_minute: int = 0
 
     def arrived(self, kind: str) -> None:
-        """Notes for the operators' checks that something of this kind has come."""
+        """Notes that a delivery of this kind has come, for the operators' checks."""
         if self.arrivals:
             self.arrivals.note(kind)
 
@@ -85,7 +88,7 @@ class Intake:
         return Accepted("accepted" if fresh else "duplicate")
 
     def _require_ours(self, delivery: events.Delivery) -> None:
-        """Another app's people and chats have other ids: its events belong to another bot."""
+        """Refuses another app's event: there the same people and chats have other ids."""
         if self.app_id and delivery.app_id and delivery.app_id != self.app_id:
             raise events.MalformedEvent(
                 f"the event is for app {delivery.app_id!r} and FEISHU_APP_ID is {self.app_id!r}: "
@@ -93,8 +96,8 @@ class Intake:
             )
 
     def _clicked(self, delivery: events.Delivery, payload: dict[str, Any]) -> Accepted:
-        """A click is answered with a toast, always: Feishu asks once and shows its own error for
-        anything else. The steps and their order are explained in `bot.intake.presses`."""
+        """Answers a click with a toast, always: Feishu asks once and shows its own error for any
+        other answer. `bot.intake.presses` explains the steps and their order."""
         kind = self._press(delivery, payload)
         log.info("webhook.clicked", event_id=delivery.event_id, toast=kind)
         taken = kind in ("accepted", "later", "stopping")
@@ -110,58 +113,61 @@ class Intake:
         if click is None:
             return "unknown"
         try:
-            found = self.presses.look(click)
-            if found.kind == "stop":
-                return self._stop(click, found)
-            if found.verdict != "accepted":
-                return found.verdict
-            if found.kind in _ASKING and self._is_over_rate(click.tenant_key, click.operator_id):
+            press = self.presses.look(click)
+            if press.kind == "stop":
+                return self._stop(click, press)
+            if press.verdict != "accepted":
+                return press.verdict
+            if press.kind in _ASKING and self._is_over_rate(click.tenant_key, click.operator_id):
                 return "too_many"
-            self._enqueue(delivery.key, payload, found.conversation_id)
+            self._enqueue(delivery.key, payload, press.conversation_id)
         except (PressUnavailable, QueueUnavailable) as exc:
             log.error("webhook.click_unavailable", error=str(exc))
             return "away"
         try:
             return self.presses.press(click).verdict
         except PressUnavailable:
-            return "later"  # it is in the queue: the worker presses when the memory answers
+            return "later"  # the click is queued: the worker presses when the memory answers
 
     def _touch(self, payload: dict[str, Any], touch: Touch) -> Toast:
-        """Feedback is kept at once; another answer is a job, one however often it is pressed."""
+        """Stores feedback at once. Queues another answer once, however often it is pressed."""
         if self.presses is None:
             return "away"
         try:
             if touch.handle == "again" and self._is_over_rate(touch.tenant_key, touch.operator_id):
                 return "too_many"
-            found = self.presses.touch(touch)
-            if found.verdict in ("thanks", "taken_back"):
+            touched = self.presses.touch(touch)
+            if touched.verdict in ("thanks", "taken_back"):
                 metrics.count_feedback(
-                    "button", helpful=touch.handle == "helpful", kept=found.verdict == "thanks"
+                    "button", helpful=touch.handle == "helpful", kept=touched.verdict == "thanks"
                 )
-            if found.verdict != "accepted":
-                return found.verdict
-            key = f"again:{found.turn_id}"  # the turn of the card: it is answered again once
-            fresh = self._enqueue(key, payload, found.conversation_id)
+            if touched.verdict != "accepted":
+                return touched.verdict
+            key = f"again:{touched.turn_id}"  # one per turn, so a turn is answered again only once
+            fresh = self._enqueue(key, payload, touched.conversation_id)
         except (PressUnavailable, QueueUnavailable) as exc:
             log.error("webhook.click_unavailable", error=str(exc))
             return "away"
         return "accepted" if fresh else "used"
 
-    def _stop(self, click: Click, found: Press) -> Toast:
-        """No job: it would wait behind the very turn that it stops. The press is kept before the
-        workers are told, for they may end the turn at once; the next press tells them again, for
-        whoever kept the first may have ended in between. Raises `QueueUnavailable`."""
-        verdict = found.verdict
+    def _stop(self, click: Click, press: Press) -> Toast:
+        """Stops the turn without a job, because a job would wait behind the turn that it stops.
+
+        The press is stored before the workers hear of it, because they may end the turn at once.
+        Another press tells them again, because the process that stored the first may have died
+        before it told them. Raises `QueueUnavailable`.
+        """
+        verdict = press.verdict
         if self.presses and verdict == "accepted":
-            with suppress(PressUnavailable):  # stopped it is all the same
+            with suppress(PressUnavailable):  # the turn is stopped all the same
                 verdict = self.presses.press(click).verdict
         if verdict not in ("accepted", "used"):
             return verdict
-        self.inbox.stop_turn(found.payload["turn_id"])
+        self.inbox.stop_turn(press.payload["turn_id"])
         return "stopping" if verdict == "accepted" else "stopped"
 
     def _is_over_rate(self, tenant_key: str, open_id: str) -> bool:
-        """Raises `QueueUnavailable`."""
+        """Whether the person has asked too often in this minute. Raises `QueueUnavailable`."""
         if not self.requests_per_minute:
             return False
         at_ms, asker = int(self.clock() * 1000), Asker(tenant_key, open_id)
@@ -183,9 +189,11 @@ class Intake:
         )
 
     def _locks(self, delivery: events.Delivery) -> tuple[str | None, str | None]:
-        """The conversation, so that its turns run in order, and which one it is in a topic group:
-        only the database knows whether the chat is one. Other events must not wait behind a turn,
-        least of all what ends it."""
+        """The lock of the conversation, so that its turns run in order, and its lock in a topic
+        group, because only the database knows whether the chat is one.
+
+        Other events have no lock: they must not wait behind a turn, and some of them end it.
+        """
         if delivery.event_type != events.MESSAGE_RECEIVED or delivery.stops:
             return None, None
         lock = self._conversation(delivery)
@@ -206,7 +214,7 @@ class Intake:
 
 
 def _is_wanted(delivery: events.Delivery, payload: dict[str, Any]) -> bool:
-    """Of emojis that are taken away, those that said something."""
+    """Whether to queue it. Of removed emoji reactions, only those that were feedback count."""
     if delivery.event_type != reactions.REACTION_REMOVED:
         return True
     return reactions.parse_reaction(events.parse_envelope(payload)).helpful is not None

@@ -1,8 +1,15 @@
-"""Whether the bot speaks, as far as rules go, and why. Pure.
+"""Whether the rules let the bot answer a message, and why. Pure.
 
-In this order: its own words never, other bots only by mention and within their budget
-(`bot.listening.bot_budget`), explicit triggers always, messages to somebody else never, in a quiet
-chat nothing more, and lately answered people when they go on (`bot.listening.cues`).
+The rules apply in this order:
+
+1. The bot never answers itself.
+2. It answers another bot only when that bot mentions it and has budget left
+   (`bot.listening.bot_budget`).
+3. It always answers an explicit trigger.
+4. It never answers a message to somebody else.
+5. In a quiet chat it answers nothing more.
+6. The chat's mode may decide about a message that addresses nobody.
+7. It answers people who go on with an exchange that it answered lately (`bot.listening.cues`).
 """
 
 import itertools
@@ -18,19 +25,18 @@ from bot.listening.topics import tell_apart
 from bot.listening.transcript import ChannelConversation, MessageRecord
 
 _LATELY = 30  # messages
-_CROWD = 6  # people who spoke lately: above that any two messages seldom belong together
+_CROWD = 6  # recent speakers; with more, any two messages seldom belong together
 _LIKELY = 0.3
 
 
 @dataclass(frozen=True)
 class IncomingMessage:
-    """What a decision needs to know of a message.
+    """What a decision needs to know about a message.
 
-    `mentions_others` is an @ of anybody but the bot, @all included; `mentions_bots` an @ of another
-    bot. `replies_to_bot` and
-    `replies_to_other` are about the quoted message outside threads: inside a thread Feishu gives
-    the thread's root as parent of every message, so there they say nothing. `quotes` is that
-    message's id.
+    `mentions_others` is an @ of anybody but the bot, @all included; `mentions_bots` is an @ of
+    another bot. `replies_to_bot` and `replies_to_other` say who wrote the quoted message, and
+    `quotes` is its id. They hold outside threads only: inside a thread Feishu names the thread's
+    root as the parent of every message.
     """
 
     message_id: str
@@ -50,16 +56,16 @@ class IncomingMessage:
 
     @property
     def is_explicit(self) -> bool:
-        """Addressed to the bot beyond doubt."""
+        """Whether the message clearly addresses the bot."""
         return self.mentions_bot or self.replies_to_bot or self.chat_type == "p2p"
 
     @property
     def is_request(self) -> bool:
-        """Written by a person to this bot or another."""
+        """Whether a person wrote it to this bot or another one."""
         return not self.is_bot and (self.is_explicit or self.mentions_bots)
 
     def record(self) -> MessageRecord:
-        """The message as a conversation keeps it."""
+        """The message in the form that a conversation stores."""
         return MessageRecord(
             author=self.author,
             author_id=self.author_id,
@@ -98,9 +104,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision and what it rests on, as it is logged and stored.
+    """A decision and the reasons for it, as logged and stored.
 
-    `tier` is explicit, heuristic, judge or none; `verdict` the judge's yes, no, timeout or error.
+    `tier` is explicit, heuristic, mode, judge or none. `verdict` is what the judge gave: yes, no,
+    timeout or error.
     """
 
     respond: bool
@@ -113,12 +120,12 @@ class Decision:
 
     @property
     def is_outright(self) -> bool:
-        """Somebody put it to the bot itself."""
+        """Whether somebody addressed the bot itself."""
         return self.reason in _OUTRIGHT
 
     @property
     def is_open(self) -> bool:
-        """Silent so far, but a judge may find that the bot is meant."""
+        """Whether the rules keep the bot silent but a judge may find that the bot is meant."""
         silent = self.reason in (Reason.NO_TRIGGER, Reason.OTHER_TOPIC)
         return silent and self.cue in (Cue.UNCLEAR, Cue.FOLLOW_UP)
 
@@ -132,9 +139,10 @@ def decide_start(
     budget: BotBudget | None = NOTHING_SPENT,
     mode: Mode = "follow",
 ) -> Decision:
-    """Without a conversation only an explicit trigger speaks to the bot, unless it answers all.
+    """The decision outside a conversation: only an explicit trigger gets an answer, unless the mode
+    is "all".
 
-    `budget` is what other bots are answered from; None, unknown, leaves them without an answer.
+    `budget` limits the answers to other bots. None means unknown, and then they get no answer.
     """
     plain = _plain_decision(message, bot_open_id, budget)
     return plain or _decision_of_mode(mode, message) or Decision(False, Reason.NO_TRIGGER)
@@ -148,10 +156,10 @@ def decide(
     budget: BotBudget | None = NOTHING_SPENT,
     mode: Mode = "follow",
 ) -> Decision:
-    """The decision within a conversation, as far as rules go. `message` may be recorded already.
+    """The rules' decision within a conversation. `message` may be recorded already.
 
-    In a thread in which the bot has spoken the window does not close; in the main chat it closes
-    for who has gone on with another topic.
+    A follow-up is answered for `window_ms` after the bot's last words. The window never closes in a
+    thread where the bot has spoken. In the main chat it also closes for a message on another topic.
     """
     earlier = before(message, conversation.messages)
     exchange, spoken_at = exchange_at(message, earlier, bot_open_id)
@@ -200,9 +208,9 @@ def _decision_on_bot(message: IncomingMessage, budget: BotBudget | None) -> Deci
 
 
 def _talks_with_a_bot(message: IncomingMessage, earlier: Sequence[MessageRecord]) -> bool:
-    """Whether the last message that the bot answered where the author writes was another bot's.
+    """Whether the bot's last answer in the author's thread or main chat was to another bot.
 
-    Answering people's talk between two bots would feed their exchange.
+    An answer to a person in between would keep the exchange of the two bots going.
     """
     answered = (one for one in reversed(earlier) if one.answered and one.is_in(message.root_id))
     return any(one.is_bot for one in itertools.islice(answered, 1))
@@ -220,7 +228,7 @@ def _decision_of_mode(mode: Mode, message: IncomingMessage) -> Decision | None:
 
 
 def before(message: IncomingMessage, records: Sequence[MessageRecord]) -> tuple[MessageRecord, ...]:
-    """What had been said when the message was written; it may itself be among the records."""
+    """The records from before the message, which may itself be among them."""
     return tuple(
         record
         for record in records
@@ -231,23 +239,23 @@ def before(message: IncomingMessage, records: Sequence[MessageRecord]) -> tuple[
 def exchange_at(
     message: IncomingMessage, records: Sequence[MessageRecord], bot_open_id: str
 ) -> tuple[LastExchange, int | None]:
-    """What the bot said last where the author reads it, and when: another thread is elsewhere."""
+    """The bot's last words in the author's thread or main chat, and when it said them (ms)."""
     here = [record for record in records if record.is_in(message.root_id)]
     places = reversed(range(len(here)))
-    spoken = next((place for place in places if _is_ours(here[place], bot_open_id)), None)
-    if spoken is None:
+    last_place = next((place for place in places if _is_ours(here[place], bot_open_id)), None)
+    if last_place is None:
         return LastExchange(), None
-    answer, earlier, later = here[spoken], here[:spoken], here[spoken + 1 :]
-    asked = _asked(answer, earlier)
+    answer, earlier, later = here[last_place], here[:last_place], here[last_place + 1 :]
+    question = _asked(answer, earlier)
     others = {r.author for r in records if not r.is_bot and r.author_id != message.author_id}
     exchange = LastExchange(
         said=answer.content,
-        asked=asked.content if asked else "",
-        asker=asked.author_id if asked else None,
+        asked=question.content if question else "",
+        asker=question.author_id if question else None,
         since=tuple((record.author_id, record.content) for record in later),
         names=tuple(sorted(others)),
         bot_name=answer.author,
-        answered=frozenset(r.author_id for r in earlier if r.answered and r is not asked),
+        answered=frozenset(r.author_id for r in earlier if r.answered and r is not question),
         across=_is_across(message, answer, later),
     )
     return exchange, answer.timestamp
@@ -256,7 +264,7 @@ def exchange_at(
 def _is_across(
     message: IncomingMessage, answer: MessageRecord, later: Sequence[MessageRecord]
 ) -> bool:
-    """Whether the bot spoke in a thread, and others outside of one since, as the author does."""
+    """Whether the bot spoke in a thread, and later the author and others in the main chat."""
     others = (one for one in later if one.author_id != message.author_id and one.root_id is None)
     return message.root_id is None and answer.root_id is not None and any(others)
 
@@ -264,8 +272,10 @@ def _is_across(
 def _is_elsewhere(
     message: IncomingMessage, conversation: ChannelConversation, bot_open_id: str
 ) -> bool:
-    """Whether the message surely belongs to another topic than what the bot said last; where many
-    people speak, whether it does not likely belong to that one."""
+    """Whether the message clearly belongs to another topic than the bot's last words.
+
+    Where many people speak, an unlikely match with the bot's topic is enough.
+    """
     if message.root_id is not None:
         return False
     earlier = before(message, conversation.messages)
@@ -285,8 +295,8 @@ def _is_ours(record: MessageRecord, bot_open_id: str) -> bool:
 
 
 def _asked(answer: MessageRecord, earlier: Sequence[MessageRecord]) -> MessageRecord | None:
-    """The message that the answer is for, one to somebody else never: of the person it addresses,
-    else the last one."""
+    """The question that the answer is for: the last from the person whom the answer addresses, else
+    the last from anybody. A message to somebody else does not count."""
     ours = f"@{answer.author}"
     people = [
         record

@@ -1,8 +1,8 @@
-"""Sending a card again when nobody knows whether it was sent.
+"""Finds a card in the chat when nobody knows whether it was sent.
 
-Feishu recognises a repeated send by its uuid for an hour. After that the thread and the chat are
-read: a card of ours carries an id of its turn and number. Where they cannot be read, the card is
-not sent: a second answer is worse than one that an operator has to look for.
+Feishu recognises a repeated send by its uuid for an hour. After that the bot reads the thread and
+the chat: each of its cards carries an id made of its turn and number. If they cannot be read, the
+card is not sent, because a second answer is worse than one that an operator has to look for.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OutcomeUnknown(Hopeless):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """`since_ms`: when a card may first have been sent, ms since epoch; 0: certainly not yet."""
+    """`since_ms` is when a card may first have been sent, ms since epoch; 0: certainly not yet."""
 
     app_id: str
     since_ms: int
@@ -56,7 +56,7 @@ class Doubt:
 
     @property
     def is_unsent(self) -> bool:
-        """Whether a card that was not found is certainly not sent, so that its text may change."""
+        """Whether a card that was not found was certainly not sent, so its text may change."""
         return not self.since_ms or self.is_old
 
 
@@ -66,7 +66,7 @@ def doubt_of(services: Services, since_ms: int) -> Doubt:
 
 @contextlib.contextmanager
 def sending(lease: Lease | None) -> Iterator[None]:
-    """Something is on its way: if the body does not say what became of it, nobody knows."""
+    """Marks the lease as unsure while the body sends, until the body learns what came of it."""
     if lease is None:
         yield
         return
@@ -89,7 +89,7 @@ async def find_sent(
     card: StoredCard,
     names: Mapping[str, str],
 ) -> Delivered | None:
-    """The card as it stands in the chat; None when it is not there, or the uuid still holds.
+    """The card as the chat shows it. None: it is not there, or Feishu still knows its uuid.
 
     Raises `OutcomeUnknown`, `Undeliverable`, or a failure that is worth another attempt.
     """
@@ -109,20 +109,22 @@ async def find_sent(
         if message.sender_id == doubt.app_id and not message.deleted:
             element_id = cards.answer_id(turn_id, chunk)
             if card.file:
-                found = _delivered_file(message, content, doubt)
+                delivered = _delivered_file(message, content, doubt)
             else:
-                found = _delivered(message, element_id, content, plain)
-            if found:
+                delivered = _delivered(message, element_id, content, plain)
+            if delivered:
                 log.warning("delivery.found", turn_id=turn_id, chunk=chunk)
-                return found
+                return delivered
     if len(listed) >= _MOST:
         raise _unknown(turn_id, chunk)
     return None
 
 
 async def find_answers(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[str]:
-    """The message_ids of our cards that answer `target`, as the chat shows them. Raises
-    `FeishuFailure` for what may pass; where nothing can be read there are none."""
+    """The message_ids of the bot's cards in the chat that answer `target`.
+
+    Raises `FeishuFailure` for errors that may pass. If the chat cannot be read, returns none.
+    """
     try:
         listed = await _listed(feishu, target, doubt)
     except FeishuError as error:
@@ -142,10 +144,10 @@ async def find_answers(feishu: FeishuClient, target: Target, doubt: Doubt) -> li
 
 
 async def _listed(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[RawMessage]:
-    """What was said since then where the card would be: in the thread, and in the chat."""
+    """The messages where the card would be: the thread's, and the chat's since `since_ms`."""
     since_s = doubt.since_ms // 1000 - _SKEW_S
-    asked = await feishu.get_message(target.message_id) if target.message_id else []
-    thread_id = asked[0].thread_id if asked else ""
+    question = await feishu.get_message(target.message_id) if target.message_id else []
+    thread_id = question[0].thread_id if question else ""
     listed: list[RawMessage] = []
     for kind, container, start_s in (
         ("thread", thread_id, None),
@@ -165,7 +167,7 @@ async def _listed(feishu: FeishuClient, target: Target, doubt: Doubt) -> list[Ra
 
 
 def _delivered(message: RawMessage, element_id: str, content: str, plain: str) -> Delivered | None:
-    """What the message shows, if it is the one that is looked for."""
+    """The card as the message shows it; None if it is another message."""
     if message.message_type == "text":
         return Delivered(plain, message.message_id) if shown_text(message) == plain else None
     text = shown_text(message, element_id)
@@ -175,7 +177,7 @@ def _delivered(message: RawMessage, element_id: str, content: str, plain: str) -
 
 
 def _delivered_file(message: RawMessage, content: str, doubt: Doubt) -> Delivered | None:
-    """A file carries no id of ours: one of the name that came since then is it."""
+    """The sent file; None if it is another. A file carries no id, so name and time decide."""
     since = message.create_time_ms >= doubt.since_ms - _SKEW_S * 1000
     if message.message_type not in ("file", "image") or not since:
         return None

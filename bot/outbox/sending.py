@@ -2,9 +2,9 @@
 
     is it in the chat? ─▶ send it ─▶ mark it sent, tell the group, end the job: one transaction
 
-Nothing else marks cards, so none is marked that was not sent. The reply is stored before it comes
-here, and every step can be repeated: what may be on its way is looked for before it is sent again,
-a repeated send has the same uuid, and the text that is marked is the text that was sent.
+Only this module marks cards, so every marked card was sent. The reply is stored before it comes
+here, and every step can be repeated. Before a card is sent again, the chat is searched for it. A
+repeated send has the same uuid. The text that is marked is the text that was sent.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ from memory.scope import AgentMemoryContext
 
 Told = Mapping[str, object] | None
 Tell = Callable[[Delivered], Awaitable[Told]]
-Stream = CardStream | LiveCard  # which may show already what was written so far
+Stream = CardStream | LiveCard  # the card that may already show part of the answer
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """The stored reply of a turn, and where it goes: to `target`, or to `instead` where the message
-    to reply to is no more.
+    """The stored reply of a turn and its target, or `instead` when the message to reply to is gone.
 
-    `names`: open_id → name of people in at-tags. `since_ms`: when a card of it may first have been
-    sent, ms since epoch; 0: certainly not yet. `question` and `asked_ms` are quoted by an answer
-    that comes late; 0: none is. `asked` stands above the first card, `foot` below the last. `plain`
-    as in `MemoryStore.mark_sent_and_tell`.
+    `names`: open_id → name of people in at-tags. `since_ms`: when one of its cards may first have
+    been sent, ms since epoch; 0: certainly none was. A late answer quotes `question` and `asked_ms`
+    (ms since epoch; 0: quote nothing). `asked` stands above the first card, `foot` below the last.
+    `plain` as in `MemoryStore.mark_sent_and_tell`.
     """
 
     context: AgentMemoryContext
@@ -60,14 +59,17 @@ class Outgoing:
 
     @property
     def last_chunk(self) -> int:
-        """Files follow the last card."""
+        """The number of the last card. Files come after it."""
         return max((card.chunk for card in self.cards if not card.file), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`sent` is the last card that was sent now; of what failed `reason` is a code, and `refusal`
-    what Feishu said. A `duplicate` was sent before."""
+    """What came of sending a reply.
+
+    `sent` is the last card that this call sent. For a failure, `reason` is a code and `refusal`
+    Feishu's error. A `duplicate` was sent before.
+    """
 
     state: Literal["sent", "failed", "cancelled", "duplicate"]
     sent: Delivered | None = None
@@ -75,7 +77,7 @@ class Outcome:
     refusal: BaseException | None = None
 
     def ended(self, means: TurnOutcome) -> TurnOutcome | None:
-        """How the turn ended whose reply was this one; None: it had ended before."""
+        """How the turn ended; None: it had ended before. `means`: how it ends once it is sent."""
         match self.state:
             case "sent":
                 return means
@@ -88,8 +90,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What is written with the last card, where the memory is in the queue's database: the end of
-    the job, and the private look-up."""
+    """What to write in the transaction that marks the last card: the end of the job and the private
+    look-up. It needs the memory and the queue in one database."""
 
     lease: Lease | None
     look_up: Callable[[], Statement | None]
@@ -109,12 +111,12 @@ async def send(
     after: After | None = None,
     ends_unknown: bool = False,
 ) -> Outcome:
-    """Sends what is pending, card by card; while one is on its way, the lease is unsure.
+    """Sends the pending cards one by one. The lease is unsure while a card is on its way.
 
-    `tell` gives what the group's conversation is told of a card. Raises what is worth another
-    attempt, and `OutcomeUnknown`, unless with `ends_unknown` the reply fails then: where no job
-    stays for an operator to see. "cancelled": the question was taken back meanwhile, and the card
-    is to be withdrawn.
+    `tell` returns what to record of a card in the group's conversation. Raises the errors that are
+    worth another attempt, and `OutcomeUnknown`. With `ends_unknown` the reply fails instead of
+    raising `OutcomeUnknown`; use it where no job remains for an operator to see. "cancelled" means
+    that the question was taken back in the meantime and the card must be withdrawn.
     """
     sent, pending = None, [card for card in out.cards if card.status == "pending"]
     for card in pending:
@@ -135,7 +137,7 @@ async def send(
 async def leave_unsent(
     services: Services, context: AgentMemoryContext, turn_id: str, reason: str
 ) -> None:
-    """What is pending of the turn will never be sent. `reason` is a code, without message text."""
+    """Marks the pending cards as never to be sent. `reason` is a code without message text."""
     await services.store.mark_failed(context, turn_id=turn_id, error=reason)
 
 
@@ -146,7 +148,7 @@ async def _sent(
     lease: Lease | None,
     stream: Stream | None,
 ) -> Delivered:
-    """A card that nobody knows to be sent: found where it goes, or sent there now."""
+    """Delivers a card that may have been sent before: finds it in the chat, or sends it now."""
     with stage("send"):
         try:
             return await _at(services, out, out.target, card, lease, stream)
@@ -157,7 +159,7 @@ async def _sent(
 
 
 def _is_gone(refusal: BaseException | None) -> bool:
-    """Whether the message to reply to is no more."""
+    """Whether the message to reply to no longer exists."""
     return isinstance(refusal, FeishuError) and refusal.action is Action.TERMINAL_MESSAGE
 
 
@@ -171,9 +173,9 @@ async def _at(
 ) -> Delivered:
     doubt = doubt_of(services, out.since_ms)
     if isinstance(target, Target):
-        found = await find_sent(services.feishu, target, doubt, out.turn_id, card, out.names)
-        if found:
-            return found
+        delivered = await find_sent(services.feishu, target, doubt, out.turn_id, card, out.names)
+        if delivered:
+            return delivered
     if doubt.is_unsent:
         card = await _dated(services, out, card)
     with sending(lease):
@@ -181,7 +183,7 @@ async def _at(
 
 
 async def _dated(services: Services, out: Outgoing, card: StoredCard) -> StoredCard:
-    """A late answer says to which question, from when; it is stored so before it is sent."""
+    """Adds the question and its time to a late answer, and stores it so before it is sent."""
     note = late_note(out.question, out.asked_ms, services.now()) if out.asked_ms else ""
     if card.chunk or not note:
         return card
@@ -196,7 +198,7 @@ async def _give(
     card: StoredCard,
     stream: Stream | None,
 ) -> Delivered:
-    """The first card is the one that was streamed, if any; the others are new ones."""
+    """Finishes the streamed card with the first one, if there is a stream. Sends the others."""
     buttons, asked = card_buttons(card.buttons), out.asked if card.chunk == 0 else None
     below = out.foot if card.chunk == out.last_chunk else None
     foot = card_foot(below, services.now()) if below else None
@@ -230,8 +232,10 @@ async def _mark(
     told: Told,
     after: After | None,
 ) -> str:
-    """Stores what was delivered, tells the group's conversation of it and, `after` the last card,
-    ends the job and queues the next: all of it or nothing. The turn's state."""
+    """Marks the card sent and records it in the group's conversation. Returns the turn's state.
+
+    `after` comes with the last card: it ends the job and queues the next in the same transaction.
+    """
     with stage("memory_save"):
         state, result = await services.store.mark_sent_and_tell(
             out.context,

@@ -1,9 +1,9 @@
 """Takes jobs from the queue and ends them: many at a time, in order per lock.
 
-Most jobs are handed to a worker by who accepts them; the others it takes. A job's end is written
-until it is written: a database that is away keeps the end waiting, not the conversation silent for
-good. What a worker held when it died, or lost sight of, is handed back within seconds. Nothing is
-asked of the database when nothing is known to wait.
+The process that accepts an event hands most jobs to a worker directly; workers take the others from
+the table. A worker retries writing a job's end until the database takes it, so an outage delays a
+conversation but does not block it for good. Jobs of a worker that died, or that a worker lost track
+of, are handed back within seconds. A worker takes jobs only when it knows that some are waiting.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ OutcomeT = TypeVar("OutcomeT", RunAgain, RunAgain | Dead)
 
 @dataclass(slots=True)
 class Lease:
-    """A job while this worker has it.
+    """A job while this worker holds it.
 
-    Who ends the job together with the last thing it does, in one transaction, runs `ending()` there
-    and then calls `ended` with its result. `take` is given the next job of the lock. `waits` says
-    whether the job waits for others of its author, and so takes no place. `unsure`: something was
-    being sent, and whether it arrived is not known (yet).
+    To end the job in the same transaction as its last step, run `ending()` there and pass its
+    result to `ended`. `take` receives the next job of the lock. Call `waits` when the job starts or
+    stops waiting for other jobs of its author; meanwhile it takes no place. `unsure`: something was
+    being sent, and nobody knows (yet) whether it arrived.
     """
 
     job: Job
@@ -60,7 +60,7 @@ class Lease:
         return ending(self.job, self.worker)
 
     def ended(self, result: object) -> None:
-        """The job has ended with what that statement gave."""
+        """Notes that the job has ended, and takes the next job if `result` names one."""
         self.is_over = True
         if following := taken(result):
             self.take(following)
@@ -70,9 +70,10 @@ class Lease:
 class Handlers:
     """`handle` does a job; what it raises decides about another attempt (`jobs.after_failure`).
 
-    `give_up` ends a job that gets none, and says whether it told who asked. `took_over`
-    counts jobs of workers that were gone, `counted` is told how many workers there are, on all
-    machines, `stopped` the ids of turns that are to stop, here or elsewhere, again and again.
+    `give_up` ends a job that gets no other attempt, and returns whether it told the person who
+    asked. `took_over` receives how many jobs of dead workers this one took over. `counted` receives
+    the number of workers on all machines. `stopped` receives the ids of turns that must stop, on
+    any worker; the same id may come several times.
     """
 
     handle: Callable[[Lease], Awaitable[None]]
@@ -83,8 +84,8 @@ class Handlers:
 
 
 class Consumer:
-    """One worker of the queue. `fallen` is set by whoever saw another worker die; `clock` is
-    seconds since epoch."""
+    """One worker of the queue. The process that sees another worker die sets `fallen`. `clock`
+    gives seconds since epoch."""
 
     def __init__(
         self,
@@ -117,8 +118,8 @@ class Consumer:
         self._presence = Presence(database_url, hearing, places=concurrency)
 
     async def work(self, stop: asyncio.Event) -> None:
-        """Works until `stop` is set. Then running jobs have `grace_s` to end; the others are handed
-        back. Raises `QueueUnavailable` when there is no queue to begin with."""
+        """Works until `stop` is set. Then running jobs have `grace_s` to end, and the rest are
+        handed back. Raises `QueueUnavailable` when the queue is away at the start."""
         await self._presence.begin()
         self._news.set()
         rounds = asyncio.create_task(self._make_rounds())
@@ -134,7 +135,7 @@ class Consumer:
             await self._presence.end()
 
     async def _take(self) -> None:
-        """Takes what waits, as long as there is room for it."""
+        """Takes the waiting jobs while there is room."""
         while self._news.is_set() and (room := self._room()) > 0:
             self._news.clear()
             try:
@@ -144,12 +145,12 @@ class Consumer:
                         self._start(job)
             except QueueUnavailable as exc:
                 log.warning("queue.away", error=str(exc))
-                return  # the next round says that jobs are due
+                return  # the next round finds the due jobs
             if len(jobs) == room:
                 self._news.set()
 
     async def _something_new(self, stopped: asyncio.Task[bool]) -> None:
-        """Returns when there may be a job to take and room for it, or at the end."""
+        """Waits until there may be a job to take and room for it, or until `stopped` is done."""
         if not self._room():
             await asyncio.wait(
                 {stopped, *self._running.values()}, return_when=asyncio.FIRST_COMPLETED
@@ -160,13 +161,16 @@ class Consumer:
         news.cancel()
 
     def _handed(self, job: Job) -> None:
-        """The job was given to this worker, and may have been given up as missing since then."""
+        """Starts a job that was handed to this worker, unless it was handed back as missing."""
         if job.id not in self._running and job.id not in self._handed_back:
             self._start(job)
 
     def _room(self) -> int:
-        """Places for other jobs. What has run for two seconds waits for somebody, a model most
-        likely, and takes no place from those who have nothing to do with that: up to a limit."""
+        """How many more jobs this worker can take.
+
+        A job that has run for two seconds is probably waiting for a model, so it takes no place. A
+        second limit counts all running jobs.
+        """
         recently = time.monotonic() - _WAITS_S
         at_work = sum(begun > recently for begun in self._begun.values())
         left = self._concurrency * _MOST_WAITING - len(self._running)
@@ -189,33 +193,33 @@ class Consumer:
         self._begun.pop(job, None)
 
     async def _do(self, lease: Lease) -> None:
-        """One job from its beginning to its written end."""
+        """Runs one job and writes its end."""
         outcome = RunAgain(0.0) if self._closing else await self._outcome(lease)
         if not lease.is_over:
             await self._write_end(lease, outcome)
 
     async def _outcome(self, lease: Lease) -> RunAgain | Dead | None:
-        """What became of the job; None: it is done."""
+        """The outcome of the job; None: it is done."""
         try:
-            async with self._places:  # two that hand over at once may mean the same last place
+            async with self._places:  # two processes may hand a job to the same last place
                 if reason := lease.job.given_up:
                     return Dead(reason, {"excused": await self._handlers.give_up(lease, reason)})
                 await self._handlers.handle(lease)
         except asyncio.CancelledError:
             return self._noted(lease, RunAgain(0.0))
-        except Exception as exc:  # noqa: BLE001  whatever it was, the job must not stay in hand
+        except Exception as exc:  # noqa: BLE001  after any error the job must end
             return self._noted(lease, after_failure(lease.job, exc, self._clock()))
         return None
 
     def _noted(self, lease: Lease, outcome: OutcomeT) -> OutcomeT:
-        """The outcome of an attempt that may have sent something, with the time of that."""
+        """The outcome, with the time if the attempt may have sent something for the first time."""
         if not lease.unsure or lease.job.maybe_sent_ms:
             return outcome
         note = {**outcome.note, "maybe_sent_ms": int(self._clock() * 1000)}
         return replace(outcome, note=note)
 
     async def _write_end(self, lease: Lease, outcome: RunAgain | Dead | None) -> None:
-        """Writes what became of the job, as often as it takes."""
+        """Writes the outcome of the job, and retries until the queue takes it."""
         pause_s = _SHORTEST_PAUSE_S
         while True:
             try:
@@ -233,14 +237,16 @@ class Consumer:
                 lease.ended(await self._table.end(lease.job, lease.worker))
             case RunAgain():
                 await self._table.again(lease.job, lease.worker, outcome)
-                self._news.set()  # its place may be free for another of its lock
+                self._news.set()  # another job of the same lock may be free to run
             case Dead():
                 await self._table.fail(lease.job, lease.worker, outcome)
                 self._news.set()
 
     async def _make_rounds(self) -> None:
-        """At once, for who takes a dead one's place, and then every second: says that the worker is
-        alive, and sees what stands still."""
+        """Makes a round at once and then every second: reports this worker alive, looks for stalls.
+
+        The first round comes at once because this worker may replace a dead one.
+        """
         while True:
             try:
                 if was_lost := self._presence.lost.is_set():
@@ -252,13 +258,16 @@ class Consumer:
                 await self._pause(ROUND_S, self._fallen)
 
     def _next_round_s(self, was_lost: bool) -> float:
-        """Who seems to have died is looked at again soon. A worker that has just lost its own
-        session leaves the others time: they may have lost no more than that."""
+        """How long (s) to wait for the next round: shorter when another worker seems to have died.
+
+        A worker that has just lost its own session waits as usual: the others may have lost no more
+        than their sessions, too.
+        """
         alarmed = time.monotonic() < self._alarmed_until
         return _SECOND_LOOK_S if alarmed or (self._suspects and not was_lost) else ROUND_S
 
     async def _pause(self, seconds: float, *events: asyncio.Event) -> None:
-        """Until the next round, or until something happens that cannot wait for it."""
+        """Waits for the next round, or for one of `events`, which cannot wait so long."""
         waiting = [asyncio.create_task(event.wait()) for event in events]
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         await ended(waiting)
@@ -267,39 +276,42 @@ class Consumer:
             self._alarmed_until = time.monotonic() + ROUND_S
 
     async def _look(self) -> Round:
-        """What is missing is so only when it was a whole round ago: it may be on its way."""
+        """Looks at the queue and starts the jobs it gives.
+
+        A job counts as missing only if it was missing a whole round ago: it may be on its way.
+        """
         async with self._claiming:
             is_due = time.monotonic() - self._looked > ROUND_S / 2
             missing = self._missing if is_due else frozenset()
-            found = await self._table.look_round(
+            round_ = await self._table.look_round(
                 self._presence.worker, self._running, self._room(), missing
             )
             if is_due:
-                self._missing, self._looked = found.missing, time.monotonic()
-            self._handed_back |= found.handed_back
-            for job in found.jobs:
+                self._missing, self._looked = round_.missing, time.monotonic()
+            self._handed_back |= round_.handed_back
+            for job in round_.jobs:
                 self._start(job)
-        return found
+        return round_
 
-    async def _put_right(self, found: Round) -> None:
-        if not found.known:
+    async def _put_right(self, round_: Round) -> None:
+        if not round_.known:
             await self._come_back()
-        self._handlers.counted(found.workers)
-        self._handlers.stopped(found.stops)
-        if found.handed_back:
-            log.warning("queue.handed_back", jobs=len(found.handed_back))
-        # Gone twice in a row: a session that was only interrupted has come back by then.
-        suspects = frozenset(found.suspects)
+        self._handlers.counted(round_.workers)
+        self._handlers.stopped(round_.stops)
+        if round_.handed_back:
+            log.warning("queue.handed_back", jobs=len(round_.handed_back))
+        # A worker is gone when two rounds in a row miss it: an interrupted session is back by then.
+        suspects = frozenset(round_.suspects)
         gone, self._suspects = suspects & self._suspects, suspects
         taken = await self._table.take_over(sorted(gone)) if gone else 0
         if taken:
             self._handlers.took_over(taken)
             log.warning("queue.took_over", jobs=taken)
-        if found.handed_back or taken:
+        if round_.handed_back or taken:
             self._news.set()
 
     async def _come_back(self) -> None:
-        """After a lost session. Jobs that others have taken over meanwhile are theirs."""
+        """Begins a new session. If others have taken over this worker's jobs, cancels them here."""
         if not await self._presence.begin():
             log.warning("queue.replaced", jobs=len(self._running))
             for task in self._running.values():
@@ -307,7 +319,7 @@ class Consumer:
         self._news.set()
 
     async def _finish(self) -> None:
-        """Lets what runs come to its end, hands back what does not; so is what still comes."""
+        """Lets running jobs end, and hands back those that do not and those that still arrive."""
         self._closing = True
         with contextlib.suppress(QueueUnavailable, TimeoutError):
             async with asyncio.timeout(_LAST_WORDS_S):

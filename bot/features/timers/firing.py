@@ -1,4 +1,4 @@
-"""The time of a timer has come: what its kind does then, once, and the timer goes on."""
+"""Fires a due timer: runs the function of its kind once and sets the timer's next time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def handle_timer(
     functions: Mapping[Kind, TimerFunction],
     handle_request: RequestHandler,
 ) -> None:
-    """One job. Raises what is worth another attempt."""
+    """Does one timer job. Raises the errors that are worth another attempt."""
     args = lease.job.args
     due = await TimerStore(services.rpc).due(args["timer_id"], args["due_ms"])
     if due is None:
@@ -38,7 +38,7 @@ async def handle_timer(
 
 
 async def _go_on(services: Services, due: DueTimer, outcome: str) -> None:
-    """The timer goes on only after its card was sent."""
+    """Sets the timer's next time. Call it only after the card was sent."""
     timer, timers = due.timer, TimerStore(services.rpc)
     now = datetime.fromtimestamp(due.now_ms / 1000, UTC)
     following = next_time(timer, now)
@@ -50,7 +50,7 @@ async def _go_on(services: Services, due: DueTimer, outcome: str) -> None:
 
 
 def next_time(timer: Timer, now: datetime) -> datetime | None:
-    """When it comes again: later than now, whatever was missed meanwhile."""
+    """When the timer fires next: after now, so times missed until now are skipped."""
     plan = timer.plan
     after = max(now, datetime.fromtimestamp(plan.due_ms / 1000, UTC))
     if plan.repeats == "once":
