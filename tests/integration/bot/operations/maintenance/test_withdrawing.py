@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.feishu.errors import Unreachable
+from bot.feishu.errors import FeishuError, Unreachable
 from bot.outbox.withdrawing import withdraw_cards
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
@@ -31,6 +31,9 @@ class Platform:
         if not self.is_readable:
             raise Unreachable("not now", maybe_done=False)
         return [SimpleNamespace(chat_id=self.chats[message_id])]
+
+    async def delete_ephemeral(self, message_id: str) -> None:
+        raise FeishuError(230001, "not a message that one person sees")
 
     async def delete_message(self, message_id: str) -> None:
         del self.chats[message_id]
