@@ -28,7 +28,7 @@ from memory.tables.handles import Touch
 log = structlog.get_logger()
 
 _ASKING = ("follow_up", "show")  # these buttons ask a question; the others end or decide something
-_QUEUED = {
+HANDLED = {
     events.MESSAGE_RECEIVED,
     events.MESSAGE_RECALLED,
     *chat_events.HAPPENINGS,
@@ -73,7 +73,7 @@ class Intake:
         self.arrived(delivery.event_type)
         if delivery.event_type == events.CARD_ACTION:
             return self._clicked(delivery, payload)
-        if delivery.event_type not in _QUEUED or not _is_wanted(delivery, payload):
+        if delivery.event_type not in HANDLED or not _is_wanted(delivery, payload):
             log.info("webhook.ignored", event_type=delivery.event_type, event_id=delivery.event_id)
             return Accepted("ignored")
         started = time.perf_counter()
