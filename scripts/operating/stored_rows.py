@@ -18,6 +18,7 @@ from memory.tables.operations import CheckedTurn, Orphan, Table, Unplaced
 # An open_id for the chat: a place of the person alone, such as that of a private answer.
 _ID = re.compile(r"feishu:(oc|ou)_[\w-]+:(om_[\w-]+|main)")
 _PERSON = re.compile(r"ou_[\w-]+")
+_MENTIONS = re.compile(r"^(?:@\S+\s+)+")
 _PENDING_LIMIT = timedelta(minutes=1)
 # Twelve attempts with their pauses take about eight minutes; then nobody works on it any more.
 _ANSWER_LIMIT = timedelta(minutes=15)
@@ -116,7 +117,7 @@ def _check_order(rows: Sequence[Row], turns: Mapping[str, CheckedTurn]) -> list[
 
 def _stops(question: Row) -> bool:
     """Whether it ends an answer, and so is not kept waiting by it."""
-    command = parse(question["content"])
+    command = parse(_MENTIONS.sub("", question["content"]))
     return command is not None and command.name is CommandName.STOP
 
 

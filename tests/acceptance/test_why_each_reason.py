@@ -31,7 +31,7 @@ def bot_options(request: pytest.FixtureRequest) -> dict[str, str]:
     place of two reasons."""
     return {
         "USE_LLM_JUDGE": str(request.param is Reason.LLM_JUDGE).lower(),
-        "REQUESTS_PER_MINUTE": "4" if request.param is Reason.RATE_LIMITED else "0",
+        "REQUESTS_PER_MINUTE": "1" if request.param is Reason.RATE_LIMITED else "0",
         "STREAM_REPLIES": "true",
         "PROACTIVE_HOURS": "0-24",
         "FOLLOWUP_WINDOW_SECONDS": "30",

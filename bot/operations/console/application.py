@@ -61,7 +61,7 @@ _PAGES = (
 _STATIC = "/console/static/"
 _CARDS = "/console/cards/"
 _CARD_PARTS = frozenset(
-    {"card.js", "markdown.js", "dom.js", "labels.js", "card.css", "colours.css"}
+    {"card.js", "redraw.js", "markdown.js", "dom.js", "labels.js", "card.css", "colours.css"}
 )
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

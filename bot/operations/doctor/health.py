@@ -17,7 +17,7 @@ from bot.operations.doctor.result import Check, State
 from bot.queue.inbox import QueueUnavailable
 from bot.text.languages import LANGUAGES, Language, Sentence
 
-ANSWERS, DELIVERIES, QUEUE, AWAY, SPEED = "answers", "deliveries", "queue", "memory away", "speed"
+ANSWERS, DELIVERIES, QUEUE, AWAY, SPEED = "answers", "undelivered", "queue", "memory away", "speed"
 _FIGURES = b"select feishu_bot.health()"
 _SLOW_S, _WAITS_S, _STUCK_S, _SPOOLED_S = 30.0, 60.0, 180.0, 300.0
 # What does not pass until an operator mends it.

@@ -17,6 +17,7 @@ _FINDINGS: tuple[State, ...] = ("fail", "warn")
 _IN_CHINESE: Mapping[str, str] = {
     "answers": "回答", "bot": "机器人", "clicks": "点击", "clock": "时钟", "connections": "连接",
     "credentials": "凭证", "database": "数据库", "deliveries": "送达", "disk": "磁盘",
+    "undelivered": "未送达的回答",
     "embeddings": "向量", "events": "事件", "fallback": "备用模型", "isolation": "隔离",
     "memory away": "记忆", "messages": "消息", "migrations": "数据库迁移", "model": "模型",
     "queue": "队列", "scope": "权限", "scopes": "权限", "settings": "设置", "speed": "速度",

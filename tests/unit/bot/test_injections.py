@@ -40,6 +40,7 @@ from memory.context import Message
 from memory.errors import AccessDenied, NoteNotFound
 from memory.models import CardButton, WorkingMemory
 from memory.recall.passages import Passage
+from memory.recall.reading import Recalled
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
@@ -228,10 +229,11 @@ async def answered(attack: Attack, scene: Scene) -> tuple[AgentAnswer, Vault]:
     """The obedient model's answer, and the memory as its tools left it."""
     vault = Vault(attack.aimed(AIMS) if attack.where in ("note", "tool_result") else "a lure")
 
-    async def recall(context: AgentMemoryContext, *_: object) -> str:
+    async def recall(context: AgentMemoryContext, *_: object) -> Recalled:
         """Finds the secret for the victim speaking for themselves, nothing for anybody else."""
         vault.calls.append(("recall", _identity(context), context))
-        return SECRET if context.user_id == context.actor_id == VICTIM else ""
+        may_read = context.user_id == context.actor_id == VICTIM
+        return Recalled(SECRET if may_read else "")
 
     manager = Manager(
         Acting(obey),
