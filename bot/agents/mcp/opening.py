@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import sys
 from asyncio import Event
@@ -81,6 +82,8 @@ async def _transport(server: McpServer) -> AsyncIterator[tuple[Any, Any]]:
 async def _streams(server: McpServer, stack: contextlib.AsyncExitStack) -> Any:
     headers = dict(server.headers)
     if not server.url:
+        # it logs each line that is no message with a traceback, and a server may write thousands
+        logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
         return stdio_client(
             StdioServerParameters(
                 command=sys.executable,
