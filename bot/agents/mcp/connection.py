@@ -30,7 +30,7 @@ Call = Callable[[str, "ToolDeps", dict[str, Any]], Awaitable[Any]]
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64  # OpenAI, function names
 _LONGEST_REASON = 2000
-_CLOSE_S = 5.0
+_CLOSE_S = 10.0  # the package takes up to 6.5 s to end a server, and leaks one it is torn from
 _CONNECTION_CLOSED = -32000  # MCP, JSON-RPC error codes
 
 
