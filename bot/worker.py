@@ -245,6 +245,7 @@ async def main(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, _hung_up)
+    metrics.count_from_zero()
     metrics.serve(settings.metrics_port)
     os.nice(_NICE)
     with one_sentence():

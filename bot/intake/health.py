@@ -13,17 +13,20 @@ from flask import Flask, Request, Response, jsonify, request
 
 from bot.intake.readiness import Checks, Readiness
 from bot.intake.single_flight import SingleFlight
+from bot.operations.doctor.result import fail
 from bot.process import metrics
 
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
-_BEING_LOOKED_AT = Readiness({"readiness": "it is being looked at: ask again in a moment"}, ())
+_BEING_LOOKED_AT = Readiness(
+    (fail("readiness", "it is being looked at: ask again in a moment", "正在检查：请稍后再试"),)
+)
 
 
 def register(app: Flask, checks: Checks) -> None:
     """Adds the three routes; the application keeps the checks for its start and its console."""
     app.extensions["health"] = checks
     flight = SingleFlight(checks.run)
-    app.extensions["readiness"] = lambda: (flight.outcome() or _BEING_LOOKED_AT).checks
+    app.extensions["readiness"] = lambda: (flight.outcome() or _BEING_LOOKED_AT).found
     token = checks.settings.metrics_token
 
     def healthz() -> Response:

@@ -18,9 +18,10 @@ import structlog
 
 from bot.operations.doctor import feishu, model, supabase
 from bot.operations.doctor.http_exchange import Silent
-from bot.operations.doctor.result import Check, findings
+from bot.operations.doctor.result import Check, State, findings
 from bot.queue.inbox import Inbox, QueueUnavailable, Spooled
 from bot.settings import Settings
+from bot.text.languages import Sentence
 from memory.errors import KeyRefused, NotMigrated, StoreError
 
 log = structlog.get_logger()
@@ -28,13 +29,14 @@ log = structlog.get_logger()
 _TIMEOUT_S = 3.0
 _REMEMBERED_S = 10.0
 _MODEL_WORKS_S, _MODEL_TROUBLE_S = 600.0, 30.0
-_STATUS_PAGE = "; look at Supabase's status page"
+_OK = Sentence("ok", "正常")
+_STATUS_PAGE = Sentence("; look at Supabase's status page", "；请查看 Supabase 状态页")
 
 
 class Workers(Protocol):
     """What readiness asks of the workers beside the web process."""
 
-    def trouble(self, slot: int) -> str: ...
+    def trouble(self, slot: int) -> Sentence | None: ...
 
 
 class EventConnection(Protocol):
@@ -45,25 +47,36 @@ class EventConnection(Protocol):
 
 
 class NotReady(Exception):
-    """A dependency does not answer; the message says which and what to look at."""
+    """A dependency does not answer; the sentence says which and what to look at."""
+
+    def __init__(self, en: str, zh: str, *, command: str = "") -> None:
+        super().__init__(en)
+        self.sentence = Sentence(en, zh)
+        self.command = command
 
 
 class Degraded(NotReady):
-    """The bot does without it; the message says what people miss."""
+    """The bot does without it; the sentence says what people miss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Each check's "ok" or what is wrong. `degraded` are those that the bot does without."""
+    """What each check found: ok, warn for what the bot does without, or fail."""
 
-    checks: dict[str, str]
-    degraded: tuple[str, ...]
+    found: tuple[Check, ...]
 
     @property
     def ready(self) -> bool:
-        return all(
-            outcome == "ok" or name in self.degraded for name, outcome in self.checks.items()
-        )
+        return all(check.state != "fail" for check in self.found)
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        return tuple(check.name for check in self.found if check.state == "warn")
+
+    @property
+    def checks(self) -> dict[str, str]:
+        """By name: "ok", or what is wrong and the next step, in English."""
+        return {check.name: _in_english(check) for check in self.found}
 
 
 @dataclass
@@ -83,8 +96,7 @@ class Checks:
     now: Callable[[], float] = time.time
     migrated: Callable[[], None] = lambda: None
     look: Callable[[], Sequence[Check]] | None = None
-    _kept: dict[str, tuple[float, str]] = field(default_factory=dict)
-    _degraded: set[str] = field(default_factory=set)
+    _kept: dict[str, tuple[float, Check]] = field(default_factory=dict)
     _away_since: float | None = None
 
     def run(self) -> Readiness:
@@ -102,8 +114,7 @@ class Checks:
         if self.workers:
             for slot in range(1, self.settings.workers + 1):
                 checks[f"worker-{slot}"] = partial(self._worker, self.workers, slot)
-        outcomes = {name: self._outcome(name, check) for name, check in checks.items()}
-        return Readiness(outcomes, tuple(name for name in outcomes if name in self._degraded))
+        return Readiness(tuple(self._outcome(name, check) for name, check in checks.items()))
 
     def say_at_start(self) -> None:
         """Writes into the log what is wrong with what others run, before anybody asks."""
@@ -113,23 +124,21 @@ class Checks:
         if self.look:
             looked["answers"] = self._answers
         for name, check in looked.items():
-            if (outcome := self._outcome(name, check)) != "ok":
-                log.warning("start.not_ready", check=name, problem=outcome)
+            if (found := self._outcome(name, check)).state != "ok":
+                log.warning("start.not_ready", check=name, problem=_in_english(found))
 
-    def _outcome(self, name: str, check: Callable[[], None]) -> str:
-        at, kept = self._kept.get(name, (float("-inf"), ""))
-        if self.clock() - at < _kept_s(name, kept) and not self._changes(name):
+    def _outcome(self, name: str, check: Callable[[], None]) -> Check:
+        at, kept = self._kept.get(name, (float("-inf"), None))
+        if kept and self.clock() - at < _kept_s(kept) and not self._changes(name):
             return kept
-        self._degraded.discard(name)
         try:
             check()
-            outcome = "ok"
+            found = Check(name, "ok", _OK)
         except NotReady as exc:
-            outcome = str(exc)
-            if isinstance(exc, Degraded):
-                self._degraded.add(name)
-        self._kept[name] = (self.clock(), outcome)
-        return outcome
+            state: State = "warn" if isinstance(exc, Degraded) else "fail"
+            found = Check(name, state, exc.sentence, command=exc.command)
+        self._kept[name] = (self.clock(), found)
+        return found
 
     def _changes(self, name: str) -> bool:
         """What costs nothing to look at is looked at each time, and a memory that may be away."""
@@ -141,25 +150,26 @@ class Checks:
         try:
             self.inbox.ping()
         except QueueUnavailable as exc:
-            raise NotReady(f"the queue's database does not answer ({exc})") from exc
+            raise _silent_database(str(exc)) from exc
         try:
             self.migrated()
         except NotMigrated as exc:
-            raise NotReady(str(exc)) from exc
+            raise _not_migrated(exc) from exc
         except psycopg.Error as exc:
-            raise NotReady(f"the queue's database does not answer ({type(exc).__name__})") from exc
+            raise _silent_database(type(exc).__name__) from exc
 
     def _worker(self, workers: Workers, slot: int) -> None:
         """One that is missing is done without, as long as another works."""
         if trouble := workers.trouble(slot):
             others = [n for n in range(1, self.settings.workers + 1) if not workers.trouble(n)]
-            raise (Degraded if others else NotReady)(trouble)
+            raise (Degraded if others else NotReady)(trouble.en, trouble.zh)
 
     def _connection(self) -> None:
         if self.connection and (failure := self.connection.failure):
             raise NotReady(
                 f"the long connection to Feishu is not open ({failure}): look at the log, and at "
-                "the subscription mode in the console (Events & Callbacks)"
+                "the subscription mode in the console (Events & Callbacks)",
+                f"与飞书的长连接没有建立（{failure}）：请查看日志，以及开发者后台“事件与回调”中的订阅方式",
             )
 
     def _feishu(self) -> None:
@@ -170,32 +180,39 @@ class Checks:
         found = model.models(self.settings, timeout_s=_TIMEOUT_S)
         working = any(check.state == "ok" for check in found)
         for check in findings(found):
-            raise (Degraded if working or check.state == "warn" else NotReady)(check.sentence.en)
+            passes = working or check.state == "warn" or check.passing
+            raise (Degraded if passes else NotReady)(check.sentence.en, check.sentence.zh)
 
     def _memory(self) -> None:
         """Whether Supabase answers, and nothing waits for it. One query in the queue's database."""
         try:
             self._supabase()
-            failure = ""
+            failure = None
             self._away_since = None
         except NotReady as exc:
-            failure = str(exc)
+            failure = exc.sentence
             self._away_since = self._away_since or self.now()
         spooled = self._spooled()
         if failure:
-            since = min(filter(None, (self._away_since, spooled.since)))
+            since = _time(min(filter(None, (self._away_since, spooled.since))))
             raise Degraded(
-                f"away since {_time(since)} ({failure}); {spooled.turns} turns wait to be written; "
-                "people are answered without history"
+                f"away since {since} ({failure.en}); {spooled.turns} turns wait to be written; "
+                "people are answered without history",
+                f"自 {since} 起不可用（{failure.zh}）；{spooled.turns} 轮对话等待写入；"
+                "回答时没有历史",
             )
         if spooled.refused:
             raise Degraded(
                 f"{spooled.refused} writes were refused: look for spool.refused in the worker's "
-                "log, then restart the worker to try them again"
+                "log, then restart the worker to try them again",
+                f"有 {spooled.refused} 次写入被拒绝：请在 worker 的日志中查找 spool.refused，"
+                "然后重启 worker 再试",
             )
         if spooled.turns:
+            since = _time(spooled.since)
             raise Degraded(
-                f"back; {spooled.turns} turns since {_time(spooled.since)} wait to be written"
+                f"back; {spooled.turns} turns since {since} wait to be written",
+                f"已恢复；自 {since} 起的 {spooled.turns} 轮对话等待写入",
             )
 
     def _spooling(self) -> bool:
@@ -209,7 +226,7 @@ class Checks:
         try:
             return self.inbox.spooled()
         except QueueUnavailable as exc:
-            raise NotReady(f"the queue's database does not answer ({exc})") from exc
+            raise _silent_database(str(exc)) from exc
 
     def _answers(self) -> None:
         """The bot goes on taking questions: what is wrong may be over with the next one."""
@@ -219,28 +236,47 @@ class Checks:
             return  # the database's check says so
         for check in found:
             if check.state == "fail":
-                raise Degraded(f"{check.sentence.en} Next: {check.next_step or 'look at the log'}")
+                said = check.sentence
+                raise Degraded(said.en, said.zh, command=check.next_step or "scripts/doctor")
 
     def _supabase(self) -> None:
         try:
             supabase.asked(self.settings, timeout_s=_TIMEOUT_S)
         except (KeyRefused, NotMigrated) as exc:
-            raise NotReady(str(exc)) from exc
-        except (Silent, StoreError) as exc:
-            raise NotReady(f"{exc}{_STATUS_PAGE}") from exc
+            raise NotReady(str(exc), supabase.refused(exc).sentence.zh.rstrip("。")) from exc
+        except Silent as exc:
+            said = exc.sentence
+            raise NotReady(said.en + _STATUS_PAGE.en, said.zh + _STATUS_PAGE.zh) from exc
+        except StoreError as exc:
+            said = Sentence(str(exc), f"出错（{exc.code or type(exc).__name__}）")
+            raise NotReady(said.en + _STATUS_PAGE.en, said.zh + _STATUS_PAGE.zh) from exc
+
+
+def _in_english(check: Check) -> str:
+    return check.sentence.en + (f" Next: {check.command}" if check.command else "")
+
+
+def _silent_database(why: str) -> NotReady:
+    return NotReady(
+        f"the queue's database does not answer ({why})", f"队列的数据库没有响应（{why}）"
+    )
+
+
+def _not_migrated(exc: NotMigrated) -> NotReady:
+    return NotReady(str(exc), f"数据库不是最新（{exc}）：请运行 scripts/migrate")
 
 
 def _require(check: Check) -> None:
     """Raises `NotReady` for what only a person can mend."""
     if check.state == "fail":
-        raise NotReady(check.sentence.en)
+        raise NotReady(check.sentence.en, check.sentence.zh)
 
 
-def _kept_s(name: str, outcome: str) -> float:
-    """For how many seconds an outcome is believed; asking a model costs a token."""
-    if name == "model":
-        return _MODEL_WORKS_S if outcome == "ok" else _MODEL_TROUBLE_S
-    return _REMEMBERED_S if outcome == "ok" else 0.0
+def _kept_s(kept: Check) -> float:
+    """For how many seconds it is believed; asking a model costs a token."""
+    if kept.name == "model":
+        return _MODEL_WORKS_S if kept.state == "ok" else _MODEL_TROUBLE_S
+    return _REMEMBERED_S if kept.state == "ok" else 0.0
 
 
 def _time(since: float | None) -> str:

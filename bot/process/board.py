@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from bot.text.languages import Sentence
+
 BEAT_S = 2.0
 _HANGS_AFTER_S = 15.0
 
@@ -87,14 +89,20 @@ class Board:
         """How many workers live, those that hang included."""
         return sum(1 for _ in self._living())
 
-    def trouble(self, slot: int) -> str:
-        """Why worker `slot` does not work; "" when it does."""
+    def trouble(self, slot: int) -> Sentence | None:
+        """Why worker `slot` does not work; None when it does."""
         ages = [age for of, age in self._living() if of == slot]
         if not ages:
-            return "it is not running: it is being started, see process.ended in the log"
-        if min(ages) > _HANGS_AFTER_S:
-            return f"it has not moved for {min(ages):.0f} s: see its lines in the log"
-        return ""
+            return Sentence(
+                "it is not running: it is being started, see process.ended in the log",
+                "没有运行：正在启动，请查看日志中的 process.ended",
+            )
+        if (still := min(ages)) > _HANGS_AFTER_S:
+            return Sentence(
+                f"it has not moved for {still:.0f} s: see its lines in the log",
+                f"已 {still:.0f} 秒没有动静：请查看它的日志",
+            )
+        return None
 
     def _living(self) -> Iterator[tuple[int, float]]:
         """(slot, seconds since it moved) of every worker whose process is there."""

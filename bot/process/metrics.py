@@ -140,6 +140,12 @@ def count_tokens(kind: str, tokens_in: int, tokens_out: int) -> None:
     TOKENS.labels(direction="out", kind=kind).inc(tokens_out)
 
 
+def count_from_zero() -> None:
+    """An alert on `increase` does not see the first of a series that was not there before."""
+    for outcome in ("apologised", "undelivered"):
+        TURNS.labels(outcome=outcome)
+
+
 def count_feedback(by: str, *, helpful: bool, kept: bool) -> None:
     """One press or reaction that said whether an answer helped."""
     said = "helpful" if helpful else "unhelpful"

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.cells import cell_len
 
-from bot.operations.doctor.result import Check, State, findings, verdict
+from bot.operations.doctor.result import (
+    Check,
+    State,
+    findings,
+    verdict,
+    without_repetition,
+)
 from bot.text.languages import Language, Sentence
 from scripts.operating.console import Screen
 
@@ -27,7 +33,7 @@ def show(checks: Sequence[Check], language: Language, *, title: str = "doctor") 
     bad = findings(checks)
     style = "bold red" if any(check.state == "fail" for check in bad) else "bold"
     screen.say(f"{title}: {verdict(checks).said(language)}", style=style)
-    for check in [*bad, *(check for check in checks if check not in bad)]:
+    for check in without_repetition([*bad, *(check for check in checks if check not in bad)]):
         show_line(screen, check, language)
 
 

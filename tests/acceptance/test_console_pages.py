@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
 import requests
 
@@ -18,6 +19,30 @@ from tests.support.pages import browser, findings, is_wider_than_its_window, loo
 pytestmark = pytest.mark.slow
 
 PAGES = ("", "turns", "people", "memory", "feedback", "queue", "usage", "setup", "audit")
+REFUSED = "om_refused"
+_TROUBLE = f"""
+insert into agent_turns (id, conversation_id, user_id, actor_id, chat_id, tenant_key, state, error,
+                         intended)
+select t.id, c.conversation_id, c.user_id, c.actor_id, c.chat_id, c.tenant_key, t.state, t.error,
+       jsonb_build_object('outcome', t.outcome, 'reason', t.reason)
+from (select * from agent_turns order by created_at limit 1) c,
+     (values ('om_failed_1', 'sent', null, 'apologised', 'timeout'),
+             ('om_failed_2', 'sent', null, 'apologised', 'wrong_key'),
+             ('{REFUSED}', 'failed', 'feishu 230001', 'undelivered', 'feishu 230001'))
+       t (id, state, error, outcome, reason);
+insert into agent_messages (conversation_id, user_id, actor_id, turn_id, chat_id, tenant_key, role,
+                            content, status, error)
+select conversation_id, user_id, actor_id, id, chat_id, tenant_key, 'assistant', 'the answer',
+       'failed', error
+from agent_turns where id = '{REFUSED}';
+insert into feishu_bot.jobs (task, lock, args, status)
+select 'handle', conversation_id, jsonb_build_object(
+  'received_ms', (extract(epoch from now()) * 1000)::bigint, 'failed_with', 'ModelTrouble',
+  'payload', jsonb_build_object('event', jsonb_build_object(
+     'sender', jsonb_build_object('sender_id', jsonb_build_object('open_id', actor_id)),
+     'message', jsonb_build_object('message_id', 'om_given_up')))), 'failed'
+from agent_turns where id = '{REFUSED}';
+"""
 SHOTS = os.environ.get("SHOTS", "")  # a folder: pictures of every view, to be looked at
 
 
@@ -59,6 +84,28 @@ def filled(page: Any, path: str) -> None:
         page.wait_for_selector(".checks li", timeout=60_000)
 
 
+def opened(page: Any, sandbox: Sandbox, path: str, language: str) -> None:
+    """Shows the page `path` in light colours and a wide window."""
+    chosen = {"console_lang": language, "console_theme": "light"}
+    page.context.add_cookies(
+        [
+            {"name": name, "value": value, "domain": "127.0.0.1", "path": "/console"}
+            for name, value in chosen.items()
+        ]
+    )
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{sandbox.url}/console/{path}")
+    filled(page, path)
+
+
+@pytest.fixture(scope="module")
+def in_trouble(sandbox: Sandbox) -> Sandbox:
+    """Two questions without an answer, an answer that Feishu refused, a job that was given up."""
+    with psycopg.connect(sandbox.database_url, autocommit=True) as connection:
+        connection.execute(_TROUBLE)  # type: ignore[arg-type]
+    return sandbox
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_is_sound_in_both_languages_looks_and_widths(
     sandbox: Sandbox, signed_in: Any, path: str
@@ -68,16 +115,7 @@ def test_a_page_is_sound_in_both_languages_looks_and_widths(
     listen = lambda message: said.append(message.text) if message.type == "error" else None  # noqa: E731
     page.on("console", listen)
     for language in ("en", "zh"):
-        chosen = {"console_lang": language, "console_theme": "light"}
-        page.context.add_cookies(
-            [
-                {"name": name, "value": value, "domain": "127.0.0.1", "path": "/console"}
-                for name, value in chosen.items()
-            ]
-        )
-        page.set_viewport_size({"width": 1280, "height": 800})
-        page.goto(f"{sandbox.url}/console/{path}")
-        filled(page, path)
+        opened(page, sandbox, path, language)
         assert page.get_attribute("html", "lang") == ("zh-CN" if language == "zh" else "en")
         for width in (1280, 390):
             page.set_viewport_size({"width": width, "height": 800})
@@ -93,6 +131,23 @@ def test_a_page_is_sound_in_both_languages_looks_and_widths(
                     page.screenshot(path=f"{SHOTS}/{name}", full_page=True)
     page.remove_listener("console", listen)
     assert said == []
+
+
+@pytest.mark.parametrize("path", [*PAGES, f"turns/{REFUSED}"])
+def test_a_page_is_sound_while_something_is_wrong(
+    in_trouble: Sandbox, signed_in: Any, path: str
+) -> None:
+    for language in ("en", "zh"):
+        opened(signed_in, in_trouble, path, language)
+        if not path:
+            assert signed_in.locator(".alarmed .alarms a").count() >= 3
+        for width in (1280, 390):
+            signed_in.set_viewport_size({"width": width, "height": 800})
+            for look in ("light", "dark") if language == "en" else ("light",):
+                signed_in.evaluate(f"document.documentElement.dataset.theme = '{look}'")
+                view = (language, width, look)
+                assert looked(signed_in, look) == [], view
+                assert not is_wider_than_its_window(signed_in), view
 
 
 def test_all_of_it_is_reached_with_the_keyboard(sandbox: Sandbox, signed_in: Any) -> None:

@@ -194,6 +194,7 @@ def test_readiness_knows_of_every_worker_and_metrics_hold_their_numbers(bot: One
     bot.until_answered(bot.ask())
     for number in ('bot_turns_total{outcome="answered"}', 'bot_events_total{outcome="accepted"}'):
         eventually(lambda number=number: number in metrics_of(bot), what=number)
+    assert 'bot_turns_total{outcome="undelivered"} 0.0' in metrics_of(bot), "before the first"
 
 
 def metrics_of(bot: OneCommand) -> str:

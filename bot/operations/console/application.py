@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
 import psycopg
 import structlog
@@ -37,6 +37,7 @@ from bot.operations.console.origins import refusal
 from bot.operations.console.page_context import Desk, draw
 from bot.operations.console.sessions import COOKIE, LONGEST_S, Sessions, csrf_token
 from bot.operations.console.texts import CATALOGUE
+from bot.operations.doctor.result import Check
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
@@ -82,9 +83,9 @@ _YEAR_S = 365 * 24 * 3600
 
 
 def create_console(
-    settings: Settings, url: str, ready: Callable[[], Mapping[str, str]] = dict
+    settings: Settings, url: str, ready: Callable[[], Sequence[Check]] = list
 ) -> Flask:
-    """The application for every path below /console. `ready`: what `/readyz` says, by check."""
+    """The application for every path below /console. `ready`: what `/readyz` finds."""
     app = Flask(__name__, static_folder="static", static_url_path="/console/static")
     app.config["MAX_CONTENT_LENGTH"] = _MOST_BYTES
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True

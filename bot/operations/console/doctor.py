@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from bot.operations.console.page_context import Desk, admin, draw
 from bot.operations.doctor.checks import Wishes, examine
-from bot.operations.doctor.result import Check, findings, verdict
+from bot.operations.doctor.result import Check, findings, verdict, without_repetition
 
 _FRESH_S = 20.0
 
@@ -42,7 +42,8 @@ def add(app: Flask, desk: Desk) -> None:
         found = examination.latest()
         wrong = findings(found)
         others = [check for check in found if check not in wrong]
-        return draw("setup_checks.html", checks=[*wrong, *others], verdict=verdict(found),
+        shown = without_repetition([*wrong, *others])
+        return draw("setup_checks.html", checks=shown, verdict=verdict(found),
                     good=not any(check.state == "fail" for check in found))  # fmt: skip
 
     def again() -> Response:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from flask import Flask
 
+from bot.operations.doctor.result import Check
 from bot.settings import Settings
 
 PREFIX = "/console"
@@ -21,7 +22,7 @@ def install(app: Flask, settings: Settings, url: str) -> None:
 
 class _Door:
     def __init__(
-        self, below: Any, settings: Settings, url: str, ready: Callable[[], Mapping[str, str]]
+        self, below: Any, settings: Settings, url: str, ready: Callable[[], Sequence[Check]]
     ) -> None:
         self._below = below
         self._settings = settings

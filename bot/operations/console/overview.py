@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -79,11 +79,13 @@ _PAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Something that somebody should look at, and on which page. `red`: people get no answers."""
+    """Something that somebody should look at, on which page, and what to run. `red`: people get no
+    answers."""
 
     sentence: Sentence
     page: str
     red: bool = False
+    command: str = ""
 
 
 def add(app: Flask, desk: Desk) -> None:
@@ -99,6 +101,7 @@ def add(app: Flask, desk: Desk) -> None:
             used = near_quota(view, today, quota)
         found = [*alarms(health.look(desk.url, desk.settings.zone)), *not_ready(desk.ready())]
         found += quota_alarm(used, quota)
+        found.sort(key=lambda one: not one.red)
         return draw("now.html", zone=desk.settings.zone.key, depth=depth, alarms=found, hour=hour,
                     red=any(one.red for one in found),
                     reasons=given_up, **figures)  # fmt: skip
@@ -114,18 +117,23 @@ def add(app: Flask, desk: Desk) -> None:
 def alarms(checks: Sequence[Check]) -> list[Alarm]:
     """What somebody should look at, the worst first. Pure."""
     return [
-        Alarm(check.sentence, _PAGES[check.name], red=check.state == "fail")
+        Alarm(check.sentence, _PAGES[check.name], check.state == "fail", check.command)
         for check in findings(checks)
     ]
 
 
-def not_ready(outcomes: Mapping[str, str]) -> list[Alarm]:
-    """What `/readyz` finds wrong besides. Pure."""
+def not_ready(checks: Sequence[Check]) -> list[Alarm]:
+    """What `/readyz` finds wrong besides; red is what the bot does not do without. Pure."""
     return [
-        Alarm(Sentence(f"{name}: {outcome}", f"{name}：{outcome}"), "setup", red=True)
-        for name, outcome in outcomes.items()
-        if outcome != "ok" and name not in _PAGES
+        Alarm(_named(check), "setup", check.state == "fail", check.command)
+        for check in findings(checks)
+        if check.name not in _PAGES
     ]
+
+
+def _named(check: Check) -> Sentence:
+    name, said = check.title, check.sentence
+    return Sentence(f"{name.en}: {said.en}", f"{name.zh}：{said.zh}")
 
 
 def quota_alarm(used: int, quota: int) -> Sequence[Alarm]:

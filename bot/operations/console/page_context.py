@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -14,6 +14,7 @@ from bot.operations.console.database import ConsoleDatabase
 from bot.operations.console.sessions import Sessions
 from bot.operations.console.texts import say
 from bot.operations.doctor import health
+from bot.operations.doctor.result import Check
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from bot.text.languages import Language, Sentence
@@ -28,7 +29,7 @@ class Desk:
     reader: ConsoleDatabase
     sessions: Sessions
     queue: QueueOperations
-    ready: Callable[[], Mapping[str, str]] = dict  # what `/readyz` says of each of its checks
+    ready: Callable[[], Sequence[Check]] = list  # what `/readyz` finds
 
     def moment(self, time: datetime | str | None) -> str:
         """A time as people read it, in the zone of the settings."""

@@ -7,6 +7,8 @@ thousandth of a cent.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.agents.llm.refusals import refused_feature
 from bot.operations.doctor.http_exchange import HttpAnswer, Silent, ask
 from bot.operations.doctor.result import Check, State, fail, ok, unknown, warn
@@ -49,15 +51,16 @@ def models(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:
 def model(
     settings: Settings, name: str, *, check: str = "model", timeout_s: float = _TIMEOUT_S
 ) -> Check:
-    """`fail` when only a person can help (key, name, quota, address), else `warn`."""
+    """`fail` when it gives no answer, passing where nobody has to help; `warn` when it is slow."""
     try:
         answer = _one_token(settings, name, timeout_s)
     except Silent as exc:
-        return _silent(check, exc, "OPENAI_BASE_URL")
+        return replace(_silent(check, exc, "OPENAI_BASE_URL"), state="fail", passing=True)
     if _is_answered(answer):
         return _works(check, name, answer)
     variable = "OPENAI_FALLBACK_MODEL" if check == "fallback" else "OPENAI_MODEL"
-    return _refused(check, answer, name, ("OPENAI_API_KEY", variable, "OPENAI_BASE_URL"))
+    found = _refused(check, answer, name, ("OPENAI_API_KEY", variable, "OPENAI_BASE_URL"))
+    return replace(found, state="fail", passing=True) if answer.status >= 500 else found
 
 
 def abilities(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> list[Check]:

@@ -5,8 +5,8 @@ The start, `/readyz`, `scripts/doctor` and whatever else shows the state of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bot.text.languages import Sentence
@@ -15,8 +15,9 @@ from bot.text.languages import Sentence
 State = Literal["ok", "warn", "fail", "unknown"]
 _FINDINGS: tuple[State, ...] = ("fail", "warn")
 _IN_CHINESE: Mapping[str, str] = {
-    "answers": "回答", "bot": "机器人", "clicks": "点击", "clock": "时钟", "connections": "连接",
-    "credentials": "凭证", "database": "数据库", "deliveries": "送达", "disk": "磁盘",
+    "answers": "回答", "bot": "机器人", "clicks": "点击", "clock": "时钟", "connection": "长连接",
+    "connections": "连接", "credentials": "凭证", "database": "数据库", "deliveries": "送达",
+    "disk": "磁盘", "feishu": "飞书", "memory": "记忆", "readiness": "就绪状态",
     "undelivered": "未送达的回答",
     "embeddings": "向量", "events": "事件", "fallback": "备用模型", "isolation": "隔离",
     "memory away": "记忆", "messages": "消息", "migrations": "数据库迁移", "model": "模型",
@@ -28,13 +29,17 @@ _IN_CHINESE: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line. `link` is a page to open, `command` what to run; at most one of them is given."""
+    """One line. `link` is a page to open, `command` what to run; at most one of them is given.
+
+    `passing`: it may be over at the next look, without anybody doing anything.
+    """
 
     name: str
     state: State
     sentence: Sentence
     link: str = ""
     command: str = ""
+    passing: bool = False
 
     @property
     def title(self) -> Sentence:
@@ -77,6 +82,15 @@ def findings(checks: Iterable[Check]) -> list[Check]:
     """What somebody should do something about, the worst first."""
     found = [check for check in checks if check.state in _FINDINGS]
     return sorted(found, key=lambda check: _FINDINGS.index(check.state))
+
+
+def without_repetition(checks: Sequence[Check]) -> list[Check]:
+    """The same checks; a link that several have stays with the last of them."""
+    last = {check.link: number for number, check in enumerate(checks)}
+    return [
+        check if last[check.link] == number else replace(check, link="")
+        for number, check in enumerate(checks)
+    ]
 
 
 def verdict(checks: Iterable[Check]) -> Sentence:

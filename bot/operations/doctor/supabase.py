@@ -83,12 +83,13 @@ def api(settings: Settings) -> Check:
             link=_STATUS,
         )
     except StoreError as exc:
-        return _refused(exc)
+        return refused(exc)
     return ok("supabase", "Supabase takes the keys, as the service and as a person.",
               "Supabase 接受密钥（服务与个人身份）。")  # fmt: skip
 
 
-def _refused(problem: StoreError) -> Check:
+def refused(problem: StoreError) -> Check:
+    """What a refusal of Supabase means."""
     if isinstance(problem, NotMigrated):
         return fail(
             "supabase",

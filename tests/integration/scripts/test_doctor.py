@@ -359,7 +359,7 @@ WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
     (rate_limited, "model", "warn", "test-model is rate-limited right now", "正被限流"),
     (model_address_without_v1, "model", "fail", "What answers is no model endpoint",
      "应答的不是模型接口"),
-    (model_away, "model", "warn", "The model's endpoint is silent", "模型接口没有响应"),
+    (model_away, "model", "fail", "The model's endpoint is silent", "模型接口没有响应"),
     (model_without_tools, "tools", "warn", "test-model takes no tools (400)",
      "test-model 不支持工具调用（400）"),
     (model_that_refuses_tools_without_a_reason, "tools", "warn", "takes no tools",
@@ -557,6 +557,18 @@ def test_the_script_ends_with_0_1_or_2_and_fits_80_columns(setup: Setup) -> None
     assert max(map(cell_len, lines)) <= 80
     assert as_json["findings"] == 2
     assert _run(setup.environment, setup.folder, "--no-such").returncode == 2
+
+
+def test_what_only_has_to_be_looked_at_ends_with_0_and_a_link_is_shown_once(setup: Setup) -> None:
+    missing = {"im:resource", "cardkit:card:write"}
+    setup.tenant.console(granted=sorted({*manifest.scope_names()} - missing))
+    done = _run(setup.environment, setup.folder)
+
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.startswith("doctor: it runs, 2 to look at\n")
+    assert done.stdout.count("is not granted") == 2
+    assert done.stdout.count("→") == 1
+    assert "q=cardkit:card:write,im:resource&" in done.stdout
 
 
 def test_help_comes_without_a_model_client_or_a_database_driver(tmp_path: Path) -> None:

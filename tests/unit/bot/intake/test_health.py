@@ -7,6 +7,7 @@ from flask import Flask
 
 from bot.intake import health
 from bot.intake.readiness import Readiness
+from bot.operations.doctor.result import fail
 from bot.settings import Settings
 
 TOKEN = "a-token-of-these-tests"
@@ -16,7 +17,7 @@ class Checks:
     settings = Settings(metrics_token=TOKEN)
 
     def run(self) -> Readiness:
-        return Readiness({"database": "the queue's database does not answer"}, ())
+        return Readiness((fail("database", "the database does not answer", "数据库没有响应"),))
 
 
 def asked(path: str, address: str = "127.0.0.1", host: str = "127.0.0.1:8080", **headers: str):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from bot.process.board import Board
+from bot.text.languages import Sentence
 
 HOLDS = """
 import sys
@@ -19,6 +20,10 @@ sys.stdin.read()
 """
 
 
+def says(trouble: Sentence | None, en: str, zh: str) -> bool:
+    return trouble is not None and en in trouble.en and zh in trouble.zh
+
+
 def test_a_killed_worker_is_seen_at_once(tmp_path: Path) -> None:
     board = Board(tmp_path)
     board.clear()
@@ -27,12 +32,12 @@ def test_a_killed_worker_is_seen_at_once(tmp_path: Path) -> None:
     )
     assert process.stdout
     process.stdout.readline()
-    assert board.trouble(2) == ""
+    assert board.trouble(2) is None
     assert board.announced(process.pid)
     assert board.alive() == 1
     process.kill()
     process.communicate()
-    assert "is not running" in board.trouble(2)
+    assert says(board.trouble(2), "is not running", "没有运行")
     assert board.alive() == 0
 
 
@@ -42,11 +47,11 @@ def test_a_worker_that_does_not_move_is_named(tmp_path: Path) -> None:
     presence = board.announce(1)
     (file,) = tmp_path.glob("run/worker-*")
     os.utime(file, (0, 0))
-    assert "has not moved" in board.trouble(1)
+    assert says(board.trouble(1), "has not moved", "没有动静")
     presence.beat()
-    assert board.trouble(1) == ""
+    assert board.trouble(1) is None
     presence.withdraw()
-    assert "is not running" in board.trouble(1)
+    assert says(board.trouble(1), "is not running", "没有运行")
 
 
 def test_what_an_ended_process_left_is_forgotten(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from bot.operations.console.application import create_console
+from bot.operations.doctor.result import fail, ok, warn
 from bot.settings import Settings
 from tests.integration.bot.operations.console.conftest import Browser
 
@@ -118,13 +119,29 @@ def test_the_first_page_says_what_needs_a_look(ada: Browser, jobs: dict[str, int
 
 
 def test_the_first_page_says_what_readiness_finds(settings: Settings, database_url: str) -> None:
-    found = {"database": "ok", "model": "the key is refused", "answers": "said by the turns"}
+    found = [
+        ok("database", "ok", "正常"),
+        fail("model", "the key is refused", "密钥无效"),
+        fail("answers", "said by the turns", "轮次会说明"),
+    ]
     console = create_console(settings, database_url, lambda: found)
-    page = Browser(console).sign_in(database_url).get("/console/").text
+    browser = Browser(console).sign_in(database_url)
+    page = browser.get("/console/").text
+    chinese = browser.get("/console/?lang=zh").text
 
     assert 'class="card alarmed"' in page
     assert "model: the key is refused" in page
     assert "said by the turns" not in page
+    assert "模型：密钥无效" in chinese
+    assert "the key is refused" not in chinese
+
+
+def test_what_the_bot_does_without_is_not_red(settings: Settings, database_url: str) -> None:
+    found = [warn("memory", "away; people are answered without history", "不可用；回答时没有历史")]
+    console = create_console(settings, database_url, lambda: found)
+    page = Browser(console).sign_in(database_url).get("/console/").text
+
+    assert 'class="card warned"' in page
 
 
 def test_set_up_is_what_the_doctor_finds(
