@@ -34,6 +34,7 @@ from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.tables.buttons import ButtonStore, Click, NewButton, Press, new_id
+from memory.tables.handles import HandleStore
 from memory.tables.notes import NoteStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.models import Acting
@@ -114,6 +115,20 @@ async def test_buttons_come_back_with_the_last_card_of_the_reply(rpc: Rpc, group
     assert stored[1].buttons == tuple(CardButton(b.id, b.label) for b in made)
     again = await memory.open_turn(alice, turn_id=turn, content="Q")
     assert again.reply == stored
+
+
+async def test_a_button_comes_back_with_the_entry_it_stands_beside(rpc: Rpc, group: Group) -> None:
+    memory, alice = MemoryStore(rpc), group.turn()
+    made = replace(follow_up("one"), payload={"text": "one", "entry": 2})
+    turn, card = group.message("q"), group.message("card")
+    await memory.open_turn(alice, turn_id=turn, content="Q")
+    _, (stored,) = await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[made])
+    await memory.mark_sent(alice, turn_id=turn, chunk=0, content="A", message_id=card)
+    redrawn = await HandleStore(rpc).card_to_redraw(card, alice.tenant_key)
+
+    assert stored.buttons == (CardButton(made.id, "one", entry=2),)
+    assert redrawn
+    assert redrawn["buttons"] == [{"id": made.id, "label": "one", "pressed": None, "entry": 2}]
 
 
 async def test_the_first_reply_keeps_its_buttons(rpc: Rpc, group: Group) -> None:
