@@ -41,9 +41,9 @@ class Sandbox:
     def database_url(self) -> str:
         return embedded.find(self.folder)
 
-    def ask(self, who: str, text: str) -> str:
+    def ask(self, who: str, text: str, chat: str = "") -> str:
         """Mentions the bot and waits until the answer is stored; the turn."""
-        turn = self.platform.say(self.people[who], self.group, f"@{self.bot} {text}")
+        turn = self.platform.say(self.people[who], chat or self.group, f"@{self.bot} {text}")
         eventually(lambda: self._state(turn) == "sent", within_s=60, what="the answer")
         return turn
 
