@@ -33,7 +33,7 @@ from scripts.operating import stored_rows
 from scripts.operating.arguments import FINDINGS, add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, progress, run
 from scripts.operating.desk import OperatorDesk, open_desk
-from scripts.operating.people import names, person_meant
+from scripts.operating.people import person_meant
 from scripts.operating.shown_cards import difference, is_verifiable
 from scripts.operating.stored_rows import Finding
 
@@ -47,7 +47,7 @@ Row = Mapping[str, Any]
 @dataclass
 class CheckResult:
     """What was seen and found; `skipped` says which checks were not made, and why. `leaks` is None
-    where isolation was not probed; `names` are people's, by open_id."""
+    where isolation was not probed."""
 
     backend: str
     conversations: list[tuple[Conversation, Sequence[Row]]] = field(default_factory=list)
@@ -55,7 +55,6 @@ class CheckResult:
     findings: list[Finding] = field(default_factory=list)
     withheld: tuple[Unplaced, ...] = ()
     leaks: int | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
 
@@ -86,7 +85,8 @@ async def _check(given: argparse.Namespace) -> int:
     if given.json:
         print_json(_document(outcome))
     else:
-        _show(desk, outcome, Screen(language(given.lang)), messages=given.messages)
+        screen = Screen(language(given.lang), desk.names_of)
+        _show(desk, outcome, screen, messages=given.messages)
     return FINDINGS if outcome.findings else 0
 
 
@@ -94,7 +94,7 @@ async def examine(
     desk: OperatorDesk, given: argparse.Namespace, now: datetime | None = None
 ) -> CheckResult:
     """Everything that is checked; `now` is when, for what may wait a while."""
-    outcome = CheckResult(desk.backend, names=await names(desk))
+    outcome = CheckResult(desk.backend)
     await _check_conversations(desk, given, outcome, now or datetime.now(UTC))
     await _check_tables(desk, outcome)
     await _check_isolation(desk, given, outcome)
@@ -209,16 +209,12 @@ def _show(desk: OperatorDesk, outcome: CheckResult, screen: Screen, *, messages:
     screen.table(
         "Conversations (Q question, A card, … pending, x failed)",
         columns,
-        [
-            _conversation_cells(desk, outcome, *entry, columns=columns)
-            for entry in reversed(outcome.conversations)
-        ],
+        [_conversation_cells(desk, *entry, columns) for entry in reversed(outcome.conversations)],
     )
     if messages:
         columns = _MESSAGE if screen.is_terminal else _MESSAGE_WHOLE
         for conversation, rows in reversed(outcome.conversations):
-            who = outcome.names.get(conversation.user_id) or conversation.user_id
-            title = f"{conversation.conversation_id}: {who}"
+            title = f"{conversation.conversation_id}: {conversation.user_id}"
             screen.table(title, columns, [_message_cells(desk, row, columns) for row in rows])
     screen.table(
         "Tables",
@@ -250,35 +246,23 @@ def _say_verdicts(screen: Screen, outcome: CheckResult) -> None:
 
 # A terminal of 80 columns holds less than another program is given.
 _CONVERSATION = ("conversation", "person", "messages", "last", "sequence")
-_CONVERSATION_WHOLE = (
-    "conversation", "person", "name", "messages", "first", "last", "sequence",
-)  # fmt: skip
+_CONVERSATION_WHOLE = ("conversation", "person", "messages", "first", "last", "sequence")
 _MESSAGE = ("time", "role", "status", "message", "text")
 _MESSAGE_WHOLE = ("id", "time", "role", "status", "turn", "message", "tools", "text")
 
 
 def _conversation_cells(
-    desk: OperatorDesk,
-    outcome: CheckResult,
-    conversation: Conversation,
-    rows: Sequence[Row],
-    *,
-    columns: Sequence[str],
+    desk: OperatorDesk, conversation: Conversation, rows: Sequence[Row], columns: Sequence[str]
 ) -> Sequence[object]:
-    said = [row["actor_name"] for row in rows if row["actor_id"] == conversation.user_id]
-    name = outcome.names.get(conversation.user_id) or next(filter(None, reversed(said)), None)
     shown = stored_rows.sequence(rows)
     cells: dict[str, object] = {
         "conversation": conversation.conversation_id,
         "person": conversation.user_id,
-        "name": name,
         "messages": conversation.messages,
         "first": desk.shown(conversation.first_at),
         "last": desk.shown(conversation.last_at),
         "sequence": shown if len(shown) <= _SEQUENCE_SHOWN else f"(…){shown[-_SEQUENCE_SHOWN:]}",
     }
-    if "name" not in columns and name:
-        cells["person"] = name
     return [cells[column] for column in columns]
 
 
