@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from bot.feishu import markup
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.operations.doctor.isolation import probe_isolation
@@ -215,7 +216,9 @@ def _show(desk: OperatorDesk, outcome: CheckResult, screen: Screen, *, messages:
         columns = _MESSAGE if screen.is_terminal else _MESSAGE_WHOLE
         for conversation, rows in reversed(outcome.conversations):
             title = f"{conversation.conversation_id}: {conversation.user_id}"
-            screen.table(title, columns, [_message_cells(desk, row, columns) for row in rows])
+            known = _addressed(desk, rows)
+            cells = [_message_cells(desk, row, columns, known) for row in rows]
+            screen.table(title, columns, cells)
     screen.table(
         "Tables",
         ("table", "rows", "24 h", "7 d", "size", "policies"),
@@ -266,8 +269,18 @@ def _conversation_cells(
     return [cells[column] for column in columns]
 
 
-def _message_cells(desk: OperatorDesk, row: Row, columns: Sequence[str]) -> Sequence[object]:
-    text = row["content"]
+def _addressed(desk: OperatorDesk, rows: Sequence[Row]) -> Mapping[str, str]:
+    """The names of those whom the cards address, by open_id."""
+    found = {tag[1] for row in rows for tag in markup.AT_TAG.finditer(row["content"])}
+    return {open_id: name.en for open_id, name in desk.names_of(found).items()}
+
+
+def _message_cells(
+    desk: OperatorDesk, row: Row, columns: Sequence[str], known: Mapping[str, str]
+) -> Sequence[object]:
+    text = markup.AT_TAG.sub(
+        lambda tag: f"@{known[tag[1]]}" if tag[1] in known else tag[0], row["content"]
+    )
     cells: dict[str, object] = {
         "id": row["id"],
         "time": desk.shown(row["created_at"]),

@@ -97,7 +97,7 @@ async def _list_questions(given: argparse.Namespace) -> int:
         return 0
     screen = Screen(language(given.lang), desk.names_of)
     count = len(rows)
-    told = Sentence(f"{count} conversation{'s' if count != 1 else ''}", f"{count} 个会话")
+    told = Sentence(f"{count} conversation{'s' if count != 1 else ''}", f"共 {count} 个")
     screen.verdict("conversations", told, good=True)
     screen.table("Conversations", _QUESTION, [_question_cells(desk, row) for row in reversed(rows)])
     return 0
@@ -119,8 +119,9 @@ def _verdict(days: Sequence[Mapping[str, Any]]) -> Sentence:
     answered, heard = (sum(day[kind] for day in days) for kind in ("answered", "heard"))
     held = sum(day["conversations"] for day in days)
     chats = len({(day["tenant_key"], day["chat_id"]) for day in days})
+    groups = f"{chats} chat{'s' if chats != 1 else ''}"
     return Sentence(
-        f"{held} in {chats} chats, {answered} of {heard} messages answered",
+        f"{held} in {groups}, {answered} of {heard} messages answered",
         f"{chats} 个群共 {held} 段，{heard} 条消息中回答 {answered} 条",
     )
 

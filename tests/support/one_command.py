@@ -47,6 +47,11 @@ class Sandbox:
         eventually(lambda: self._state(turn) == "sent", within_s=60, what="the answer")
         return turn
 
+    def private_chat(self, who: str) -> str:
+        """Where that person is alone with the bot."""
+        chats = (one for one in self.platform.state()["chats"] if one["mode"] == "p2p")
+        return next(one["chat_id"] for one in chats if self.people[who] in one["members"])
+
     def give_feedback(self, turn: str) -> None:
         """Its asker says that the answer helped."""
         with psycopg.connect(self.database_url, autocommit=True) as connection:

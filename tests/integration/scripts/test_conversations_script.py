@@ -113,7 +113,7 @@ def test_feedback_counts_on_its_own_day(environment: dict[str, str]) -> None:
 @pytest.mark.usefixtures("heard")
 def test_they_are_shown_in_both_languages(environment: dict[str, str]) -> None:
     shown = run(environment, "--since", "2026-01-01", "--people", "--lang", "en")
-    assert shown.splitlines()[0] == "conversations: 2 in 1 chats, 3 of 6 messages answered"
+    assert shown.splitlines()[0] == "conversations: 2 in 1 chat, 3 of 6 messages answered"
     assert "ou_bob\t1" in shown
 
     chinese = run(environment, "--since", "2026-01-01", "--lang", "zh")
