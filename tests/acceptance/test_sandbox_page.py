@@ -385,7 +385,7 @@ def test_the_look_is_chosen_and_kept(page: Any) -> None:
 def test_days_stand_between_messages_and_reasons_are_in_words(page: Any) -> None:
     assert page.locator(".day").first.inner_text() == "Today"
     page.wait_for_selector("#sections td")
-    assert "it was addressed to me" in page.inner_text("#sections")
+    assert "it mentioned me, replied to me" in page.inner_text("#sections")
     page.click("#language")
     page.wait_for_selector("#sections:has-text('那是对我说的')")
     for code in ("explicit_trigger", "no_trigger", "answered:", "silent:"):

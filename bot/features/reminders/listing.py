@@ -22,9 +22,7 @@ async def show_reminders(services: Services, here: FeatureTurn) -> Reply:
     found = await TimerStore(services.rpc).list(here.context)
     names = services.people.of(here.context.tenant_key)
     await names.look_up({one for timer in found for one in texts.named_in(timer)})
-    shown = texts.listed(
-        found[:_SHOWN], len(found), names.name, services.settings.zone, here.language
-    )
+    shown = texts.listed(found[:_SHOWN], len(found), names.name, services.now(), here.language)
     buttons = (_button(number, one, here) for number, one in enumerate(found[:_SHOWN], 1))
     return Reply(shown, tuple(buttons))
 

@@ -60,7 +60,7 @@ def test_the_list_has_names_and_how_each_question_begins_and_keeps_the_look(ada:
 
     assert '<span title="ou_alice">Alice</span>' in page
     assert '<span title="oc_b">Kitchen</span>' in page
-    assert "the bot was asked outright" in page
+    assert "the bot was asked directly" in page
     assert "where is the &lt;b&gt;launch&lt;/b&gt;?" in page
     assert "In the hall" not in page
     assert "looked through conversations" in ada.get("/console/audit").text
@@ -139,9 +139,9 @@ def test_a_turn_is_shown_as_text_and_the_look_is_kept(ada: Browser) -> None:
 
     assert "where is the &lt;b&gt;launch&lt;/b&gt;?" in page
     assert "In the hall." in page
-    assert "There is no record of it" in page
+    assert "There is no record of this turn" in page
     audit = ada.get("/console/audit").text
-    assert "read turn" in audit
+    assert "viewed a turn" in audit
     assert "Launch team" in audit
 
 
@@ -236,7 +236,7 @@ def test_usage_tells_calls_of_feishu_kinds_of_tokens_and_who_reached_a_limit(
     console = create_console(replace(settings, **limits), database_url)
     ada = Browser(console).sign_in(database_url)
     assert "0 of 500 calls" in ada.get("/console/usage").text
-    assert "calls of Feishu" not in ada.get("/console/").text
+    assert "Feishu API calls" not in ada.get("/console/").text
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("""
             insert into feishu_bot.model_usage
@@ -254,13 +254,13 @@ def test_usage_tells_calls_of_feishu_kinds_of_tokens_and_who_reached_a_limit(
 
     assert "401 of 500 calls" in page
     assert "stream into a card" in page
-    assert "does not count" in page
+    assert "not counted" in page
     assert "4,321" in page
     full = page.split('id="used-up"')[1].split("</section>")[0]
     assert "Alice" in full
     assert "midnight (UTC)" in full
     assert "包伯" not in full
-    assert "401 of 500 calls of Feishu" in ada.get("/console/").text
+    assert "401 of 500 Feishu API calls" in ada.get("/console/").text
     chinese = ada.get("/console/usage?lang=zh").text
     assert "流式更新卡片" in chinese
     assert "已用 401 次" in chinese
