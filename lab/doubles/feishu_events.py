@@ -65,7 +65,7 @@ def _envelope(mention: TalkMention) -> dict[str, Any]:
         "app_id": CREDENTIALS["FEISHU_APP_ID"],
         "tenant_key": _TENANT,
     }
-    message = {
+    message: dict[str, Any] = {
         "message_id": mention.message_id,
         "create_time": now_ms,
         "update_time": now_ms,
