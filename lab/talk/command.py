@@ -45,7 +45,7 @@ from lab.benchmark.machine import describe_machine
 from lab.benchmark.processes import postmaster, stop_server
 from lab.benchmark.reports import comparison, report, table
 from lab.talk.rounds import Rounds, stand_ins
-from lab.talk.runs import MEASURES, Plan
+from lab.talk.runs import MEASURES, TalkPlan
 from lab.talk.targets import SENT_LATE
 
 _PAGE_WIDTH = 180  # of a file or a pipe, in characters
@@ -55,7 +55,7 @@ _MODES = {"on": (True,), "off": (False,), "both": (False, True)}
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    usual = Plan()
+    usual = TalkPlan()
     made = argparse.ArgumentParser(
         prog="bench --talk",
         description=__doc__,
@@ -112,8 +112,8 @@ async def _measure(options: argparse.Namespace, this: Checkout, folder: Path) ->
     return rounds
 
 
-def _plan(options: argparse.Namespace) -> Plan:
-    return Plan(
+def _plan(options: argparse.Namespace) -> TalkPlan:
+    return TalkPlan(
         models=options.model,
         rates=options.rate,
         ratio=options.ratio,

@@ -11,14 +11,14 @@ from lab.benchmark.figures import percentile
 from lab.benchmark.pushing import EventPusher
 from lab.doubles.feishu_events import TalkMention
 from lab.doubles.minimal_feishu import StandIn
-from lab.talk.schedule import Arrival
+from lab.talk.schedule import Utterance
 from lab.talk.speech import Group
 
 LATE_S = 0.05
 
 
 @dataclass
-class Heard:
+class TalkOutcome:
     """What people saw; times in seconds, those of answers since the question was due. `missing`:
     how long each question without an answer has waited in the end. `lates`: of arrivals that were
     sent more than `LATE_S` after they were due. The model alone takes `model_s`."""
@@ -60,7 +60,7 @@ class OpenLoop:
     def __init__(
         self, platform: StandIn, port: int, groups: Sequence[Group], model_s: float
     ) -> None:
-        self.heard = Heard(model_s)
+        self.heard = TalkOutcome(model_s)
         self._platform, self._groups = platform, groups
         self._pusher = EventPusher([port])
         self._tasks: list[asyncio.Task[None]] = []
@@ -71,7 +71,7 @@ class OpenLoop:
         """Questions without an answer yet."""
         return self.heard.mentions - len(self.heard.answers) - len(self.heard.missing)
 
-    async def speak(self, schedule: Sequence[Arrival]) -> None:
+    async def speak(self, schedule: Sequence[Utterance]) -> None:
         """Returns when the last has been sent, whatever is answered."""
         began = time.perf_counter()
         for arrival in schedule:
@@ -96,7 +96,7 @@ class OpenLoop:
             if not task.cancelled():
                 task.result()
 
-    def close(self) -> Heard:
+    def close(self) -> TalkOutcome:
         """Everything that was seen; what the bot answers from now on is not."""
         self.heard.answered_lines = sum(answer.done() for answer in self._lines.values())
         for line in self._lines:

@@ -14,8 +14,8 @@ from lab.benchmark.load import PIECE
 from lab.benchmark.machine import busy_seconds, own_seconds
 from lab.benchmark.process_accounting import BotProcesses
 from lab.benchmark.setting import Setting
-from lab.talk.people import Heard, OpenLoop
-from lab.talk.schedule import Arrival
+from lab.talk.people import OpenLoop, TalkOutcome
+from lab.talk.schedule import Utterance
 from lab.talk.speech import Group
 
 _PIECES = 8
@@ -31,7 +31,7 @@ class Phase:
     cores that the bot used, and by name those that the rest of the machine did. `waiting`
     questions had no answer at the end of the window, when `pss` (MB by part) was taken."""
 
-    heard: Heard
+    heard: TalkOutcome
     cpu: Mapping[str, float]
     took_s: float
     window_s: float
@@ -53,7 +53,7 @@ class Bot:
     async def hear(
         self,
         groups: Sequence[Group],
-        schedule: Sequence[Arrival],
+        schedule: Sequence[Utterance],
         *,
         model_s: float,
         patience_s: float,

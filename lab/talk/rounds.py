@@ -13,7 +13,7 @@ from lab.benchmark.figures import FailedMeasure, Figure, combined
 from lab.benchmark.processes import EXPECTED, free_port, running, until_said
 from lab.benchmark.setting import Setting
 from lab.doubles.minimal_feishu import StandIn
-from lab.talk.runs import Crowds, Plan, run_echo, run_version
+from lab.talk.runs import Crowds, TalkPlan, run_echo, run_version
 from lab.talk.targets import figures
 
 
@@ -22,7 +22,7 @@ class Rounds:
     """All runs of all versions: their figures by label, and what could not be measured."""
 
     setting: Setting
-    plan: Plan
+    plan: TalkPlan
     progress: Callable[[str], object]
     figures: dict[str, list[Figure]] = field(default_factory=dict)
     failed: list[FailedMeasure] = field(default_factory=list)

@@ -36,7 +36,7 @@ Progress = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TalkPlan:
     """What is measured: models (s an answer) and rates (mentions a second) of the open loop, with
     `ratio` lines to a mention, for `seconds` each; `history`: mentions before."""
 
@@ -80,7 +80,7 @@ class TalkRun:
 
 
 async def run_version(
-    setting: Setting, checkout: Checkout, plan: Plan, progress: Progress, *, streaming: bool
+    setting: Setting, checkout: Checkout, plan: TalkPlan, progress: Progress, *, streaming: bool
 ) -> TalkRun:
     """Set up anew, so that no run meets what another left."""
     folder = setting.folder / f"{checkout.label}-{time.monotonic_ns()}"
@@ -142,7 +142,7 @@ async def _crowds(
 
 
 async def _count(
-    listener: Bot, chats: Sequence[Group], plan: Plan, found: TalkRun, progress: Progress
+    listener: Bot, chats: Sequence[Group], plan: TalkPlan, found: TalkRun, progress: Progress
 ) -> None:
     """Few lines, many, few with the other models, many, few: the bot grows warm and chats grow
     long meanwhile, which so adds to both alike."""
@@ -164,7 +164,7 @@ async def _count(
 
 
 async def _load(
-    listener: Bot, chats: Sequence[Group], plan: Plan, found: TalkRun, progress: Progress
+    listener: Bot, chats: Sequence[Group], plan: TalkPlan, found: TalkRun, progress: Progress
 ) -> None:
     """From the lightest on; what comes after one that was not finished would meet its questions."""
     left_over = ""

@@ -10,7 +10,7 @@ _SEED = 31  # every version meets the same arrivals
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class Utterance:
     """Something is said in the group `chat`, `at_s` after the beginning."""
 
     at_s: float
@@ -20,12 +20,12 @@ class Arrival:
 
 def arrivals(
     mentions: float, lines: float, seconds: float, chats: int, *, at_random: bool = False
-) -> list[Arrival]:
+) -> list[Utterance]:
     """So many mentions and lines a second, in groups drawn by lot: evenly spaced, or at random
     moments. Their number is the same either way."""
     lot = random.Random(f"{_SEED} {mentions} {lines} {seconds}")  # noqa: S311 - no secret
     said = [
-        Arrival(at_s, lot.randrange(chats), to_bot)
+        Utterance(at_s, lot.randrange(chats), to_bot)
         for rate, to_bot in ((mentions, True), (lines, False))
         for at_s in _moments(rate, seconds, lot if at_random else None)
     ]

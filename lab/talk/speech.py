@@ -25,7 +25,7 @@ _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Discussion:
+class WrittenDiscussion:
     """What people of one group say to each other (author, text), and what they ask the bot."""
 
     lang: str
@@ -33,9 +33,9 @@ class Discussion:
     question: str
 
 
-def written_discussions() -> list[Discussion]:
+def written_discussions() -> list[WrittenDiscussion]:
     """English and Chinese in turn."""
-    found: list[Discussion] = []
+    found: list[WrittenDiscussion] = []
     for name in _FILES:
         text = (ROOT / "tests" / "data" / f"{name}.talk").read_text(encoding="utf-8")
         found += discussions(list(rows_of_talk(text)))
@@ -43,7 +43,7 @@ def written_discussions() -> list[Discussion]:
     return [one for pair in zip(english, chinese, strict=False) for one in pair]
 
 
-def discussions(rows: Sequence[Mapping[str, Any]]) -> Iterator[Discussion]:
+def discussions(rows: Sequence[Mapping[str, Any]]) -> Iterator[WrittenDiscussion]:
     """Of labelled rows (`lab.evaluation.labelled_messages`): the lines that are not for the bot and
     name nobody, and the first question to it."""
     for _, talk in itertools.groupby(rows, lambda row: (row["lang"], row["conversation"])):
@@ -52,7 +52,7 @@ def discussions(rows: Sequence[Mapping[str, Any]]) -> Iterator[Discussion]:
         question = next((match[1] for match in asked if match), "")
         lines = tuple((row["author"], row["text"]) for row in of_talk if _names_nobody(row))
         if question and lines:
-            yield Discussion(of_talk[0]["lang"], lines, question)
+            yield WrittenDiscussion(of_talk[0]["lang"], lines, question)
 
 
 def _names_nobody(row: Mapping[str, Any]) -> bool:
@@ -63,7 +63,7 @@ def _names_nobody(row: Mapping[str, Any]) -> bool:
 class Group:
     """One chat: who says what next. `prefix` keeps its ids apart from those of other groups."""
 
-    def __init__(self, prefix: str, number: int, talk: Sequence[Discussion]) -> None:
+    def __init__(self, prefix: str, number: int, talk: Sequence[WrittenDiscussion]) -> None:
         self.chat_id = f"oc_{prefix}_{number}"
         first = number * PEOPLE // CHATS
         self._people = [f"ou_talk_{(first + k) % PEOPLE:04}" for k in range(_MEMBERS)]
@@ -99,7 +99,7 @@ class Group:
         else:
             del self._lengths[root]
 
-    def _spoken(self, talk: Sequence[Discussion]) -> Iterator[tuple[str, str]]:
+    def _spoken(self, talk: Sequence[WrittenDiscussion]) -> Iterator[tuple[str, str]]:
         for discussion in itertools.cycle(talk):
             authors = list(dict.fromkeys(author for author, _ in discussion.lines))
             for author, text in discussion.lines:

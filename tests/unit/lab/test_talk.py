@@ -21,10 +21,10 @@ from lab.benchmark.targets import Load
 from lab.doubles.feishu_events import CREDENTIALS, delivery
 from lab.doubles.minimal_feishu import BOT, StandIn
 from lab.talk.command import parser
-from lab.talk.people import Heard, OpenLoop
+from lab.talk.people import OpenLoop, TalkOutcome
 from lab.talk.phases import Phase
 from lab.talk.runs import Crowds, TalkRun
-from lab.talk.schedule import Arrival, arrivals
+from lab.talk.schedule import Utterance, arrivals
 from lab.talk.solving import Counted, cost_of_a_line, costs
 from lab.talk.speech import CHATS, PEOPLE, groups, written_discussions
 from lab.talk.targets import figures
@@ -142,14 +142,14 @@ def test_lines_alone_are_divided_by_their_number_without_what_rest_takes() -> No
 
 
 def test_what_has_no_answer_counts_with_the_time_that_it_waited() -> None:
-    heard = Heard(2.0, answers=[2.1] * 6, missing=[40.0] * 4)
+    heard = TalkOutcome(2.0, answers=[2.1] * 6, missing=[40.0] * 4)
     assert heard.over_model_ms(0.5) == pytest.approx(100)
     assert heard.over_model_ms(0.95) == pytest.approx(38_000)
 
 
 def phase(lines: int, turns: int, mention: dict[str, float], **more: float) -> Phase:
     taken = spent(lines, turns, mention)
-    heard = Heard(0.3, turns, lines, answers=[0.4] * turns, acks=[0.005] * (lines + turns))
+    heard = TalkOutcome(0.3, turns, lines, answers=[0.4] * turns, acks=[0.005] * (lines + turns))
     around = {"driver": 0.1, "model": 0.05, "other programs": 0.0}
     return Phase(heard, taken.cpu, taken.took_s, 8.0, 0.5, around, {"worker": 60.0}, 3)
 
@@ -239,7 +239,7 @@ async def test_an_arrival_that_was_sent_late_is_counted_with_its_lateness() -> N
     async with answering_bot(platform) as port:
         loop = OpenLoop(platform, port, groups("a"), 0.0)
         asyncio.get_running_loop().call_later(0.1, time.sleep, 0.3)  # the driver is held up
-        await loop.speak([Arrival(0.15, 0, True), Arrival(1.0, 1, False)])
+        await loop.speak([Utterance(0.15, 0, True), Utterance(1.0, 1, False)])
         await loop.finish(60)
         heard = loop.close()
     assert heard.lates[0] > 0.2
