@@ -1,6 +1,7 @@
 """A list in a card: the last paragraphs of a text, each with its own buttons beside it. Pure.
 
-On a narrow screen the buttons stand below their paragraph (`stretch`). What is read back from the
+Entries are counted from the last, since the beginning of a text may get a mention or a note. On a
+narrow screen the buttons stand below their paragraph (`stretch`). What is read back from the
 elements is the text as it was given. Source: Feishu, “Column set”, card JSON 2.0.
 """
 

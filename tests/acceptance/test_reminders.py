@@ -12,7 +12,8 @@ import pytest
 from bot.text.dates.spoken import day
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
-from tests.acceptance.test_commands import buttons, card_of, click
+from tests.acceptance.test_commands import card_of, click
+from tests.acceptance.test_own_memory import beside_entries
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -164,9 +165,13 @@ def test_the_list_cancels_for_author_and_addressee_and_nobody_else(world: World)
     assert "擦玻璃" in listed
     assert "sharpen the adze" in listed
     card = card_of(world, question)
-    assert buttons(card) == ["取消 1", "取消 2"]
+    first, second = beside_entries(card)
+    assert ("sharpen the adze" in first[0], "擦玻璃" in second[0]) == (True, True)
+    assert first[1] == second[1] == ["取消"]
     click(world, "陈晨", card, index=1)
     eventually(lambda: said(world, "没有改动"), what="a refusal")
+    pressed = [(first[0], ["取消"]), (second[0], ["✓ 取消"])]
+    eventually(lambda: beside_entries(as_it_is(world, card)) == pressed, what="it is marked")
     assert {timer["state"] for timer in timers(world)} == {"active"}
 
     question, _ = world.ask("Bob", "/reminders")
@@ -176,6 +181,12 @@ def test_the_list_cancels_for_author_and_addressee_and_nobody_else(world: World)
     click(world, "Alice", card_of(world, question), index=0)
     eventually(lambda: timers(world)[1]["state"] == "cancelled", what="it is cancelled")
     eventually(lambda: said(world, "这里还没有提醒"), what="the list that is left")
+
+
+def as_it_is(world: World, card: dict[str, Any]) -> dict[str, Any]:
+    """The same card as it is shown now."""
+    found = world.platform.messages(world.group)
+    return next(one for one in found if one["message_id"] == card["message_id"])
 
 
 def said(world: World, text: str) -> list[dict[str, Any]]:

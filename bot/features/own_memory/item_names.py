@@ -16,6 +16,7 @@ say = Catalogue(__file__).say
 
 _VALUE_CHARS: Mapping[Kind, int] = {"fact": 300, "note": 160, "summary": 300}
 _NAME_CHARS = 60
+_LONG_KEY = 30
 _PLAIN = str.maketrans("`[]", "'()")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _JOINTS = re.compile(r"[\s_.\-]+")
@@ -71,10 +72,12 @@ def _words_of(key: str) -> str:
 
 def _says(text: str, name: str, *, whole: bool) -> bool:
     """Whether the text begins with the name or, unless that is asked for as a `whole`, has all its
-    words. A key may end within a word."""
-    told = " ".join(_WORD.findall(text.lower()))
-    wanted = _WORD.findall(name.lower())
-    if told.startswith(" ".join(wanted)):
+    words. A long key may end within a word."""
+    told, wanted = _WORD.findall(text.lower()), _WORD.findall(name.lower())
+    begins = " ".join(told).startswith(" ".join(wanted))
+    if begins and (told[: len(wanted)] == wanted or len(name) > _LONG_KEY):
         return True
-    words = frozenset(told.split())
-    return not whole and all(one in words or (has_han(one) and one in told) for one in wanted)
+    if has_han(name):
+        at = "".join(told).find("".join(wanted))
+        return at == 0 if whole else at >= 0
+    return not whole and set(wanted) <= set(told)

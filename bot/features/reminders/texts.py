@@ -28,11 +28,11 @@ def listed(
     now: datetime,
     language: Language,
 ) -> str:
-    """Numbered, the next one first; times are in the zone of `now`."""
+    """Numbered, the next one first, a paragraph each; times are in the zone of `now`."""
     if not timers:
         return say("none", language)
     lines = [_line(number, one, name, now, language) for number, one in enumerate(timers, 1)]
-    return "\n".join((say("reminders", language, total=total), "", *lines))
+    return "\n\n".join((say("reminders", language, total=total), *lines))
 
 
 def cancelled(timer: Timer, language: Language) -> str:
@@ -48,7 +48,7 @@ def _line(
     line = say(
         "line",
         language,
-        number=number,
+        number=f"**{number}**",
         when=when(plan.repeats, due, now, language),
         whom=say("everybody", language) if plan.for_all else people,
         text=_text(timer),

@@ -80,7 +80,8 @@ select d.* from bot_private.first_asked(%(turn)s) f
 join public.agent_decisions d on d.message_id = f.id order by d.id desc limit 1
 """
 _BUTTONS = """
-select chunk, id, label, coalesce(payload -> 'form', '[]') as form
+select chunk, id, label, coalesce(payload -> 'form', '[]') as form,
+       coalesce((payload ->> 'entry')::integer, 0) as entry
 from public.agent_buttons where turn_id = %(turn)s order by ordinal
 """
 _ASKED = """
