@@ -151,28 +151,24 @@ alter table public.agent_chats add constraint agent_chats_place check (id = ('fe
 alter table public.agent_chats enable row level security;
 create policy agent_chats_select on public.agent_chats
   for select to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and (chat_id = (select public.claim('chat_id'))
-         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    (chat_id = (select public.claim('chat_id'))
+     or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
     and ((select public.claim('sharing')) is distinct from 'person'
          or user_id in ((select public.claim('sub')), (select public.claim('actor')))));
 create policy agent_chats_insert on public.agent_chats
   for insert to authenticated with check (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
+    chat_id = (select public.claim('chat_id'))
     and chat_type is not distinct from (select public.claim('chat_type'))
     and user_id in ((select public.claim('sub')), (select public.claim('actor')))
     and ((select public.claim('chat_type')) is distinct from 'p2p'
          or (select public.claim('sub')) = (select public.claim('actor'))));
 create policy agent_chats_update on public.agent_chats
   for update to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
+    chat_id = (select public.claim('chat_id'))
     and user_id in ((select public.claim('sub')), (select public.claim('actor'))));
 create policy agent_chats_delete on public.agent_chats
   for delete to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
+    chat_id = (select public.claim('chat_id'))
     and user_id = (select public.claim('sub'))
     and user_id = (select public.claim('actor')));
 create policy agent_chats_of_a_tenant on public.agent_chats
@@ -202,8 +198,7 @@ create table public.agent_turns (
   actor_id text not null,
   tenant_key text not null default '',
   chat_id text not null,
-  state text not null default 'open' check (state in ('open', 'pending', 'sent', 'failed',
-    'cancelled')),
+  state text not null default 'open',
   attempts integer not null default 1,
   error text,
   created_at timestamptz not null default now(),
@@ -234,17 +229,19 @@ create table public.agent_turns (
   intended jsonb,
   outcome text,
   outcome_reason text not null default '',
-  constraint agent_turns_origin_known check (origin in ('message', 'button', 'again', 'retry',
-    'reaction', 'reminder', 'digest', 'unasked', 'offer', 'private_answer')),
+  constraint agent_turns_origin_known check (origin = any
+    ('{message,button,again,retry,reaction,reminder,digest,unasked,offer,private_answer}')),
   constraint agent_turns_origin_parent check ((origin in ('message', 'unasked')) = (parent_id is
     null)),
-  constraint agent_turns_outcome_known check (outcome in ('answered', 'apologised', 'refused',
-    'stopped', 'silent', 'undelivered', 'taken_back', 'offer')),
+  constraint agent_turns_outcome_known check (outcome = any
+    ('{answered,apologised,refused,stopped,silent,undelivered,taken_back,offer}')),
   constraint agent_turns_chat_fkey foreign key (tenant_key, conversation_id, user_id) references
     public.agent_chats (tenant_key, id, user_id) on delete cascade
 );
 create index agent_turns_actor_idx on public.agent_turns (actor_id);
 create index agent_turns_again_idx on public.agent_turns (again_of) where again_of is not null;
+create index agent_turns_command_idx on public.agent_turns (id) where (intended ->> 'reason') =
+  'command';
 create index agent_turns_conversation_idx on public.agent_turns (conversation_id);
 create index agent_turns_created_idx on public.agent_turns (created_at);
 create index agent_turns_drawn_on_idx on public.agent_turns using gin (drawn_on) where drawn_on <>
@@ -267,32 +264,30 @@ alter table public.agent_turns add constraint agent_turns_drawn_on_private check
   chat_id = actor_id or origin = 'private_answer' and user_id = actor_id) not valid;
 alter table public.agent_turns add constraint agent_turns_place check (starts_with(conversation_id,
   'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_turns add constraint agent_turns_state_check check (state = any
+  ('{open,pending,sent,failed,cancelled}')) not valid;
 alter table public.agent_turns add constraint agent_turns_again_fkey foreign key (thread, again_of)
   references public.agent_turns (thread, id) on delete cascade;
 alter table public.agent_turns enable row level security;
 create policy agent_turns_select on public.agent_turns
   for select to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and (chat_id = (select public.claim('chat_id'))
-         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    (chat_id = (select public.claim('chat_id'))
+     or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
     and ((select public.claim('sharing')) is distinct from 'person'
          or (select public.claim('actor')) in (user_id, actor_id)));
 create policy agent_turns_insert on public.agent_turns
   for insert to authenticated with check (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
+    chat_id = (select public.claim('chat_id'))
     and user_id = (select public.claim('sub'))
     and actor_id = (select public.claim('actor')));
 create policy agent_turns_update on public.agent_turns
   for update to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
+    chat_id = (select public.claim('chat_id'))
     and user_id = (select public.claim('sub'))
     and actor_id = (select public.claim('actor')));
 create policy agent_turns_delete on public.agent_turns
   for delete to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
+    chat_id = (select public.claim('chat_id'))
     and (select public.claim('sub')) = (select public.claim('actor'))
     and (select public.claim('actor')) in (user_id, actor_id));
 create policy agent_turns_of_a_tenant on public.agent_turns
@@ -532,13 +527,13 @@ create table public.agent_messages (
   turn_id text not null,
   tenant_key text not null default '',
   chat_id text not null,
-  role text not null check (role in ('user', 'assistant')),
+  role text not null,
   chunk smallint not null default 0,  -- a long answer is several cards, one row each
   content text not null,  -- of an assistant row: the card's markdown, byte for byte
   actor_id text,  -- who wrote a user row
   actor_name text not null default '',
   message_id text,  -- Feishu message_id of the question or of the sent card
-  status text not null check (status in ('received', 'pending', 'sent', 'failed')),
+  status text not null,
   error text,
   tool_calls jsonb not null default '[]',
   created_at timestamptz not null default now(),
@@ -569,14 +564,17 @@ alter table public.agent_messages add constraint agent_messages_author check (ac
   valid;
 alter table public.agent_messages add constraint agent_messages_place check
   (starts_with(conversation_id, 'feishu:' || chat_id || ':')) not valid;
+alter table public.agent_messages add constraint agent_messages_role_check check (role = any
+  ('{user,assistant}')) not valid;
+alter table public.agent_messages add constraint agent_messages_status_check check (status = any
+  ('{received,pending,sent,failed}')) not valid;
 alter table public.agent_messages add constraint agent_messages_turn_fkey foreign key (thread,
   turn_id) references public.agent_turns (thread, id) on delete cascade not valid;
 alter table public.agent_messages enable row level security;
 create policy agent_messages_select on public.agent_messages
   for select to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and (chat_id = (select public.claim('chat_id'))
-         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    (chat_id = (select public.claim('chat_id'))
+     or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
     and actor_id is not null
     and ((select public.claim('sharing')) is distinct from 'person'
          or (select public.claim('actor')) in (user_id, actor_id)));
@@ -586,19 +584,16 @@ create policy agent_messages_told on public.agent_messages
       bot_private.turns_under_way())::text[]))) is not false);
 create policy agent_messages_insert on public.agent_messages
   for insert to authenticated with check (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
+    chat_id = (select public.claim('chat_id'))
     and user_id = (select public.claim('sub'))
     and actor_id = (select public.claim('actor')));
 create policy agent_messages_update on public.agent_messages
   for update to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
+    chat_id = (select public.claim('chat_id'))
     and (select public.claim('sub')) in (user_id, actor_id));
 create policy agent_messages_delete on public.agent_messages
   for delete to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
+    chat_id = (select public.claim('chat_id'))
     and (select public.claim('sub')) = (select public.claim('actor'))
     and (select public.claim('actor')) in (user_id, actor_id));
 create policy agent_messages_of_a_tenant on public.agent_messages
@@ -768,10 +763,9 @@ alter table public.agent_notes add constraint agent_notes_place check (starts_wi
 alter table public.agent_notes enable row level security;
 create policy agent_notes_select on public.agent_notes
   for select to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and (chat_id = (select public.claim('chat_id'))
-         or shared_chat_id = (select public.claim('chat_id'))
-         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    (chat_id = (select public.claim('chat_id'))
+     or shared_chat_id = (select public.claim('chat_id'))
+     or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
     and ((select public.claim('sharing')) is distinct from 'person'
          or shared_chat_id = (select public.claim('chat_id'))
          or user_id = (select public.claim('actor'))));
@@ -780,23 +774,17 @@ create policy agent_notes_told on public.agent_notes
     (created_at >= (select bot_private.told_since())) is not false);
 create policy agent_notes_insert on public.agent_notes
   for insert to authenticated with check (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
-    and user_id = (select public.claim('actor')));
+    chat_id = (select public.claim('chat_id')) and user_id = (select public.claim('actor')));
 create policy agent_notes_update on public.agent_notes
   for update to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and user_id = (select public.claim('actor'))) with check (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and user_id = (select public.claim('actor'))
+    user_id = (select public.claim('actor'))) with check (
+    user_id = (select public.claim('actor'))
     and (shared_chat_id is null
          or shared_chat_id = (select public.claim('chat_id'))
          or shared_chat_id = chat_id
          or (select public.readable_chats()) ? shared_chat_id));
 create policy agent_notes_delete on public.agent_notes
-  for delete to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and user_id = (select public.claim('actor')));
+  for delete to authenticated using (user_id = (select public.claim('actor')));
 create policy agent_notes_of_a_tenant on public.agent_notes
   as restrictive for all to authenticated using (
     tenant_key = (select public.claim('tenant_key'))
@@ -1145,9 +1133,8 @@ alter table public.agent_working_memory add constraint agent_working_memory_plac
 alter table public.agent_working_memory enable row level security;
 create policy agent_working_memory_select on public.agent_working_memory
   for select to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and (chat_id = (select public.claim('chat_id'))
-         or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
+    (chat_id = (select public.claim('chat_id'))
+     or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)
     and actor_id is not null
     and ((select public.claim('sharing')) is distinct from 'person'
          or (select public.claim('actor')) in (user_id, actor_id)));
@@ -1156,25 +1143,22 @@ create policy agent_working_memory_told on public.agent_working_memory
     (updated_at >= (select bot_private.told_since())) is not false);
 create policy agent_working_memory_insert on public.agent_working_memory
   for insert to authenticated with check (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and chat_id = (select public.claim('chat_id'))
+    chat_id = (select public.claim('chat_id'))
     and user_id = (select public.claim('sub'))
     and actor_id = (select public.claim('actor'))
     and (scope = 'chat' or user_id = actor_id));
 create policy agent_working_memory_update on public.agent_working_memory
   for update to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and ((user_id = (select public.claim('sub'))
-          and actor_id = (select public.claim('actor'))
-          and chat_id = (select public.claim('chat_id')))
-         or ((select public.claim('sub')) = (select public.claim('actor'))
-             and (select public.claim('actor')) in (user_id, actor_id)
-             and (chat_id = (select public.claim('chat_id'))
-                  or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz))));
+    (user_id = (select public.claim('sub'))
+     and actor_id = (select public.claim('actor'))
+     and chat_id = (select public.claim('chat_id')))
+    or ((select public.claim('sub')) = (select public.claim('actor'))
+        and (select public.claim('actor')) in (user_id, actor_id)
+        and (chat_id = (select public.claim('chat_id'))
+             or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz)));
 create policy agent_working_memory_delete on public.agent_working_memory
   for delete to authenticated using (
-    tenant_key = coalesce((select public.claim('tenant_key')), '')
-    and (select public.claim('sub')) = (select public.claim('actor'))
+    (select public.claim('sub')) = (select public.claim('actor'))
     and (select public.claim('actor')) in (user_id, actor_id)
     and (chat_id = (select public.claim('chat_id'))
          or created_at >= ((select public.readable_chats()) ->> chat_id)::timestamptz));

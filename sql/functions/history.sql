@@ -1,14 +1,18 @@
 -- Purpose: what was said in a conversation, as the model and the person are told of it.
 
--- Whether a turn was a command whose answer lists nothing that is asked about next: nothing that a model is told.
-create or replace function bot_private.is_command(p_turn_id text) returns boolean
-language sql stable security invoker set search_path = ''
+drop function if exists bot_private.is_command(text);
+
+-- Those of the turns that were commands whose answers list nothing that is asked about next: nothing that a model is told.
+-- With the owner's rights: whoever knows a turn learns this of it alone, and no policy is looked at.
+create or replace function bot_private.commands_among(p_turn_ids text[]) returns text[]
+language sql stable security definer set search_path = ''
 as $$
-  select exists (
-    select from public.agent_turns t where t.id = p_turn_id and t.intended ->> 'reason' = 'command')
-  and not exists (
-    select from public.agent_messages m
-    where m.turn_id = p_turn_id and m.role = 'assistant' and m.tool_calls <> '[]')
+  select array(
+    select t.id from public.agent_turns t
+    where t.id = any (p_turn_ids) and t.intended ->> 'reason' = 'command'
+      and not exists (
+        select from public.agent_messages m
+        where m.turn_id = t.id and m.role = 'assistant' and m.tool_calls <> '[]'))
 $$;
 
 -- Messages by their ids, those after p_after, oldest first; the cards of one answer are one message. What tools did is told
@@ -18,9 +22,16 @@ create or replace function bot_private.messages_told(
 ) returns jsonb
 language sql stable security invoker set search_path = ''
 as $$
+  with told as materialized (
+    select m.id, m.turn_id, m.role, m.actor_id, m.actor_name, m.created_at, m.message_id, m.tool_calls, m.content
+    from public.agent_messages m
+    where m.id = any (p_ids) and m.id > p_after
+  ), commands as materialized (
+    select bot_private.commands_among(array(select turn_id from told)) as ids
+  )
   select coalesce(jsonb_agg(jsonb_build_object(
     'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
-    'created_at', m.created_at, 'message_id', m.message_id, 'command', bot_private.is_command(m.turn_id),
+    'created_at', m.created_at, 'message_id', m.message_id, 'command', m.turn_id = any (c.ids),
     'tool_calls', case when m.actor_id = p_actor_id then m.tool_calls else '[]' end,
     'content', m.content || coalesce((
       select string_agg(e'\n\n' || c.content, '' order by c.chunk)
@@ -28,8 +39,7 @@ as $$
       where c.turn_id = m.turn_id and c.role = m.role and c.chunk > 0
         and c.status <> 'failed'), '')
   ) order by m.id), '[]')
-  from public.agent_messages m
-  where m.id = any (p_ids) and m.id > p_after
+  from told m, commands c
 $$;
 
 -- A person's thread as a number, as agent_messages.thread has it.
@@ -102,9 +112,11 @@ begin
     select m.id from public.agent_messages m
     where m.chunk = 0 and m.status <> 'failed' and p_user_id in (m.user_id, m.actor_id)
       and m.turn_id = (
-        select f.turn_id from public.agent_messages f
-        where (f.turn_id = v_root and f.role = 'user' or f.message_id = v_root)
-          and f.tenant_key = p_tenant_key and f.chat_id = v_chat
+        select f.turn_id from (
+          select q.* from public.agent_messages q where q.turn_id = v_root and q.role = 'user'
+          union all
+          select a.* from public.agent_messages a where a.message_id = v_root and a.role = 'assistant') f
+        where f.tenant_key = p_tenant_key and f.chat_id = v_chat
           and f.conversation_id <> p_conversation_id and f.id <= p_until
         order by f.id limit 1));
 end

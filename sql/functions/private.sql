@@ -83,11 +83,12 @@ create or replace function bot_private.reads_elsewhere(
 language plpgsql stable security invoker set search_path = ''
 as $$
 declare
-  v_own constant text := public.own_tenant();
+  v_own text;
 begin
   if p_user_id <> p_actor_id then
     return null;
   end if;
+  v_own := public.own_tenant();
   return exists (
       select from public.chat_members m
       where m.open_id = p_actor_id and m.tenant_key = v_own and m.chat_id <> p_chat_id

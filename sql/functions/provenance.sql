@@ -105,18 +105,31 @@ $$;
 -- The ids of a JSON array as sources are noted: a card as the answer of its turn, and beside a note the turns that
 -- it comes from, for these are still known when card and note are gone.
 create or replace function bot_private.noted_sources(p_ids jsonb, p_most integer) returns text[]
-language sql stable security invoker set search_path = ''
+language plpgsql stable security invoker set search_path = ''
 as $$
-  with ids as (select id from jsonb_array_elements_text(p_ids) g (id) limit p_most)
-  select (array(
-    select coalesce('answer:' || m.turn_id, i.id)
-    from ids i left join public.agent_messages m on m.message_id = i.id and m.role = 'assistant'
-    union
-    select t.id
-    from ids i join public.agent_notes n on n.id = substr(i.id, 6)
-    cross join lateral (
-      select n.turn_id as id union select s.value ->> 'turn' from jsonb_each(n.sources) s) t
-    where starts_with(i.id, 'note:') and t.id is not null))[:p_most]
+declare
+  v_noted text[];
+begin
+  with ids as materialized (
+    select id from jsonb_array_elements_text(p_ids) g (id) limit p_most
+  ), cards as materialized (
+    select m.message_id, m.turn_id from public.agent_messages m
+    where m.message_id = any (array(select id from ids)) and m.role = 'assistant'
+  )
+  select array_agg(distinct coalesce('answer:' || c.turn_id, i.id)) into v_noted
+  from ids i left join cards c on c.message_id = i.id;
+  if strpos(p_ids::text, '"note:') > 0 then
+    v_noted := array(
+      select unnest(v_noted)
+      union
+      select t.id
+      from jsonb_array_elements_text(p_ids) i join public.agent_notes n on n.id = substr(i, 6)
+      cross join lateral (
+        select n.turn_id as id union select s.value ->> 'turn' from jsonb_each(n.sources) s) t
+      where starts_with(i, 'note:') and t.id is not null);
+  end if;
+  return coalesce(v_noted[:p_most], '{}');
+end
 $$;
 
 -- The id by which an answer is given a whole thread, in its summary: everything that was said there before.

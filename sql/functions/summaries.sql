@@ -44,7 +44,7 @@ begin
       select jsonb_agg(to_jsonb(f) order by f.id)
       from (
         select m.id, m.role, coalesce(m.actor_id, '') as actor_id, m.actor_name, m.created_at,
-          bot_private.is_command(m.turn_id) as command,
+          m.turn_id = any (bot_private.commands_among(array[m.turn_id])) as command,
           m.content || coalesce((
             select string_agg(e'\n\n' || c.content, '' order by c.chunk)
             from public.agent_messages c

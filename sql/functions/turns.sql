@@ -82,14 +82,6 @@ return case
   then true
   else bot_private.refuse_place() end;
 
--- What of a button's payload says how it is drawn: the form around it, the entry it stands beside.
-create or replace function bot_private.button_looks(p_payload jsonb) returns jsonb
-language sql immutable security invoker set search_path = ''
-as $$
-  select coalesce(jsonb_object_agg(e.key, e.value), '{}') from jsonb_each(p_payload) e
-  where e.key in ('form', 'entry')
-$$;
-
 -- The answer of a turn as stored, one element per card or file, each with the buttons it shows.
 create or replace function bot_private.turn_reply(p_turn_id text) returns jsonb
 language sql stable security invoker set search_path = ''
@@ -99,7 +91,8 @@ as $$
     'file', m.file,
     'buttons', coalesce((
       select jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label)
-               || bot_private.button_looks(b.payload) order by b.ordinal)
+               || case when b.payload ? 'form' then jsonb_build_object('form', b.payload -> 'form')
+                  else '{}' end order by b.ordinal)
       from public.agent_buttons b
       where b.turn_id = m.turn_id and b.chunk = m.chunk), '[]')
   ) order by m.chunk), '[]')
@@ -125,6 +118,7 @@ declare
   v_identity constant boolean :=
     bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
   v_besides constant boolean := bot_private.besides_taking_back();
+  v_root constant text := split_part(p_conversation_id, ':', 3);
   v_origin constant jsonb := p_origin;
   v_turn public.agent_turns;
   v_from bigint;
@@ -190,9 +184,14 @@ begin
       select t.id from bot_private.newest_of_thread(
         p_tenant_key, p_conversation_id, p_user_id, v_question,
         p_history_limit + greatest(p_fold_after, 0)) t (id));
-    v_earlier := bot_private.read_along(p_tenant_key, p_conversation_id, p_user_id, v_question,
-      p_history_limit, v_thread[:p_history_limit]);
-    v_history := bot_private.messages_told(v_earlier, p_actor_id, v_from);
+    v_history := bot_private.messages_told(v_thread[:p_history_limit], p_actor_id, v_from);
+    if not v_history @> jsonb_build_array(jsonb_build_object('message_id', v_root)) then
+      v_earlier := bot_private.read_along(p_tenant_key, p_conversation_id, p_user_id, v_question,
+        p_history_limit, v_thread[:p_history_limit]);
+      if v_earlier <> v_thread[:p_history_limit] then
+        v_history := bot_private.messages_told(v_earlier, p_actor_id, v_from);
+      end if;
+    end if;
   end if;
   if p_fold_after > 0 and cardinality(v_thread) > p_history_limit then
     select * into v_summary from public.agent_summaries s

@@ -20,6 +20,7 @@ RUN_AS_OWNER: dict[str, str] = {
     ),
     "withdraw_own": "no token adds withdrawals: it decides which cards are the turn's own",
     "is_card_of_others": "whose card it is cannot be seen from another chat: it gives yes or no",
+    "commands_among": "it says of known turns that they were commands, for each message told",
     "told_since": "no token reads who else is in a group: it gives a time",
     "pass_on_sources": "only the service forgets, and nobody writes the hashes",
     "keep_terms": "no token writes turn_words: it derives them from the messages of a turn",
