@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from functools import lru_cache
 
 from memory.text import one_line
 
@@ -23,6 +24,7 @@ _LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u20
 _QUOTATION_MARKS = ("[", ">", MARGIN)
 
 
+@lru_cache(maxsize=1024)  # each line of a prompt names somebody
 def speaker(name: str) -> str:
     """A name as it stands in front of somebody's words: one line, no colon, no square bracket.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from bot.feishu.fields import as_dict, as_list, as_text
@@ -54,6 +55,11 @@ def _mention(entry: dict[str, Any]) -> Mention:
 def key_pattern(mentions: Sequence[Mention]) -> re.Pattern[str]:
     """Matches the keys of `mentions`, the longest first, and `@_all`."""
     keys = sorted({mention.key for mention in mentions if mention.key}, key=len, reverse=True)
+    return _pattern(tuple(keys))
+
+
+@lru_cache(maxsize=64)
+def _pattern(keys: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join([*map(re.escape, keys), _UNLISTED_ALL]))
 
 

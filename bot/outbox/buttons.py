@@ -193,13 +193,7 @@ def one_line(text: str) -> str:
 def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:
     """Stored buttons as the card shows them."""
     return [
-        cards.Button(
-            one.label,
-            {"b": one.id},
-            danger=one.danger,
-            selects=selects_of(one.form),
-            entry=one.entry,
-        )
+        cards.Button(one.label, {"b": one.id}, danger=one.danger, selects=selects_of(one.form))
         for one in stored
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from memory.text import HAN, has_han
@@ -41,6 +42,11 @@ def language_of(texts: Iterable[str], names: Iterable[str] = ()) -> Language:
 def language_said(text: str, names: Iterable[str] = ()) -> Language | None:
     """The language of most words of `text`; None where it has none of its own beside `names`,
     mentions, quotations, links and code."""
+    return _language_said(text, tuple(name for name in names if name and name in text))
+
+
+@lru_cache(maxsize=256)  # each step of a turn asks about the same question
+def _language_said(text: str, names: tuple[str, ...]) -> Language | None:
     said = _own_words(text, names)
     chinese = sum(_FRAME_WEIGHT if one in _FRAME_ZH else 1 for one in _HAN_CHARACTER.findall(said))
     words = (word.lower() for word in _OTHER_WORD.findall(said))
@@ -62,7 +68,7 @@ def last_language(texts: Sequence[str], names: Iterable[str] = ()) -> Language |
 
 
 def _own_words(text: str, names: Iterable[str]) -> str:
-    for name in sorted(filter(None, names), key=len, reverse=True):
+    for name in sorted(names, key=len, reverse=True):
         edge = "" if has_han(name) else r"(?![^\W_])"
         before = "@?" if has_han(name) else r"(?:@|(?<![^\W_]))"
         text = re.sub(f"{before}{re.escape(name)}{edge}", " ", text)

@@ -96,6 +96,7 @@ _THREAD = frozenset({"this", "thread", "this thread", "这个话题", "本话题
 _SLASHED = re.compile(r"[/／](\w{1,12})(?!\w)[\s,，:：]*(.*)", re.DOTALL)
 _ADDRESSED = re.compile(r"^(?:@\S+\s+)+")
 _ARGUMENT_CHARS = 200
+_LONGEST_PLAIN = 80  # with spaces and signs around the word
 _ENDING = ".!?。！？ \t\r\n"
 
 
@@ -108,6 +109,8 @@ def parse(text: str) -> Command | None:
         if not name:
             return None
         return Command(name, argument, language_of([stripped]), words=match[2].strip())
+    if len(stripped) > _LONGEST_PLAIN:
+        return None
     word = " ".join(stripped.rstrip(_ENDING).lower().split())
     if word in _PLAIN or word in _GO_ON:
         return Command(WORDS[word], "", language_of([word]), only_when_quiet=word in _GO_ON)

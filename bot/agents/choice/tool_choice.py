@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from functools import cache, lru_cache
 
 from bot.agents.choice.tool_cues import CUES, GROUP_OF, SPECIALISTS, Cues, Group
 from bot.agents.offline import facts, reminders
@@ -53,15 +54,21 @@ def groups_for(prompt: Prompt, specialists: Collection[str] = ()) -> frozenset[G
     return frozenset(asked | earlier)
 
 
-def _called_for(text: str, specialists: Iterable[str], *, hints: bool = True) -> set[Group]:
-    cues = [*CUES.items(), *_of_specialists(specialists)]
-    groups: set[Group] = {group for group, cue in cues if cue.names.search(text)}
+def _called_for(text: str, specialists: Iterable[str], *, hints: bool = True) -> frozenset[Group]:
+    return _called(text.lower(), tuple(specialists), hints)
+
+
+@lru_cache(maxsize=512)  # the same messages come again with each question of a conversation
+def _called(text: str, specialists: tuple[str, ...], hints: bool) -> frozenset[Group]:
+    cues = (*CUES.items(), *_of_specialists(specialists))
+    groups = {group for group, cue in cues if cue.names.is_in(text)}
     if hints and not groups.intersection(_RIVALS):
-        groups |= {group for group, cue in cues if cue.hints.search(text)}
-    return groups
+        groups |= {group for group, cue in cues if group not in groups and cue.hints.is_in(text)}
+    return frozenset(groups)
 
 
-def _of_specialists(names: Iterable[str]) -> list[tuple[Group, Cues]]:
+@cache
+def _of_specialists(names: tuple[str, ...]) -> list[tuple[Group, Cues]]:
     return [("specialists", SPECIALISTS[name]) for name in names if name in SPECIALISTS]
 
 

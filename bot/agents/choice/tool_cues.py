@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,11 +26,49 @@ GROUP_OF: dict[str, Group] = {
     "share_note": "notes",
 }
 
-_NEVER = re.compile(r"(?!)")
+
+@dataclass(frozen=True, slots=True)
+class ToolCue:
+    """Words that call for a group, looked for in a text in lower case.
+
+    A text in ASCII holds none of the Chinese ones, so no alternative is for both.
+    """
+
+    anywhere: re.Pattern[str]
+    in_ascii: re.Pattern[str]
+
+    def is_in(self, text: str) -> bool:
+        return bool((self.in_ascii if text.isascii() else self.anywhere).search(text))
 
 
-def _cue(*alternatives: str) -> re.Pattern[str]:
-    return re.compile("|".join(alternatives), re.IGNORECASE)
+def _cue(*alternatives: str) -> ToolCue:
+    branches = [branch for one in alternatives for branch in _branches(one)]
+    return ToolCue(_pattern(branches), _pattern(filter(str.isascii, branches)))
+
+
+def _branches(pattern: str) -> list[str]:
+    """The alternatives of a pattern that stand in no group and no set."""
+    found, depth = [""], 0
+    for part in re.findall(r"\\.|\[[^\]]*\]|.", pattern):
+        depth += {"(": 1, ")": -1}.get(part, 0)
+        if part == "|" and not depth:
+            found.append("")
+        else:
+            found[-1] += part
+    return found
+
+
+def _pattern(branches: Iterable[str]) -> re.Pattern[str]:
+    """Any of the branches. That a word begins is asked once for all that say so: most places of a
+    text are ruled out by it."""
+    known = list(branches)
+    words = [branch[2:] for branch in known if branch.startswith(r"\b")]
+    others = [branch for branch in known if not branch.startswith(r"\b")]
+    begun = [rf"\b(?:{'|'.join(words)})"] if words else []
+    return re.compile("|".join([*begun, *others]) or r"(?!)")
+
+
+_NEVER = _cue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +76,8 @@ class Cues:
     """`names` mean the group and nothing else. `hints` may mean it, and count only in a message
     that names neither notes nor reminders."""
 
-    names: re.Pattern[str] = _NEVER
-    hints: re.Pattern[str] = _NEVER
+    names: ToolCue = _NEVER
+    hints: ToolCue = _NEVER
 
 
 # The specialists that come with the bot; one that has no cues here is always offered.
@@ -111,7 +150,7 @@ CUES: dict[Group, Cues] = {
             r"\b(delete|remove|drop|change|move|edit|update|stop|pending|repeat|remember to)\b",
             r"明天|后天|大后天|今晚|明早|明晚|下周|下个?月|周[一二三四五六日天末]|星期|礼拜",
             r"[\d一二三四五六七八九十两半]点|点钟|早上|上午|中午|下午|晚上|一会儿?|待会|等会|等下",
-            r"安排|截止|到期|计划|删|去掉|改|停|不用再|重复|记得|[:：]\d\d",
+            r"安排|截止|到期|计划|删|去掉|改|停|不用再|重复|记得|:\d\d|：\d\d",
         ),
     ),
     "notes": Cues(

@@ -103,10 +103,7 @@ async def _streams(server: McpServer, stack: contextlib.AsyncExitStack) -> Any:
 @contextlib.asynccontextmanager
 async def _watched(transport: Any, ended: Event) -> AsyncIterator[tuple[Any, Any]]:
     async with transport as (read, write):
-        try:
-            yield _Watched(read, ended), write
-        finally:
-            ended.set()
+        yield _Watched(read, ended), write
 
 
 class _Watched:

@@ -190,7 +190,7 @@ def command(text: str) -> NoteRequest | None:
     """The command in `text`, if it is one."""
     if len(text) > _LONGEST_COMMAND:
         return None
-    for kind, pattern in _PATTERNS:
+    for kind, pattern in _PATTERNS_EN if text.isascii() else _PATTERNS:
         if match := pattern.match(text):
             found = {key: value or "" for key, value in match.groupdict().items()}
             title = found.get("title", "").strip(_QUOTES + " 　")
@@ -216,7 +216,8 @@ def _pattern(before: str, rule: str, words: tuple[tuple[str, str], ...]) -> re.P
     return re.compile(f"{before}(?:{rule}){_AFTER}", re.IGNORECASE | re.DOTALL)
 
 
+_PATTERNS_EN = tuple((kind, _pattern(_BEFORE_EN, rule, _WORDS_EN)) for kind, rule in _RULES_EN)
 _PATTERNS = (
-    *((kind, _pattern(_BEFORE_EN, rule, _WORDS_EN)) for kind, rule in _RULES_EN),
+    *_PATTERNS_EN,
     *((kind, _pattern(_BEFORE_ZH, rule, _WORDS_ZH)) for kind, rule in _RULES_ZH),
 )

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agents.choice.tool_choice import choose, groups_for
-from bot.agents.choice.tool_cues import GROUP_OF, SPECIALISTS
+from bot.agents.choice.tool_cues import CUES, GROUP_OF, SPECIALISTS
 from bot.agents.delegation import Delegation
 from bot.agents.llm.model_text import Cleaner
 from bot.agents.llm.request_messages import manager_messages
@@ -122,6 +122,15 @@ def test_a_first_mention_stays_cheap(question: str, needed: str) -> None:
 def test_a_question_about_nothing_of_that_costs_a_third_of_all_tools() -> None:
     assert GROUP_OF.keys().isdisjoint(sent("why is the sky blue?"))
     assert cost("why is the sky blue?") < 1000
+
+
+@pytest.mark.parametrize(
+    "text", [one for one, _ in REQUESTS if one.isascii()] + ["at 2026-11-25T10:30"]
+)
+def test_a_text_in_ascii_calls_for_the_same_without_the_chinese_cues(text: str) -> None:
+    for cues in (*CUES.values(), *SPECIALISTS.values()):
+        for cue in (cues.names, cues.hints):
+            assert cue.is_in(text.lower()) == bool(cue.anywhere.search(text.lower()))
 
 
 def test_every_tool_in_a_group_exists() -> None:
