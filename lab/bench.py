@@ -14,6 +14,7 @@ Examples:
   scripts/bench --only account --streaming on --chunk-delay 0.05     answers that take three seconds
   scripts/bench --against ../main        this checkout beside another one, in alternating runs
   scripts/bench --only ack --only memory --json >numbers.json
+  scripts/bench --talk --help            groups that talk, mostly not to the bot
   scripts/bench --faults --help          what it survives: kills, outages, nonsense
   scripts/bench --soak 30                what grows in half an hour, and a burst
   scripts/bench --models --help          real models in place of the stand-ins
@@ -52,7 +53,7 @@ from rich.console import Console
 
 from lab.benchmark.acknowledgement import measure_ack
 from lab.benchmark.alternation import alternate
-from lab.benchmark.checkouts import ROOT, Checkout, NotACheckout, checkout_at
+from lab.benchmark.checkouts import ROOT, Checkout, checkout_at, compared_checkout
 from lab.benchmark.figures import FailedMeasure, Figure, combined, compared
 from lab.benchmark.flood import measure_flood
 from lab.benchmark.load import MODEL_S, long_answer
@@ -72,6 +73,7 @@ from lab.doubles.minimal_feishu import StandIn
 from lab.faults import command as faults
 from lab.models import command as models
 from lab.soak import command as soak
+from lab.talk import command as talk
 
 _LONGEST_S = 1800.0
 _PAGE_WIDTH = 180  # of a file or a pipe, in characters
@@ -105,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
         "--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)"
     )
     made.add_argument("--apart", action="store_true", help="web and workers started one by one")
-    made.add_argument("--against", type=_checkout, metavar="DIR", help="another checkout")
+    made.add_argument("--against", type=compared_checkout, metavar="DIR", help="another checkout")
     made.add_argument(
         "--runs", type=int, choices=range(1, 10), help="of each version (1; 2 with --against)"
     )
@@ -119,6 +121,8 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _interrupted)
     if "--faults" in given:
         return faults.main(given)
+    if "--talk" in given:
+        return talk.main(given)
     if "--models" in given:
         return models.main(given)
     if any(one.split("=")[0] == "--soak" for one in given):
@@ -260,13 +264,6 @@ def _messages(text: str) -> int:
     if not 1_000 <= value <= 5_000_000:
         raise argparse.ArgumentTypeError("give 1,000 to 5,000,000 messages")
     return value
-
-
-def _checkout(text: str) -> Checkout:
-    try:
-        return checkout_at(Path(text), "against")
-    except NotACheckout as exc:
-        raise argparse.ArgumentTypeError(str(exc)) from exc
 
 
 def _interrupted(*_: object) -> NoReturn:

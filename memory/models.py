@@ -31,12 +31,14 @@ class StoredMessage:
 @dataclass(frozen=True, slots=True)
 class CardButton:
     """A stored button as a card shows it; what it does stays in the memory. With `form`, a list of
-    selects {name, label, initial, options: [[value, text]]}, it submits them."""
+    selects {name, label, initial, options: [[value, text]]}, it submits them. With `entry` it
+    stands beside that paragraph of the text, counted from the last."""
 
     id: str
     label: str
     danger: bool = False
     form: Sequence[Mapping[str, Any]] = ()
+    entry: int = 0
 
 
 @dataclass(frozen=True, slots=True)

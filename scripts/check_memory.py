@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from bot.feishu import markup
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.operations.doctor.isolation import probe_isolation
@@ -33,7 +34,7 @@ from scripts.operating import stored_rows
 from scripts.operating.arguments import FINDINGS, add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, progress, run
 from scripts.operating.desk import OperatorDesk, open_desk
-from scripts.operating.people import names, person_meant
+from scripts.operating.people import person_meant
 from scripts.operating.shown_cards import difference, is_verifiable
 from scripts.operating.stored_rows import Finding
 
@@ -47,7 +48,7 @@ Row = Mapping[str, Any]
 @dataclass
 class CheckResult:
     """What was seen and found; `skipped` says which checks were not made, and why. `leaks` is None
-    where isolation was not probed; `names` are people's, by open_id."""
+    where isolation was not probed."""
 
     backend: str
     conversations: list[tuple[Conversation, Sequence[Row]]] = field(default_factory=list)
@@ -55,7 +56,6 @@ class CheckResult:
     findings: list[Finding] = field(default_factory=list)
     withheld: tuple[Unplaced, ...] = ()
     leaks: int | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
 
@@ -86,7 +86,8 @@ async def _check(given: argparse.Namespace) -> int:
     if given.json:
         print_json(_document(outcome))
     else:
-        _show(desk, outcome, Screen(language(given.lang)), messages=given.messages)
+        screen = Screen(language(given.lang), desk.names_of)
+        _show(desk, outcome, screen, messages=given.messages)
     return FINDINGS if outcome.findings else 0
 
 
@@ -94,7 +95,7 @@ async def examine(
     desk: OperatorDesk, given: argparse.Namespace, now: datetime | None = None
 ) -> CheckResult:
     """Everything that is checked; `now` is when, for what may wait a while."""
-    outcome = CheckResult(desk.backend, names=await names(desk))
+    outcome = CheckResult(desk.backend)
     await _check_conversations(desk, given, outcome, now or datetime.now(UTC))
     await _check_tables(desk, outcome)
     await _check_isolation(desk, given, outcome)
@@ -209,17 +210,15 @@ def _show(desk: OperatorDesk, outcome: CheckResult, screen: Screen, *, messages:
     screen.table(
         "Conversations (Q question, A card, … pending, x failed)",
         columns,
-        [
-            _conversation_cells(desk, outcome, *entry, columns=columns)
-            for entry in reversed(outcome.conversations)
-        ],
+        [_conversation_cells(desk, *entry, columns) for entry in reversed(outcome.conversations)],
     )
     if messages:
         columns = _MESSAGE if screen.is_terminal else _MESSAGE_WHOLE
         for conversation, rows in reversed(outcome.conversations):
-            who = outcome.names.get(conversation.user_id) or conversation.user_id
-            title = f"{conversation.conversation_id}: {who}"
-            screen.table(title, columns, [_message_cells(desk, row, columns) for row in rows])
+            title = f"{conversation.conversation_id}: {conversation.user_id}"
+            known = _addressed(desk, rows)
+            cells = [_message_cells(desk, row, columns, known) for row in rows]
+            screen.table(title, columns, cells)
     screen.table(
         "Tables",
         ("table", "rows", "24 h", "7 d", "size", "policies"),
@@ -250,40 +249,38 @@ def _say_verdicts(screen: Screen, outcome: CheckResult) -> None:
 
 # A terminal of 80 columns holds less than another program is given.
 _CONVERSATION = ("conversation", "person", "messages", "last", "sequence")
-_CONVERSATION_WHOLE = (
-    "conversation", "person", "name", "messages", "first", "last", "sequence",
-)  # fmt: skip
+_CONVERSATION_WHOLE = ("conversation", "person", "messages", "first", "last", "sequence")
 _MESSAGE = ("time", "role", "status", "message", "text")
 _MESSAGE_WHOLE = ("id", "time", "role", "status", "turn", "message", "tools", "text")
 
 
 def _conversation_cells(
-    desk: OperatorDesk,
-    outcome: CheckResult,
-    conversation: Conversation,
-    rows: Sequence[Row],
-    *,
-    columns: Sequence[str],
+    desk: OperatorDesk, conversation: Conversation, rows: Sequence[Row], columns: Sequence[str]
 ) -> Sequence[object]:
-    said = [row["actor_name"] for row in rows if row["actor_id"] == conversation.user_id]
-    name = outcome.names.get(conversation.user_id) or next(filter(None, reversed(said)), None)
     shown = stored_rows.sequence(rows)
     cells: dict[str, object] = {
         "conversation": conversation.conversation_id,
         "person": conversation.user_id,
-        "name": name,
         "messages": conversation.messages,
         "first": desk.shown(conversation.first_at),
         "last": desk.shown(conversation.last_at),
         "sequence": shown if len(shown) <= _SEQUENCE_SHOWN else f"(…){shown[-_SEQUENCE_SHOWN:]}",
     }
-    if "name" not in columns and name:
-        cells["person"] = name
     return [cells[column] for column in columns]
 
 
-def _message_cells(desk: OperatorDesk, row: Row, columns: Sequence[str]) -> Sequence[object]:
-    text = row["content"]
+def _addressed(desk: OperatorDesk, rows: Sequence[Row]) -> Mapping[str, str]:
+    """The names of those whom the cards address, by open_id."""
+    found = {tag[1] for row in rows for tag in markup.AT_TAG.finditer(row["content"])}
+    return {open_id: name.en for open_id, name in desk.names_of(found).items()}
+
+
+def _message_cells(
+    desk: OperatorDesk, row: Row, columns: Sequence[str], known: Mapping[str, str]
+) -> Sequence[object]:
+    text = markup.AT_TAG.sub(
+        lambda tag: f"@{known[tag[1]]}" if tag[1] in known else tag[0], row["content"]
+    )
     cells: dict[str, object] = {
         "id": row["id"],
         "time": desk.shown(row["created_at"]),

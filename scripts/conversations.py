@@ -1,14 +1,17 @@
-"""How the groups' conversations with the bot go, day by day, in figures and without text.
+"""How the groups' conversations with the bot go, day by day, in figures; or how they began.
 
 Of each chat and day: how many messages were heard and of how many people, conversations with
 their usual (median) length and number of people, mentions of the bot, how many answers there
 were, and how many of them were about somebody else; why it answered or kept silent; and how many
-answers people said were helpful or not.
+answers people said were helpful or not. What people wrote is shown with --questions and --words
+only, and the console's audit keeps who looked.
 
 Examples:
   scripts/conversations                        the last seven days
   scripts/conversations --chat oc_… --people   one chat, and who mentions the bot about whom
   scripts/conversations --since 30d --json     one JSON document, for other programs
+  scripts/conversations --questions            each conversation with its first question
+  scripts/conversations --words "launch date"  those in which all these words were said
 """
 
 from __future__ import annotations
@@ -21,10 +24,11 @@ from typing import Any
 
 from bot.settings import load
 from bot.text.languages import Sentence
-from scripts.operating.arguments import add_language, language, parser
+from memory.text import one_line
+from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, moment, print_json, run
-from scripts.operating.desk import open_desk
-from scripts.operating.people import names
+from scripts.operating.desk import OperatorDesk, open_desk
+from scripts.operating.questions import list_questions
 
 _COLUMNS = (
     "day", "chat", "heard", "people", "conversations", "messages each", "people each",
@@ -32,6 +36,8 @@ _COLUMNS = (
     "helpful", "unhelpful",
 )  # fmt: skip
 _SHOWN = ("day", "chat", "heard", "people", "mentions", "answered", "helpful", "unhelpful")
+_QUESTION = ("last", "conversation", "person", "questions", "first question")
+_QUESTION_CHARS = 80
 _LIMIT = 10_000
 
 
@@ -41,12 +47,18 @@ def main() -> int:
     options.add_argument("--since", type=moment, default="7d", metavar="TIME",
                          help="30m, 2h, 7d, or a date (7d)")  # fmt: skip
     options.add_argument("--people", action="store_true", help="who mentions the bot, about whom")
+    options.add_argument("--questions", action="store_true", help="how each conversation began")
+    options.add_argument(
+        "--words", default="", metavar="TEXT", help="the same, where these were said"
+    )
+    add_limit(options, 100)
     options.add_argument("--json", action="store_true", help="one JSON document")
     add_language(options)
-    return run(_list, options.parse_args())
+    given = options.parse_args()
+    return run(_list_questions if given.questions or given.words else _list_days, given)
 
 
-async def _list(given: argparse.Namespace) -> int:
+async def _list_days(given: argparse.Namespace) -> int:
     async with open_desk(load()) as desk:
         days = await desk.operations.conversations(
             chat_id=given.chat,
@@ -55,11 +67,10 @@ async def _list(given: argparse.Namespace) -> int:
             pause_s=desk.settings.conversation_timeout_seconds,
             limit=_LIMIT,
         )
-        known = await names(desk) if given.people and not given.json else {}
     if given.json:
         print_json({"days": days})
         return 0
-    screen = Screen(language(given.lang))
+    screen = Screen(language(given.lang), desk.names_of)
     screen.verdict("conversations", _verdict(days), good=True)
     columns = _SHOWN if screen.is_terminal else _COLUMNS
     screen.table("By chat and day", columns, [_cells(day, columns) for day in days])
@@ -67,9 +78,39 @@ async def _list(given: argparse.Namespace) -> int:
         screen.table(title, ("reason", "count"), _total(days, kind))
     if given.people:
         for title, kind in (("Who mentions", "mentions_by"), ("Whom it is about", "answers_about")):
-            told = [(known.get(who) or who, n) for who, n in _total(days, kind)]
-            screen.table(title, ("person", "count"), told)
+            screen.table(title, ("person", "count"), _total(days, kind))
     return 0
+
+
+async def _list_questions(given: argparse.Namespace) -> int:
+    async with open_desk(load()) as desk:
+        rows = list_questions(
+            desk.url,
+            words=given.words,
+            chat=given.chat,
+            since=desk.since(given.since),
+            limit=given.limit,
+        )
+    if given.json:
+        kept = [{**row, "updated_at": row["updated_at"].isoformat()} for row in rows]
+        print_json({"conversations": kept})
+        return 0
+    screen = Screen(language(given.lang), desk.names_of)
+    count = len(rows)
+    told = Sentence(f"{count} conversation{'s' if count != 1 else ''}", f"共 {count} 个")
+    screen.verdict("conversations", told, good=True)
+    screen.table("Conversations", _QUESTION, [_question_cells(desk, row) for row in reversed(rows)])
+    return 0
+
+
+def _question_cells(desk: OperatorDesk, row: Mapping[str, Any]) -> Sequence[object]:
+    return (
+        desk.shown(row["updated_at"].isoformat()),
+        row["conversation_id"],
+        row["user_id"],
+        row["questions"],
+        one_line(row["question"])[:_QUESTION_CHARS] if row["question"] else None,
+    )
 
 
 def _verdict(days: Sequence[Mapping[str, Any]]) -> Sentence:
@@ -78,8 +119,9 @@ def _verdict(days: Sequence[Mapping[str, Any]]) -> Sentence:
     answered, heard = (sum(day[kind] for day in days) for kind in ("answered", "heard"))
     held = sum(day["conversations"] for day in days)
     chats = len({(day["tenant_key"], day["chat_id"]) for day in days})
+    groups = f"{chats} chat{'s' if chats != 1 else ''}"
     return Sentence(
-        f"{held} in {chats} chats, {answered} of {heard} messages answered",
+        f"{held} in {groups}, {answered} of {heard} messages answered",
         f"{chats} 个群共 {held} 段，{heard} 条消息中回答 {answered} 条",
     )
 

@@ -51,7 +51,7 @@ async def _list(given: argparse.Namespace) -> int:
         reasons = Counter(row["reason"] for row in decisions)
         print_json({"reasons": reasons, "decisions": decisions})
         return 0
-    screen = Screen(language(given.lang))
+    screen = Screen(language(given.lang), desk.names_of)
     answered = sum(bool(row["respond"]) for row in decisions)
     screen.verdict("decisions", _verdict(len(decisions), answered), good=True)
     columns = _SHOWN if screen.is_terminal else _COLUMNS

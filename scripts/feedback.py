@@ -51,7 +51,7 @@ async def _list(given: argparse.Namespace) -> int:
     if given.json:
         print_json(found)
         return 0
-    screen = Screen(language(given.lang))
+    screen = Screen(language(given.lang), desk.names_of)
     screen.verdict("feedback", _verdict(found["helpful"], found["unhelpful"]), good=True)
     columns = _SHOWN if screen.is_terminal else _COLUMNS
     rows = [_cells(row, desk, columns) for row in reversed(found["feedback"])]

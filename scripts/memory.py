@@ -218,10 +218,12 @@ async def _confirmed(desk: OperatorDesk, given: argparse.Namespace) -> bool:
         stored = await desk.memory.list_conversations(
             conversation_id=given.conversation, user_id=given.person
         )
-        what = f"{sum(c.messages for c in stored)} messages of {given.conversation}"
+        count, whose = sum(one.messages for one in stored), given.conversation
+        what = "messages"
     else:
         counts = await desk.operations.count_person(given.person, given.tenant)
-        what = f"{sum(counts.values())} rows of {given.person}"
+        count, whose, what = sum(counts.values()), given.person, "rows"
+    what = desk.named(f"{count} {what} of {whose}")
     if not sys.stdin.isatty():
         raise NotClear(f"this would delete {what}: add --yes to do it")
     answer = await asyncio.to_thread(input, f"Delete {what} for good? Type yes: ")

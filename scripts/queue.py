@@ -80,7 +80,7 @@ def _list(desk: OperatorDesk, given: argparse.Namespace) -> int:
     if given.json:
         print_json({"failed": [_row(one) for one in found]})
         return 0
-    Screen().table("Given up", _COLUMNS, [_cells(desk, one) for one in found])
+    Screen(names_of=desk.names_of).table("Given up", _COLUMNS, [_cells(desk, one) for one in found])
     return 0
 
 
@@ -109,7 +109,7 @@ def _show(desk: OperatorDesk, given: argparse.Namespace) -> int:
     if given.json:
         print_json({**_row(found[0]), "events": events})
         return 0
-    screen = Screen()
+    screen = Screen(names_of=desk.names_of)
     screen.table(str(wanted), ("field", "value"), _row(found[0]).items())
     happened = [(desk.shown(event["at"], timespec="seconds"), event["type"]) for event in events]
     screen.table("What happened", ("time", "what"), happened)

@@ -15,7 +15,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import getpass
 import json
 import os
 import sys
@@ -34,6 +33,7 @@ from bot.queue.inbox import QueueUnavailable
 from bot.settings import EXIT_STATUS, Settings, load
 from scripts.operating.arguments import FINDINGS, add_language, language, parser
 from scripts.operating.console import Screen, print_json, run
+from scripts.operating.questions import script_user
 from scripts.replaying.cases import case_of
 from scripts.replaying.difference import lines_of, tools_of, visible
 from scripts.replaying.options import model_name, text_of, with_model
@@ -60,7 +60,7 @@ async def _work(given: argparse.Namespace) -> int:
     url = database_url(settings)
     try:
         require_migrated(url)
-        turn, known = read_turn(url, given.turn, f"{_user()} (script)")
+        turn, known = read_turn(url, given.turn, script_user())
     except NoSuchTurn:
         print(f"{given.turn}: {NoSuchTurn.__doc__}", file=sys.stderr)
         return FINDINGS
@@ -87,13 +87,6 @@ def _changed(settings: Settings, given: argparse.Namespace) -> Settings:
     if not given.instructions:
         return settings
     return replace(settings, bot_instructions=text_of(given.instructions))
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"
 
 
 def _prompt(given: argparse.Namespace, again: Rebuilt) -> int:

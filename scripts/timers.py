@@ -20,7 +20,6 @@ from memory.tables.timers import TimerStore
 from scripts.operating.arguments import add_language, add_limit, language, parser
 from scripts.operating.console import Screen, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk
-from scripts.operating.people import names
 
 _LATE_S = 300
 _TEXT_CHARS = 60
@@ -50,12 +49,11 @@ async def _list(given: argparse.Namespace) -> int:
         if given.json:
             print_json(rows)
             return 0
-        known = await names(desk)
-        screen = Screen(language(given.lang))
+        screen = Screen(language(given.lang), desk.names_of)
         late = sum((row["late_s"] or 0) > _LATE_S for row in rows)
         screen.verdict("timers", _verdict(len(rows), late), good=not late)
         columns = _SHOWN if screen.is_terminal else _COLUMNS
-        screen.table("Timers", columns, [_cells(row, desk, known, columns) for row in rows])
+        screen.table("Timers", columns, [_cells(row, desk, columns) for row in rows])
     return 0
 
 
@@ -68,9 +66,7 @@ def _verdict(total: int, late: int) -> Sentence:
     return Sentence(f"{total}, none late", f"{total} 项，没有迟到的")
 
 
-def _cells(
-    row: Mapping[str, Any], desk: OperatorDesk, known: Mapping[str, str], columns: Sequence[str]
-) -> Sequence[object]:
+def _cells(row: Mapping[str, Any], desk: OperatorDesk, columns: Sequence[str]) -> Sequence[object]:
     due = datetime.fromtimestamp(row["due_ms"] / 1000, UTC).isoformat()
     people = ["everybody"] if row["for_all"] else row["for_people"]
     cells: dict[str, object] = {
@@ -78,8 +74,8 @@ def _cells(
         "repeats": row["repeats"],
         "state": row["state"],
         "chat": row["chat_id"],
-        "author": known.get(row["actor_id"], row["actor_id"]),
-        "for": ", ".join(known.get(one, one) for one in people),
+        "author": row["actor_id"],
+        "for": ", ".join(people),
         "text": row["content"][:_TEXT_CHARS],
         "timer": row["id"],
     }

@@ -212,6 +212,7 @@ async def _incoming(services: Services, request: TurnRequest, bot: Person) -> In
         or any(m.open_id != bot.open_id for m in request.mentions),
         replies_to_bot=quoted_bot,
         replies_to_other=quotes and not quoted_bot,
+        is_press=request.written is None,
         quotes=request.quotes,
         root_id=request.root_of_thread or None,
     )

@@ -6,10 +6,11 @@ then split. Source: Feishu, "Card JSON 2.0 structure"; unknown attributes are er
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.feishu.card_entries import entry_elements, is_of_entry, part_entries
 from bot.feishu.markup import AT_TAG, plain_text
 from memory.text import as_json, one_line
 
@@ -39,13 +40,15 @@ class Select:
 @dataclass(frozen=True, slots=True)
 class Button:
     """A button below the answer; a click brings `value` back (an object: Feishu takes no text).
-    With `selects` it submits a form of them: what is chosen comes back by name."""
+    With `selects` it submits a form of them: what is chosen comes back by name. With `entry` it
+    stands beside that paragraph, counted from the last."""
 
     text: str
     value: dict[str, Any]
     danger: bool = False
     disabled: bool = False
     selects: tuple[Select, ...] = ()
+    entry: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,11 @@ def is_answer_id(element_id: str) -> bool:
     return element_id == _ANSWER_ID or re.fullmatch("a[0-9a-f]{19}", element_id) is not None
 
 
+def holds_answer(element_id: str) -> bool:
+    """Whether the element of that id holds an answer, or an entry of the list at its end."""
+    return is_answer_id(element_id) or is_of_entry(element_id)
+
+
 def answer_card(
     markdown: str,
     *,
@@ -90,7 +98,8 @@ def answer_card(
     asked: str | None = None,
     foot: CardFoot | None = None,
 ) -> dict[str, Any]:
-    """A card with `markdown`, as it is, in the one Markdown element `element_id`.
+    """A card with `markdown`, as it is, in the Markdown element `element_id`; the paragraphs that
+    have `buttons` beside them stand below in elements of their own.
 
     `summary` is what the chat list shows (default: the beginning of the text); `note` is small
     plain text below the answer, and so is `stage`, which changes while the answer is written.
@@ -99,15 +108,16 @@ def answer_card(
     elements: list[dict[str, Any]] = []
     if asked:
         elements.append({"tag": "div", "element_id": "asked", "text": _small(f"↪ {asked}")})
-    elements.append({"tag": "markdown", "element_id": element_id, "content": markdown})
+    most = max((button.entry for button in buttons), default=0)
+    words, entries = part_entries(markdown, most)
+    below, beside = _drawn(buttons, bool(entries))
+    elements.append({"tag": "markdown", "element_id": element_id, "content": words})
+    elements += entry_elements(entries, beside)
     if note:
         elements.append(_note(note))
     if stage:
         elements.append({"tag": "div", "text": {**_small(stage), "element_id": STAGE_ID}})
-    elements += [
-        _form(number, button) if button.selects else _button(f"button_{number}", button)
-        for number, button in enumerate(buttons, 1)
-    ]
+    elements += below
     elements += _below(foot) if foot else []
     config: dict[str, Any] = {"update_multi": True, "width_mode": "fill"}
     shown = _summary(markdown) if summary is None else summary
@@ -125,6 +135,17 @@ def _note(text: str) -> dict[str, Any]:
 
 def _small(text: str) -> dict[str, Any]:
     return {"tag": "plain_text", "content": text, "text_size": "notation", "text_color": "grey"}
+
+
+def _drawn(
+    buttons: Sequence[Button], has_entries: bool
+) -> tuple[list[dict[str, Any]], Mapping[int, list[dict[str, Any]]]]:
+    """The buttons below all, and those beside each entry."""
+    places: dict[int, list[dict[str, Any]]] = {}
+    for number, button in enumerate(buttons, 1):
+        made = _form(number, button) if button.selects else _button(f"button_{number}", button)
+        places.setdefault(button.entry if has_entries else 0, []).append(made)
+    return places.pop(0, []), places
 
 
 def _button(element_id: str, button: Button) -> dict[str, Any]:

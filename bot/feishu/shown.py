@@ -11,8 +11,9 @@ import json
 import re
 from collections.abc import Iterator
 
+from bot.feishu.card_entries import joined
 from bot.feishu.card_text import original_card
-from bot.feishu.cards import is_answer_id
+from bot.feishu.cards import holds_answer
 from bot.feishu.content import render_content
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import RawMessage
@@ -23,7 +24,7 @@ _AT = re.compile(r"<at\b[^<>]*>[^<>]*</at>")
 def shown_text(message: RawMessage, element_id: str = "") -> str | None:
     """The answer's text in a card or text message, what a file is called; None where there is none.
 
-    With `element_id`: the text of that element of a card.
+    With `element_id`: only of a card that has that element.
     """
     try:
         content = as_dict(json.loads(message.content))
@@ -36,11 +37,11 @@ def shown_text(message: RawMessage, element_id: str = "") -> str | None:
             None if element_id else render_content(message.message_type, message.content).template
         )
     texts = list(_markdown(as_dict(original_card(content).get("body")).get("elements")))
-    if element_id:
-        return next((text for name, text in texts if name == element_id), None)
-    answers = [text for name, text in texts if is_answer_id(name)]
-    found = answers or [text for _, text in texts]
-    return found[0] if found else None
+    if element_id and element_id not in dict(texts):
+        return None
+    return joined(part for part in texts if holds_answer(part[0])) or next(
+        (text for _, text in texts), None
+    )
 
 
 def is_same(shown: str, stored: str) -> bool:
@@ -53,7 +54,8 @@ def _markdown(elements: object) -> Iterator[tuple[str, str]]:
     for element in map(as_dict, as_list(elements)):
         if element.get("tag") == "markdown":
             yield as_text(element.get("element_id")), as_text(element.get("content"))
-        yield from _markdown(element.get("elements"))
+        for inner in ("elements", "columns"):
+            yield from _markdown(element.get(inner))
 
 
 def _comparable(text: str) -> str:

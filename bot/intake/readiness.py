@@ -129,7 +129,7 @@ class Checks:
 
     def _outcome(self, name: str, check: Callable[[], None]) -> Check:
         at, kept = self._kept.get(name, (float("-inf"), None))
-        if kept and self.clock() - at < _kept_s(kept) and not self._changes(name):
+        if kept and self.clock() - at < self._kept_s(kept) and not self._changes(name):
             return kept
         try:
             check()
@@ -139,6 +139,14 @@ class Checks:
             found = Check(name, state, exc.sentence, command=exc.command)
         self._kept[name] = (self.clock(), found)
         return found
+
+    def _kept_s(self, kept: Check) -> float:
+        """For how many seconds it is believed; asking a model costs a token, so one that works is
+        asked again soon only while people get no answers."""
+        if kept.name != "model":
+            return _REMEMBERED_S if kept.state == "ok" else 0.0
+        _, answers = self._kept.get("answers", (0.0, kept))
+        return _MODEL_WORKS_S if kept.state == answers.state == "ok" else _MODEL_TROUBLE_S
 
     def _changes(self, name: str) -> bool:
         """What costs nothing to look at is looked at each time, and a memory that may be away."""
@@ -270,13 +278,6 @@ def _require(check: Check) -> None:
     """Raises `NotReady` for what only a person can mend."""
     if check.state == "fail":
         raise NotReady(check.sentence.en, check.sentence.zh)
-
-
-def _kept_s(kept: Check) -> float:
-    """For how many seconds it is believed; asking a model costs a token."""
-    if kept.name == "model":
-        return _MODEL_WORKS_S if kept.state == "ok" else _MODEL_TROUBLE_S
-    return _REMEMBERED_S if kept.state == "ok" else 0.0
 
 
 def _time(since: float | None) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from memory.foreign_text import quoted
+from memory.text import has_han
 
 Mode = Literal["mention", "threads", "follow", "all"]
 RuleLanguage = Literal["zh", "en", "auto"]
@@ -62,6 +63,11 @@ class ChatRule:
             if word == choice or word in others.split():
                 return self.value_of(choice)
         return "" if word in _NO_OWN else None
+
+    def word(self, choice: str, *, chinese: bool) -> str:
+        """What people write for a choice."""
+        words = self.choices[choice].split() if chinese else ()
+        return next((one for one in words if has_han(one)), choice)
 
     def value_of(self, choice: str) -> str:
         """What is stored for a choice: nothing for the default of the table."""

@@ -29,6 +29,14 @@ _CROWD = 6  # recent speakers; with more, any two messages seldom belong togethe
 _LIKELY = 0.3
 
 
+class Address(StrEnum):
+    """How an explicit trigger addressed the bot."""
+
+    MENTION = "mention"
+    REPLY = "reply"
+    BUTTON = "button"
+
+
 @dataclass(frozen=True)
 class IncomingMessage:
     """What a decision needs to know about a message.
@@ -36,7 +44,7 @@ class IncomingMessage:
     `mentions_others` is an @ of anybody but the bot, @all included; `mentions_bots` is an @ of
     another bot. `replies_to_bot` and `replies_to_other` say who wrote the quoted message, and
     `quotes` is its id. They hold outside threads only: inside a thread Feishu names the thread's
-    root as the parent of every message.
+    root as the parent of every message. `is_press`: nobody wrote it, somebody pressed a button.
     """
 
     message_id: str
@@ -51,6 +59,7 @@ class IncomingMessage:
     mentions_bots: bool = False
     replies_to_bot: bool = False
     replies_to_other: bool = False
+    is_press: bool = False
     root_id: str | None = None
     quotes: str = ""
 
@@ -58,6 +67,15 @@ class IncomingMessage:
     def is_explicit(self) -> bool:
         """Whether the message clearly addresses the bot."""
         return self.mentions_bot or self.replies_to_bot or self.chat_type == "p2p"
+
+    @property
+    def address(self) -> Address | None:
+        """How it addresses the bot, where it is not only the chat that does."""
+        if self.is_press:
+            return Address.BUTTON
+        if self.mentions_bot:
+            return Address.MENTION
+        return Address.REPLY if self.replies_to_bot else None
 
     @property
     def is_request(self) -> bool:
@@ -106,7 +124,8 @@ class Reason(StrEnum):
 class Decision:
     """A decision and the reasons for it, as logged and stored.
 
-    `tier` is explicit, heuristic, mode, judge or none. `verdict` is what the judge gave: yes, no,
+    `tier` is explicit, heuristic, mode, judge or none. `cue`: how the message reads, or how it
+    addresses the bot. `verdict` is what the judge gave: yes, no,
     timeout or error.
     """
 
@@ -114,7 +133,7 @@ class Decision:
     reason: Reason
     tier: str = "none"
     since_bot_ms: int | None = None
-    cue: Cue | None = None
+    cue: Cue | Address | None = None
     verdict: str | None = None
     judge_ms: int | None = None
 
@@ -190,7 +209,7 @@ def _plain_decision(
     if message.is_bot:
         return _decision_on_bot(message, budget)
     if message.is_explicit:
-        return Decision(True, Reason.EXPLICIT_TRIGGER, "explicit")
+        return Decision(True, Reason.EXPLICIT_TRIGGER, "explicit", cue=message.address)
     if message.mentions_others or message.replies_to_other:
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
     return None

@@ -193,7 +193,13 @@ def one_line(text: str) -> str:
 def card_buttons(stored: Sequence[CardButton]) -> list[cards.Button]:
     """Stored buttons as the card shows them."""
     return [
-        cards.Button(one.label, {"b": one.id}, danger=one.danger, selects=selects_of(one.form))
+        cards.Button(
+            one.label,
+            {"b": one.id},
+            danger=one.danger,
+            selects=selects_of(one.form),
+            entry=one.entry,
+        )
         for one in stored
     ]
 

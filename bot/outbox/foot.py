@@ -14,6 +14,7 @@ from typing import Any, Literal
 from bot.agents.prompts.prompt import Ended
 from bot.feishu import cards
 from bot.outbox.texts import say
+from bot.text.dates import spoken
 from bot.text.languages import Language, join_list
 
 Where = Literal["thread", "chat", "elsewhere"]
@@ -119,12 +120,5 @@ def _few(parts: Sequence[str], most: int, language: Language) -> str:
 
 def _place(source: RecalledSource, now: datetime, language: Language) -> str:
     at = datetime.fromisoformat(source.at).astimezone(now.tzinfo)
-    return say(
-        "source" if at.year == now.year else "source-of-year",
-        language,
-        year=at.year,
-        month=say("months", language).split()[at.month - 1],
-        day=at.day,
-        time=f"{at:%H:%M}",
-        place=say(f"place-{source.where}", language),
-    )
+    place = say(f"place-{source.where}", language)
+    return say("source", language, when=spoken.moment(at, language, now=now), place=place)

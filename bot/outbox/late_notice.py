@@ -7,6 +7,7 @@ from datetime import datetime
 
 from bot.feishu import markup
 from bot.outbox.texts import say
+from bot.text.dates import spoken
 from bot.text.languages import language_of
 from memory.text import one_line
 
@@ -23,8 +24,11 @@ def late_note(question: str, asked_ms: int, now: datetime) -> str:
     if not asked_ms or now.timestamp() - asked_ms / 1000 < LATE_S:
         return ""
     asked = datetime.fromtimestamp(asked_ms / 1000, now.tzinfo)
-    when = f"{asked:%H:%M}" if asked.date() == now.date() else f"{asked:%Y-%m-%d %H:%M}"
+    language = language_of([question])
+    when = say("at", language, time=f"{asked:%H:%M}")
+    if asked.date() != now.date():
+        when = say("on", language, moment=spoken.moment(asked, language, now=now))
     words = one_line(_MARKS.sub(" ", question)).strip()
     quoted = words if len(words) <= _QUOTED_CHARS else f"{words[:_QUOTED_CHARS]}…"
-    note = say("late-answer", language_of([question]), when=when, question=markup.escape(quoted))
+    note = say("late-answer", language, when=when, question=markup.escape(quoted))
     return f"{note}\n\n"

@@ -60,4 +60,10 @@ def _button(button: Mapping[str, Any]) -> cards.Button:
     pressed = button["pressed"]
     label = f"✓ {button['label']}" if pressed else button["label"]
     selects = selects_of(button.get("form", ()))
-    return cards.Button(label, {"b": button["id"]}, disabled=pressed is not None, selects=selects)
+    return cards.Button(
+        label,
+        {"b": button["id"]},
+        disabled=pressed is not None,
+        selects=selects,
+        entry=button.get("entry", 0),
+    )

@@ -10,10 +10,16 @@ from __future__ import annotations
 import contextlib
 import gettext
 import io
+import re
+import string
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 from bot.text.languages import Language, Sentence
+from memory.text import HAN
+
+_MEET = re.compile(f"(?<=[{HAN}])(?=[A-Za-z])|(?<=[A-Za-z])(?=[{HAN}])")
 
 
 class Catalogue:
@@ -27,8 +33,13 @@ class Catalogue:
         self._path = Path(module).with_suffix("")
 
     def say(self, key: str, language: Language, /, **fields: object) -> str:
-        """The text with its fields filled in. What stands in a field is not read for fields."""
-        return self.template(key, language, n=fields.get("n")).format_map(fields)
+        """The text with its fields filled in. What stands in a field is not read for fields; where
+        it meets the text as Chinese meets Latin letters, a space stands between."""
+        text = ""
+        for part in _parts(self.template(key, language, n=fields.get("n")), fields):
+            meets = text and _MEET.match(text[-1] + part, 1)
+            text += f" {part}" if meets else part
+        return text
 
     def has(self, key: str) -> bool:
         """Whether there is such a text."""
@@ -53,6 +64,14 @@ class Catalogue:
             with contextlib.suppress(KeyError):  # it has one form for every number
                 return translations.ngettext(key, key, n)
         return translations.gettext(key)
+
+
+def _parts(template: str, fields: Mapping[str, object]) -> Iterator[str]:
+    """What stands between the fields, and in them."""
+    for literal, field, _, _ in string.Formatter().parse(template):
+        yield literal
+        if field:
+            yield str(fields[field])
 
 
 class _NoSuchText(gettext.NullTranslations):

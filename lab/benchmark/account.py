@@ -27,9 +27,9 @@ _WARM_UP_S = 3.0
 _TAIL_S = 0.3  # what the bot still does after the last reply counts too
 
 
-async def set_up(setting: Setting, checkout: Checkout) -> float:
+async def set_up(setting: Setting, checkout: Checkout, folder: Path) -> float:
     """Starts a version for the first time, database included; gives the seconds until ready."""
-    async with bot(setting, checkout, setting.folder / checkout.label) as started:
+    async with bot(setting, checkout, folder) as started:
         return started.ready_s
 
 
@@ -42,11 +42,11 @@ async def run(setting: Setting, checkout: Checkout, *, streaming: bool) -> Run:
         await asyncio.sleep(_REST_S)
         resting = _held(processes)
         stored = _stored(folder)
-        warm = await _load(setting, processes, people, 100, _WARM_UP_S)
+        warm = await measure_load(setting, processes, people, 100, _WARM_UP_S)
         looks = [_held(processes)]
-        alone = await _load(setting, processes, people, 1, setting.seconds / 2)
-        twenty = await _load(setting, processes, people, 20, setting.seconds)
-        hundred = await _load(setting, processes, people, 100, setting.seconds)
+        alone = await measure_load(setting, processes, people, 1, setting.seconds / 2)
+        twenty = await measure_load(setting, processes, people, 20, setting.seconds)
+        hundred = await measure_load(setting, processes, people, 100, setting.seconds)
         looks.append(_held(processes))
         answered = sum(len(one.seen.replies) for one in (warm, alone, twenty, hundred))
         if (found := _stored(folder) - stored) < answered:
@@ -55,9 +55,10 @@ async def run(setting: Setting, checkout: Checkout, *, streaming: bool) -> Run:
     return Run(streaming, started.ready_s, resting, loaded, alone, twenty, hundred)
 
 
-async def _load(
+async def measure_load(
     setting: Setting, processes: BotProcesses, people: Askers, number: int, seconds: float
 ) -> Load:
+    """So many people talk for a while."""
     around = (setting.model_pid, os.getpid())
     connections = setting.platform.connections
     before, busy = processes.cpu_seconds(), _around(around)

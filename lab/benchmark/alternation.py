@@ -31,7 +31,7 @@ async def alternate(
 ) -> VersionFigures:
     """Every version, `runs` times in each mode (replies streamed or not), then what it asks of
     Postgres. A run that fails is left out. Raises what a first start raises."""
-    first = {one.label: await set_up(setting, one) for one in versions}
+    first = {one.label: await set_up(setting, one, setting.folder / one.label) for one in versions}
     taken = VersionFigures({one.label: [] for one in versions})
 
     async def measured(one: Checkout, streaming: bool) -> list[Figure]:

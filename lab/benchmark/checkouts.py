@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -41,6 +42,14 @@ def checkout_at(root: Path, label: str = "this") -> Checkout:
         if not (root / needed).exists():
             raise NotACheckout(f"{root} has no {needed}: give a checkout of this repository")
     return Checkout(root, _version(root), label)
+
+
+def compared_checkout(text: str) -> Checkout:
+    """The folder of a command's --against."""
+    try:
+        return checkout_at(Path(text), "against")
+    except NotACheckout as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
 
 
 def _version(root: Path) -> str:

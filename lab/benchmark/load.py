@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from lab.benchmark.figures import percentile
@@ -14,7 +14,7 @@ from lab.doubles.minimal_feishu import StandIn
 
 MODEL_S = 0.3
 PIECES = 60
-_PIECE = "a dozen chr "  # the stand-in model streams twelve characters at a time
+PIECE = "a dozen chr "  # the stand-in model streams twelve characters at a time
 _QUESTIONS = (
     "what did we decide about the launch?",
     "and who takes care of the press release, as far as you know?",
@@ -54,12 +54,14 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class Askers:
     """Those who talk to the bot at `port`; their replies arrive at `platform`, and take the model
-    `model_s` each. A person waits for `pause_s` before the next question."""
+    `model_s` each. A person waits for `pause_s` before the next question; `questions` has those of
+    one person, by the open_id."""
 
     platform: StandIn
     port: int
     model_s: float = MODEL_S
     pause_s: float = 0.0
+    questions: Callable[[str], Iterator[TalkMention]] = lambda person: conversation(person)
 
     async def talk(self, people: int, seconds: float) -> Seen:
         """Each asks, waits for the reply and asks again, for `seconds`."""
@@ -84,7 +86,7 @@ class Askers:
 
     async def _person(self, number: int, seen: Seen, until: float) -> None:
         line = TalkLine(self.port)
-        asked = conversation(f"ou_bench_person_{number:04}")
+        asked = self.questions(f"ou_bench_person_{number:04}")
         try:
             while time.perf_counter() < until:
                 await self._ask(line, next(asked), seen)
@@ -116,7 +118,7 @@ class Askers:
 def long_answer(chunk_delay_s: float) -> dict[str, object]:
     """What the stand-in model is told (`sandbox/model/model_script.py`) so that it writes `PIECES`
     pieces for so long each; an answer that is not streamed comes whole."""
-    return {"rules": [{"text": _PIECE * PIECES, "chunk_delay_s": chunk_delay_s}]}
+    return {"rules": [{"text": PIECE * PIECES, "chunk_delay_s": chunk_delay_s}]}
 
 
 def conversation(person: str) -> Iterator[TalkMention]:

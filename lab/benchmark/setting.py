@@ -33,6 +33,7 @@ class Setting:
     workers: int = 1
     apart: bool = False
     chunk_delay_s: float = 0.0
+    places: int | None = 128  # of a worker; None: as many as it has by itself
 
     def model_s(self, *, streaming: bool) -> float:
         """How long the model takes for an answer."""
@@ -47,10 +48,10 @@ class Setting:
             "FEISHU_CALLS_PER_SECOND": "10000",  # the bot's speed is measured, not Feishu's limit
             "REQUESTS_PER_MINUTE": "0",  # the few people of a measure ask without a pause
             "STREAM_REPLIES": "false",
-            "WORKER_CONCURRENCY": "128",
             "WORKERS": str(self.workers),
             "OPENAI_API_KEY": "bench",
             "OPENAI_BASE_URL": self.model_url,
+            **({"WORKER_CONCURRENCY": str(self.places)} if self.places else {}),
             **more,
         }
 

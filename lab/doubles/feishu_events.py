@@ -23,13 +23,20 @@ _TENANT = "bench-tenant"
 
 @dataclass(frozen=True, slots=True)
 class TalkMention:
-    """Somebody asks the bot in a group; `root_id` is the thread's root, empty for a new one."""
+    """Somebody asks the bot in a group; `root_id` is the thread's root, empty for a new one. One
+    that is not `to_bot` names nobody: a line that the bot overhears."""
 
     message_id: str
     chat_id: str
     person: str
     question: str
     root_id: str = ""
+    to_bot: bool = True
+
+    @property
+    def text(self) -> str:
+        """As Feishu writes it."""
+        return f"@_user_1 {self.question}" if self.to_bot else self.question
 
 
 def delivery(mention: TalkMention) -> bytes:
@@ -58,24 +65,17 @@ def _envelope(mention: TalkMention) -> dict[str, Any]:
         "app_id": CREDENTIALS["FEISHU_APP_ID"],
         "tenant_key": _TENANT,
     }
-    message = {
+    message: dict[str, Any] = {
         "message_id": mention.message_id,
         "create_time": now_ms,
         "update_time": now_ms,
         "chat_id": mention.chat_id,
         "chat_type": "group",
         "message_type": "text",
-        "content": json.dumps({"text": f"@_user_1 {mention.question}"}, ensure_ascii=False),
-        "mentions": [
-            {
-                "key": "@_user_1",
-                "id": _ids(BOT),
-                "mentioned_type": "bot",
-                "name": BOT_NAME,
-                "tenant_key": _TENANT,
-            }
-        ],
+        "content": json.dumps({"text": mention.text}, ensure_ascii=False),
     }
+    if mention.to_bot:
+        message["mentions"] = [_THE_BOT]
     if mention.root_id:
         message |= {
             "root_id": mention.root_id,
@@ -92,6 +92,15 @@ def _envelope(mention: TalkMention) -> dict[str, Any]:
 
 def _ids(open_id: str) -> dict[str, str]:
     return {"open_id": open_id, "union_id": open_id.replace("ou_", "on_"), "user_id": ""}
+
+
+_THE_BOT = {
+    "key": "@_user_1",
+    "id": _ids(BOT),
+    "mentioned_type": "bot",
+    "name": BOT_NAME,
+    "tenant_key": _TENANT,
+}
 
 
 class TalkLine:

@@ -44,8 +44,9 @@ from lab.benchmark.processes import (
     until_ready,
     until_said,
 )
+from lab.benchmark.pushing import EventPusher
 from lab.benchmark.setting import Setting
-from lab.doubles.feishu_events import TalkLine, TalkMention, delivery
+from lab.doubles.feishu_events import TalkMention
 from lab.doubles.minimal_feishu import StandIn
 from lab.faults.counting import text_of
 from lab.soak.report import Card, Look, Soaked, tables
@@ -54,8 +55,6 @@ WEBS, WORKERS = 2, 4
 _CHATS, _PEOPLE = 20, 60
 _MODEL_S = 2.0
 _GIVE_UP_S = 300.0
-_FEISHU_WAITS_S = 3.0
-_AGAIN_S = 15.0  # Feishu's own first pause
 _PAGE_WIDTH = 120
 _BURST_S = 5.0
 _LOOKS = 30
@@ -93,8 +92,7 @@ class Crowd:
 
     def __init__(self, platform: StandIn, ports: list[int], seen: Soaked) -> None:
         self._platform, self._seen = platform, seen
-        self._ports = itertools.cycle(ports)
-        self._lines: dict[int, list[TalkLine]] = {port: [] for port in ports}
+        self._pusher = EventPusher(ports)
         self._numbers = itertools.count(1)
         self._begun = str(int(time.time()))
 
@@ -120,27 +118,13 @@ class Crowd:
         self._seen.asked += 1
         try:
             async with asyncio.timeout(_GIVE_UP_S):
-                while not await self._is_taken(mention):
-                    self._seen.again += 1
-                    await asyncio.sleep(_AGAIN_S)
+                await self._pusher.push(mention)
                 into.append(await reply - began)
         except TimeoutError:
             self._seen.unanswered += 1
         finally:
+            self._seen.again = self._pusher.again
             self._platform.forget(mention.message_id)
-
-    async def _is_taken(self, mention: TalkMention) -> bool:
-        """Pushes the mention; whether it was acknowledged as long as Feishu waits for that."""
-        port = next(self._ports)
-        line = self._lines[port].pop() if self._lines[port] else TalkLine(port)
-        try:
-            async with asyncio.timeout(_FEISHU_WAITS_S):
-                await line.send(delivery(mention))
-        except (TimeoutError, OSError, EOFError):
-            line.close()
-            return False
-        self._lines[port].append(line)
-        return True
 
 
 @asynccontextmanager

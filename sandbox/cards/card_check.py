@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.cards import card_schema as schema
-from sandbox.cards import forms
+from sandbox.cards import columns, forms
 from sandbox.cards.card_schema import Shape
 
 MAX_CARD_BYTES = 30 * 1024
@@ -213,6 +213,8 @@ def _component(node: dict[str, Any], tag: str, path: str, facts: CardFacts, dept
     if tag == "button":
         _button(node, path)
     if tag == "form" and (fault := forms.fault(node, depth, facts.names)):
+        raise _unreadable(fault, path)
+    if tag == "column_set" and (fault := columns.fault(node)):
         raise _unreadable(fault, path)
 
 

@@ -31,7 +31,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sandbox.model.model_answers import ModelAnswer, error_body, to_json
+from sandbox.model.model_answers import ModelAnswer, error_body, pieces, to_json
 from sandbox.model.model_embeddings import BadEmbeddingRequest, embeddings
 from sandbox.model.model_http import (
     LAST_CHUNK,
@@ -143,13 +143,14 @@ class ModelServer:
         reply = self.refusals.reply_to(body) or self.playbook.reply_to(body)
         model = str(body.get("model", MODEL))
         answer = ModelAnswer(reply, self._count, model, len(request.body), int(now))
-        await asyncio.sleep(self.delay_s if reply.delay_s is None else reply.delay_s)
+        is_streamed = bool(body.get("stream"))
+        await asyncio.sleep(self._delay_s(reply, is_streamed=is_streamed))
         if reply.fault == "hang":
             await reader.read()
             raise Closed
         if reply.status != 200 or reply.body is not None:
             _write_error(writer, reply)
-        elif body.get("stream"):
+        elif is_streamed:
             options = body.get("stream_options") or {}
             await _stream(writer, answer, include_usage=bool(options.get("include_usage")))
             if reply.fault == "pause":
@@ -157,6 +158,12 @@ class ModelServer:
                 raise Closed
         else:
             _write_whole(writer, answer)
+
+    def _delay_s(self, reply: ScriptedReply, *, is_streamed: bool) -> float:
+        """Before the first byte."""
+        if reply.duration_s is not None:
+            return 0.0 if is_streamed else reply.duration_s
+        return self.delay_s if reply.delay_s is None else reply.delay_s
 
     async def _embed(self, request: ModelHttpRequest, writer: asyncio.StreamWriter) -> None:
         body, faults = _json(request), self.embedding_faults
@@ -280,7 +287,9 @@ async def _stream(
     if answer.reply.fault == "malformed":
         events.append(b'data: {"id": "chatcmpl-\n\n')
     writer.write(response_head(200, None, "text/event-stream"))
-    if answer.reply.chunk_delay_s:
+    if answer.reply.duration_s is not None:
+        await _write_evenly(writer, _by_piece(answer, events), answer.reply.duration_s)
+    elif answer.reply.chunk_delay_s:
         for event in events:
             writer.write(chunk(event))
             await writer.drain()
@@ -291,6 +300,24 @@ async def _stream(
         raise Closed
     if answer.reply.fault != "pause":
         writer.write(LAST_CHUNK)
+
+
+def _by_piece(answer: ModelAnswer, events: Sequence[bytes]) -> list[bytes]:
+    """One frame for each piece of text; the first has what comes before, the last what follows."""
+    first = 1 + len(pieces(answer.reply.reasoning))
+    last = first + max(1, len(pieces(answer.reply.text))) - 1
+    single = [b"".join(events[: first + 1]), *events[first + 1 : last]]
+    return [*single, b"".join(events[last:])] if last > first else [b"".join(events)]
+
+
+async def _write_evenly(
+    writer: asyncio.StreamWriter, frames: Sequence[bytes], duration_s: float
+) -> None:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    for number, frame in enumerate(frames, 1):
+        await asyncio.sleep(began + duration_s * number / len(frames) - loop.time())
+        writer.write(chunk(frame))
 
 
 async def serve(port: int, delay_s: float, script: object = None) -> None:

@@ -17,6 +17,11 @@ from sandbox.model.model_script import ScriptedReply
 _PIECE = re.compile(r".{1,12}", re.DOTALL)
 
 
+def pieces(text: str | None) -> list[str]:
+    """A text as a stream brings it."""
+    return _PIECE.findall(text or "")
+
+
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
     """A reply to request `number` (from 1) of `prompt_bytes` for `model` at `created` (s)."""
@@ -40,9 +45,9 @@ class ModelAnswer:
     def chunks(self, *, include_usage: bool) -> Iterator[dict[str, Any]]:
         """The objects of a stream: role, thinking, text, tool calls, finish reason, usage."""
         yield self._delta({"role": "assistant", "content": ""})
-        for piece in _PIECE.findall(self.reply.reasoning or ""):
+        for piece in pieces(self.reply.reasoning):
             yield self._delta({"reasoning_content": piece})
-        for piece in _PIECE.findall(self.reply.text or ""):
+        for piece in pieces(self.reply.text):
             yield self._delta({"content": piece})
         for index, call in enumerate(self._tool_calls()):
             yield from self._tool_call_deltas(index, call)

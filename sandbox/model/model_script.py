@@ -7,6 +7,8 @@ A reply is a JSON object, every field optional:
     finish_reason, usage in place of those derived from the rest
     delay_s              seconds before the first byte
     chunk_delay_s        seconds between the chunks of a stream
+    duration_s           seconds from the request to the end of the answer, in place of both delays;
+                         the pieces of a streamed text come evenly within them
     status, body         in place of an answer; a body that is text is sent as it is, else as JSON
     retry_after          value of the Retry-After header
     fault                "hang" (no answer at all), "cut" (connection closed in mid-body), "pause"
@@ -42,7 +44,7 @@ _FIELD_TYPES: Mapping[type, tuple[str, ...]] = {
     dict: ("usage",),
     list: ("tool_calls",),
     int: ("status",),
-    float: ("delay_s", "chunk_delay_s"),
+    float: ("delay_s", "chunk_delay_s", "duration_s"),
 }
 _PARTS = ("last_user", "last", "system", "prompt")
 _KNOWLEDGE = re.compile(
@@ -66,6 +68,7 @@ class ScriptedReply:
     usage: Body | None = None
     delay_s: float | None = None
     chunk_delay_s: float = 0.0
+    duration_s: float | None = None
     status: int = 200
     body: Any = None
     retry_after: str | float | None = None

@@ -101,7 +101,7 @@ function text(value, context) {
 function button(one, context, counter) {
   const index = counter.buttons++;
   const open = (one.behaviors ?? []).find((behavior) => behavior.type === "open_url");
-  const kind = `button type-${one.type ?? "default"}`;
+  const kind = `button type-${one.type ?? "default"} size-${one.size ?? "medium"}`;
   if (open && !(one.behaviors ?? []).some((behavior) => behavior.type === "callback")) {
     const node = link(open.default_url ?? "", text(one.text, context));
     node.className = kind;
@@ -150,11 +150,12 @@ function panel(one, context, counter) {
 
 function columns(one, context, counter) {
   const made = (one.columns ?? []).map((column) => {
-    const node = el("div", { class: "column" }, elements(column.elements, context, counter));
-    if (column.width !== "auto") node.style.flexGrow = String(column.weight ?? 1);
+    const kind = column.direction === "horizontal" ? "column horizontal" : "column";
+    const node = el("div", { class: kind }, elements(column.elements, context, counter));
+    if (column.width === "weighted") node.style.flex = `${column.weight ?? 1} 1 0`;
     return node;
   });
-  return el("div", { class: "columns" }, made);
+  return el("div", { class: `columns ${one.flex_mode ?? "none"}` }, made);
 }
 
 function table(one, context) {

@@ -41,7 +41,7 @@ async def link_users(desk: OperatorDesk, given: argparse.Namespace) -> int:
         with progress("people", total) as step:
             linker = Linker(desk.people, users)
             linked = await linker.link_everybody(again=given.all, on_person=step)
-    _show(linked, as_json=given.json)
+    _show(desk, linked, as_json=given.json)
     return FINDINGS if linked.refused else 0
 
 
@@ -72,14 +72,14 @@ def tell_auth_users(outcome: AuthOutcome) -> None:
         )
 
 
-def _show(linked: Linked, *, as_json: bool) -> None:
+def _show(desk: OperatorDesk, linked: Linked, *, as_json: bool) -> None:
     refused: Sequence[tuple[str, str, str]] = [
         (person.tenant_key, person.open_id, reason) for person, reason in linked.refused
     ]
     if as_json:
         print_json({"linked": linked.people, "refused": refused})
         return
-    screen = Screen()
+    screen = Screen(names_of=desk.names_of)
     screen.say(f"{linked.people} people linked")
     if refused:
         screen.table("Not linked", ("tenant", "person", "why"), refused)

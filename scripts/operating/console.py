@@ -31,6 +31,7 @@ from scripts.operating.arguments import FINDINGS as FINDINGS
 from scripts.operating.arguments import language
 from scripts.operating.arguments import parser as parser
 from scripts.operating.desk import since
+from scripts.operating.id_names import NamedIds, NamesOf
 from scripts.operating.people import NotKnown
 from scripts.operating.words import WORDS
 
@@ -81,11 +82,13 @@ def quiet() -> None:
 
 class Screen:
     """Standard output. On a terminal Rich draws, with ids cut short so that a line fits; elsewhere
-    columns are separated by tabs and ids are whole. `language` is that of titles and columns."""
+    columns are separated by tabs and ids are whole. `language` is that of titles and columns;
+    `names_of` gives the names that stand before ids."""
 
-    def __init__(self, language: Language = "en") -> None:
+    def __init__(self, language: Language = "en", names_of: NamesOf = lambda ids: {}) -> None:
         self._console = Console()
         self._language = language
+        self._ids = NamedIds(language, names_of)
 
     @property
     def is_terminal(self) -> bool:
@@ -93,8 +96,8 @@ class Screen:
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Nothing is printed for a table without rows but its title."""
-        cells = [[_plain(cell) for cell in row] for row in rows]
-        title, columns = self.said(title), [self.said(column) for column in columns]
+        cells = self._named([[_plain(cell) for cell in row] for row in rows])
+        title, columns = self._ids.put(self.said(title)), [self.said(column) for column in columns]
         if self.is_terminal:
             short = [[short_ids(cell) for cell in row] for row in cells]
             self._console.print(rich_table(short_ids(title), columns, short))
@@ -103,6 +106,15 @@ class Screen:
         for row in [list(columns), *cells] if cells else []:
             print("\t".join(row))
         print()
+
+    def named(self, text: str) -> str:
+        """The text with names before its ids."""
+        named = _plain(self._ids.put(text))
+        return short_ids(named) if self.is_terminal else named
+
+    def _named(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
+        self._ids.learn(cell for row in rows for cell in row)
+        return [[_plain(self._ids.put_into_cell(cell)) for cell in row] for row in rows]
 
     def said(self, words: str) -> str:
         """A title or the name of a column in the language of this screen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -11,10 +11,12 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from bot.queue.connections import check_database, database_url, open_rpc, require_migrated
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
+from bot.text.languages import Sentence
 from memory.rpc import Rpc
 from memory.store import MemoryStore
 from memory.tables.operations import Operations
 from memory.tables.people import PeopleStore
+from scripts.operating.id_names import NamedIds, names_of
 
 # Operators read whole tables; the message path has limits of its own.
 _TIMEOUT_S = 120.0
@@ -50,6 +52,14 @@ class OperatorDesk:
             return None
         moment = datetime.fromisoformat(time).astimezone(self.settings.zone)
         return moment.replace(tzinfo=None).isoformat(" ", timespec)
+
+    def names_of(self, ids: Iterable[str]) -> Mapping[str, Sentence]:
+        """The names of people and chats by id, as far as they are known."""
+        return names_of(self.url, ids)
+
+    def named(self, text: str) -> str:
+        """English text with names before the ids in it."""
+        return NamedIds("en", self.names_of).put(text)
 
     @property
     def operations(self) -> Operations:

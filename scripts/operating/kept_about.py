@@ -10,7 +10,6 @@ from bot.text.languages import Sentence
 from scripts.operating.arguments import language
 from scripts.operating.console import Screen, print_json
 from scripts.operating.desk import OperatorDesk
-from scripts.operating.people import names
 
 
 async def show_person(desk: OperatorDesk, given: argparse.Namespace) -> int:
@@ -22,9 +21,9 @@ async def show_person(desk: OperatorDesk, given: argparse.Namespace) -> int:
     if given.json:
         print_json({"working_memory": memories, "changes": changes, "rows": counts})
         return 0
-    screen = Screen(language(given.lang))
+    screen = Screen(language(given.lang), desk.names_of)
     if given.person:
-        _say_whom(screen, await names(desk, given.tenant), given.person, counts)
+        _say_whom(screen, given.person, counts)
     screen.table(
         "Working memory",
         ("scope", "person", "conversation", "changed", "content"),
@@ -49,11 +48,9 @@ async def show_person(desk: OperatorDesk, given: argparse.Namespace) -> int:
     return 0
 
 
-def _say_whom(
-    screen: Screen, known: Mapping[str, str], open_id: str, counts: Mapping[str, int]
-) -> None:
+def _say_whom(screen: Screen, open_id: str, counts: Mapping[str, int]) -> None:
     """Who it is and how much is kept, before the tables."""
-    total, name = sum(counts.values()), known.get(open_id) or open_id
+    total, name = sum(counts.values()), screen.named(open_id)
     rows = Sentence(f"{total} rows of {name}", f"{name} 的 {total} 行数据")
     screen.verdict("memory", rows, good=True)
 

@@ -44,9 +44,10 @@ async def summarise(
         await models.close()
     stored = await summaries.open_fold(context, window=shown)
     if not stored.content:
+        nothing = f"{context.user_id} has no messages in {context.conversation_id}"
         raise NothingToFold(
-            f"nothing to fold: {context.user_id} has no messages in {context.conversation_id} "
-            f"before the last {shown}, which the model is given as they are"
+            f"nothing to fold: {desk.named(nothing)} before the last {shown}, which the model is "
+            "given as they are"
         )
     _show(stored, context, folded, as_json=given.json)
     return 0

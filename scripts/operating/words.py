@@ -16,6 +16,7 @@ WORDS: Mapping[str, str] = {
     "Conversations (Q question, A card, … pending, x failed)": (
         "会话（Q 问题，A 卡片，… 待发送，x 失败）"
     ),
+    "Conversations": "会话",
     "Tables": "数据表",
     "Health": "运行状况",
     "next": "下一步",
@@ -50,6 +51,8 @@ WORDS: Mapping[str, str] = {
     "helpful": "有帮助",
     "unhelpful": "没有帮助",
     "first": "最早",
+    "questions": "提问数",
+    "first question": "最初的提问",
     "last": "最近",
     "sequence": "顺序",
     "table": "表",

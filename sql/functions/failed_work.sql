@@ -36,9 +36,10 @@ as $$
                      where o.parent_id = t.id and o.origin = 'private_answer' and o.cause = 'undelivered'
                        and o.state = 'sent')
       from public.agent_turns t
-      where t.outcome = 'undelivered' and exists (
-        select from public.agent_messages m
-        where m.turn_id = t.id and m.role = 'assistant' and m.status = 'failed')) a
+      where t.outcome = 'undelivered' and t.cause is distinct from 'undelivered'  -- not what told its asker
+        and exists (
+          select from public.agent_messages m
+          where m.turn_id = t.id and m.role = 'assistant' and m.status = 'failed')) a
     where (p_kind is null or a.kind = p_kind) and (p_id is null or a.id = p_id)
       or p_kind = 'A' and a.message_id = p_id
     order by a.failed_at desc nulls last, a.id desc

@@ -163,8 +163,7 @@ begin
         -- one that can be pressed again stays as it is
         select p.button_id = b.id from public.agent_presses p
         where p.group_id = b.group_id and b.payload -> 'again' is null))
-        || case when b.payload ? 'form' then jsonb_build_object('form', b.payload -> 'form')
-           else '{}' end order by b.ordinal)
+        || bot_private.button_looks(b.payload) order by b.ordinal)
       from public.agent_buttons b
       where b.turn_id = v_turn.id and b.chunk = v_message.chunk), '[]'));
 end

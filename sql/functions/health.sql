@@ -2,7 +2,8 @@
 
 -- {in_a_row, since, last_at: questions without an answer since the last that the model answered, within a day;
 -- failed, asked: those of the last 15 minutes; reasons: [{outcome, reason, times}] of both; undelivered,
--- undelivered_since: answers that can be sent again; unfinished_s, p95 (s, of the last 15 minutes)} and queue_depth.
+-- undelivered_since: answers that can be sent again; unfinished_s, p95 (s, of the last 15 minutes); workers that
+-- live; retried: waiting jobs that were tried before} and queue_depth.
 create or replace function feishu_bot.health() returns jsonb
 language sql stable security invoker set search_path = feishu_bot
 as $$
@@ -24,9 +25,10 @@ as $$
     from asked a
   ), left_over as (
     select t.updated_at from public.agent_turns t
-    where t.outcome = 'undelivered' and exists (
-      select from public.agent_messages m
-      where m.turn_id = t.id and m.role = 'assistant' and m.status = 'failed')
+    where t.outcome = 'undelivered' and t.cause is distinct from 'undelivered'  -- not what told its asker
+      and exists (
+        select from public.agent_messages m
+        where m.turn_id = t.id and m.role = 'assistant' and m.status = 'failed')
   )
   select queue_depth() || jsonb_build_object(
     'in_a_row', count(*) filter (where is_in_a_row),
@@ -41,6 +43,8 @@ as $$
                       where is_failed and (is_recent or is_in_a_row) group by 1, 2) r),
     'undelivered', (select count(*) from left_over),
     'undelivered_since', (select min(updated_at) from left_over),
+    'workers', (select count(*) from workers w where w.last_heartbeat > now() - interval '30 seconds'),
+    'retried', (select count(*) from jobs j where j.status = 'waiting' and j.attempts > 0),
     'unfinished_s', (select extract(epoch from now() - min(u.created_at))
                      from public.agent_turns u where u.state in ('open', 'pending')))
   from told

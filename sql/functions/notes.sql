@@ -309,7 +309,7 @@ begin
   perform bot_private.require_turn_stands(p_turn_id);
   select * into v_old from public.agent_notes n
   where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
-  for update;
+  for no key update;
   if v_old.id is null then
     raise exception 'no note of this person has this id' using errcode = 'PT410';
   end if;

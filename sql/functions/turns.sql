@@ -82,6 +82,14 @@ return case
   then true
   else bot_private.refuse_place() end;
 
+-- What of a button's payload says how it is drawn: the form around it, the entry it stands beside.
+create or replace function bot_private.button_looks(p_payload jsonb) returns jsonb
+language sql immutable security invoker set search_path = ''
+as $$
+  select coalesce(jsonb_object_agg(e.key, e.value), '{}') from jsonb_each(p_payload) e
+  where e.key in ('form', 'entry')
+$$;
+
 -- The answer of a turn as stored, one element per card or file, each with the buttons it shows.
 create or replace function bot_private.turn_reply(p_turn_id text) returns jsonb
 language sql stable security invoker set search_path = ''
@@ -91,8 +99,7 @@ as $$
     'file', m.file,
     'buttons', coalesce((
       select jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label)
-               || case when b.payload ? 'form' then jsonb_build_object('form', b.payload -> 'form')
-                  else '{}' end order by b.ordinal)
+               || bot_private.button_looks(b.payload) order by b.ordinal)
       from public.agent_buttons b
       where b.turn_id = m.turn_id and b.chunk = m.chunk), '[]')
   ) order by m.chunk), '[]')

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from bot.feishu.card_entries import is_of_entry, joined
 from bot.feishu.cards import reply_uuid
 from lab.doubles.processes import (
     BotUnderTest,
@@ -26,6 +27,7 @@ from lab.doubles.processes import (
     running_platform,
 )
 from memory.origins import Kind, Origin
+from sandbox.cards.forms import tagged
 from sandbox.model.model_script import split_knowledge
 from tests.support import postgres
 
@@ -128,9 +130,11 @@ def is_from_bot(message: dict[str, Any]) -> bool:
 
 
 def markdown(message: dict[str, Any]) -> str:
-    """The markdown of the one element of a card."""
+    """The answer's markdown, with the entries of a list at its end."""
     card = message["card"] or json.loads(message["content"])
-    return str(next(e["content"] for e in card["body"]["elements"] if e["tag"] == "markdown"))
+    texts = [one for one in tagged(card["body"]["elements"]) if one["tag"] == "markdown"]
+    entries = [one for one in texts[1:] if is_of_entry(one.get("element_id", ""))]
+    return joined((one.get("element_id", ""), one["content"]) for one in (texts[0], *entries))
 
 
 def prompt_of(request: dict[str, Any]) -> list[tuple[str, str]]:

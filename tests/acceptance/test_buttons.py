@@ -145,7 +145,7 @@ def test_a_planted_suggestion_that_is_clicked_deletes_nothing_unconfirmed(world:
     assert "`delete_note`" in asking["content"]
     assert '"note": "Pasta"' in asking["content"]
 
-    assert "Only who asked" in toast(click(world, "Bob", asked, None, index=0))
+    assert "Only the person who asked" in toast(click(world, "Bob", asked, None, index=0))
     assert notes_of(world, "Alice") == ["Pasta"]
     with ThreadPoolExecutor(2) as hands:
         presses = hands.map(lambda _: toast(click(world, "Alice", asked, None, index=0)), range(2))
@@ -153,7 +153,7 @@ def test_a_planted_suggestion_that_is_clicked_deletes_nothing_unconfirmed(world:
     confirm, _ = values(world.answers(asked)[0])
     turn = world.turn_of(confirm["b"])
     (done,) = world.settled(turn)
-    assert 'I deleted the note "Pasta".' in done["content"]
+    assert "I deleted the note “Pasta”." in done["content"]
     assert notes_of(world, "Alice") == []
     assert len(world.answers(turn)) == 1
 
@@ -210,7 +210,7 @@ def test_clicking_twice_asks_once(world: World) -> None:
         )
 
     assert sum("On it" in shown for shown in toasts) == 1, toasts
-    assert sum("already been used" in shown for shown in toasts) == 3, toasts
+    assert sum("already used" in shown for shown in toasts) == 3, toasts
     world.settled(world.turn_of(button))
     later, _ = world.ask("Alice", "a later question")
     world.settled(later)
@@ -250,7 +250,7 @@ def test_a_forged_value_gets_a_toast_and_changes_nothing(world: World, value: ob
     world.settled(question)
     before = at_rest(world)
 
-    assert "no longer valid" in toast(click(world, "Bob", question, value))
+    assert "no longer works" in toast(click(world, "Bob", question, value))
     assert state_of(world) == before
 
 
@@ -260,7 +260,7 @@ def test_an_expired_button_gets_a_toast_and_changes_nothing(world: World) -> Non
     world.rows("update agent_buttons set expires_at = now() where id = %s returning 1", button)
     before = at_rest(world)
 
-    assert "Expired" in toast(click(world, "Alice", question, {"b": button}))
+    assert "This button has expired" in toast(click(world, "Alice", question, {"b": button}))
     assert state_of(world) == before
 
 
@@ -275,8 +275,8 @@ def test_a_button_of_another_chat_or_card_gets_a_toast_and_changes_nothing(world
 
     (card,) = world.answers(elsewhere, chat=world.kitchen)
     body = {"as": world.people["Alice"], "message_id": card["message_id"], "value": {"b": here}}
-    assert "no longer valid" in toast(dict(world.platform.post("/click", **body)))
-    assert "no longer valid" in toast(click(world, "Alice", another, {"b": here}))
+    assert "no longer works" in toast(dict(world.platform.post("/click", **body)))
+    assert "no longer works" in toast(click(world, "Alice", another, {"b": here}))
     assert state_of(world) == before
 
 
@@ -287,7 +287,7 @@ def test_a_button_of_a_deleted_conversation_gets_a_toast(world: World) -> None:
         "delete from agent_chats where id = %s returning 1", f"feishu:{world.group}:{question}"
     )
 
-    assert "no longer valid" in toast(click(world, "Alice", question, {"b": button}))
+    assert "no longer works" in toast(click(world, "Alice", question, {"b": button}))
 
 
 def test_a_confirmation_is_for_the_person_who_asked(world: World) -> None:
@@ -295,7 +295,7 @@ def test_a_confirmation_is_for_the_person_who_asked(world: World) -> None:
     world.settled(question)
     before = at_rest(world)
 
-    assert "Only who asked" in toast(click(world, "Bob", question, None, index=0))
+    assert "Only the person who asked" in toast(click(world, "Bob", question, None, index=0))
     assert state_of(world) == before
 
 

@@ -57,7 +57,7 @@ CASES: dict[str, tuple[str, str]] = {
     "own name and block": ("@Memo # Plan\n- one", "{at}\n\n# Plan\n- one"),
     "nothing": (
         "@Memo \u200b",
-        "{at} I came up with nothing to say this time; please ask again in other words.",
+        "{at} I couldn't come up with an answer this time. Please ask in other words.",
     ),
 }
 QUESTION = "please show the case [{}]"

@@ -191,5 +191,5 @@ def test_everything_comes_once(evening: Evening, change: Change) -> None:
     assert len(evening.shown("⏰", "wind the clock", evening.timed)) == 1
     assert len(evening.shown("⏰", "feed the cat", evening.timed)) == 1
     assert len(evening.shown("📋", "medlar budget", evening.timed)) == 1
-    assert len(evening.shown("I was not asked", "3 March", evening.asking)) == 1
+    assert len(evening.shown("Nobody has answered this yet", "3 March", evening.asking)) == 1
     assert len(evening.stored("sent")) == 3

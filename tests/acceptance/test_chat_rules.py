@@ -80,11 +80,15 @@ def pressed(world: World) -> list[str]:
 
 def test_the_settings_are_shown_with_a_form(group: World) -> None:
     question, card = group.ask("Bob", "/settings")
-    assert "`follow` (default): also who goes on in the chat just after I spoke" in card
-    assert "`auto` (default): that of the question" in card
+    assert (
+        "(`/mode`)**: mentions, replies, and follow-ups right after I've answered (default)" in card
+    )
+    assert "**Reply language (`/language`)**: same as the question (default)" in card
     assert selects(card_of(group, question)) == UNCHANGED
     question, chinese = group.ask("陈晨", "/设置")
-    assert "这个群的设置" in chinese
+    assert (
+        "**回答哪些消息（`/模式`）**：@我、回复我的消息，以及我刚回答完后的追问（默认）" in chinese
+    )
     assert "保存设置" in json.dumps(card_of(group, question)["card"], ensure_ascii=False)
     question, _ = group.ask("Bob", "/mode")
     assert list(selects(card_of(group, question))) == ["mode"]
@@ -96,7 +100,7 @@ def test_in_p2p_the_settings_are_those_of_the_private_chat(world: World) -> None
     world.group = next(c["chat_id"] for c in chats if c["mode"] == "p2p" and alice in c["members"])
 
     question, card = world.ask("Alice", "/settings")
-    assert "**Settings of our private chat**" in card
+    assert "**My settings in our private chat**" in card
     assert "You can change these" in card
     assert not any(word in card for word in ("owner", "group", "`/mode`", "`/proactive"))
     assert set(selects(card_of(world, question))) == {"language", "digest"}
@@ -105,19 +109,19 @@ def test_in_p2p_the_settings_are_those_of_the_private_chat(world: World) -> None
     assert "Saved." in set_rule(world, "Alice", "/language en")
     assert "Saved." in set_rule(world, "Alice", "/language default")
     chinese = world.ask("Alice", "/设置")[1]
-    assert "**单聊设置**" in chinese
+    assert "**我在单聊里的设置**" in chinese
     assert "群" not in chinese
 
 
 def test_only_who_manages_the_group_changes_its_rules(group: World) -> None:
-    assert "Nothing was changed" in set_rule(group, "Bob", "/mode all")
+    assert "so nothing was changed" in set_rule(group, "Bob", "/mode all")
     assert group.rows("select * from chat_rules where chat_id = %s", group.group) == []
 
     assert "Saved." in set_rule(group, "Alice", "/mode mention")
     (row,) = group.rows("select * from chat_rules where chat_id = %s", group.group)
     assert row["mode"] == "mention"
-    assert "`mention` (set here)" in set_rule(group, "Bob", "/settings")
-    assert "one of mention, threads" in set_rule(group, "Alice", "/mode loud")
+    assert "only mentions and replies to me (set here)" in set_rule(group, "Bob", "/settings")
+    assert "one of these: mention, threads" in set_rule(group, "Alice", "/mode loud")
 
 
 def test_a_rule_is_named_in_either_language(group: World) -> None:
@@ -136,7 +140,7 @@ def test_a_rule_is_named_in_either_language(group: World) -> None:
         set_rule(group, "Alice", command)
         (row,) = group.rows(rules, group.group)
         assert (row[name] or None) == value, command
-    assert "follow" in set_rule(group, "Alice", "/模式 大声")
+    assert "提及、话题、跟随、全部、默认" in set_rule(group, "Alice", "/模式 大声")
 
 
 def test_a_submitted_form_changes_what_was_chosen_with_the_rights_of_who_submits(
@@ -147,7 +151,7 @@ def test_a_submitted_form_changes_what_was_chosen_with_the_rights_of_who_submits
     wanted = {"mode": "all", "language": "en", "digest": "weekly mon 9:00"}
 
     refused = submitted(group, "Bob", form, **wanted)
-    assert "Only the group's owner" in markdown(refused)
+    assert "Only the group owner" in markdown(refused)
     assert group.rows("select 1 from chat_rules where chat_id = %s", group.group) == []
 
     saved = submitted(group, "Alice", form, **wanted)
@@ -157,7 +161,7 @@ def test_a_submitted_form_changes_what_was_chosen_with_the_rights_of_who_submits
     assert group.rows(rules, group.group) == [{"mode": "all", "language": "en"}]
 
     again = submitted(group, "Alice", saved)
-    assert "These are the settings." in markdown(again)
+    assert "These are the current settings" in markdown(again)
     back = submitted(group, "Alice", form, mode="default", language="default", digest="off")
     assert selects(back)["mode"] == "default"
     assert selects(back)["digest"] == "off"
@@ -166,12 +170,12 @@ def test_a_submitted_form_changes_what_was_chosen_with_the_rights_of_who_submits
 def test_what_a_form_does_not_offer_is_not_chosen(group: World) -> None:
     question, _ = group.ask("Alice", "/设置")
     form = card_of(group, question)
-    assert "现在就是这样设置的。" in markdown(submitted(group, "Alice", form, mode="loud"))
+    assert "没有改动，当前设置如下" in markdown(submitted(group, "Alice", form, mode="loud"))
 
 
 def test_the_mode_says_who_is_answered(group: World) -> None:
     set_rule(group, "Alice", "/mode mention")
-    assert "only when I am mentioned" in set_rule(group, "Alice", "/resume")
+    assert "only mentions and replies to me" in set_rule(group, "Alice", "/resume")
     asked, _ = group.ask("Bob", "when do we launch?")
     group.settled(asked)
     silent = group.say("Bob", "and what about Friday?")

@@ -43,9 +43,11 @@ def test_a_slash_word_that_is_no_command_is_said_to_be_none_and_no_model_is_aske
     world: World,
 ) -> None:
     _, card = world.ask("Alice", "/reminder")
-    assert "There is no `/reminder`. Did you mean `/reminders`? `/help` lists all." in card
+    assert (
+        "There's no command `/reminder`. Did you mean `/reminders`? `/help` lists them all." in card
+    )
     _, card = world.ask("Alice", "／帮住")
-    assert "没有 `/帮住` 这个命令。你是想用 `/帮助` 吗？" in card
+    assert "没有 `/帮住` 这个命令，你是想用 `/帮助` 吗？" in card
     assert not world.model.requests()
     world.ask("Alice", "/etc/hosts is gone")
     assert world.model.requests()
@@ -123,7 +125,7 @@ def test_a_model_is_not_told_of_commands_and_their_answers(world: World) -> None
 def test_new_starts_afresh_and_deletes_nothing(world: World) -> None:
     first, _ = world.ask("Alice", "my word is apricot")
     fresh, card = world.ask("Alice", "/new", root_id=first)
-    assert "Starting afresh" in card
+    assert "starting over" in card
     world.settled(fresh)
     world.model.forget()
     world.ask("Alice", "what is my word?", root_id=first)
@@ -138,7 +140,7 @@ def test_memory_of_another_person_is_not_shown(world: World) -> None:
     world.settled(first)
     _, card = world.ask("Alice", "/memory @Bob", root_id=first)
 
-    assert "your own memory only" in card
+    assert "on your own memory" in card
     assert "plum" not in card
 
 
@@ -156,7 +158,7 @@ def test_forget_asks_first_and_then_leaves_nothing_of_the_thread(world: World) -
     assert buttons(card) == ["This thread", "Everything about me", "Cancel"]
     assert found(world, "quincefruit"), "something was forgotten before it was confirmed"
 
-    assert "Only who asked" in click(world, "Bob", card, index=0)["toast"]["content"]
+    assert "Only the person who asked" in click(world, "Bob", card, index=0)["toast"]["content"]
     assert found(world, "quincefruit")
     assert "On it" in click(world, "Alice", card, index=0)["toast"]["content"]
     eventually(lambda: not found(world, "quincefruit"), what="it is forgotten")
@@ -166,8 +168,11 @@ def test_forget_asks_first_and_then_leaves_nothing_of_the_thread(world: World) -
     for table in ("agent_turns", "agent_messages", "agent_buttons"):
         assert not world.rows(f"select 1 from {table} where conversation_id = %s", conversation)
     assert found(world, "medlarfruit"), "another thread was forgotten too"
-    eventually(lambda: [m for m in shown(world) if "Done: I remember nothing" in m], what="a word")
-    assert "no longer valid" in click(world, "Alice", card, index=0)["toast"]["content"]
+    eventually(
+        lambda: [m for m in shown(world) if "Done. I no longer remember anything" in m],
+        what="a word",
+    )
+    assert "no longer works" in click(world, "Alice", card, index=0)["toast"]["content"]
     world.settled(other)
 
 
@@ -203,7 +208,7 @@ def test_forgetting_can_be_cancelled(world: World) -> None:
 
     assert "On it" in click(world, "Alice", card, index=1)["toast"]["content"]
     eventually(lambda: [m for m in shown(world) if "Cancelled" in m], what="it is cancelled")
-    assert "already been used" in click(world, "Alice", card, index=0)["toast"]["content"]
+    assert "already used" in click(world, "Alice", card, index=0)["toast"]["content"]
     assert found(world, "quincefruit")
 
 

@@ -53,9 +53,22 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         running.ask("Alice", "remember that our launch is on 3 March")
         turn = running.ask("Alice", "when is our launch?")
         running.give_feedback(turn)
+        ask_with_long_names(running)
         yield running
     finally:
         stop(running.process)
+
+
+def ask_with_long_names(running: Sandbox) -> None:
+    """Names and questions without a space in which a line could break."""
+    name = "欧阳司徒上官诸葛夏侯皇甫尉迟公孙" * 3
+    running.people[name] = running.platform.post("/people", name=name)["open_id"]
+    everybody = list(running.people.values())
+    made = running.platform.post(
+        "/chats", name="产品发布筹备与客户支持联合工作群" * 3, members=everybody
+    )
+    for text in ("请问我们的产品发布会定在哪一天" * 20, f"what is {'x' * 300}?"):
+        running.ask(name, text, made["chat_id"])
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +85,13 @@ def filled(page: Any, path: str) -> None:
     """Opens what the page `path` shows when somebody has asked for it."""
     if path == "turns":
         assert findings(page) == []
+        for words in ("launch", "发布会", "x"):
+            page.fill("input[name=words]", words)
+            page.click("form[role=search] button")
+            assert words in page.inner_text(".jobs a.question")
+            assert findings(page) == []
+        page.fill("input[name=words]", "")
+        page.click("form[role=search] button")
         page.click(".jobs a")
         page.wait_for_selector(".drawn .card-body")
     if path == "memory":

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.text.dates.spoken import day
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_proactive import heard
@@ -45,7 +46,8 @@ def test_now_of_today_and_of_a_thread_and_of_no_other_chat(group: World) -> None
     assert "quince launch" in today
     assert "medlar budget" in today
     assert "persimmon" not in today
-    assert f"{datetime.now(BERLIN):%Y-%m-%d} 00:00" in today
+    now = datetime.now(BERLIN)
+    assert f"({day(now, 'en', now=now)}, 00:00–" in today
     _, again = group.ask("陈晨", "/digest")
     assert "quince launch" in again
     assert again.count("quince launch") == 1, "the bot's own lines repeat it"
@@ -65,7 +67,7 @@ def test_where_nothing_was_said_it_says_so(group: World) -> None:
 
 def test_only_who_manages_the_group_schedules_it(group: World) -> None:
     _, refused = group.ask("Bob", "/digest daily 18:00")
-    assert "Nothing was changed" in refused
+    assert "so nothing was changed" in refused
     assert timers(group) == []
     _, card = group.ask("Alice", "/digest daily 18:00")
     assert "every day at 18:00" in card
@@ -78,7 +80,7 @@ def test_only_who_manages_the_group_schedules_it(group: World) -> None:
     _, listed = group.ask("Bob", "/reminders")
     assert "9:00" not in listed
     _, off = group.ask("Alice", "/digest off")
-    assert "不再定时发摘要" in off
+    assert "定时摘要已关闭" in off
     assert timers(group)[1]["state"] == "cancelled"
 
 

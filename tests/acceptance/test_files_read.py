@@ -115,7 +115,7 @@ def test_bombs_do_not_stop_the_worker(world: World) -> None:
     for number, data in enumerate(bombs):
         file = send(world, "Bob", f"{number}.docx", data)
         _, card = world.ask("Alice", "what is it?", reply_to=file, quote=True)
-        assert "I cannot read the file" in asked(world)
+        assert "I can't read the file" in asked(world)
         assert card
     assert all(worker.popen.poll() is None for worker in world.bot.workers)
 

@@ -111,7 +111,7 @@ def test_a_file_that_feishu_refuses_is_a_sentence(world: World) -> None:
     question, _ = world.ask("Alice", "the report please")
     _, said = under(world, question, 2)
 
-    assert "The file “report.csv” could not be sent." in said["text"]
+    assert "I couldn't send the file “report.csv”." in said["text"]
     assert world.settled(question)[1]["content"] == said["text"]
 
 

@@ -93,12 +93,12 @@ def test_a_command_has_neither(world: World) -> None:
 def test_feedback_is_of_whoever_reads_the_card_and_can_be_taken_back(world: World) -> None:
     question, _ = world.ask("Alice", "hello")
     world.settled(question)
-    assert "Thank you" in toast(click(world, "Alice", question, HELPFUL))
-    assert "Thank you" in toast(click(world, "Bob", question, UNHELPFUL))
+    assert "Thanks!" in toast(click(world, "Alice", question, HELPFUL))
+    assert "Thanks!" in toast(click(world, "Bob", question, UNHELPFUL))
     assert sorted(feedback(world, question)) == [
         ("Alice", "button", True), ("Bob", "button", False)
     ]  # fmt: skip
-    assert "Thank you" in toast(click(world, "Bob", question, HELPFUL))
+    assert "Thanks!" in toast(click(world, "Bob", question, HELPFUL))
     assert "taken back" in toast(click(world, "Alice", question, HELPFUL))
     assert feedback(world, question) == [("Bob", "button", True)]
 
@@ -151,7 +151,7 @@ def test_feedback_goes_with_the_question_that_is_taken_back(world: World) -> Non
     world.platform.post("/faults", path_prefix=cards, method="DELETE", status=503, times=0)
     world.platform.post("/recall", message_id=question, **{"as": world.people["Alice"]})
     eventually(lambda: feedback(world, question) == [], what="the feedback is gone")
-    assert "no longer valid" in toast(click(world, "Bob", question, HELPFUL))
+    assert "no longer works" in toast(click(world, "Bob", question, HELPFUL))
     assert feedback(world, question) == []
     world.platform.forget_faults()
 
@@ -165,7 +165,7 @@ def test_again_is_a_turn_of_its_own_linked_to_the_first(world: World) -> None:
     world.model.control("script", {"steps": steps})
     question, _ = world.ask("Alice", "tell me a word")
     world.settled(question)
-    assert "Only who asked" in toast(click(world, "Bob", question, AGAIN))
+    assert "Only the person who asked" in toast(click(world, "Bob", question, AGAIN))
     assert "On it" in toast(click(world, "Alice", question, AGAIN))
     second = again(question)
     (row,) = world.settled(second)
@@ -180,7 +180,7 @@ def test_again_is_a_turn_of_its_own_linked_to_the_first(world: World) -> None:
     (card,) = [m for m in world.under(question) if m["message_id"] == row["message_id"]]
     assert markdown(card) == row["content"]
     assert "↪ tell me a word" in json.dumps(elements(card), ensure_ascii=False)
-    assert "already been used" in toast(click(world, "Alice", question, AGAIN))
+    assert "already used" in toast(click(world, "Alice", question, AGAIN))
 
     def inert() -> bool:
         found = [m for m in world.under(question) if m["message_id"] != row["message_id"]]
@@ -257,7 +257,7 @@ def test_everything_about_me_looks_like_what_it_is(world: World) -> None:
 def test_a_forged_handle_is_refused(world: World, value: object) -> None:
     question, _ = world.ask("Alice", "hello")
     world.settled(question)
-    assert "no longer valid" in toast(click(world, "Bob", question, value))
+    assert "no longer works" in toast(click(world, "Bob", question, value))
 
 
 def test_a_card_whose_foot_is_refused_comes_without_it_and_keeps_its_words(world: World) -> None:

@@ -9,7 +9,8 @@ import pytest
 from tests.acceptance.conftest import World
 
 DID_NOTHING = re.compile(
-    "did nothing|nothing was changed|I keep nothing|not sure|没有做别的|没有改动|没有记下|不确定"
+    "nothing was changed|changed nothing|don't remember|couldn't find|not sure"
+    "|没有改动|没有记住|没有找到|不确定"
 )
 
 

@@ -100,7 +100,7 @@ def test_of_a_file_that_cannot_be_read_the_model_knows_the_name_only(world: Worl
     file = world.say("Bob", "", message_type="file", file_name="plan.pdf")
     quoting(world, "Alice", "what does it say?", file)
 
-    assert "[I cannot read the file “plan.pdf”: it is empty. You know its name only" in asked(world)
+    assert "[I can't read the file “plan.pdf”: it is empty. You know its name only" in asked(world)
 
 
 def test_a_message_that_cannot_be_read_does_not_keep_the_bot_from_answering(world: World) -> None:

@@ -363,13 +363,13 @@ def test_nobody_confirms_for_somebody_else_and_a_press_counts_once(stage: Stage)
     own = stage.ask(ATTACKER, "hello")
 
     for who in (ATTACKER, VICTIM, STRANGER):
-        assert "Only who asked" in press(stage, who, question, index=0)
-    assert "no longer valid" in press(stage, ATTACKER, own, value={"b": confirm})
+        assert "Only the person who asked" in press(stage, who, question, index=0)
+    assert "no longer works" in press(stage, ATTACKER, own, value={"b": confirm})
     assert_harmless(stage)
 
     assert "On it" in press(stage, BYSTANDER, question, index=1)
     stage.world.settled(stage.world.turn_of(button_ids(stage, question)[1]))
-    assert "already been used" in press(stage, BYSTANDER, question, index=0)
+    assert "already used" in press(stage, BYSTANDER, question, index=0)
     assert_harmless(stage)
 
 
@@ -391,7 +391,9 @@ def test_a_command_on_a_button_works_on_the_memory_of_whoever_presses(stage: Sta
     assert "On it" in press(stage, VICTIM, stage.questions[-1], value={"b": forget})
     stage.world.settled(stage.world.turn_of(forget))
     stage.asked.add(stage.world.people[VICTIM])
-    assert "Only who asked" in press(stage, ATTACKER, stage.world.turn_of(forget), index=0)
+    assert "Only the person who asked" in press(
+        stage, ATTACKER, stage.world.turn_of(forget), index=0
+    )
 
     assert kept_of_alice(stage.world) == before
     assert_harmless(stage)

@@ -182,15 +182,15 @@ def test_a_tool_to_confirm_is_described_and_not_run(ready: World, outside: Outsi
 
 def test_only_who_asked_confirms_and_it_is_done_once(ready: World, outside: Outside) -> None:
     question, _ = asked(ready, "publish walnut")
-    assert "Only who asked" in press(ready, "Bob", question, CONFIRM)
+    assert "Only the person who asked" in press(ready, "Bob", question, CONFIRM)
     assert "walnut" not in outside.published()
 
     with ThreadPoolExecutor(3) as presses:
         toasts = list(presses.map(lambda _: press(ready, "Alice", question, CONFIRM), range(3)))
     assert sum("On it" in shown for shown in toasts) == 1, toasts
-    assert sum("already been used" in shown for shown in toasts) == 2, toasts
+    assert sum("already used" in shown for shown in toasts) == 2, toasts
     row = answer_to_press(ready, question, CONFIRM)
-    assert "already been used" in press(ready, "Alice", question, CANCEL)
+    assert "already used" in press(ready, "Alice", question, CANCEL)
 
     assert "post_6" in row["content"]
     [call] = row["tool_calls"]
@@ -206,7 +206,7 @@ def test_what_is_cancelled_is_not_done(ready: World, outside: Outside) -> None:
     assert "On it" in press(ready, "Alice", question, CANCEL)
     row = answer_to_press(ready, question, CANCEL)
     assert row["tool_calls"] == []
-    assert "already been used" in press(ready, "Alice", question, CONFIRM)
+    assert "already used" in press(ready, "Alice", question, CONFIRM)
     assert "cherry" not in outside.published()
 
 

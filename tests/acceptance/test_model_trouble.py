@@ -42,7 +42,7 @@ def test_an_honest_card_comes_and_the_question_is_kept(
     question, card = world.ask("Alice", "what is the plan?")
 
     assert time.monotonic() - started < 20
-    sorry = "the model gave an empty answer" if "text" in trouble else "I cannot get an answer"
+    sorry = "the model gave an empty answer" if "text" in trouble else "I couldn't answer just now"
     assert f"Sorry, {sorry}" in card
     assert "secret" not in card
     (row,) = world.settled(question)
@@ -57,17 +57,17 @@ def test_an_honest_card_comes_and_the_question_is_kept(
 @pytest.mark.parametrize(
     ("status", "body", "english", "chinese"),
     [
-        (401, {"error": {"message": "bad key"}}, "its key is refused", "密钥无效"),
-        (403, {"error": {"message": "no"}}, "may not use the model", "无权使用"),
+        (401, {"error": {"message": "bad key"}}, "refuses its API key", "密钥无效"),
+        (403, {"error": {"message": "no"}}, "may not use this model", "没有使用这个模型的权限"),
         (
             404,
             {"error": {"code": "model_not_found", "message": "m"}},
-            "no model",
-            "没有所配置的模型",
+            "configured model doesn't exist",
+            "配置的模型不存在",
         ),
-        (400, {"error": {"message": "Model Not Exist"}}, "no model", "没有所配置的模型"),
-        (402, {"error": {"message": "Insufficient Balance"}}, "used up", "额度已用完"),
-        (429, {"error": {"code": "insufficient_quota"}}, "used up", "额度已用完"),
+        (400, {"error": {"message": "Model Not Exist"}}, "doesn't exist", "配置的模型不存在"),
+        (402, {"error": {"message": "Insufficient Balance"}}, "out of credit", "额度已用完"),
+        (429, {"error": {"code": "insufficient_quota"}}, "out of credit", "额度已用完"),
     ],
 )
 def test_what_only_an_operator_can_mend_is_called_that(
@@ -76,11 +76,11 @@ def test_what_only_an_operator_can_mend_is_called_that(
     tell(world, status=status, body=body)
     _, card = world.ask("Alice", "what is the plan?")
     assert english in card
-    assert "tell your administrator" in card
+    assert "An administrator has to fix this" in card
     assert "again in a moment" not in card
     _, card = world.ask("陈晨", "计划是什么？")
     assert chinese in card
-    assert "请告诉你们的管理员" in card
+    assert "需要管理员处理" in card
     log = world.bot.workers[-1].output()
     assert '"event": "model.unavailable"' in log
     assert "OPENAI_" in log
@@ -132,7 +132,7 @@ def test_a_provider_that_hangs_for_many_holds_up_nobody_else(world: World) -> No
     assert "/memory" in card
     assert time.monotonic() - started < 15
     for group, question in asked:
-        assert "Sorry, I cannot get an answer" in group.answer(question)
+        assert "Sorry, I couldn't answer just now" in group.answer(question)
     assert time.monotonic() - started < 40
 
 
@@ -152,7 +152,7 @@ def test_what_came_before_the_connection_broke_is_sent_where_no_card_grows(world
     question, card = world.ask("Alice", "what is the plan?")
 
     assert "The plan has eight steps." in card
-    assert "the connection to the model broke off" in str(world.answers(question))
+    assert "the connection to the model was lost" in str(world.answers(question))
     (row,) = world.settled(question)
     assert "connection" not in row["content"]
 
@@ -180,7 +180,7 @@ FILTERED = {"status": 400, "body": {"error": {"code": "content_filter", "message
         (choices(choice("stop", refusal="Not that.")), "The model declined"),
         (choices(choice("content_filter", content="Well, ")), "The model declined"),
         (FILTERED, "The model declined"),
-        (TOO_LONG, "longer than the model can read"),
+        (TOO_LONG, "more than the model can read"),
     ],
     ids=["no choices", "empty", "refusal", "content filter", "filtered prompt", "too long"],
 )

@@ -76,30 +76,30 @@ def test_a_chinese_conversation_about_notes(thread: Thread) -> None:
     assert (
         thread.ask("把第二条的标题改成买菜") == "已更新笔记“买菜”：标题由“晚餐要买的菜”改为“买菜”。"
     )
-    assert "什么都没有改动" in thread.ask("删除所有笔记")
+    assert "没有改动" in thread.ask("删除所有笔记")
     assert thread.ask("删除第二条") == "已删除笔记“买菜”。"
     assert thread.notes() == {"意面": ["意大利菜", "晚餐"]}
-    assert "没有做成" in thread.ask("给第一条加上标签" + "长" * 41)
+    assert "没能完成" in thread.ask("给第一条加上标签" + "长" * 41)
     assert thread.notes() == {"意面": ["意大利菜", "晚餐"]}
 
 
 def test_an_english_conversation_about_notes(world: World) -> None:
     thread = Thread(world, who="Bob")
     made = thread.ask("create a note about pasta with tags italian, dinner")
-    assert made == 'I created the note "Pasta" with tags: italian, dinner.'
+    assert made == "I created the note “Pasta” with the tags italian, dinner."
     untagged = thread.ask("remove the dinner tag from that note")
-    assert untagged == 'I updated the note "Pasta": removed tags: dinner.'
+    assert untagged == "I updated the note “Pasta”: removed tags: dinner."
     told = thread.ask("what tags does the first note have now?")
-    assert told == 'The note "Pasta" has the tags: italian.'
+    assert told == "The tags of the note “Pasta”: italian."
     again = thread.ask("remove the dinner tag from that note")
-    assert again == 'The note "Pasta" is as asked already; nothing was changed.'
+    assert again == "The note “Pasta” is already like that, so nothing was changed."
 
     thread.ask("create a note about pizza with tags italian")
     assert thread.ask("list my notes").endswith(
         "1. Pasta (tags: italian)\n2. Pizza (tags: italian)"
     )
     assert "nothing was changed" in thread.ask("delete all my notes")
-    assert thread.ask("delete the second one").startswith('I deleted the note "Pizza".')
+    assert thread.ask("delete the second one").startswith("I deleted the note “Pizza”.")
     assert thread.notes() == {"Pasta": ["italian"]}
 
 
@@ -134,7 +134,7 @@ def test_a_name_is_remembered(
             "no, it is now medlarfruit",
             "Got it, corrected: medlarfruit.",
             "forget that the launch code is medlarfruit",
-            "I deleted for good: the_launch_code: the launch code is medlarfruit.",
+            "Deleted for good: the_launch_code: the launch code is medlarfruit.",
         ),
         (
             "记住启动密码是榅桲果子",
@@ -164,7 +164,10 @@ def test_a_fact_is_corrected_and_forgotten(
 
 @pytest.mark.parametrize(
     ("question", "says"),
-    [("你能做什么？", "我是离线模型"), ("what can you do?", "I am the offline model")],
+    [
+        ("你能做什么？", "我没有接入大模型"),
+        ("what can you do?", "I'm running without a language model"),
+    ],
 )
 def test_it_says_what_it_can_do(world: World, question: str, says: str) -> None:
     _, shown = world.ask("Alice", question)
@@ -207,7 +210,7 @@ def test_everyday_messages_in_private_have_answers_of_their_own(world: World) ->
 def test_a_note_is_given_a_text_and_shown(world: World) -> None:
     thread = Thread(world.in_a_new_group())
     thread.ask("create a note about pasta")
-    assert thread.ask("what does that note say?").endswith("It has no text.")
+    assert thread.ask("what does that note say?").endswith("It has no text yet.")
     assert "text replaced" in thread.ask("change its text to boil the water first")
     assert thread.ask("show the note Pasta").endswith("boil the water first")
 
@@ -216,7 +219,7 @@ def test_what_was_told_elsewhere_is_offered_shown_and_shared(world: World) -> No
     tell(world, "Alice", "记住，柏林办公室的无线密码是hunter2")
     question, _ = world.ask("Alice", "柏林办公室的无线密码是什么？")
     offer = offered(world, "Alice", question)
-    assert button_of(offer)["text"]["content"] == "给我看看"
+    assert button_of(offer)["text"]["content"] == "查看"
     press(world, "Alice", offer)
     answered(world, offer)
     card = shown_after(world, "Alice", offer)

@@ -271,7 +271,7 @@ def test_what_feishu_refused_reached_who_asked_and_can_be_sent_again(ended: Ende
     bob = world.people["Bob"]
     alone = next(c["chat_id"] for c in chats if c["mode"] == "p2p" and bob in c["members"])
     [card] = [m for m in world.platform.messages(alone) if "is the door open" in m["content"]]
-    assert "Feishu did not let me post the answer there" in card["content"]
+    assert "Feishu didn't let me post the answer there" in card["content"]
     assert question in ended.page("/console/queue")
     assert "was told" in ended.page("/console/queue")
     listing = json.loads(script(world, "scripts.queue", "list", "--json").stdout)["failed"]

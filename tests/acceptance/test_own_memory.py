@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from lab.doubles.processes import eventually
+from sandbox.cards.forms import tagged
 from tests.acceptance.conftest import World, is_from_bot, markdown, prompt_of
-from tests.acceptance.test_commands import buttons, click
+from tests.acceptance.test_commands import click
+from tests.acceptance.test_seed_scenarios import restart
 from tests.acceptance.test_taking_back import where
 from tests.acceptance.test_welcome import newcomer
 
@@ -55,6 +57,23 @@ def after(world: World, chat: str, action: Any) -> dict[str, Any]:
     return eventually(news, what="a card")[-1]
 
 
+def buttons(card: dict[str, Any]) -> list[str]:
+    """The labels of its buttons in reading order, by which they are pressed."""
+    found = tagged(card["card"]["body"]["elements"])
+    return [one["text"]["content"] for one in found if one["tag"] == "button"]
+
+
+def beside_entries(card: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """The first lines of a list, each with the labels of the buttons beside it."""
+    found = []
+    for one in card["card"]["body"]["elements"]:
+        if one["tag"] == "column_set":
+            words, pressed = one["columns"]
+            labels = [button["text"]["content"] for button in pressed["elements"]]
+            found.append((words["elements"][0]["content"], labels))
+    return found
+
+
 def press(world: World, who: str, chat: str, card: dict[str, Any], label: str) -> dict[str, Any]:
     """The card that pressing the button brings."""
     index = buttons(card).index(label)
@@ -69,18 +88,18 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     asked = world.say("Nora", "/memory", chat=chat)
     world.answer(asked, chat=chat)
     listed = world.answers(asked, chat=chat)[-1]
-    assert f"**1.** city: {word}" in markdown(listed)
+    assert beside_entries(listed) == [(f"**1.** city: {word}", ["Correct", "Delete"])]
     assert "only you can see it" in markdown(listed)
     assert f"client/chat/open?openChatId={chat}" in markdown(listed)
 
-    wanted = press(world, "Nora", chat, listed, "Correct 1")
+    wanted = press(world, "Nora", chat, listed, "Correct")
     assert "What should “city” be?" in markdown(wanted)
     corrected = after(world, chat, lambda: world.say("Nora", f"{word}2", chat=chat))
     assert f"Corrected: city: {word} → {word}2" in markdown(corrected)
     [kept] = world.rows("select content from agent_working_memory where content ? 'city'")
     assert kept["content"]["city"] == f"{word}2"
 
-    sure = press(world, "Nora", chat, listed, "Delete 1")
+    sure = press(world, "Nora", chat, listed, "Delete")
     assert "Delete “city” for good?" in markdown(sure)
     receipt = press(world, "Nora", chat, sure, "Delete")
     assert f"Deleted for good: city: {word}2" in markdown(receipt)
@@ -100,7 +119,7 @@ def test_a_deletion_can_be_called_off(world: World, word: str) -> None:
     keep(world, "Bob", {"hobby": word}, chat=chat)
     asked = world.say("Bob", "/记忆", chat=chat)
     world.answer(asked, chat=chat)
-    sure = press(world, "Bob", chat, world.answers(asked, chat=chat)[-1], "删除 1")
+    sure = press(world, "Bob", chat, world.answers(asked, chat=chat)[-1], "删除")
     press(world, "Bob", chat, sure, "取消")
 
     assert world.rows("select 1 from agent_working_memory where content ? 'hobby'")
@@ -153,7 +172,8 @@ def test_in_a_group_it_is_shown_right_there_to_who_asks_alone(world: World, word
         what="the question is nobody's history",
     )
 
-    number = buttons(card).index("Delete 2") if "**2.** pet" in told else 1
+    pets = next(at for at, (line, _) in enumerate(beside_entries(card)) if "pet" in line)
+    number = 2 * pets + 1  # Delete is the second of its two
     pressed = {"as": world.people["Bob"], "message_id": card["message_id"], "index": number}
     with pytest.raises(AssertionError, match="does not see"):
         world.platform.post("/click", **pressed)
@@ -190,7 +210,7 @@ def test_beside_a_group_pages_go_both_ways_and_the_new_value_is_asked_in_p2p(
     card = shown(world, "Bob", "第 1–5 项）")
 
     def correct() -> None:
-        click(world, "Bob", card, index=buttons(card).index("更正 1"))
+        click(world, "Bob", card, index=buttons(card).index("更正"))
 
     after(world, chat, correct)
     eventually(lambda: "应该是什么" in markdown(world.platform.messages(chat)[-1]), what="asked")
@@ -241,6 +261,65 @@ def test_a_long_list_has_pages(world: World) -> None:
 
     second = press(world, "陈晨", chat, first, "Next page")
     assert "(6–7 of 7)" in markdown(second)
+
+
+def test_a_list_that_is_behind_says_what_there_is_now(world: World, word: str) -> None:
+    """Its items went meanwhile: on the page that is turned to, and the one that is pressed."""
+    _, chat = newcomer(world, "Behind")
+    keep(world, "Behind", {f"key {n}": f"{word}{n}" for n in range(6)}, chat=chat)
+    asked = world.say("Behind", "/memory", chat=chat)
+    world.answer(asked, chat=chat)
+    listed = world.answers(asked, chat=chat)[-1]
+    second = press(world, "Behind", chat, listed, "Next page")
+    assert "Page 2 of 2" in markdown(second)
+    theirs = "where user_id = %s and scope = 'user'"
+    taken = f"update agent_working_memory set content = content - array['key 0', 'key 5'] {theirs}"
+    world.rows(f"{taken} returning 1", world.people["Behind"])
+
+    first = press(world, "Behind", chat, listed, "Next page")
+    assert "(1–4 of 4)" in markdown(first)
+    assert "Page" not in markdown(first)
+    assert [labels for _, labels in beside_entries(first)] == [["Correct", "Delete"]] * 4
+    sure = press(world, "Behind", chat, second, "Delete")
+    gone = press(world, "Behind", chat, sure, "Delete")
+    assert "not there any more" in markdown(gone)
+    assert "(1–4 of 4)" in markdown(gone)
+
+
+def test_what_was_called_off_can_be_pressed_again_and_deleting_keeps_the_page(
+    world: World, word: str
+) -> None:
+    _, chat = newcomer(world, "Again")
+    keep(world, "Again", {f"key {n}": f"{word}{n}" for n in range(7)}, chat=chat)
+    asked = world.say("Again", "/memory", chat=chat)
+    world.answer(asked, chat=chat)
+    second = press(world, "Again", chat, world.answers(asked, chat=chat)[-1], "Next page")
+    sure = press(world, "Again", chat, second, "Delete")
+    press(world, "Again", chat, sure, "Cancel")
+    restart(world)
+
+    sure = press(world, "Again", chat, second, "Delete")
+    left = press(world, "Again", chat, sure, "Delete")
+    assert "(6–6 of 6)" in markdown(left)
+    assert buttons(left) == ["Correct", "Delete", "Previous page"]
+
+
+def test_the_buttons_of_a_list_from_before_still_work(world: World, word: str) -> None:
+    chat = private_chat(world, "Alice")
+    keep(world, "Alice", {"hobby": word}, chat=chat)
+    asked = world.say("Alice", "/memory", chat=chat)
+    world.answer(asked, chat=chat)
+    listed = world.answers(asked, chat=chat)[-1]
+    world.rows(
+        "update agent_buttons set label = label || ' 1',"
+        " payload = (payload - 'entry' - 'again') #- '{arguments,offset}'"
+        " where turn_id = %s returning 1",
+        asked,
+    )
+    sure = press(world, "Alice", chat, listed, "Delete")
+    assert word in json.dumps(world.platform.messages(chat))
+    left = press(world, "Alice", chat, sure, "Delete")
+    assert f"Deleted for good: hobby: {word}" in markdown(left)
 
 
 def test_the_tool_forgets_and_the_request_stays_nowhere_either(world: World, word: str) -> None:

@@ -180,7 +180,7 @@ def test_offered_shown_and_shared(world: World) -> None:
     (published,) = world.stored(shared)
     assert published["content"] == markdown(card)
     assert (published["chat_id"], published["actor_id"]) == (world.group, person)
-    assert "already been used" in press(world, "Alice", card)["toast"]["content"]
+    assert "already used" in press(world, "Alice", card)["toast"]["content"]
     assert len(world.model.requests()) == 2, "sharing asks no model"
     world.settled(world.say("Alice", "And what was that again?", chat=alone))
     (_, *said) = prompt_of(world.model.requests()[-1])
@@ -298,7 +298,7 @@ def test_nobody_else_presses_it(world: World) -> None:
 
     body = {"as": world.people["Bob"], "message_id": card["message_id"], "value": value}
     forged = world.platform.post("/click", **body)
-    assert "no longer valid" in forged["toast"]["content"]
+    assert "no longer works" in forged["toast"]["content"]
     assert world.model.requests() == []
     assert "On it" in press(world, "Alice", offer)["toast"]["content"]
     answered(world, offer)
@@ -338,7 +338,7 @@ def test_for_a_question_in_a_thread_the_offer_comes_in_p2p_and_is_shared_in_the_
 
     assert shown_to(world, "Alice") == [], "nothing stands in the group, away from the thread"
     (offer,) = world.platform.messages(alone)[before:]
-    assert f"You asked “{ASKED}” in a group's thread" in markdown(offer)
+    assert f"You asked “{ASKED}” in a group" in markdown(offer)
     press(world, "Alice", offer)
     shown = answered(world, offer)
     card = world.platform.messages(alone)[-1]
@@ -360,7 +360,7 @@ def test_a_question_that_was_taken_back_is_not_answered_privately(world: World) 
     eventually(lambda: not shown_to(world, "Alice"), what="the offer goes")
     value = button_of(offer)["behaviors"][0]["value"]
     pressed = {"as": world.people["Alice"], "message_id": card, "value": value}
-    assert "no longer valid" in world.platform.post("/click", **pressed)["toast"]["content"]
+    assert "no longer works" in world.platform.post("/click", **pressed)["toast"]["content"]
     assert world.model.requests() == []
 
 

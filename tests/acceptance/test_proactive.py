@@ -14,7 +14,7 @@ from tests.acceptance.conftest import World, is_from_bot, markdown
 from tests.acceptance.test_commands import buttons, click, decision_on
 from tests.acceptance.test_reminders import make_due, timers
 
-UNASKED = "I was not asked"
+UNASKED = "Nobody has answered this yet"
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def come(world: World, id: str) -> None:
 def unasked(world: World) -> list[dict[str, Any]]:
     said = [m for m in world.platform.messages(world.group) if is_from_bot(m)]
     found = [m for m in said if m["content"] != "This message was recalled"]
-    return [m for m in found if UNASKED in markdown(m) or "没有人问我" in markdown(m)]
+    return [m for m in found if UNASKED in markdown(m) or "还没有人回答" in markdown(m)]
 
 
 def test_it_is_answered_after_the_delay_marked_and_once(group: World) -> None:
@@ -74,7 +74,7 @@ def test_it_is_answered_after_the_delay_marked_and_once(group: World) -> None:
     come(group, timer)
     (card,) = unasked(group)
     assert "3 March" in markdown(card)
-    assert buttons(card) == ["Stop this"]
+    assert buttons(card) == ["Turn this off"]
     (stored,) = group.settled(question)
     assert stored["content"] == markdown(card)
     assert UNASKED in stored["content"]
@@ -166,7 +166,7 @@ def test_any_member_stops_it(group: World) -> None:
     eventually(lambda: group.rows(off, group.group), what="it is off")
     said = lambda: [m for m in group.platform.messages(group.group) if is_from_bot(m)]  # noqa: E731
     eventually(
-        lambda: any("no longer answer what I was not asked" in markdown(m) for m in said()),
+        lambda: any("no longer answer on my own" in markdown(m) for m in said()),
         what="it says so",
     )
     assert group.rows("select 1 from agent_timers where id = %s", later) == []
@@ -176,7 +176,7 @@ def test_only_who_manages_the_group_switches_it_on(world: World) -> None:
     fresh = world.in_a_new_group()
     members = [world.people["Alice"], *world.people.values()]
     fresh.group = world.platform.post("/chats", name="Off", members=members)["chat_id"]
-    assert "Nothing was changed" in fresh.ask("Bob", "/proactive on")[1]
+    assert "so nothing was changed" in fresh.ask("Bob", "/proactive on")[1]
     assert "Saved." in fresh.ask("Alice", "/proactive on")[1]
     assert "/主动 关" in fresh.ask("陈晨", "/设置")[1]
     assert "Saved." in fresh.ask("Alice", "/proactive off")[1]
@@ -235,6 +235,6 @@ def test_in_chinese(group: World) -> None:
     _, timer = noted(group, "Bob", "测试数据库的端口是多少？")
     come(group, timer)
     (card,) = unasked(group)
-    assert "没有人问我" in markdown(card)
+    assert "还没有人回答" in markdown(card)
     assert "5433" in markdown(card)
-    assert buttons(card) == ["别再这样"]
+    assert buttons(card) == ["关闭主动回答"]

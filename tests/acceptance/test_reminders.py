@@ -9,9 +9,11 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
+from bot.text.dates.spoken import day
 from lab.doubles.processes import eventually
 from tests.acceptance.conftest import World, is_from_bot, markdown
-from tests.acceptance.test_commands import buttons, card_of, click
+from tests.acceptance.test_commands import card_of, click
+from tests.acceptance.test_own_memory import beside_entries
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -68,7 +70,7 @@ def over(world: World, id: str) -> dict[str, Any]:
 def test_a_reminder_is_shown_once_in_its_thread_and_is_part_of_its_history(world: World) -> None:
     asked, said = world.ask("Alice", "remind us tomorrow at 3 pm to water the zinnia")
     tomorrow = datetime.now(BERLIN) + timedelta(days=1)
-    assert f"{tomorrow:%Y-%m-%d} 15:00" in said
+    assert f"{day(tomorrow, 'en', now=tomorrow)} at 15:00" in said
     (timer,) = timers(world)
     assert timer["due_at"] == tomorrow.replace(hour=15, minute=0, second=0, microsecond=0)
     assert timer["for_all"]
@@ -122,8 +124,8 @@ def test_after_days_of_downtime_one_late_card_and_the_next_at_the_same_hour(worl
     )
     after = over(world, timer["id"])
     (card,) = shown(world, "stand up straight")
-    assert f"it was due {since:%Y-%m-%d %H:%M}" in markdown(card)
-    assert "later times were missed too" in markdown(card)
+    assert f"It was due on {day(since, 'en', now=since)} at 09:00" in markdown(card)
+    assert "I missed 4 more since then" in markdown(card)
     following = after["due_at"].astimezone(BERLIN)
     assert (following.hour, following.minute) == (9, 0)
     assert timedelta() < following - datetime.now(BERLIN) <= timedelta(days=1, hours=1)
@@ -163,9 +165,13 @@ def test_the_list_cancels_for_author_and_addressee_and_nobody_else(world: World)
     assert "擦玻璃" in listed
     assert "sharpen the adze" in listed
     card = card_of(world, question)
-    assert buttons(card) == ["取消 1", "取消 2"]
+    first, second = beside_entries(card)
+    assert ("sharpen the adze" in first[0], "擦玻璃" in second[0]) == (True, True)
+    assert first[1] == second[1] == ["取消"]
     click(world, "陈晨", card, index=1)
-    eventually(lambda: said(world, "什么都没有改动"), what="a refusal")
+    eventually(lambda: said(world, "没有改动"), what="a refusal")
+    pressed = [(first[0], ["取消"]), (second[0], ["✓ 取消"])]
+    eventually(lambda: beside_entries(as_it_is(world, card)) == pressed, what="it is marked")
     assert {timer["state"] for timer in timers(world)} == {"active"}
 
     question, _ = world.ask("Bob", "/reminders")
@@ -175,6 +181,12 @@ def test_the_list_cancels_for_author_and_addressee_and_nobody_else(world: World)
     click(world, "Alice", card_of(world, question), index=0)
     eventually(lambda: timers(world)[1]["state"] == "cancelled", what="it is cancelled")
     eventually(lambda: said(world, "这里还没有提醒"), what="the list that is left")
+
+
+def as_it_is(world: World, card: dict[str, Any]) -> dict[str, Any]:
+    """The same card as it is shown now."""
+    found = world.platform.messages(world.group)
+    return next(one for one in found if one["message_id"] == card["message_id"])
 
 
 def said(world: World, text: str) -> list[dict[str, Any]]:
@@ -189,14 +201,14 @@ def test_in_words_it_is_changed_and_cancelled_by_its_author(world: World) -> Non
     question, _ = world.ask("Alice", "明天上午9点提醒我交周报")
     world.settled(question)
     _, changed = world.ask("Alice", "把周报的提醒改到后天下午4点", root_id=question)
-    assert "已更改" in changed
+    assert "已修改" in changed
     (timer,) = timers(world)
     day = datetime.now(BERLIN) + timedelta(days=2)
     assert timer["due_at"].astimezone(BERLIN) == day.replace(
         hour=16, minute=0, second=0, microsecond=0
     )
     _, refused = world.ask("Bob", "取消周报的提醒", root_id=question)
-    assert "没有做成" in refused
+    assert "没能完成" in refused
     _, gone = world.ask("Alice", "取消周报的提醒", root_id=question)
     assert "已取消提醒：交周报" in gone
     assert timers(world)[0]["state"] == "cancelled"
@@ -205,11 +217,11 @@ def test_in_words_it_is_changed_and_cancelled_by_its_author(world: World) -> Non
 @pytest.mark.parametrize(
     ("words", "back"),
     [
-        ("remind me on 30 February at 9 to jump", "On which day and at what time?"),
-        ("remind me on 2020-01-01 at 9 to jump", "in the past"),
+        ("remind me on 30 February at 9 to jump", "Which day, and what time?"),
+        ("remind me on 2020-01-01 at 9 to jump", "has already passed"),
         ("2月30日上午9点提醒我跳舞", "没有这样的日期或时间"),
-        ("提醒我喝水", "要在哪一天、几点提醒？"),
-        ("remind @Nobody tomorrow at 9am to jump", "I know nobody called Nobody here"),
+        ("提醒我喝水", "请告诉我哪一天、几点"),
+        ("remind @Nobody tomorrow at 9am to jump", "I don't know anyone called Nobody here"),
     ],
 )
 def test_what_cannot_be_gets_a_question_back(world: World, words: str, back: str) -> None:

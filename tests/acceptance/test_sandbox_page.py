@@ -111,6 +111,39 @@ def test_axe_finds_nothing(launched: Any, sandbox: Sandbox, language: str) -> No
     context.close()
 
 
+@pytest.mark.parametrize(
+    ("who", "language", "keep", "ask"),
+    [
+        ("Alice", "en-GB", "remember that our {} is on 3 March", "/memory"),
+        ("陈晨", "zh-CN", "记住我们的{}在三月三日", "/记忆"),
+    ],
+)
+def test_what_is_remembered_is_a_list_with_its_buttons_beside_each_item(
+    launched: Any, sandbox: Sandbox, who: str, language: str, keep: str, ask: str
+) -> None:
+    chat = sandbox.private_chat(who)
+    long = "产品发布筹备与客户支持联合工作" * 4
+    for word in ("launch", "review", "dinner", "retreat", long, long[::-1]):
+        sandbox.ask(who, keep.format(word), chat)
+    sandbox.ask(who, ask, chat)
+    context = launched.new_context(locale=language)
+    page = context.new_page()
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{sandbox.url}/#/{chat}/{sandbox.people[who]}")
+        page.wait_for_selector(".columns.stretch")
+        is_sound(page, f"memory-{language}-{width}")
+        rows = page.query_selector_all(".columns.stretch")
+        assert len(rows) == 6, "five items, and which page it is"
+        for row in rows[:5]:
+            words, pressed = (one.bounding_box() for one in row.query_selector_all(".column"))
+            correct, delete = (one.bounding_box() for one in row.query_selector_all("button"))
+            assert correct["y"] == delete["y"], "the two stand in one line"
+            beside = pressed["x"] >= words["x"] + words["width"]
+            assert beside is (width > 640), "on a phone they stand below their item"
+    context.close()
+
+
 def is_sound(page: Any, view: str) -> None:
     """In both looks; a picture of each where somebody wants to see them. Colours are the same in
     every language."""
@@ -352,7 +385,7 @@ def test_the_look_is_chosen_and_kept(page: Any) -> None:
 def test_days_stand_between_messages_and_reasons_are_in_words(page: Any) -> None:
     assert page.locator(".day").first.inner_text() == "Today"
     page.wait_for_selector("#sections td")
-    assert "it was addressed to me" in page.inner_text("#sections")
+    assert "it mentioned me, replied to me" in page.inner_text("#sections")
     page.click("#language")
     page.wait_for_selector("#sections:has-text('那是对我说的')")
     for code in ("explicit_trigger", "no_trigger", "answered:", "silent:"):

@@ -96,7 +96,7 @@ def test_the_asker_stops_the_answer_and_what_was_written_stays(slow: World) -> N
 
     body = {"as": slow.people["Alice"], "message_id": card["message_id"], "value": value_of(card)}
     late = slow.platform.post("/click", **body)
-    assert "It is over" in late["toast"]["content"]
+    assert "Already finished" in late["toast"]["content"]
 
     slow.model.forget()
     slow.model.control("mode", {"mode": "echo"})
@@ -114,7 +114,7 @@ def test_only_who_asked_or_is_meant_can_stop_it(slow: World) -> None:
     card = running(slow, question)
     (turn,) = slow.rows("select * from agent_turns where id = %s", question)
     assert turn["user_id"] in ids
-    assert "Only who asked" in press(slow, "陈晨", card)
+    assert "Only the person who asked" in press(slow, "陈晨", card)
     assert [m["streaming"] for m in slow.answers(question)] == [True]
     assert "Stopping" in press(slow, "Bob", card)
     assert_stopped(slow, question)
@@ -154,7 +154,7 @@ def test_a_worker_killed_after_the_press_is_followed_by_one_that_stops(slow: Wor
     (row,) = slow.settled(question)
     (shown,) = slow.answers(question)
     assert row["content"] == markdown(shown)
-    assert "Stopped on request, before there was an answer." in row["content"]
+    assert "Stopped before there was an answer." in row["content"]
     assert len(slow.model.requests()) == asked, "the model was asked again"
     assert slow.rows("select count(*) n from feishu_bot.stops where turn_id = %s", question) == [
         {"n": 1}

@@ -92,7 +92,7 @@ def test_a_card_that_cannot_be_withdrawn_says_so(world: World, word: str) -> Non
         lambda: [m for m in shown(world) if word not in json.dumps(m)], what="a notice"
     )
     assert "所回答的消息已撤回" in markdown(card)
-    assert "was taken back" in markdown(card)
+    assert "was recalled" in markdown(card)
     eventually(lambda: not world.rows("select 1 from agent_withdrawals"), what="it is over")
     assert not where(world, word)
 

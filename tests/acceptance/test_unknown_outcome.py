@@ -101,8 +101,8 @@ def test_where_the_chat_cannot_be_read_an_operator_looks_and_nothing_is_sent(qui
 
 @pytest.mark.parametrize(
     ("text", "note"),
-    [("what of the launch?", "> Sorry, this is late. It answers “"),
-     ("发布会怎么样？", "> 抱歉，回复晚了。这是对 ")],
+    [("what of the launch?", "> Sorry for the late reply. This answers “"),
+     ("发布会怎么样？", "> 抱歉，回复晚了。这是对“")],
 )  # fmt: skip
 def test_a_late_answer_says_to_which_question_and_is_stored_as_sent(
     quiet: World, text: str, note: str

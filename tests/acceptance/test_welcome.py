@@ -62,7 +62,7 @@ def test_added_to_a_group_it_says_once_what_it_does_whose_memory_it_keeps_and_wh
     shown = welcomed(group)
 
     for words in (
-        "Whose memory I keep",
+        "Whose memory I use",
         "Who can see it",
         "`@Memo /help`",
         "用谁的记忆",
@@ -77,7 +77,7 @@ def test_added_to_a_group_it_says_once_what_it_does_whose_memory_it_keeps_and_wh
 def test_a_group_with_a_chinese_name_is_met_in_chinese(world: World) -> None:
     shown = welcomed(world.in_a_new_group(name="发布小组", told=True))
     assert "大家好，我是 Memo" in shown
-    assert "Hello" not in shown
+    assert "Hi, I'm" not in shown
 
 
 def test_added_again_after_it_was_removed_it_says_it_once_more(world: World) -> None:
@@ -97,7 +97,7 @@ def test_a_chat_that_is_opened_often_is_welcomed_once(world: World) -> None:
         world.platform.post("/enter", **{"as": person})
     world.platform.post("/tell-again", chat_id=chat, event_type=OPENED, times=2, new_event_id=True)
     shown = welcomed(world, chat)
-    assert "what you tell me here only you can see" in shown
+    assert "never repeat in a group what you tell me here" in shown
     question, _ = world.ask("Dora", "hello", chat=chat)
     world.settled(question)
     world.platform.post("/enter", **{"as": person})

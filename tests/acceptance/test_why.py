@@ -34,21 +34,21 @@ def group(world: World) -> World:
 
 
 def test_nothing_was_decided_yet(group: World) -> None:
-    assert "decided on no message" in why(group)
-    assert "还没有判断过" in why(group, CHINESE), "asking is nothing to explain"
+    assert "no message here that I can explain" in why(group)
+    assert "还没有可以说明的消息" in why(group, CHINESE), "asking is nothing to explain"
 
 
 def test_each_decision_is_explained_in_both_languages(group: World) -> None:
     asked, _ = group.ask("Bob", "when do we launch?")
     group.settled(asked)
     card = why(group)
-    assert "**answered** the message of Bob" in card
-    assert "addressed to me" in card
-    assert "对我说的" in why(group, CHINESE)
+    assert "**answered** Bob's message" in card
+    assert "it mentioned me." in card
+    assert "它 @ 了我" in why(group, CHINESE)
 
     for text, english, chinese in (
-        ("@Alice are you in today?", "somebody else", "对别人说的"),
-        ("the press kit is finished on my side", "did not answer", "没有回答"),
+        ("@Alice are you in today?", "someone else", "对别人说的"),
+        ("the press kit is finished on my side", "didn't answer", "没有回答"),
     ):
         decided(group, group.say("Bob", text))
         assert english in why(group)
@@ -60,8 +60,8 @@ def test_a_follow_up_and_a_quiet_chat_are_explained(group: World) -> None:
     group.settled(asked)
     on = group.say("Bob", "and on Tuesday?", root_id=asked)
     group.settled(on)
-    assert "went on with what I had said" in why(group, root_id=asked)
-    assert "接着我" in why(group, CHINESE, root_id=asked)
+    assert "followed up on what I said" in why(group, root_id=asked)
+    assert "追问我" in why(group, CHINESE, root_id=asked)
 
     set_rule(group, "Alice", "/quiet")
     decided(group, group.say("Bob", "and on Wednesday?", root_id=asked))
@@ -79,13 +79,13 @@ def test_what_a_judge_found_is_explained_however_it_says_so(group: World) -> Non
     asked, _ = group.ask("Bob", "our launch is on 3 March")
     group.settled(asked)
     for said, verdict, english, chinese in (
-        ("Yes.", "yes", "found that it was meant for me", "认为那是对我说的"),
-        ("**是**。", "yes", "found that it was meant for me", "认为那是对我说的"),
-        ("<think>No? He asks.</think>\n\n“YES”", "yes", "was meant for me", "认为那是对我说的"),
-        ("NO", "no", "found that it was not meant for me", "认为那不是对我说的"),
-        ("否，他们在互相说话", "no", "was not meant for me", "认为那不是对我说的"),
-        ("<think>YES</think> Answer: No", "no", "was not meant for me", "认为那不是对我说的"),
-        ("", "error", "could not be asked", "没能给出回答"),
+        ("Yes.", "yes", "found it was for me", "认为是对我说的"),
+        ("**是**。", "yes", "found it was for me", "认为是对我说的"),
+        ("<think>No? He asks.</think>\n\n“YES”", "yes", "was for me", "认为是对我说的"),
+        ("NO", "no", "found it wasn't for me", "认为不是对我说的"),
+        ("否，他们在互相说话", "no", "wasn't for me", "认为不是对我说的"),
+        ("<think>YES</think> Answer: No", "no", "wasn't for me", "认为不是对我说的"),
+        ("", "error", "couldn't be reached", "没能给出结果"),
     ):
         judge_says(group, {"text": said} if said else {"status": 400, "body": {"error": {}}})
         message = group.say("Bob", "the press kit is finished on my side")
@@ -101,14 +101,14 @@ def test_what_a_judge_found_is_explained_however_it_says_so(group: World) -> Non
 def test_each_kind_of_silence_is_explained_in_a_conversation_and_outside(group: World) -> None:
     outside = group.say("Bob", "the press kit is finished on my side")
     assert decided(group, outside)["reason"] == "no_trigger"
-    assert "in no conversation" in why(group)
-    assert "没有在这里参与对话" in why(group, CHINESE)
+    assert "wasn't part of the conversation" in why(group)
+    assert "没有参与这里的对话" in why(group, CHINESE)
 
     asked, _ = group.ask("Bob", "when do we launch?")
     group.settled(asked)
     for text, english, chinese in (
-        ("great, thanks!", "the end of our exchange", "对话的结束"),
-        ("anyone up for lunch?", "talk among people", "大家之间的谈话"),
+        ("great, thanks!", "the end of our exchange", "对话的结尾"),
+        ("anyone up for lunch?", "people talking to each other", "互相聊天"),
     ):
         assert decided(group, group.say("Bob", text))["reason"] == "no_trigger"
         assert english in why(group)
@@ -128,8 +128,8 @@ def test_a_mode_is_explained(group: World, mode: str) -> None:
     said = group.say("Bob", "and what about Friday?")
     if decided(group, said)["respond"]:
         group.settled(said)
-    assert f"`{mode}`" in why(group)
-    assert f"`{mode}`" in why(group, CHINESE)
+    assert "set to answer" in why(group)
+    assert "群的设置是" in why(group, CHINESE)
 
 
 def test_in_a_thread_it_is_the_decision_of_that_thread(group: World) -> None:
@@ -137,7 +137,7 @@ def test_in_a_thread_it_is_the_decision_of_that_thread(group: World) -> None:
     group.settled(first)
     second, _ = group.ask("陈晨", "我们什么时候发布？")
     group.settled(second)
-    assert "of Bob" in why(group, root_id=first)
+    assert "Bob's message" in why(group, root_id=first)
     assert "陈晨" in why(group)
 
 
@@ -147,7 +147,7 @@ def test_other_bots_are_explained(group: World) -> None:
     group.people["Robo"] = robot
     decided(group, group.say("Robo", "build 17 is green"))
     assert "another bot" in why(group)
-    assert "别的机器人" in why(group, CHINESE)
+    assert "其他机器人" in why(group, CHINESE)
 
 
 def test_in_p2p_there_is_nothing_to_explain(world: World) -> None:

@@ -203,7 +203,11 @@ COMES_ABOUT: Mapping[Reason, Callable[[World], str]] = {
 OF_THEIR_OWN = (Reason.LLM_JUDGE, Reason.RATE_LIMITED)
 
 
-KEYS = {Reason.LLM_JUDGE: "judged-no", Reason.NO_TRIGGER: "cue-side_talk"}
+KEYS = {
+    Reason.LLM_JUDGE: "judged-no",
+    Reason.NO_TRIGGER: "cue-side_talk",
+    Reason.EXPLICIT_TRIGGER: "address-mention",
+}
 
 
 def beginning(reason: Reason, language: Language) -> str:

@@ -38,8 +38,8 @@ def test_first_words_name_what_is_missing_and_what_it_would_bring(world: World) 
 
     shown = eventually(cards, what="first words")[0]
     assert shown.count(SCOPE) == 2, "once in each language"
-    assert "with it I also read quoted messages" in shown
-    assert "goes on with what I just answered" not in shown
+    assert "I also read quoted messages" in shown
+    assert "right after I've answered" not in shown
 
 
 @pytest.mark.parametrize("command", ["/help", "/settings", "/mode", "/proactive", "/帮助"])

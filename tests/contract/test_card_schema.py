@@ -47,10 +47,11 @@ def test_both_know_the_same_structure_texts_icons_and_behaviors():
 def whole_card() -> dict[str, Any]:
     """A card with all that the bot's cards may have."""
     press = Button("Again", {"id": "1"}, disabled=True)
+    listed = Button("Delete", {"id": "3"}, entry=1)
     form = Button("Save", {"id": "2"}, selects=(Select("mode", "Mode", "a", (("a", "A"),)),))
     return answer_card(
-        "# Words",
-        buttons=(press, form),
+        "# Words\n\nan entry\nwith a line below",
+        buttons=(press, form, listed),
         streaming=True,
         note="kept",
         stage="thinking",

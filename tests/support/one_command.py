@@ -41,11 +41,16 @@ class Sandbox:
     def database_url(self) -> str:
         return embedded.find(self.folder)
 
-    def ask(self, who: str, text: str) -> str:
+    def ask(self, who: str, text: str, chat: str = "") -> str:
         """Mentions the bot and waits until the answer is stored; the turn."""
-        turn = self.platform.say(self.people[who], self.group, f"@{self.bot} {text}")
+        turn = self.platform.say(self.people[who], chat or self.group, f"@{self.bot} {text}")
         eventually(lambda: self._state(turn) == "sent", within_s=60, what="the answer")
         return turn
+
+    def private_chat(self, who: str) -> str:
+        """Where that person is alone with the bot."""
+        chats = (one for one in self.platform.state()["chats"] if one["mode"] == "p2p")
+        return next(one["chat_id"] for one in chats if self.people[who] in one["members"])
 
     def give_feedback(self, turn: str) -> None:
         """Its asker says that the answer helped."""

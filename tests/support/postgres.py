@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ import psutil  # type: ignore[import-untyped]
 import psycopg
 from psycopg import sql
 
+from lab.doubles.processes import eventually
 from memory import migrations
 from memory.backends import embedded
 
@@ -108,3 +110,11 @@ def statements_for_a_superuser(server: Server, url: str) -> list[str]:
 def database_name(url: str) -> str:
     """The database a URL names."""
     return urlsplit(url).path.removeprefix("/")
+
+
+async def waits_for_a_lock(connection: psycopg.Connection) -> None:
+    """Returns when some call waits for another's lock."""
+    query = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
+    await asyncio.to_thread(
+        eventually, lambda: connection.execute(query).fetchone(), what="a call waits"
+    )

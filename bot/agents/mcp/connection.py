@@ -30,7 +30,7 @@ Call = Callable[[str, "ToolDeps", dict[str, Any]], Awaitable[Any]]
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64  # OpenAI, function names
 _LONGEST_REASON = 2000
-_CLOSE_S = 10.0  # the package takes up to 6.5 s to end a server, and leaks one it is torn from
+_CLOSE_S = 10.0  # the package takes up to 6.5 s to end a server
 _CONNECTION_CLOSED = -32000  # MCP, JSON-RPC error codes
 
 
@@ -68,6 +68,7 @@ class ServerConnection:
         self._client: Client | None = None
         self._ended = asyncio.Event()
         self._doubted = asyncio.Event()
+        self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._original: dict[str, str] = {}
         self._described: Sequence[dict[str, Any]] = ()
@@ -76,9 +77,14 @@ class ServerConnection:
         self._task = asyncio.create_task(self._keep(), name=f"mcp {self._server.name}")
 
     async def close(self) -> None:
+        """A connection that is ending already is left to end: a cancellation leaks its server."""
         if self._task:
-            self._task.cancel()
-            await asyncio.wait({self._task}, timeout=_CLOSE_S)
+            self._closing.set()
+            if not self._ended.is_set():
+                self._task.cancel()
+            _, torn = await asyncio.wait({self._task}, timeout=_CLOSE_S)
+            for task in torn:
+                task.cancel()
 
     @property
     def connected(self) -> bool:
@@ -133,7 +139,7 @@ class ServerConnection:
 
     async def _keep(self) -> None:
         wait_s = self._limits.first_retry_s
-        while True:
+        while not self._closing.is_set():
             try:
                 await self._hold()
                 wait_s = self._limits.first_retry_s
@@ -148,7 +154,8 @@ class ServerConnection:
             finally:
                 self._down()
                 self.tried.set()
-            await asyncio.sleep(wait_s)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), wait_s)
             wait_s = min(wait_s * 2, self._limits.longest_retry_s)
 
     async def _hold(self) -> None:

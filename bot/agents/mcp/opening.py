@@ -103,7 +103,10 @@ async def _streams(server: McpServer, stack: contextlib.AsyncExitStack) -> Any:
 @contextlib.asynccontextmanager
 async def _watched(transport: Any, ended: Event) -> AsyncIterator[tuple[Any, Any]]:
     async with transport as (read, write):
-        yield _Watched(read, ended), write
+        try:
+            yield _Watched(read, ended), write
+        finally:
+            ended.set()
 
 
 class _Watched:

@@ -12,6 +12,7 @@ from bot.features.chat_settings import texts
 from bot.features.digests import texts as digest_texts
 from bot.listening.chat_rules import RULES, ChatRule, ChatRules
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S
+from bot.text.dates.spoken import often
 from bot.text.languages import Language
 from memory.scope import ChatType
 from memory.tables.buttons import NewButton
@@ -42,7 +43,8 @@ def settings_form(
         else:
             initial, options = _now(RULES[name], rules), _options(RULES[name], rules, language)
         label = texts.say(f"select-{name}", language)
-        selects.append({"name": name, "label": label, "initial": initial, "options": options})
+        shown = [(value, text[:1].upper() + text[1:]) for value, text in options]
+        selects.append({"name": name, "label": label, "initial": initial, "options": shown})
     save = texts.say("save", language)
     payload = {
         "tool": "settings.save",
@@ -95,7 +97,7 @@ def _digest_options(digest: Timer | None, language: Language) -> Options:
     options = [(DIGEST_OFF, texts.say("switch-off", language))]
     if digest:
         plan = digest.plan
-        options.append((AS_IT_IS, digest_texts.when(plan.repeats, plan.local_at, language).strip()))
+        options.append((AS_IT_IS, often(plan.repeats, plan.local_at, language)))
     shown = {text for _, text in options}
-    wanted = ((value, digest_texts.when_wanted(value, language).strip()) for value in _DIGESTS)
+    wanted = ((value, digest_texts.when_wanted(value, language)) for value in _DIGESTS)
     return [*options, *((value, text) for value, text in wanted if text not in shown)]

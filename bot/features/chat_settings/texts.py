@@ -29,7 +29,9 @@ def explain_usage(rule: ChatRule, language: Language) -> str:
     """What to write instead of something that is no value of the rule."""
     if not rule.choices:
         return say(f"too-long-{rule.name}", language, most=MAX_INSTRUCTIONS)
-    choices = join_list(rule.choices, language)
+    choices = join_list(
+        (rule.word(one, chinese=language == "zh") for one in rule.choices), language
+    )
     key = "usage-of-switch" if rule.is_switch else "usage"
     return say(key, language, command=_command(rule, language), choices=choices)
 
@@ -66,9 +68,7 @@ def _line(rules: ChatRules, rule: ChatRule, language: Language) -> str:
     name = say(f"rule-{rule.name}", language)
     source = say("own" if rule.name in rules.chosen else "usual", language)
     meaning = _meaning(rule, choice, language)
-    if not rule.setting:
-        return say("shown-value", language, name=name, value=meaning, source=source)
-    return say("shown-choice", language, name=name, choice=choice, source=source, meaning=meaning)
+    return say("shown-value", language, name=name, value=meaning, source=source)
 
 
 def _meaning(rule: ChatRule, value: str, language: Language) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime
 
 from bot.text.catalogues import Catalogue
+from bot.text.dates import spoken
 from bot.text.languages import Language
 from memory.models import Overview
 from memory.tables.notes import Note
@@ -46,9 +47,9 @@ def memory(
     overview: Overview,
     said: Sequence[tuple[str, str]],
     language: Language,
-    zone: tzinfo,
+    now: datetime,
 ) -> str:
-    """Counts, and the latest messages as (role, text); days are those of `zone`."""
+    """Counts, and the latest messages as (role, text); days are in the zone of `now`."""
     counts = say(
         "counts-since" if overview.since else "counts",
         language,
@@ -56,7 +57,7 @@ def memory(
         conversations=overview.conversations,
         messages=overview.messages,
         notes=overview.notes,
-        day=_day(overview.since, zone) if overview.since else "",
+        day=_day(overview.since, language, now) if overview.since else "",
     )
     with_text = [line for line in said if line[1].strip()]
     latest = [_line(role, text, language) for role, text in with_text[-_MESSAGES_SHOWN:]]
@@ -89,8 +90,8 @@ def result(text: str, *, done: bool, language: Language) -> str:
     return say("done" if done else "failed", language, text=text)
 
 
-def _day(at: str, zone: tzinfo) -> str:
-    return f"{datetime.fromisoformat(at).astimezone(zone):%Y-%m-%d}"
+def _day(at: str, language: Language, now: datetime) -> str:
+    return spoken.day(datetime.fromisoformat(at).astimezone(now.tzinfo), language, now=now)
 
 
 def _one_line(text: str, limit: int) -> str:

@@ -9,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from bot.text.catalogues import Catalogue
+from bot.text.dates import spoken
+from bot.text.dates.spoken import often
 from bot.text.dates.time_of_day import time_alone
 from bot.text.languages import Language, join_list
-from memory.dates.words import WEEK_ZH, WEEKDAYS, WEEKDAYS_ZH, weekday
+from memory.dates.words import WEEK_ZH, WEEKDAYS, weekday
 from memory.tables.timers import Repeats, Timer
 
 _OFF = frozenset({"off", "stop", "none", "关闭", "关", "取消"})
@@ -69,32 +71,34 @@ def first(asked: Wanted, now: datetime) -> datetime:
 
 def scheduled(timer: Timer, language: Language) -> str:
     """“Scheduled: every day at 18:00”."""
-    return say("scheduled", language, when=when(timer.plan.repeats, timer.plan.local_at, language))
+    return say("scheduled", language, when=often(timer.plan.repeats, timer.plan.local_at, language))
 
 
 def was_set(repeats: Repeats, local_at: datetime, language: Language) -> str:
-    return say("was-set", language, when=when(repeats, local_at, language))
-
-
-def when(repeats: Repeats, at: datetime, language: Language) -> str:
-    """“every day at 18:00”."""
-    day = WEEKDAYS_ZH[at.weekday()] if language == "zh" else f"{at:%A}"
-    return say(repeats, language, time=f"{at:%H:%M}", day=day)
+    return say("was-set", language, when=often(repeats, local_at, language))
 
 
 def when_wanted(argument: str, language: Language) -> str:
     """When a schedule comes, as the command's argument names it: “every day at 18:00”."""
     asked = wanted(argument)
     monday = datetime(2024, 1, 1, tzinfo=UTC)
-    return when(asked.repeats, first(asked, monday), language)
+    return often(asked.repeats, first(asked, monday), language)
 
 
 def heading(
     since: datetime, until: datetime, count: int, language: Language, *, of_thread: bool
 ) -> str:
-    to = f"{until:%H:%M}" if until.date() == since.date() else f"{until:%Y-%m-%d %H:%M}"
     key = "heading-of-thread" if of_thread else "heading"
-    return say(key, language, since=f"{since:%Y-%m-%d %H:%M}", until=to, n=count)
+    return say(key, language, span=_span(since, until, language), n=count)
+
+
+def _span(since: datetime, until: datetime, language: Language) -> str:
+    """“23 Nov, 09:00–18:00”."""
+    if since.date() == until.date():
+        day = spoken.day(since, language, now=until)
+        return say("span-of-day", language, day=day, since=f"{since:%H:%M}", until=f"{until:%H:%M}")
+    since_said, until_said = (spoken.moment(at, language, now=until) for at in (since, until))
+    return say("span", language, since=since_said, until=until_said)
 
 
 def notes(seen: str, wordless: int, language: Language, *, follows: bool) -> list[str]:

@@ -86,6 +86,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("command-digest"),
     Capability("command-forget"),
     Capability("command-quiet", lambda here: here.follows),
+    Capability("command-resume", lambda here: here.follows),
     Capability("command-stop"),
     Capability("command-why", lambda here: here.in_group),
     Capability("command-settings", lambda here: here.in_group),
@@ -102,12 +103,9 @@ def offered(here: SetUp) -> list[tuple[Sentence, Sentence]]:
     found = []
     for line in map(CATALOGUE.both, (*keys, "command-help")):
         (words, about), (words_zh, about_zh) = line.en.split(": ", 1), line.zh.split("：", 1)
-        pairs = list(zip(_WORD.findall(words), _WORD.findall(words_zh), strict=True))
-        abouts = [Sentence(_plain(about), _plain(about_zh))] * len(pairs)
-        if len(pairs) > 1:  # “`/quiet`, `/resume`: the one; the other”
-            parts = zip(about.split("; "), about_zh.split("；"), strict=True)
-            abouts = [Sentence(_plain(en), _plain(zh)) for en, zh in parts]
-        found += [(Sentence(*pair), told) for pair, told in zip(pairs, abouts, strict=True)]
+        told = Sentence(_plain(about), _plain(about_zh))
+        pairs = zip(_WORD.findall(words), _WORD.findall(words_zh), strict=True)
+        found += [(Sentence(*pair), told) for pair in pairs]
     return found
 
 

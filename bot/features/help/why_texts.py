@@ -59,6 +59,8 @@ def _why(decided: PastDecision) -> str:
         return f"judged-{decided.verdict or 'error'}"
     if reason is Reason.NO_TRIGGER:
         return f"cue-{decided.cue or 'none'}"
+    if reason is Reason.EXPLICIT_TRIGGER and decided.cue:
+        return f"address-{decided.cue}"
     return f"why-{reason}"
 
 

@@ -39,7 +39,7 @@ async def show_memory(services: Services, asked: CommandTurn) -> Reply:
     overview = await services.store.overview(asked.context)
     said = [(one.role, _spoken(services, asked, one)) for one in asked.opened.history[:-1]]
     shown = await show_items(services, asked)
-    told = texts.memory(overview, said, asked.language, services.settings.zone)
+    told = texts.memory(overview, said, asked.language, services.now())
     return replace(shown, text=f"{told}\n\n{shown.text}")
 
 

@@ -26,27 +26,30 @@ PAGE, ASK_DELETE, DELETE, CORRECT = (
     "memory.delete",
     "memory.correct",
 )
-_SHOWN = 5
 
 
 async def show_items(services: Services, here: FeatureTurn, offset: int = 0) -> Reply:
-    """A page of items with their buttons. Raises `StoreError`."""
-    total, items = await ItemStore(services.rpc).list(
-        here.context, offset=offset, limit=_SHOWN, turn_id=here.turn_id
-    )
+    """A page of items, each with its buttons beside it; the last page where there are no more so
+    far. Raises `StoreError`."""
+    total, items = await _page(services, here, offset)
+    if total and not items:
+        offset = (total - 1) // texts.PAGE_SIZE * texts.PAGE_SIZE
+        total, items = await _page(services, here, offset)
     text = texts.listed(items, total, offset, await _viewer(services, here, items))
+    turning = _page_buttons(offset, total, here)
+    first = len(items) + (total > texts.PAGE_SIZE)  # entries are counted from the last
     buttons = [
         button
-        for number, item in enumerate(items, offset + 1)
-        for button in _buttons_of(number, item, here)
+        for entry, item in zip(range(first, 0, -1), items, strict=False)
+        for button in _buttons_of(item, here, entry, offset)
     ]
-    if offset:
-        before = {"offset": max(0, offset - _SHOWN)}
-        buttons.append(_button(texts.say("previous-page", here.language), PAGE, before, here))
-    if offset + len(items) < total:
-        after = {"offset": offset + len(items)}
-        buttons.append(_button(texts.say("next-page", here.language), PAGE, after, here))
-    return Reply(text, tuple(buttons), forgets=True)
+    return Reply(text, (*buttons, *turning), forgets=True)
+
+
+async def _page(services: Services, here: FeatureTurn, offset: int) -> tuple[int, tuple[Item, ...]]:
+    return await ItemStore(services.rpc).list(
+        here.context, offset=offset, limit=texts.PAGE_SIZE, turn_id=here.turn_id
+    )
 
 
 async def press_item(services: Services, here: PressTurn) -> Reply:
@@ -61,17 +64,20 @@ async def press_item(services: Services, here: PressTurn) -> Reply:
             group = new_id()
             sure = _button(texts.say("delete", language), DELETE, which, here, group)
             never = _button(outbox_texts.say("cancel", language), DELETE, {}, here, group, "cancel")
-            return Reply(texts.ask_delete(which["key"], language), (sure, never))
+            asked = texts.ask_delete(which["kind"], which["key"], language)
+            return Reply(asked, (sure, never))
         case "memory.correct":
             # the record by which the next message is known for the new value
-            asked = {"name": CORRECT, "arguments": which, "result": "", "ok": True, "ms": 0}
-            return Reply(texts.ask_correct(which["key"], language), tool_calls=(asked,))
+            call = {"name": CORRECT, "arguments": which, "result": "", "ok": True, "ms": 0}
+            asked = texts.ask_correct(which["kind"], which["key"], language)
+            return Reply(asked, tool_calls=(call,))
         case _:
             gone = await ItemStore(services.rpc).forget(
                 here.context, which["kind"], which["id"], which["key"], turn_id=here.turn_id
             )
             receipt = texts.deleted(gone, language) if gone else texts.say("gone-already", language)
-            left = await show_items(services, here)  # the list with the item is withdrawn
+            # the list with the item is withdrawn
+            left = await show_items(services, here, which.get("offset", 0))
             return replace(left, text=f"{receipt}\n\n{left.text}")
 
 
@@ -121,14 +127,36 @@ async def _viewer(services: Services, here: FeatureTurn, items: tuple[Item, ...]
     )
 
 
-def _buttons_of(number: int, item: Item, here: FeatureTurn) -> tuple[NewButton, ...]:
+def _buttons_of(item: Item, here: FeatureTurn, entry: int, offset: int) -> tuple[NewButton, ...]:
     """The author corrects and deletes, the subject deletes."""
-    which = {"kind": item.kind, "id": item.id, "key": item.key}
-    delete = _button(f"{texts.say('delete', here.language)} {number}", ASK_DELETE, which, here)
+    which = {"kind": item.kind, "id": item.id, "key": item.key, "offset": offset}
+    delete = _beside(entry, texts.say("delete", here.language), ASK_DELETE, which, here)
     if item.actor_id != here.context.actor_id:
         return (delete,)
-    correct = _button(f"{texts.say('correct', here.language)} {number}", CORRECT, which, here)
+    correct = _beside(entry, texts.say("correct", here.language), CORRECT, which, here)
     return (correct, delete)
+
+
+def _page_buttons(offset: int, total: int, here: FeatureTurn) -> list[NewButton]:
+    """Beside the line that says which page it is."""
+    pages = []
+    if offset:
+        pages.append(("previous-page", max(0, offset - texts.PAGE_SIZE)))
+    if offset + texts.PAGE_SIZE < total:
+        pages.append(("next-page", offset + texts.PAGE_SIZE))
+    return [
+        _beside(1, texts.say(label, here.language), PAGE, {"offset": to}, here)
+        for label, to in pages
+    ]
+
+
+def _beside(
+    entry: int, label: str, tool: str, arguments: Mapping[str, Any], here: FeatureTurn
+) -> NewButton:
+    """A button beside an entry. In p2p, where the list stays, it can be pressed again."""
+    button = _button(label, tool, arguments, here)
+    again = {} if here.beside else {"again": True}
+    return replace(button, payload={**button.payload, "entry": entry, **again})
 
 
 def _button(

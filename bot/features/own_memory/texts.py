@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Any
 
+from bot.features.own_memory.item_names import line_of, name_of, short, value_of
 from bot.text.catalogues import Catalogue
 from bot.text.languages import Language
 from memory.models import Former
-from memory.tables.items import Changed, Item
-from memory.text import one_line
+from memory.tables.items import Changed, Item, Kind
 
-_VALUE_CHARS = 300
-_NAME_CHARS = 60
+PAGE_SIZE = 5
 
 say = Catalogue(__file__).say
 
 _KINDS = {"user": "lasting-fact", "chat": "fact-of-thread"}
 _CHATS = {"group": "a-group", "p2p": "private-chat"}
-_PLAIN = str.maketrans("`[]", "'()")
 _CANCELS = frozenset({"cancel", "no", "never mind", "stop", "取消", "不改", "不用", "算了"})
 
 
@@ -43,31 +39,40 @@ def applink(feishu_domain: str) -> str:
 
 
 def listed(items: Sequence[Item], total: int, offset: int, viewer: Viewer) -> str:
-    """A page of items, numbered from `offset` + 1."""
+    """A page of items, numbered from `offset` + 1: a paragraph each and, where there are more
+    pages, one that says which this is."""
     if not items:
         return say("nothing-kept", viewer.language)
-    last = offset + len(items)
-    intro = say("items", viewer.language, total=total, first=offset + 1, last=last)
-    lines = [_entry(number, item, viewer) for number, item in enumerate(items, offset + 1)]
-    return "\n\n".join((intro, *lines))
+    language, last = viewer.language, offset + len(items)
+    intro = say("items", language, total=total, first=offset + 1, last=last)
+    entries = [_entry(number, item, viewer) for number, item in enumerate(items, offset + 1)]
+    if total > PAGE_SIZE:
+        page, pages = offset // PAGE_SIZE + 1, -(-total // PAGE_SIZE)
+        entries.append(say("page", language, page=page, pages=pages))
+    return "\n\n".join((intro, *entries))
 
 
-def ask_delete(key: str, language: Language) -> str:
-    return say("ask-delete", language, name=short(key, _NAME_CHARS))
+def ask_delete(kind: Kind, key: str, language: Language) -> str:
+    return say("ask-delete", language, name=name_of(kind, key, language))
 
 
-def ask_correct(key: str, language: Language) -> str:
-    return say("ask-correct", language, name=short(key, _NAME_CHARS))
+def ask_correct(kind: Kind, key: str, language: Language) -> str:
+    return say("ask-correct", language, name=name_of(kind, key, language))
 
 
 def deleted(gone: Changed, language: Language) -> str:
     """The receipt: what was deleted."""
-    return say("deleted", language, item=_named(gone.key, gone.value, language))
+    return say("deleted", language, item=line_of(gone.kind, gone.key, gone.value, language))
 
 
 def corrected(old: Changed, new: object, language: Language) -> str:
-    name = short(old.key, _NAME_CHARS)
-    return say("corrected", language, name=name, old=_value(old.value), new=_value(new))
+    return say(
+        "corrected",
+        language,
+        name=name_of(old.kind, old.key, language),
+        old=value_of(old.kind, old.value, language),
+        new=value_of(old.kind, new, language),
+    )
 
 
 def cancels(text: str) -> bool:
@@ -75,18 +80,12 @@ def cancels(text: str) -> bool:
     return text.strip().strip(".。!！").lower() in _CANCELS
 
 
-def short(text: str, limit: int) -> str:
-    """`text` on one line, without marks that would open code or a link in the card."""
-    line = one_line(text).translate(_PLAIN)
-    return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
 def _entry(number: int, item: Item, viewer: Viewer) -> str:
     since = say("since", viewer.language, when=_when(item.at, viewer))
     parts = (_kind(item, viewer), since, _place(item, viewer), _seen_by(item, viewer.language))
     before = f"\n{_before(item.before, viewer)}" if item.before else ""
     return (
-        f"**{number}.** {_named(item.key, item.value, viewer.language)}\n"
+        f"**{number}.** {line_of(item.kind, item.key, item.value, viewer.language)}\n"
         f"{' · '.join(part for part in parts if part)}{before}"
     )
 
@@ -97,23 +96,12 @@ def _before(former: Former, viewer: Viewer) -> str:
         span = f"{_when(former.since, viewer)} – {until}"
     else:
         span = say("until", language, when=until)
-    return say("before", language, value=_value(former.value), span=span)
-
-
-def _named(key: str, value: Any, language: Language) -> str:
-    text = _value(value)
-    name = short(key, _NAME_CHARS)
-    return say("item", language, name=name, value=text) if text else name
-
-
-def _value(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return short(text, _VALUE_CHARS)
+    return say("before", language, value=value_of("fact", former.value, language), span=span)
 
 
 def _kind(item: Item, viewer: Viewer) -> str:
     def name(open_id: str) -> str:
-        return short(viewer.name(open_id), _NAME_CHARS)
+        return short(viewer.name(open_id))
 
     language = viewer.language
     if item.kind == "note":
@@ -132,13 +120,13 @@ def _when(at: str, viewer: Viewer) -> str:
 def _place(item: Item, viewer: Viewer) -> str:
     """A link to the chat in which it was told: Feishu has none that can be made for a message."""
     unnamed = say(_CHATS.get(item.chat_type or "", "that-chat"), viewer.language)
-    name = short(item.chat_name or unnamed, _NAME_CHARS)
+    name = short(item.chat_name or unnamed)
     return f"[{name}]({viewer.applink}?openChatId={item.chat_id})" if item.chat_id else name
 
 
 def _seen_by(item: Item, language: Language) -> str:
     def chat(name: str | None) -> str:
-        return short(name or say("that-chat", language), _NAME_CHARS)
+        return short(name or say("that-chat", language))
 
     if item.chat_type == "p2p":
         seen = say("only-you", language)

@@ -39,7 +39,7 @@ def missed(timer: Timer, now: datetime) -> int:
 
 def _card(services: Services, due: DueTimer) -> str:
     timer = due.timer
-    now = datetime.fromtimestamp(due.now_ms / 1000, UTC)
+    now = datetime.fromtimestamp(due.now_ms / 1000, services.settings.zone)
     moment = datetime.fromtimestamp(timer.plan.due_ms / 1000, UTC)
     late = (now - moment).total_seconds() > LATE_S
     people = services.people.of(timer.context.tenant_key)
@@ -47,7 +47,8 @@ def _card(services: Services, due: DueTimer) -> str:
         timer,
         [people.person(one) for one in timer.plan.for_people],
         author=people.name(timer.context.actor_id),
-        late_since=moment.astimezone(services.settings.zone) if late else None,
+        now=now,
+        late_since=moment if late else None,
         missed=missed(timer, now) if late else 0,
     )
 

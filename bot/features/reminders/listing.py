@@ -22,10 +22,9 @@ async def show_reminders(services: Services, here: FeatureTurn) -> Reply:
     found = await TimerStore(services.rpc).list(here.context)
     names = services.people.of(here.context.tenant_key)
     await names.look_up({one for timer in found for one in texts.named_in(timer)})
-    shown = texts.listed(
-        found[:_SHOWN], len(found), names.name, services.settings.zone, here.language
-    )
-    buttons = (_button(number, one, here) for number, one in enumerate(found[:_SHOWN], 1))
+    shown = texts.listed(found[:_SHOWN], len(found), names.name, services.now(), here.language)
+    entries = range(min(len(found), _SHOWN), 0, -1)  # counted from the last
+    buttons = (_button(entry, one, here) for entry, one in zip(entries, found, strict=False))
     return Reply(shown, tuple(buttons))
 
 
@@ -52,14 +51,15 @@ async def _cancel(services: Services, here: FeatureTurn, id: str) -> Timer | Non
         return await timers.cancel(here.context, id)
 
 
-def _button(number: int, timer: Timer, here: FeatureTurn) -> NewButton:
+def _button(entry: int, timer: Timer, here: FeatureTurn) -> NewButton:
     payload = {
         "tool": CANCEL_REMINDER,
         "arguments": {"reminder_id": timer.id},
         "description": timer.plan.content,
+        "entry": entry,
     }
     return decision(
-        f"{texts.say('cancel', here.language)} {number}",
+        texts.say("cancel", here.language),
         payload,
         "confirm",
         group_id=new_id(),

@@ -8,10 +8,11 @@ from functools import partial
 from bot.agents.tool_types.outcomes import Fields, Wording
 from bot.features.reminders import texts
 from bot.text.catalogues import Catalogue
+from bot.text.dates.spoken import coming
 from bot.text.languages import Language, join_list
 
 _ASKING_WHEN = (
-    "time-past", "time-far", "no-time-of-day", "no-such-time", "time-several", "time-halves",
+    "time-far", "no-time-of-day", "no-such-time", "time-several", "time-halves",
     "nothing-to-remind",
 )  # fmt: skip
 
@@ -20,17 +21,26 @@ say = _CATALOGUE.say
 
 
 def _set(reminder: Fields, language: Language) -> str:
-    said = say("reminder-set", language, line=_line(reminder, language))
+    said = say("reminder-set", language, promise=_promise(reminder, language))
     return _with_skip(said, reminder, language)
 
 
 def _changed(reminder: Fields, language: Language) -> str:
-    said = say("reminder-changed", language, line=_line(reminder, language))
+    said = say("reminder-changed", language, promise=_promise(reminder, language))
     return _with_skip(said, reminder, language)
 
 
 def _with_skip(said: str, reminder: Fields, language: Language) -> str:
     return f"{said}\n\n{say('clock-skips', language)}" if reminder["skips"] else said
+
+
+def _promise(reminder: Fields, language: Language) -> str:
+    """Only its author sets and changes a reminder, so theirs is for “you”."""
+    key = "promise-once" if reminder["repeats"] == "once" else "promise-repeated"
+    you = say("yourself", language) if reminder["for_author"] else ""
+    when = _when(reminder, language, is_set=True)
+    whom = you or _whom(reminder, language)
+    return say(key, language, when=when, whom=whom, text=reminder["text"])
 
 
 def _listed(found: Fields, language: Language) -> str:
@@ -40,16 +50,13 @@ def _listed(found: Fields, language: Language) -> str:
 
 
 def _line(reminder: Fields, language: Language) -> str:
-    repeats = reminder["repeats"]
-    repeated = repeats != "once"
-    return say(
-        "reminder-line-repeated" if repeated else "reminder-line",
-        language,
-        when=texts.moment(datetime.fromisoformat(reminder["at"]), language),
-        often=texts.say(f"repeats-{repeats}", language) if repeated else "",
-        whom=_whom(reminder, language),
-        text=reminder["text"],
-    )
+    when, whom = _when(reminder, language), _whom(reminder, language)
+    return say("reminder-line", language, when=when, whom=whom, text=reminder["text"])
+
+
+def _when(reminder: Fields, language: Language, *, is_set: bool = False) -> str:
+    at, now = (datetime.fromisoformat(reminder[name]) for name in ("at", "now"))
+    return texts.when(reminder["repeats"], at, now, language, is_set=is_set)
 
 
 def _whom(reminder: Fields, language: Language) -> str:
@@ -57,6 +64,11 @@ def _whom(reminder: Fields, language: Language) -> str:
         return texts.say("everybody", language)
     unknown = say("another-person", language)
     return join_list((name or unknown for name in reminder["people"]), language)
+
+
+def _past(fields: Fields, language: Language) -> str:
+    at, now = (datetime.fromisoformat(fields[name]) for name in ("at", "now"))
+    return _asking_when("time-past", {"at": coming(at, language, now=now)}, language)
 
 
 def _asking_when(kind: str, fields: Fields, language: Language) -> str:
@@ -69,6 +81,7 @@ WORDING = Wording(
         "reminder-set": _set,
         "reminder-changed": _changed,
         "reminders-listed": _listed,
+        "time-past": _past,
         **{kind: partial(_asking_when, kind) for kind in _ASKING_WHEN},
     },
 )

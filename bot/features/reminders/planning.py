@@ -44,7 +44,8 @@ def moment(at: str, repeats: Repeats, now: datetime) -> tuple[datetime, int, Rep
             f"{local:%Y-%m-%d %H:%M} is in the past: now it is {now:%Y-%m-%d %H:%M %A}. Nothing "
             "was set. Ask the person which day and time they mean.",
             "time-past",
-            at=f"{local:%Y-%m-%d %H:%M}",
+            at=f"{local:%Y-%m-%dT%H:%M}",
+            now=f"{now:%Y-%m-%dT%H:%M}",
         )
     if first - now > _FARTHEST:
         raise ToolFailed(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime
 
 from bot.text.catalogues import Catalogue
+from bot.text.dates import spoken
 from bot.text.languages import Language, join_list
-from memory.tables.timers import Timer
+from memory.tables.timers import Repeats, Timer
 from memory.text import one_line
 
 _TEXT_CHARS = 200
@@ -24,43 +25,47 @@ def listed(
     timers: Sequence[Timer],
     total: int,
     name: Callable[[str], str],
-    zone: tzinfo,
+    now: datetime,
     language: Language,
 ) -> str:
-    """Numbered, the next one first; times are those of `zone`."""
+    """Numbered, the next one first, a paragraph each; times are in the zone of `now`."""
     if not timers:
         return say("none", language)
-    lines = [_line(number, one, name, zone, language) for number, one in enumerate(timers, 1)]
-    return "\n".join((say("reminders", language, total=total), "", *lines))
+    lines = [_line(number, one, name, now, language) for number, one in enumerate(timers, 1)]
+    return "\n\n".join((say("reminders", language, total=total), *lines))
 
 
 def cancelled(timer: Timer, language: Language) -> str:
     return say("cancelled", language, text=_text(timer))
 
 
-def moment(at: datetime, language: Language) -> str:
-    """A day with its weekday, and the time."""
-    day = say("days", language).split()[at.weekday()]
-    return say("moment", language, day=day, date=f"{at:%Y-%m-%d}", time=f"{at:%H:%M}")
-
-
 def _line(
-    number: int, timer: Timer, name: Callable[[str], str], zone: tzinfo, language: Language
+    number: int, timer: Timer, name: Callable[[str], str], now: datetime, language: Language
 ) -> str:
     plan, author = timer.plan, timer.context.actor_id
-    repeated = plan.repeats != "once"
+    due = datetime.fromtimestamp(plan.due_ms / 1000, now.tzinfo)
     people = join_list((one_line(name(person)) for person in plan.for_people), language)
     line = say(
-        "line-repeated" if repeated else "line",
+        "line",
         language,
-        number=number,
-        when=moment(datetime.fromtimestamp(plan.due_ms / 1000, zone), language),
-        often=say(f"repeats-{plan.repeats}", language) if repeated else "",
+        number=f"**{number}**",
+        when=when(plan.repeats, due, now, language),
         whom=say("everybody", language) if plan.for_all else people,
         text=_text(timer),
     )
     own = plan.for_people == (author,)
     return line if own else line + say("by", language, name=one_line(name(author)))
+
+
+def when(
+    repeats: Repeats, due: datetime, now: datetime, language: Language, *, is_set: bool = False
+) -> str:
+    """“Mon 30 Nov at 09:00”, or “every Monday at 09:00 (next: 30 Nov)”; “first” where it `is_set`
+    just now."""
+    if repeats == "once":
+        return spoken.coming(due, language, now=now)
+    often, day = spoken.often(repeats, due, language), spoken.day(due, language, now=now)
+    return say("repeated-from" if is_set else "repeated", language, often=often, day=day)
 
 
 def _text(timer: Timer) -> str:

@@ -85,14 +85,14 @@ async def set_reminder(
             most=most,
         ) from exc
     names = deps.prompt.people.names()
-    return outcomes.was_set(timer, names, skipped_remark(local, now))
+    return outcomes.was_set(timer, names, now, skipped_remark(local, now))
 
 
 async def list_reminders(deps: ToolDeps) -> ToolOutcome:
     """List the reminders of this chat that are to come."""
     timers = await _timers(deps).list(deps.context)
     note_sources(timer.turn_id for timer in timers)
-    return outcomes.listed(timers, deps.prompt.people.names())
+    return outcomes.listed(timers, deps.prompt.people.names(), deps.prompt.now)
 
 
 async def change_reminder(
@@ -142,7 +142,7 @@ async def change_reminder(
     if changed is None:
         raise _no_such(reminder_id)
     names = deps.prompt.people.names()
-    return outcomes.changed(changed, names, skipped_remark(local, now))
+    return outcomes.changed(changed, names, now, skipped_remark(local, now))
 
 
 async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> ToolOutcome:
@@ -161,7 +161,7 @@ async def cancel_reminder(deps: ToolDeps, reminder_id: str) -> ToolOutcome:
         ) from exc
     if timer is None:
         raise _no_such(reminder_id)
-    return outcomes.cancelled(timer, deps.prompt.people.names())
+    return outcomes.cancelled(timer, deps.prompt.people.names(), deps.prompt.now)
 
 
 async def _found(deps: ToolDeps, reminder_id: str) -> Timer:

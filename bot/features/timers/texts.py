@@ -7,6 +7,7 @@ from datetime import datetime
 
 from bot.feishu import markup
 from bot.text.catalogues import Catalogue
+from bot.text.dates import spoken
 from bot.text.languages import Language
 from bot.text.roster import Person
 from memory.tables.timers import Timer
@@ -26,11 +27,12 @@ def card(
     people: Sequence[Person],
     *,
     author: str,
+    now: datetime,
     late_since: datetime | None = None,
     missed: int = 0,
 ) -> str:
     """The markdown of the card. In a group it addresses those it is for; `author` is named to those
-    who did not set it themselves."""
+    who did not set it themselves. Times are in the zone of `now`."""
     tongue, context = language(timer), timer.context
     tags = [tag for one in people if (tag := one.at_tag)] if context.chat_type != "p2p" else []
     text = say("reminder", tongue, text=markup.card_markdown(timer.plan.content))
@@ -38,8 +40,8 @@ def card(
         text += say("by", tongue, name=markup.escape(author))
     lines = [" ".join([*tags, text])]
     if late_since:
-        key, when = "late-and-missed" if missed else "late", f"{late_since:%Y-%m-%d %H:%M}"
-        lines.append(say(key, tongue, when=when, n=missed))
+        due = spoken.moment(late_since.astimezone(now.tzinfo), tongue, now=now)
+        lines.append(say("late-and-missed" if missed else "late", tongue, when=due, n=missed))
     return "\n\n".join(lines)
 
 

@@ -91,9 +91,8 @@ class Alarm:
 def add(app: Flask, desk: Desk) -> None:
     def show() -> str:
         depth = desk.queue.depth()
-        given_up = Counter(
-            one.reason or "unknown" for one in desk.queue.failed() if one.kind != "A"
-        )
+        failed = desk.queue.failed()
+        given_up = Counter(one.reason or "unknown" for one in failed if one.kind != "A")
         today, quota = datetime.now(desk.settings.zone).date(), desk.settings.feishu_calls_per_month
         with desk.reader.view() as view:
             figures = _figures(view)
@@ -103,7 +102,7 @@ def add(app: Flask, desk: Desk) -> None:
         found += quota_alarm(used, quota)
         found.sort(key=lambda one: not one.red)
         return draw("now.html", zone=desk.settings.zone.key, depth=depth, alarms=found, hour=hour,
-                    red=any(one.red for one in found),
+                    red=any(one.red for one in found), given_up=len(failed),
                     reasons=given_up, **figures)  # fmt: skip
 
     def data() -> Response:

@@ -27,8 +27,12 @@ from memory.outcomes import KINDS
 log = structlog.get_logger()
 
 _PAGE = 50
+_SHOWN = 300  # characters of a question
 _TURNS = """
-select t.id, t.conversation_id, t.chat_id, t.user_id, t.actor_id, t.created_at,
+select (select left(m.content, %(shown)s) from public.agent_messages m
+        where m.turn_id = t.id and m.tenant_key = t.tenant_key and m.role = 'user'
+        order by m.chunk limit 1) as question,
+       t.id, t.conversation_id, t.chat_id, t.user_id, t.actor_id, t.created_at,
        coalesce(t.outcome, 'under_way') as outcome, t.outcome_reason,
        extract(epoch from t.updated_at - t.created_at) as seconds,
        (select d.reason from public.agent_decisions d
@@ -46,11 +50,18 @@ where (%(before)s::timestamptz is null or t.created_at < %(before)s)
     select from public.agent_decisions d
     where d.message_id = t.id and d.chat_id = t.chat_id and d.tenant_key = t.tenant_key
       and d.reason = %(reason)s))
+  and not exists (
+    select from unnest(%(words)s::text[]) w where not exists (
+      select from public.agent_messages m
+      where m.turn_id = t.id and m.tenant_key = t.tenant_key
+        and strpos(lower(m.content), lower(w)) > 0))
 order by t.created_at desc limit %(limit)s
 """
 _SILENT = """
-select d.id, d.message_id, d.chat_id, d.actor_id, d.reason, d.tier, d.cue, d.verdict, d.created_at
+select left(x.content, %(shown)s) as question,
+       d.id, d.message_id, d.chat_id, d.actor_id, d.reason, d.tier, d.cue, d.verdict, d.created_at
 from public.agent_decisions d
+left join public.chat_transcript x using (tenant_key, chat_id, message_id)
 where not d.respond
   and not exists (
     select from public.agent_turns t where t.id = d.message_id and t.outcome <> 'silent')
@@ -60,6 +71,8 @@ where not d.respond
   and (%(chat)s = '' or d.chat_id = any (array(
     select c.chat_id from public.chats c where strpos(lower(c.name), lower(%(chat)s)) > 0)))
   and (%(reason)s = '' or d.reason = %(reason)s)
+  and not exists (select from unnest(%(words)s::text[]) w
+                  where strpos(lower(coalesce(x.content, '')), lower(w)) = 0)
 order by d.created_at desc limit %(limit)s
 """
 _DECISION = """
@@ -67,7 +80,8 @@ select d.* from bot_private.first_asked(%(turn)s) f
 join public.agent_decisions d on d.message_id = f.id order by d.id desc limit 1
 """
 _BUTTONS = """
-select chunk, id, label, coalesce(payload -> 'form', '[]') as form
+select chunk, id, label, coalesce(payload -> 'form', '[]') as form,
+       coalesce((payload ->> 'entry')::integer, 0) as entry
 from public.agent_buttons where turn_id = %(turn)s order by ordinal
 """
 _ASKED = """
@@ -82,12 +96,19 @@ def add(app: Flask, desk: Desk) -> None:
     def show() -> str:
         wanted = {
             name: request.args.get(name, "").strip()[:100]
-            for name in ("person", "chat", "reason", "outcome")
+            for name in ("words", "person", "chat", "reason", "outcome")
         }
-        before = request.args.get("before") or None
+        asked = {
+            **wanted,
+            "words": wanted["words"].split(),
+            "before": moment_given(request.args.get("before") or None),
+            "shown": _SHOWN,
+            "limit": _PAGE + 1,
+        }
+        action = "search turns" if wanted["words"] else "read turns"
         query = _SILENT if wanted["outcome"] == "silent" else _TURNS
-        with desk.reader.view() as view:
-            rows = view.rows(query, {**wanted, "before": moment_given(before), "limit": _PAGE + 1})
+        with desk.reader.looking(admin(), action, "") as view:
+            rows = view.rows(query, asked)
             named = names(view, [row["actor_id"] for row in rows], [row["chat_id"] for row in rows])
         more = rows[_PAGE - 1]["created_at"] if len(rows) > _PAGE else None
         return draw("turns.html", rows=rows[:_PAGE], names=named, reasons=list(Reason),

@@ -6,8 +6,9 @@ somebody gets no answer now.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import psycopg
@@ -19,6 +20,8 @@ from bot.text.languages import LANGUAGES, Language, Sentence
 
 ANSWERS, DELIVERIES, QUEUE, AWAY, SPEED = "answers", "undelivered", "queue", "memory away", "speed"
 _FIGURES = b"select feishu_bot.health()"
+_MINUTES = "%Y-%m-%d %H:%M"
+_SLOW_DATABASE_S = 2.0
 _SLOW_S, _WAITS_S, _STUCK_S, _SPOOLED_S = 30.0, 60.0, 180.0, 300.0
 # What does not pass until an operator mends it.
 _MENDED_BY_HAND = frozenset(
@@ -29,21 +32,23 @@ _MENDED_BY_HAND = frozenset(
 def look(url: str, zone: tzinfo = UTC) -> list[Check]:
     """What there is to say now; times are those of `zone`. Raises `QueueUnavailable`."""
     try:
+        started = time.monotonic()
         with psycopg.connect(url, connect_timeout=5) as connection:
             row = connection.execute(_FIGURES).fetchone()
     except psycopg.Error as exc:
         raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
-    return judge(row[0] if row else {}, zone)
+    return judge(row[0] if row else {}, time.monotonic() - started, datetime.now(zone))
 
 
-def judge(figures: Mapping[str, Any], zone: tzinfo = UTC) -> list[Check]:
-    """The checks of what `feishu_bot.health` gives. Pure."""
+def judge(figures: Mapping[str, Any], took_s: float, now: datetime) -> list[Check]:
+    """The checks of what `feishu_bot.health` gave at `now` after `took_s` seconds. Pure."""
+    zone = now.tzinfo or UTC
     return [
         _answers(figures, zone),
         _deliveries(figures, zone),
-        _queue(figures),
+        _queue(figures, now),
         _memory(figures),
-        _speed(figures),
+        _speed(figures, took_s),
     ]
 
 
@@ -69,16 +74,24 @@ def _deliveries(figures: Mapping[str, Any], zone: tzinfo) -> Check:
     return Check(DELIVERIES, "warn", sentence, command="scripts/queue retry --all")
 
 
-def _queue(figures: Mapping[str, Any]) -> Check:
+def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
     oldest, stuck = figures["oldest_waiting_s"] or 0, figures["unfinished_s"] or 0
     if oldest > _WAITS_S:
-        return _said(QUEUE, "fail", "waits", seconds=f"{oldest:.0f}")
+        since = (now - timedelta(seconds=oldest)).strftime(_MINUTES)
+        sentence = CATALOGUE.both(_why_it_waits(figures), n=figures["waiting"], since=since)
+        return Check(QUEUE, "fail", sentence, command="scripts/doctor")
     if given_up := figures["failed"] + figures["refused"]:
         sentence = CATALOGUE.both("given-up", n=given_up)
         return Check(QUEUE, "warn", sentence, command="scripts/queue list")
     if stuck > _STUCK_S:
         return _said(QUEUE, "warn", "stuck", seconds=f"{stuck:.0f}")
     return _said(QUEUE, "ok", "queue")
+
+
+def _why_it_waits(figures: Mapping[str, Any]) -> str:
+    if not figures.get("workers", 1):  # not there while the functions are those of before
+        return "waits-for-worker"
+    return "waits-for-others" if figures.get("retried") else "waits"
 
 
 def _memory(figures: Mapping[str, Any]) -> Check:
@@ -88,8 +101,10 @@ def _memory(figures: Mapping[str, Any]) -> Check:
     return _said(AWAY, "ok", "memory")
 
 
-def _speed(figures: Mapping[str, Any]) -> Check:
+def _speed(figures: Mapping[str, Any], took_s: float) -> Check:
     slow = figures["p95"] or 0
+    if took_s > _SLOW_DATABASE_S:
+        return _said(SPEED, "warn", "slow-database", took=f"{took_s:.0f}", seconds=f"{slow:.0f}")
     if slow > _SLOW_S:
         return _said(SPEED, "warn", "slow", seconds=f"{slow:.0f}")
     return _said(SPEED, "ok", "speed")
@@ -116,12 +131,12 @@ def _reasons(reasons: Sequence[Mapping[str, Any]], language: Language) -> str:
 def cause(one: Mapping[str, Any], language: Language) -> str:
     """Why there was no answer, in words; a kind without words of its own by its code."""
     if one["outcome"] == "undelivered":
-        return CATALOGUE.say("cause-undelivered", language, code=one["reason"])
-    try:
+        code = one["reason"].removeprefix("feishu ")
+        return CATALOGUE.say("cause-undelivered", language, code=code)
+    if CATALOGUE.has(f"cause-{one['reason']}"):
         return CATALOGUE.say(f"cause-{one['reason']}", language)
-    except KeyError:
-        return CATALOGUE.say("cause-other", language, code=one["reason"])
+    return CATALOGUE.say("cause-other", language, code=one["reason"])
 
 
-def _clock(time: str, zone: tzinfo) -> str:
-    return datetime.fromisoformat(time).astimezone(zone).strftime("%Y-%m-%d %H:%M")
+def _clock(moment: str, zone: tzinfo) -> str:
+    return datetime.fromisoformat(moment).astimezone(zone).strftime(_MINUTES)

@@ -125,13 +125,13 @@ async def chat(added: None, database_url: str) -> AsyncIterator[Chat]:
 async def test_a_command_sets_it_and_takes_it_back(chat: Chat) -> None:
     shown = read(await chat.say(chat.bob, "/settings"))
     assert "**How long I answer**: as long as it takes (default)" in shown
-    assert "Only the group's owner" in read(await chat.say(chat.bob, "/settings sample short"))
+    assert "Only the group owner" in read(await chat.say(chat.bob, "/settings sample short"))
     assert chat.stored() == []
 
     assert "Saved." in read(await chat.say(chat.ann, "/settings sample Brief"))
     assert chat.stored() == [({"sample": "short"},)]
     usage = read(await chat.say(chat.ann, "/settings sample endless"))
-    assert "`/settings sample` and one of full, short, or default" in usage
+    assert "`/settings sample` followed by one of these: full, short, default" in usage
     assert "Saved." in read(await chat.say(chat.ann, "/settings sample default"))
     assert chat.stored() == [({},)]
 
@@ -144,15 +144,15 @@ async def test_a_command_sets_it_and_takes_it_back(chat: Chat) -> None:
 async def test_the_form_shows_and_saves_it(chat: Chat) -> None:
     form = read(await chat.say(chat.ann, "/settings sample"))
     assert form.count('"select_static"') == 1
-    assert "in one sentence" in form
+    assert "In one sentence" in form
 
-    assert "Only the group's owner" in read(await chat.submit(chat.bob, sample="short"))
+    assert "Only the group owner" in read(await chat.submit(chat.bob, sample="short"))
     await chat.say(chat.ann, "/settings")
     saved = read(await chat.submit(chat.ann, sample="short", mode="all"))
     assert "**How long I answer**: in one sentence (set here)" in saved
     assert '"initial_option": "short"' in saved
     assert chat.stored() == [({"sample": "short"},)]
-    assert "These are the settings." in read(await chat.submit(chat.ann))
+    assert "These are the current settings" in read(await chat.submit(chat.ann))
     await chat.submit(chat.ann, sample="full")
     assert chat.stored() == [({},)]
 

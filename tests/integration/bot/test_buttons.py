@@ -34,6 +34,7 @@ from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.tables.buttons import ButtonStore, Click, NewButton, Press, new_id
+from memory.tables.handles import HandleStore
 from memory.tables.notes import NoteStore
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.models import Acting
@@ -114,6 +115,20 @@ async def test_buttons_come_back_with_the_last_card_of_the_reply(rpc: Rpc, group
     assert stored[1].buttons == tuple(CardButton(b.id, b.label) for b in made)
     again = await memory.open_turn(alice, turn_id=turn, content="Q")
     assert again.reply == stored
+
+
+async def test_a_button_comes_back_with_the_entry_it_stands_beside(rpc: Rpc, group: Group) -> None:
+    memory, alice = MemoryStore(rpc), group.turn()
+    made = replace(follow_up("one"), payload={"text": "one", "entry": 2})
+    turn, card = group.message("q"), group.message("card")
+    await memory.open_turn(alice, turn_id=turn, content="Q")
+    _, (stored,) = await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[made])
+    await memory.mark_sent(alice, turn_id=turn, chunk=0, content="A", message_id=card)
+    redrawn = await HandleStore(rpc).card_to_redraw(card, alice.tenant_key)
+
+    assert stored.buttons == (CardButton(made.id, "one", entry=2),)
+    assert redrawn
+    assert redrawn["buttons"] == [{"id": made.id, "label": "one", "pressed": None, "entry": 2}]
 
 
 async def test_the_first_reply_keeps_its_buttons(rpc: Rpc, group: Group) -> None:
@@ -513,15 +528,15 @@ async def test_an_action_interrupted_by_a_crash_is_not_repeated(direct: Rpc, gro
 
     assert len(actions.done) == 1
     ((_, _, content),) = sent.replies
-    assert "cannot tell whether it was done" in content
+    assert "can't tell whether this was done" in content
 
 
 @pytest.mark.parametrize(
     ("outcome", "says"),
     [
-        (ActionResult(False, "the mailbox is full"), "That failed: the mailbox is full"),
+        (ActionResult(False, "the mailbox is full"), "That didn't work: the mailbox is full"),
         (ServerDown("gone"), "nothing was done"),
-        (ActionAlreadyRun("id"), "cannot tell whether it was done"),
+        (ActionAlreadyRun("id"), "can't tell whether this was done"),
         (None, "nothing was done"),
     ],
     ids=["refused", "down", "already run", "no such tool"],
@@ -542,8 +557,12 @@ async def test_what_did_not_work_is_said(
 @pytest.mark.parametrize(
     ("language", "says", "else_says"),
     [
-        ("en", "Everyone in this chat can now read the note", "That was not done: I did not find"),
-        ("zh", "现在这里的每个人都能读笔记“意面”。", "这次没有做成：没有找到这条笔记。"),
+        (
+            "en",
+            "Everyone in this chat can now read the note",
+            "I couldn't do that: I couldn't find",
+        ),
+        ("zh", "现在这里的所有人都能看到笔记“意面”。", "没能完成：没有找到这条笔记。"),
     ],
 )
 async def test_a_shared_note_is_told_in_the_language_of_the_button(
@@ -664,7 +683,7 @@ async def test_it_is_confirmed_once_and_only_by_who_pressed(
         await asked_by_a_model.press(0, bob, event=event)
     assert await asked_by_a_model.titles(bob) == ["Pizza"]
     assert len(asked_by_a_model.sent.replies) == 2
-    assert 'I deleted the note \\"意面\\".' in asked_by_a_model.sent.replies[-1][2]
+    assert "I deleted the note “意面”." in asked_by_a_model.sent.replies[-1][2]
 
     await asked_by_a_model.press(3, bob)
     await asked_by_a_model.press(2, bob)
@@ -683,4 +702,4 @@ async def test_what_cannot_be_done_after_all_is_said(asked_by_a_model: Asked, gr
 
     await asked_by_a_model.press(0, bob)
 
-    assert "That was not done: I did not find this note." in asked_by_a_model.sent.replies[-1][2]
+    assert "I couldn't do that: I couldn't find that note." in asked_by_a_model.sent.replies[-1][2]

@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
+from memory.backends.postgres import PostgresRpc
 from memory.errors import IdentityMissing, NoteInvalid, NoteNotFound
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import Note, NoteStore, note_id
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 from tests.support.people import Group
+from tests.support.postgres import waits_for_a_lock
 
 pytestmark = pytest.mark.anyio
 
@@ -504,3 +506,25 @@ async def test_the_list_shown_last_in_the_chat_counts_in_a_fresh_thread_for_a_da
             [group.person("alice")],
         )
     assert {place for _, _, place in await _elsewhere(notes, fresh)} == {None}
+
+
+async def test_who_changes_a_note_does_not_block_who_lists_it(
+    database_url: str, connection: psycopg.Connection, rpc: PostgresRpc, group: Group
+) -> None:
+    notes, alice = NoteStore(rpc), await _speak(MemoryStore(rpc), group.turn())
+    note = await notes.create(alice, title="Plan", body="", tags=[])
+    with psycopg.connect(database_url) as listing:
+        listing.execute("delete from agent_note_uses")
+        listing.execute("set session_replication_role = replica")  # the foreign key comes below
+        listing.execute(
+            "insert into agent_note_uses"
+            " (conversation_id, user_id, note_id, owner_id, tenant_key, last_action)"
+            " values (%s, %s, %s, %s, %s, 'listed')",
+            [alice.conversation_id, alice.actor_id, note.id, alice.actor_id, alice.tenant_key],
+        )
+        change = asyncio.create_task(notes.update(alice, note.id, title="Plan B"))
+        await waits_for_a_lock(connection)
+        await asyncio.to_thread(listing.execute, "select 1 from agent_notes for key share")
+        listing.commit()
+        await change
+    assert _titles(await notes.list(alice)) == ["Plan B"]

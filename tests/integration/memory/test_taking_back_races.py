@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 import psycopg
 import pytest
 
-from lab.doubles.processes import eventually
 from lab.doubles.sentinel import tables_with
 from memory.backends.postgres import PostgresRpc
 from memory.errors import TakenBack
@@ -18,6 +17,7 @@ from memory.scope import AgentMemoryContext, private_context
 from memory.store import MemoryStore
 from memory.tables.private import PrivateStore
 from tests.support.people import Group
+from tests.support.postgres import waits_for_a_lock
 
 pytestmark = pytest.mark.anyio
 
@@ -27,14 +27,6 @@ _MERGE = (
     "select public.merge_working_memory(p_conversation_id => %s, p_chat_id => %s, p_user_id => %s,"
     " p_actor_id => %s, p_tenant_key => %s, p_scope => 'user', p_patch => %s, p_turn_id => %s)"
 )
-
-
-async def _waits(connection: psycopg.Connection) -> None:
-    """Returns when some call waits for another's lock."""
-    query = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
-    await asyncio.to_thread(
-        eventually, lambda: connection.execute(query).fetchone(), what="a call waits"
-    )
 
 
 async def _begun(rpc: PostgresRpc, group: Group) -> tuple[AgentMemoryContext, str]:
@@ -54,7 +46,7 @@ async def test_a_tool_waits_for_a_taking_back_and_is_then_refused(
                 alice, scope="user", patch={"city": "Hangzhou"}, turn_id=turn_id
             )
         )
-        await _waits(connection)
+        await waits_for_a_lock(connection)
         taking_back.commit()
         with pytest.raises(TakenBack):
             await merge
@@ -70,7 +62,7 @@ async def test_a_taking_back_waits_for_a_tool_and_then_undoes_it(
         identity = (alice.user_id, alice.actor_id, alice.tenant_key)
         tool.execute(_MERGE, [alice.conversation_id, alice.chat_id, *identity, patch, turn_id])
         taking_back = asyncio.create_task(MemoryStore(rpc).take_back(turn_id, alice.chat_id))
-        await _waits(connection)
+        await waits_for_a_lock(connection)
         tool.commit()
         assert await taking_back == "cancelled"
     assert (await MemoryStore(rpc).working_memory(alice)).user == {}
@@ -121,7 +113,7 @@ async def test_what_is_taken_back_while_it_is_written_down_is_not_kept(
     with psycopg.connect(database_url) as writing:
         writing.execute(statement.encode(), params)
         back = asyncio.create_task(MemoryStore(rpc).take_back(group.message("said"), group.chat()))
-        await _waits(connection)
+        await waits_for_a_lock(connection)
         writing.commit()
         await back
     assert tables_with(connection, "hunter2") == set()
@@ -141,7 +133,7 @@ async def test_what_is_being_taken_back_is_not_written_down(
     with psycopg.connect(database_url) as taking_back:
         taking_back.execute(_RECALL, [group.message("said"), group.chat()])
         writing = asyncio.create_task(asyncio.to_thread(write))
-        await _waits(connection)
+        await waits_for_a_lock(connection)
         taking_back.commit()
         await writing
     assert tables_with(connection, "hunter2") == set()
@@ -188,7 +180,7 @@ async def test_who_notes_a_source_waits_for_its_taking_back(
     with psycopg.connect(database_url) as taking_back:
         taking_back.execute(_RECALL, [source, answer.chat_id])
         noting = asyncio.create_task(asyncio.to_thread(note))
-        await _waits(connection)
+        await waits_for_a_lock(connection)
         taking_back.commit()
         assert not await noting, "it may not be told"
 
@@ -201,7 +193,7 @@ async def test_a_taking_back_waits_for_who_notes_the_source(
     with psycopg.connect(database_url) as noting:
         noting.execute(*_NOTES[how](answer, source))
         taking_back = asyncio.create_task(MemoryStore(rpc).take_back(source, answer.chat_id))
-        await _waits(connection)
+        await waits_for_a_lock(connection)
         noting.commit()
         await taking_back
     assert await _state(connection, "answer") == "cancelled"

@@ -1,4 +1,4 @@
-"""scripts/conversations: figures of groups, day by day, and no text."""
+"""scripts/conversations: figures of groups by day, without text; or how conversations began."""
 
 from __future__ import annotations
 
@@ -113,12 +113,79 @@ def test_feedback_counts_on_its_own_day(environment: dict[str, str]) -> None:
 @pytest.mark.usefixtures("heard")
 def test_they_are_shown_in_both_languages(environment: dict[str, str]) -> None:
     shown = run(environment, "--since", "2026-01-01", "--people", "--lang", "en")
-    assert shown.splitlines()[0] == "conversations: 2 in 1 chats, 3 of 6 messages answered"
+    assert shown.splitlines()[0] == "conversations: 2 in 1 chat, 3 of 6 messages answered"
     assert "ou_bob\t1" in shown
 
     chinese = run(environment, "--since", "2026-01-01", "--lang", "zh")
     assert chinese.splitlines()[0] == "对话: 1 个群共 2 段，6 条消息中回答 3 条"
     assert "沉默的原因" in chinese
+
+
+@pytest.fixture
+def asked(heard: None, database_url: str) -> None:
+    """Two threads with words; the third has none any more."""
+    said = (
+        ("om_0", "when is the <launch>?", "On 3 March, in the hall."),
+        ("om_2", "什么时候发布？\n请回答", "三月三日。"),
+    )
+    with psycopg.connect(database_url) as db:
+        for turn, question, answer in said:
+            for role, text in (("user", question), ("assistant", answer)):
+                db.execute(
+                    "insert into agent_messages (conversation_id, user_id, chat_id, turn_id, role,"
+                    " content, actor_id, status) select conversation_id, user_id, chat_id, id, %s,"
+                    " %s, actor_id, 'sent' from agent_turns where id = %s",
+                    (role, text, turn),
+                )
+        db.execute(
+            "insert into chats (tenant_key, chat_id, chat_type, name)"
+            " values ('', %s, 'group', 'Launch team')",
+            (CHAT,),
+        )
+        db.execute(
+            "insert into people (tenant_key, open_id, name, name_seen_at)"
+            " values ('', 'ou_ann', 'Ann', now()), ('', 'ou_bob', 'Bob', now())"
+        )
+
+
+@pytest.mark.usefixtures("asked")
+def test_names_stand_before_ids(environment: dict[str, str]) -> None:
+    figures = run(environment, "--since", "2026-01-01", "--people", "--lang", "en")
+
+    assert f"2026-01-06\tLaunch team ({CHAT})\t" in figures
+    assert "\nBob (ou_bob)\t1" in figures
+
+
+@pytest.mark.usefixtures("asked")
+def test_conversations_are_listed_with_how_they_began(environment: dict[str, str]) -> None:
+    told = run(environment, "--questions", "--since", "1d", "--lang", "en").splitlines()
+
+    assert told[0] == "conversations: 3 conversations"
+    columns, *rows = [line.split("\t")[1:] for line in told[2:] if line]
+    assert columns == ["conversation", "person", "questions", "first question"]
+    assert sorted(rows) == [
+        [f"Launch team (feishu:{CHAT}:om_0)", "Ann (ou_ann)", "1", "when is the <launch>?"],
+        [f"Launch team (feishu:{CHAT}:om_2)", "Ann (ou_ann)", "1", "什么时候发布？ 请回答"],
+        [f"Launch team (feishu:{CHAT}:om_4)", "Ann (ou_ann)", "0", "-"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("LAUNCH hall", {"om_0"}), ("发布", {"om_2"}), ("launch 发布", set()), ("%", set())],
+)
+@pytest.mark.usefixtures("asked")
+def test_they_are_found_by_words_and_the_look_is_kept(
+    environment: dict[str, str], database_url: str, words: str, found: set[str]
+) -> None:
+    told = json.loads(run(environment, "--words", words, "--since", "1d", "--json"))
+
+    assert {one["conversation_id"].split(":")[2] for one in told["conversations"]} == found
+    with psycopg.connect(database_url) as db:
+        kept = db.execute("select admin, action, about from feishu_bot.console_audit").fetchall()
+    [(admin, action, about)] = kept
+    assert admin.endswith("(script)")
+    assert (action, about) == ("search turns", "")
 
 
 def test_a_database_without_decisions_has_none(environment: dict[str, str]) -> None:

@@ -104,6 +104,7 @@ def _log_line(event: str, **fields: Any) -> str:
     [
         "bot",
         "check_memory",
+        "conversations",
         "decisions",
         "doctor",
         "feedback",
@@ -409,10 +410,10 @@ async def test_on_a_terminal_the_verdict_comes_first_and_everything_fits_80_colu
     ]  # fmt: skip
     assert first["check_memory", "zh"] == ["隔离: 有效", "记忆: 没有发现问题"]
     assert first["decisions", "en"][0] == "decisions: 1 answered, 0 silent"
-    assert first["memory", "zh"][0].startswith("记忆: Alice 的 ")
+    assert first["memory", "zh"][0].startswith("记忆: Alice (ou_4f2a9c…) 的 ")
     listed = "\n".join(shown["check_memory", "en"])
     assert "oc_bbbbbb…" in listed
-    assert "Alice" in listed
+    assert "Alice (ou_4f2a9c…)" in " ".join(listed.split())
     assert person not in listed
 
 

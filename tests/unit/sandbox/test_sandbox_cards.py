@@ -173,3 +173,32 @@ def test_an_element_id_is_unique_short_and_starts_with_a_letter():
 def test_a_callback_value_is_an_object_or_a_string():
     button = {"tag": "button", "behaviors": [{"type": "callback", "value": 3}]}
     assert refusal(card(button)).code == 200621
+
+
+def columns(*made, **more):
+    return card(
+        {"tag": "column_set", "columns": [{"tag": "column", **one} for one in made], **more}
+    )
+
+
+def test_columns_are_as_wide_as_the_documents_say():
+    wide = ({"width": "weighted", "weight": 5}, {"width": "auto"}, {"width": "600px"})
+    assert check(columns(*wide, flex_mode="stretch")).elements == 4
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        columns({}, flex_mode="wrap"),
+        columns({"width": "fill"}),
+        columns({"width": "8px"}),
+        columns({"width": "weighted", "weight": 6}),
+        columns({"width": "auto", "weight": 1}),
+        columns({"direction": "row"}),
+        columns({"vertical_align": "middle"}),
+        columns({"elements": [{"tag": "table", "columns": [], "rows": []}]}),
+        columns({"elements": [{"tag": "form", "name": "f", "elements": []}]}),
+    ],
+)
+def test_columns_that_the_documents_do_not_allow_are_refused(wrong):
+    assert refusal(wrong).code == 200621

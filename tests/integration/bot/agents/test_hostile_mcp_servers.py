@@ -28,6 +28,7 @@ LONGEST = 25_000  # characters, of what a model is given
 # What a call comes to, by the manner of the server: a part of the result, or of the failure.
 CALLS = {
     "a line without end": "broke off",
+    "silent before its end": "broke off",
     "a hundred megabytes": "broke off",
     "many messages without end": "did not answer within 5 s",
     "lines that are no messages": "did not answer within 5 s",
@@ -56,6 +57,11 @@ async def running(manner: str) -> AsyncIterator[McpServers]:
         yield mcp
     finally:
         await mcp.close()
+        assert not servers_left()
+
+
+def servers_left() -> list[psutil.Process]:
+    return [one for one in psutil.Process().children() if str(SERVER) in " ".join(one.cmdline())]
 
 
 async def called(mcp: McpServers, tool: str, **arguments: Any) -> str:

@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from bot.operations.doctor import health
 from bot.operations.doctor.result import Check
+from bot.queue.operator_actions import QueueOperations
 
 WRONG_KEY = ("apologised", "wrong_key")
 TIMEOUT = ("apologised", "timeout")
@@ -59,7 +60,7 @@ def test_questions_without_an_answer_are_red_with_since_when_how_many_and_why(
 
     assert found.state == "fail"
     assert "The last 3 questions got no answer, since 20" in found.sentence.en
-    assert "took too long × 2; the model refuses its key × 1" in found.sentence.en
+    assert "took too long × 2; the model refuses its API key × 1" in found.sentence.en
     assert "最近 3 个提问没有得到回答" in found.sentence.zh
     assert found.next_step == "scripts/doctor"
 
@@ -83,7 +84,7 @@ def test_an_answer_of_the_model_ends_it(database: psycopg.Connection, database_u
 def test_one_that_may_pass_is_no_alarm_yet(database: psycopg.Connection, database_url: str) -> None:
     ends(database, ANSWERED, TIMEOUT)
     assert answers(database_url).state == "warn"
-    assert "The last question got no answer" in answers(database_url).sentence.en
+    assert "The last question (" in answers(database_url).sentence.en
 
 
 def test_it_stays_red_while_nobody_asks(database: psycopg.Connection, database_url: str) -> None:
@@ -92,16 +93,76 @@ def test_it_stays_red_while_nobody_asks(database: psycopg.Connection, database_u
     assert answers(database_url).state == "fail"
 
 
+def is_refused(database: psycopg.Connection, turn: str) -> None:
+    """Feishu did not take the answer of that turn."""
+    database.execute(
+        "update agent_turns set state = 'failed', error = 'feishu 230001' where id = %s", [turn]
+    )
+    database.execute(
+        "insert into agent_messages (conversation_id, user_id, actor_id, turn_id, chat_id, role,"
+        " content, status) values ('feishu:oc_h:main', 'ou_h', 'ou_h', %s, 'oc_h',"
+        " 'assistant', 'the answer', 'failed')",
+        [turn],
+    )
+
+
+def test_a_card_that_was_to_show_an_undelivered_answer_is_no_second_one(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    ends(database, ANSWERED, ANSWERED)
+    database.execute(
+        "update agent_turns set origin = 'private_answer', parent_id = 'om_0',"
+        " cause = 'undelivered' where id = 'om_1'"
+    )
+    for turn in ("om_0", "om_1"):
+        is_refused(database, turn)
+    found = {check.name: check for check in health.look(database_url)}[health.DELIVERIES]
+
+    assert "1 answer could not be delivered" in found.sentence.en
+    assert [one.id for one in QueueOperations(database_url).failed()] == ["om_0"]
+
+
+@pytest.mark.parametrize(
+    ("workers", "attempts", "why"),
+    [
+        (0, 0, "and no worker is running"),
+        (1, 3, "something that the bot needs does not answer"),
+        (1, 0, "the workers are too busy"),
+    ],
+)
+def test_a_standing_queue_says_how_many_wait_since_when_and_why(
+    database: psycopg.Connection, database_url: str, workers: int, attempts: int, why: str
+) -> None:
+    for _ in range(workers):
+        database.execute("insert into feishu_bot.workers default values")
+    for minutes in (2, 9):
+        database.execute(
+            "insert into feishu_bot.jobs (task, args, attempts, queued_at)"
+            " values ('feishu.event', '{}', %s, now() - make_interval(mins => %s))",
+            [attempts, minutes],
+        )
+    since = f"{datetime.now(UTC) - timedelta(minutes=9):%Y-%m-%d %H:%M}"
+    found = {check.name: check for check in health.look(database_url)}[health.QUEUE]
+
+    assert found.state == "fail"
+    assert f"2 jobs have waited, the first since {since[:-1]}" in found.sentence.en
+    assert why in found.sentence.en
+    assert found.next_step == "scripts/doctor"
+
+
+def test_a_slow_database_is_named(database: psycopg.Connection) -> None:
+    (figures,) = database.execute("select feishu_bot.health()").fetchone() or ({},)
+    found = health.judge(figures, 3.2, datetime.now(UTC))[-1]
+
+    assert (found.name, found.state) == (health.SPEED, "warn")
+    assert "The database is slow: it took 3 s to answer" in found.sentence.en
+
+
 def test_an_undelivered_answer_is_named_until_it_is_sent(
     database: psycopg.Connection, database_url: str
 ) -> None:
     ends(database, ANSWERED)
-    database.execute("update agent_turns set state = 'failed', error = 'feishu 230001'")
-    database.execute(
-        "insert into agent_messages (conversation_id, user_id, actor_id, turn_id, chat_id, role,"
-        " content, status) values ('feishu:oc_h:main', 'ou_h', 'ou_h', 'om_0', 'oc_h',"
-        " 'assistant', 'the answer', 'failed')"
-    )
+    is_refused(database, "om_0")
     found = {check.name: check for check in health.look(database_url)}[health.DELIVERIES]
 
     assert found.state == "warn"

@@ -156,7 +156,7 @@ async def test_after_an_hour_it_is_looked_for_in_the_chat_first(worker: Worker) 
     assert worker.stored(there) == ("sent", "Answer", "om_there")
     status, content, _ = worker.stored(missing)
     assert status == "sent"
-    assert content.startswith("> Sorry, this is late. It answers “When?”")
+    assert content.startswith("> Sorry for the late reply. This answers “When?”")
     assert json.dumps(content, ensure_ascii=False) in call["content"]
 
 

@@ -355,8 +355,8 @@ async def test_a_note_that_is_no_longer_shared_is_not_called_private() -> None:
     (result,) = script.results()
     assert result.endswith("is no longer shared: it is read only where it was written.")
     outcome = ToolOutcome(result, "note-not-shared", {"title": "Pasta"})
-    assert "写下它的地方" in WORDING.tell(outcome, "zh")
-    assert "where it was written" in WORDING.tell(outcome, "en")
+    assert "写下它的群里" in WORDING.tell(outcome, "zh")
+    assert "where you wrote it" in WORDING.tell(outcome, "en")
 
 
 HELPER = Specialist("helper", "Helps with lists.", "Make lists.", tools=("list_notes",))

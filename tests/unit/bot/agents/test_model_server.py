@@ -372,6 +372,25 @@ def test_a_hundred_delayed_answers_wait_side_by_side():
     assert 0.3 <= elapsed_s < 10
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_answer_of_some_duration_ends_when_it_is_over(streamed):
+    async def scenario():
+        async with endpoint({"text": "a dozen chr " * 8, "duration_s": 0.4}) as (_, client):
+            began = time.monotonic()
+            if not streamed:
+                await ask(client)
+                return [time.monotonic() - began] * 8
+            stream = await ask(client, stream=True)
+            chunks = [(time.monotonic() - began, chunk) async for chunk in stream]
+            return [at for at, chunk in chunks if chunk.choices and chunk.choices[0].delta.content]
+
+    arrived = asyncio.run(scenario())
+
+    earliest = [0.4 * piece / 8 for piece in range(1, 9)] if streamed else [0.4] * 8
+    assert len(arrived) == 8
+    assert all(at >= due - 0.005 for at, due in zip(arrived, earliest, strict=True))
+
+
 def start(*arguments):
     return subprocess.Popen(
         [sys.executable, "-m", "sandbox.model.model", *arguments],

@@ -10,7 +10,7 @@ from bot.agents.offline.notes import Call
 from bot.agents.offline.reminders import next_step, wish
 from bot.text.languages import language_of
 
-WHEN = "On which day and at what time? For example “remind us tomorrow at 3 pm to meet”."
+WHEN = "Which day, and what time? For example “remind us tomorrow at 3 pm to meet”."
 NOW = "Now:\n2026-11-25 10:00 Wednesday (Asia/Shanghai)"
 
 

@@ -75,7 +75,7 @@ def test_a_file_is_found_by_its_lines_and_not_by_its_label(author: str) -> None:
 
 
 def test_of_a_file_that_could_not_be_read_nothing_is_claimed() -> None:
-    unread = remark("I cannot read the file a.zip: its kind. You know its name only")
+    unread = remark("I can't read the file a.zip: its kind. You know its name only")
     assert answer("[file: a.zip]", material=unread) == say("sent-file", "en")
 
 

@@ -38,7 +38,9 @@ REMINDER = {
     "id": "tm_aaaa",
     "at": "2026-11-26T09:00",
     "repeats": "weekly",
+    "now": "2026-11-20T10:00",
     "for_all": False,
+    "for_author": False,
     "people": ["Ann", ""],
     "text": "ship it",
 }
@@ -83,7 +85,7 @@ REFUSED: tuple[tuple[Wording, str, Fields], ...] = (
     (NOTES, "note-does-not-fit", {}),
     (NOTES, "nothing-to-change", {}),
     (NOTES, "not-the-owner", {}),
-    (REMINDERS, "time-past", {"at": "2026-11-20 09:00"}),
+    (REMINDERS, "time-past", {"at": "2026-11-20T09:00", "now": "2026-11-20T10:00"}),
     (REMINDERS, "time-far", {}),
     (REMINDERS, "no-time-of-day", {}),
     (REMINDERS, "no-such-time", {}),
@@ -170,27 +172,29 @@ def test_every_outcome_is_told_in_both_languages(
     told = wording.tell(outcome, language)
     assert has_han(told) == (language == "zh")
     assert not re.search(r"[{}…]|note_|tm_", told)
-    assert told.endswith((".", "。", ")", "）", "ship it", "meaning", "意思可能相近", "Boil it."))
-    refused = told.startswith({"en": "That was not done: ", "zh": "这次没有做成："}[language])
+    assert told.endswith(
+        (".", "。", ")", "）", "ship it", "related", "可能相关", "Boil it.", "everyone", "大家")
+    )
+    refused = told.startswith({"en": "I couldn't do that: ", "zh": "没能完成："}[language])
     assert refused == (not outcome.ok)
 
 
 @pytest.mark.parametrize(
     ("kind", "fields", "en", "zh"),
     [
-        ("note-created", BARE, 'I created the note "Pizza".', "好的，已创建笔记“Pizza”。"),
+        ("note-created", BARE, "I created the note “Pizza”.", "好的，已创建笔记“Pizza”。"),
         (
             "note-read",
             {**BARE, "body": ""},
-            'The note "Pizza", no tags. It has no text.',
-            "笔记“Pizza”，没有标签。它没有正文。",
+            "The note “Pizza”, no tags. It has no text yet.",
+            "笔记“Pizza”，没有标签，还没有正文。",
         ),
-        ("note-tags", BARE, 'The note "Pizza" has no tags.', "笔记“Pizza”没有标签。"),
+        ("note-tags", BARE, "The note “Pizza” has no tags.", "笔记“Pizza”没有标签。"),
         (
             "note-updated",
             CHANGE,
-            'I updated the note "Pasta": added tags: quick; removed tags: slow, old; '
-            'title changed from "Noodles" to "Pasta"; text replaced.',
+            "I updated the note “Pasta”: added tags: quick; removed tags: slow, old; "
+            "title changed from “Noodles” to “Pasta”; text replaced.",
             "已更新笔记“Pasta”：添加标签：quick；移除标签：slow、old；"
             "标题由“Noodles”改为“Pasta”；内容已替换。",
         ),
@@ -198,8 +202,8 @@ def test_every_outcome_is_told_in_both_languages(
             "notes-found",
             LISTED,
             "2 notes found:\n\n1. Pasta (tags: quick, dinner)\n"
-            "2. Pizza, by another person, perhaps alike in meaning",
-            "找到 2 条笔记：\n\n1. Pasta（标签：quick、dinner）\n2. Pizza，别人写的，意思可能相近",
+            "2. Pizza, by someone else, possibly related",
+            "找到 2 条笔记：\n\n1. Pasta（标签：quick、dinner）\n2. Pizza，别人写的，可能相关",
         ),
     ],
 )
@@ -213,15 +217,15 @@ def test_a_note_is_told_of_as_it_is(kind: str, fields: Fields, en: str, zh: str)
     [
         (
             {},
-            "All right: on Thu 2026-11-26 09:00, every week, I remind Ann, another person: ship it",
-            "好的，2026-11-26（周四）09:00，每周提醒Ann、另一个人：ship it",
+            "OK, I'll remind Ann, someone else every Thursday at 09:00 (first: 26 Nov): ship it",
+            "好的，每周四 09:00（首次：11月26日）提醒 Ann、其他人：ship it",
         ),
         (
             {"repeats": "once", "for_all": True, "skips": True},
-            "All right: on Thu 2026-11-26 09:00 I remind everybody: ship it\n\n"
-            "The clock skips that time on that day, so it comes after the change.",
-            "好的，2026-11-26（周四）09:00 提醒大家：ship it\n\n"
-            "那一天的钟会跳过这个时刻，所以会在调钟之后提醒。",
+            "OK, I'll remind everyone on Thu 26 Nov at 09:00: ship it\n\n"
+            "The clocks go forward that day and skip this time, so the reminder comes right after.",
+            "好的，11月26日（周四）09:00 提醒大家：ship it\n\n"
+            "那天调快时钟，会跳过这个时间，所以提醒会在调整之后发出。",
         ),
     ],
 )
@@ -233,7 +237,7 @@ def test_a_reminder_is_told_of_as_it_is(change: dict[str, Any], en: str, zh: str
 def test_what_a_person_wrote_is_no_field_of_a_text() -> None:
     note = {**NOTE, "title": "{tags}", "body": "{title}"}
     told = NOTES.tell(ToolOutcome("…", "note-read", note), "en")
-    assert told == 'The note "{tags}", tags: quick, dinner.\n\n{title}'
+    assert told == "The note “{tags}”, tags: quick, dinner.\n\n{title}"
 
 
 @pytest.mark.parametrize("wording", [COMMON, NOTES, REMINDERS])
@@ -245,4 +249,4 @@ def test_a_result_that_was_stored_without_a_kind_is_told_as_it_is_without_ids(
         'Successfully created note "Pasta". Remember this.'
     )
     refused = wording.tell(ToolOutcome("no note (ID: note_aaaa).", ok=False), "zh")
-    assert refused == "这次没有做成：no note."
+    assert refused == "没能完成：no note."

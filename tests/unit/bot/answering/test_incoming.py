@@ -437,7 +437,7 @@ class TestPicturesAndFiles:
         came = await World(pictures={"k": data}).gather(file)
 
         assert came.unread == ((name, reason),)
-        assert came.text.startswith(f"[I cannot read the file “{name}”: ")
+        assert came.text.startswith(f"[I can't read the file “{name}”: ")
         assert came.text.endswith("say so]")
 
     async def test_more_files_than_four_are_not_read(self) -> None:

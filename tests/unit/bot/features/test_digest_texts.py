@@ -71,6 +71,6 @@ def test_what_is_not_known_is_said() -> None:
     assert notes("all", 0, "en", follows=True) == []
     (heard, wordless) = notes("heard", 2, "en", follows=True)
     assert "im:message.group_msg" in heard
-    assert wordless.startswith("2 more messages have no words")
+    assert wordless.startswith("2 more messages have no text")
     assert "not to follow" in notes("heard", 0, "en", follows=False)[0]
-    assert "没有读" in notes("newest", 0, "zh", follows=True)[0]
+    assert "没有包括" in notes("newest", 0, "zh", follows=True)[0]

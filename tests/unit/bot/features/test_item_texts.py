@@ -8,10 +8,11 @@ from datetime import UTC
 import pytest
 
 from bot.features.own_memory import texts
+from bot.features.own_memory.item_names import line_of
 from bot.features.own_memory.texts import Viewer
 from bot.text.languages import Language
 from memory.models import Former
-from memory.tables.items import Changed, Item
+from memory.tables.items import Changed, Item, Kind
 
 ALICE = "ou_alice"
 FACT = Item(
@@ -37,7 +38,8 @@ def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
         "**6.** city: Hangzhou\n"
         "lasting fact · since 2026-03-03 10:00 · "
         "[our private chat](https://applink.feishu.cn/client/chat/open?openChatId=oc_private) · "
-        "only you can see it"
+        "only you can see it\n\n"
+        "Page 2 of 2"
     )
 
 
@@ -83,8 +85,53 @@ def test_a_shared_note_says_with_whom() -> None:
 
 def test_a_receipt_names_what_was_deleted() -> None:
     assert "city: Hangzhou" in texts.deleted(Changed("fact", "city", "Hangzhou"), "en")
-    assert "city：[1, 2]" not in texts.deleted(Changed("fact", "city", [1, 2]), "zh")
-    assert "city：(1, 2)" in texts.deleted(Changed("fact", "city", [1, 2]), "zh")
+    assert "city：1、2" in texts.deleted(Changed("fact", "city", [1, 2]), "zh")
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "line"),
+    [
+        ("fact", "our_launch", "our launch is on 3 March", "our launch is on 3 March"),
+        (
+            "fact",
+            "the_key_of_the_flat_of_my_elder_sis",
+            "the key of the flat of my elder sister is red",
+            "the key of the flat",
+        ),
+        ("fact", "art", "artful", "art: artful"),
+        ("fact", "我们的_retreat", "我们的retreat在三月三日", "我们的retreat在三月三日"),
+        ("fact", "favouriteColour", "blue", "favourite colour: blue"),
+        ("fact", "home-town", "Hangzhou", "home town: Hangzhou"),
+        ("fact", "art", "we start at 5", "art: we start at 5"),
+        ("fact", "发布会", "我们的发布会在三月三日", "我们的发布会在三月三日"),
+        ("fact", "likes_tea", True, "likes tea: yes"),
+        ("fact", "pets", ["cat", {"dog_name": "Rex"}], "pets: cat, dog name: Rex"),
+        ("fact", "age", 41, "age: 41"),
+        ("fact", "code", "`a` [b](c)", "code: 'a' (b)(c)"),
+        ("note", "Shopping", "", "Shopping"),
+        ("note", "Shopping", "milk and shopping bags", "Shopping: milk and shopping bags"),
+        ("note", "Milk", "milk and bread", "milk and bread"),
+        ("note", "采购", "采购牛奶", "采购牛奶"),
+        ("note", "采购", "今天采购牛奶", "采购: 今天采购牛奶"),
+        ("note", "", "call the bank\ntomorrow", "call the bank tomorrow"),
+        ("note", " ", "", "a note without a title"),
+        ("note", "Long", "word " * 90, "Long: word word"),
+    ],
+)
+def test_an_item_reads_as_a_person_would_write_it(
+    kind: Kind, key: str, value: object, line: str
+) -> None:
+    told = line_of(kind, key, value, "en")
+
+    assert told.startswith(line)
+    assert len(told) < 250
+    assert "\n" not in told
+
+
+def test_a_note_without_a_title_can_be_named_in_a_question() -> None:
+    assert "“a note without a title”" in texts.ask_delete("note", "", "en")
+    assert "“无标题笔记”" in texts.ask_correct("note", "", "zh")
+    assert "“our launch”" in texts.ask_correct("fact", "our_launch", "en")
 
 
 def test_links_lead_into_the_app_of_the_platform() -> None:

@@ -23,16 +23,18 @@ from bot.text.slash_commands import WORDS, CommandName, parse
 def test_the_nearest_command_is_offered(text: str, meant: str) -> None:
     word = text.split()[0][1:].lower()
     assert answer_unknown(text, "en") == (
-        f"There is no `/{word}`. Did you mean `/{meant}`? `/help` lists all."
+        f"There's no command `/{word}`. Did you mean `/{meant}`? `/help` lists them all."
     )
     assert answer_unknown(text, "zh") == (
-        f"没有 `/{word}` 这个命令。你是想用 `/{meant}` 吗？`/帮助` 列出全部命令。"
+        f"没有 `/{word}` 这个命令，你是想用 `/{meant}` 吗？`/帮助` 可以查看全部命令。"
     )
 
 
 def test_a_word_like_no_command_is_said_to_be_none() -> None:
-    assert answer_unknown("/foobar", "en") == "There is no `/foobar`. `/help` lists all."
-    assert answer_unknown("／资料", "zh") == "没有 `/资料` 这个命令。`/帮助` 列出全部命令。"
+    assert answer_unknown("/foobar", "en") == (
+        "There's no command `/foobar`. `/help` lists them all."
+    )
+    assert answer_unknown("／资料", "zh") == "没有 `/资料` 这个命令。`/帮助` 可以查看全部命令。"
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ def test_each_reason_is_told_in_its_own_words(language: Language) -> None:
 def test_it_says_whether_it_spoke_and_when_it_had_spoken_before() -> None:
     spoke = decided(Reason.RECENT_FOLLOWUP, respond=True, since_bot_ms=12_000)
     assert "I **answered**" in explained(spoke, "Bob", AT, 60, "en")
-    assert "12 seconds before" in explained(spoke, "Bob", AT, 60, "en")
+    assert "12 seconds earlier" in explained(spoke, "Bob", AT, 60, "en")
     assert "12 秒前" in explained(spoke, "", AT, 60, "zh")
     late = decided(Reason.NO_TRIGGER, cue=Cue.FOLLOW_UP, since_bot_ms=300_000)
-    assert "5 minutes before" in explained(late, "Bob", AT, 60, "en")
+    assert "5 minutes earlier" in explained(late, "Bob", AT, 60, "en")
     assert "60 seconds" in explained(late, "Bob", AT, 60, "en")
 
 

@@ -265,6 +265,22 @@ def test_a_model_that_works_is_asked_every_ten_minutes(checks: Checks, web: Web)
     assert web.asked[MODEL] == 2
 
 
+def test_a_model_that_worked_is_asked_again_while_people_get_no_answers(
+    checks: Checks, web: Web
+) -> None:
+    web.post(LIST, [])
+    web.post(MODEL, {"choices": []})
+    _with_model(checks)
+    checks.look = lambda: [fail("answers", "No answers.", "没有回答。")]
+    checks.clock = lambda: 0.0
+    assert checks.run().checks["model"] == "ok"
+
+    web.post(MODEL)
+    checks.clock = lambda: 31.0
+    assert "The model's endpoint is silent" in checks.run().checks["model"]
+    assert (checks.run().ready, checks.run().degraded) == (True, ("answers", "model"))
+
+
 def test_a_model_that_is_busy_degrades_and_so_does_one_with_another_behind_it(
     checks: Checks, web: Web
 ) -> None:

@@ -30,8 +30,8 @@ def test_the_line_and_what_it_unfolds_to() -> None:
     assert list(shown.details) == [
         "Took 4.2 s",
         "Tools: create_note, recall ×2, search (failed)",
-        "From 3 March 14:05 (this thread), 1 January 00:00 (another thread here), "
-        "3 March 14:05 (another chat)",
+        "Sources: 3 Mar at 14:05 (this thread), 1 Jan at 00:00 (another thread here), "
+        "3 Mar at 14:05 (another chat)",
     ]
     assert [button.text for button in shown.handles] == ["👍", "👎", "Again"]
 
@@ -43,7 +43,7 @@ def test_in_chinese_with_a_year_that_is_not_this_one() -> None:
     assert shown.line == "不到 1 秒 · 参考了 1 处之前的对话"
     assert list(shown.details) == [
         "用时 0.2 秒",
-        "回想自 2024 年 2 月 29 日 09:02（本群的另一个话题）",
+        "来源：2024年2月29日 09:02（这里的其他话题）",
     ]
     assert [button.text for button in shown.handles] == ["👍", "👎"]
 

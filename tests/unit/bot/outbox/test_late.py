@@ -27,10 +27,10 @@ def test_what_has_no_time_is_not_late() -> None:
 
 def test_it_names_the_question_and_its_time_in_the_questions_language() -> None:
     assert late_note("When is the launch?", asked(15), NOW) == (
-        "> Sorry, this is late. It answers “When is the launch?”, asked 00:05.\n\n"
+        "> Sorry for the late reply. This answers “When is the launch?”, asked at 00:05.\n\n"
     )
     assert late_note("发布会是几点？", asked(25), NOW) == (
-        "> 抱歉，回复晚了。这是对 2026-03-02 23:55 提出的问题“发布会是几点？”的回答。\n\n"
+        "> 抱歉，回复晚了。这是对“发布会是几点？”（3月2日 23:55）的回答。\n\n"
     )
 
 

@@ -190,3 +190,12 @@ def test_a_number_takes_its_form() -> None:
     catalogue = Catalogue(str(BOT / "features" / "digests" / "texts.py"))
     assert [catalogue.say("pictures", "en", n=n) for n in (1, 2)] == ["1 picture", "2 pictures"]
     assert [catalogue.say("pictures", "zh", n=n) for n in (1, 2)] == ["图片 1 张", "图片 2 张"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("Bob", "（由 Bob 设置）"), ("小明", "（由小明设置）"), ("<b>", "（由<b>设置）")],
+)
+def test_chinese_and_latin_letters_are_a_space_apart(name: str, said: str) -> None:
+    catalogue = Catalogue(str(BOT / "features" / "timers" / "texts.py"))
+    assert catalogue.say("by", "zh", name=name) == said

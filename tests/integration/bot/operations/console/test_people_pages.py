@@ -119,8 +119,8 @@ def test_feedback_is_told_by_answer_and_leads_to_its_turn(ada: Browser) -> None:
     page = ada.get("/console/feedback").text
 
     answer = next(item for item in page.split("<li>") if "/console/turns/om_1" in item)
-    assert "Alice &lt;i&gt;: helped" in answer
-    assert "包伯: did not help" in answer
+    assert "Alice &lt;i&gt;</span>: helped" in answer
+    assert "包伯</span>: did not help" in answer
     assert "(reaction)" in answer
     assert "2 helped, 1 did not" in page
     assert "om_2" not in page

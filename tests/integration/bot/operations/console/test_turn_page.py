@@ -1,4 +1,4 @@
-"""Turns are found by name; only a turn's own page shows what people wrote, and keeps the look."""
+"""Turns are found by words and names; who looks at what people wrote is kept."""
 
 from __future__ import annotations
 
@@ -55,15 +55,52 @@ def turns(database_url: str) -> None:
             )
 
 
-def test_the_list_has_names_and_no_words_and_keeps_no_look(ada: Browser) -> None:
+def test_the_list_has_names_and_how_each_question_begins_and_keeps_the_look(ada: Browser) -> None:
     page = ada.get("/console/turns").text
 
-    assert "Alice" in page
-    assert "Kitchen" in page
-    assert "the bot was asked outright" in page
-    assert "launch</b>" not in page
+    assert '<span title="ou_alice">Alice</span>' in page
+    assert '<span title="oc_b">Kitchen</span>' in page
+    assert "the bot was asked directly" in page
+    assert "where is the &lt;b&gt;launch&lt;/b&gt;?" in page
     assert "In the hall" not in page
-    assert "read turn" not in ada.get("/console/audit").text
+    assert "looked through conversations" in ada.get("/console/audit").text
+
+
+def test_a_long_question_is_cut_and_one_without_words_says_so(
+    ada: Browser, database_url: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("delete from agent_messages")
+        connection.execute(
+            "insert into agent_messages (conversation_id, user_id, tenant_key, chat_id, turn_id,"
+            " role, content, actor_id, status) values ('feishu:oc_a:om_1', 'ou_alice', 't',"
+            " 'oc_a', 'om_1', 'user', repeat('发布会 ', 200), 'ou_alice', 'received')"
+        )
+    page = ada.get("/console/turns").text
+
+    assert f"{'发布会 ' * 30}"[:119] + "…</a>" in page
+    assert "(its words are gone)</a>" in page
+
+
+def test_what_nobody_answered_shows_its_words_and_is_found_by_them(
+    ada: Browser, database_url: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "insert into chat_conversations (tenant_key, chat_id) values ('t', 'oc_a')"
+        )
+        connection.execute(
+            "insert into chat_transcript (tenant_key, chat_id, message_id, author, author_id,"
+            " content, timestamp, is_bot) values ('t', 'oc_a', 'om_3', 'Bob', 'ou_bob',"
+            " 'lunch at noon', 1, false)"
+        )
+        connection.execute(
+            "insert into agent_decisions (tenant_key, chat_id, message_id, actor_id, respond,"
+            " reason, tier) values ('t', 'oc_a', 'om_3', 'ou_bob', false, 'quiet', 'explicit')"
+        )
+    for words, found in (("", True), ("LUNCH noon", True), ("dinner", False)):
+        page = ada.get(f"/console/turns?outcome=silent&words={words}").text
+        assert ("lunch at noon" in page) is found, words
 
 
 @pytest.mark.parametrize(
@@ -79,14 +116,22 @@ def test_the_list_has_names_and_no_words_and_keeps_no_look(ada: Browser) -> None
         ("person=%25", set()),
         ("person=' or 1=1 --", set()),
         ("before=nonsense", {"om_1", "om_2"}),
+        ("words=LAUNCH", {"om_1", "om_2"}),
+        ("words=hall+where", {"om_1", "om_2"}),
+        ("words=hall+kitchen", set()),
+        ("words=launch&person=alice", {"om_1"}),
+        ("words=%25", set()),
+        ("words=' or 1=1 --", set()),
     ],
 )
-def test_turns_are_found_by_name_outcome_and_reason(
+def test_turns_are_found_by_words_name_outcome_and_reason(
     ada: Browser, query: str, found: set[str]
 ) -> None:
     page = ada.get(f"/console/turns?{query}").text
 
     assert {turn for turn in ("om_1", "om_2") if f"/console/turns/{turn}" in page} == found
+    looked = "searched conversations" if "words=" in query else "looked through conversations"
+    assert looked in ada.get("/console/audit").text
 
 
 def test_a_turn_is_shown_as_text_and_the_look_is_kept(ada: Browser) -> None:
@@ -94,9 +139,9 @@ def test_a_turn_is_shown_as_text_and_the_look_is_kept(ada: Browser) -> None:
 
     assert "where is the &lt;b&gt;launch&lt;/b&gt;?" in page
     assert "In the hall." in page
-    assert "There is no record of it" in page
+    assert "There is no record of this turn" in page
     audit = ada.get("/console/audit").text
-    assert "read turn" in audit
+    assert "viewed a turn" in audit
     assert "Launch team" in audit
 
 
@@ -191,7 +236,7 @@ def test_usage_tells_calls_of_feishu_kinds_of_tokens_and_who_reached_a_limit(
     console = create_console(replace(settings, **limits), database_url)
     ada = Browser(console).sign_in(database_url)
     assert "0 of 500 calls" in ada.get("/console/usage").text
-    assert "calls of Feishu" not in ada.get("/console/").text
+    assert "Feishu API calls" not in ada.get("/console/").text
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("""
             insert into feishu_bot.model_usage
@@ -209,13 +254,13 @@ def test_usage_tells_calls_of_feishu_kinds_of_tokens_and_who_reached_a_limit(
 
     assert "401 of 500 calls" in page
     assert "stream into a card" in page
-    assert "does not count" in page
+    assert "not counted" in page
     assert "4,321" in page
     full = page.split('id="used-up"')[1].split("</section>")[0]
     assert "Alice" in full
     assert "midnight (UTC)" in full
     assert "包伯" not in full
-    assert "401 of 500 calls of Feishu" in ada.get("/console/").text
+    assert "401 of 500 Feishu API calls" in ada.get("/console/").text
     chinese = ada.get("/console/usage?lang=zh").text
     assert "流式更新卡片" in chinese
     assert "已用 401 次" in chinese

@@ -1,0 +1,47 @@
+"""Days and times are said as people say them, in both languages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from bot.text.dates import spoken
+from bot.text.languages import Language
+
+NOW = datetime(2026, 11, 23, 9)  # noqa: DTZ001
+MONDAY = datetime(2026, 11, 30, 9)  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    ("language", "day", "moment", "coming"),
+    [
+        ("en", "30 Nov", "30 Nov at 09:00", "Mon 30 Nov at 09:00"),
+        ("zh", "11月30日", "11月30日 09:00", "11月30日（周一）09:00"),
+    ],
+)
+def test_a_day_is_named_without_its_year(
+    language: Language, day: str, moment: str, coming: str
+) -> None:
+    assert spoken.day(MONDAY, language, now=NOW) == day
+    assert spoken.moment(MONDAY, language, now=NOW) == moment
+    assert spoken.coming(MONDAY, language, now=NOW) == coming
+
+
+def test_another_year_is_named() -> None:
+    assert spoken.coming(MONDAY.replace(year=2027), "en", now=NOW) == "Tue 30 Nov 2027 at 09:00"
+    assert spoken.coming(MONDAY.replace(year=2027), "zh", now=NOW) == "2027年11月30日（周二）09:00"
+
+
+@pytest.mark.parametrize(
+    ("repeats", "en", "zh"),
+    [
+        ("daily", "every day at 09:00", "每天 09:00"),
+        ("weekdays", "on weekdays at 09:00", "每个工作日 09:00"),
+        ("weekly", "every Monday at 09:00", "每周一 09:00"),
+        ("monthly", "on the 30th of every month at 09:00", "每月 30 日 09:00"),
+    ],
+)
+def test_what_repeats_is_named_by_its_day(repeats: str, en: str, zh: str) -> None:
+    assert spoken.often(repeats, MONDAY, "en") == en
+    assert spoken.often(repeats, MONDAY, "zh") == zh
