@@ -106,6 +106,9 @@ class Membership:
         changed: object = None
         if news.what == "joined":
             changed = await self._table.add(*where, news.people, at_ms=news.at_ms)
+            await self._table.describe(
+                news.chat_id, chat_type=None, name=news.name, at_ms=news.at_ms
+            )
         elif news.what == "left":
             changed = await self._table.remove(*where, news.people, at_ms=news.at_ms)
         elif news.what == "entered":

@@ -3,7 +3,8 @@
 -- {in_a_row, since, last_at: questions without an answer since the last that the model answered, within a day;
 -- failed, asked: those of the last 15 minutes; reasons: [{outcome, reason, times}] of both; undelivered,
 -- undelivered_since: answers that can be sent again; unfinished_s, p95 (s, of the last 15 minutes); workers that
--- live; retried: waiting jobs that were tried before} and queue_depth.
+-- live; retried: waiting jobs that were tried before; memory_p95_ms: what the memory took of an answer, of the last
+-- 15 minutes} and queue_depth.
 create or replace function feishu_bot.health() returns jsonb
 language sql stable security invoker set search_path = feishu_bot
 as $$
@@ -43,6 +44,11 @@ as $$
                       where is_failed and (is_recent or is_in_a_row) group by 1, 2) r),
     'undelivered', (select count(*) from left_over),
     'undelivered_since', (select min(updated_at) from left_over),
+    'memory_p95_ms', (
+      select percentile_cont(0.95) within group (order by
+               coalesce((r.record ->> 'memory_load_ms')::numeric, 0)
+               + coalesce((r.record ->> 'memory_save_ms')::numeric, 0))
+      from public.agent_turn_records r where r.at > now() - interval '15 minutes'),
     'workers', (select count(*) from workers w where w.last_heartbeat > now() - interval '30 seconds'),
     'retried', (select count(*) from jobs j where j.status = 'waiting' and j.attempts > 0),
     'unfinished_s', (select extract(epoch from now() - min(u.created_at))

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 import requests
 
+from lab.doubles.one_command import Sandbox
 from lab.doubles.processes import ROOT, clean_environment, stop
-from tests.support.one_command import Sandbox
 from tests.support.pages import browser, findings, is_wider_than_its_window, looked
 
 pytestmark = pytest.mark.slow

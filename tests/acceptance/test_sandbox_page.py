@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from lab.doubles.one_command import Sandbox
 from lab.doubles.processes import stop
-from tests.support.one_command import Sandbox
 from tests.support.pages import browser, is_wider_than_its_window, looked
 
 pytestmark = pytest.mark.slow

@@ -155,7 +155,20 @@ def test_a_slow_database_is_named(database: psycopg.Connection) -> None:
     found = health.judge(figures, 3.2, datetime.now(UTC))[-1]
 
     assert (found.name, found.state) == (health.SPEED, "warn")
-    assert "The database is slow: it took 3 s to answer" in found.sentence.en
+    assert "The database is slow: it takes 3 s to read and write" in found.sentence.en
+
+
+def test_what_the_memory_took_of_answers_shows_a_slow_database(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    ends(database, ANSWERED)
+    database.execute(
+        "insert into agent_turn_records (turn_id, record)"
+        " values ('om_0', '{\"memory_load_ms\": 1500, \"memory_save_ms\": 4500.5}')"
+    )
+    found = next(one for one in health.look(database_url) if one.name == health.SPEED)
+
+    assert (found.state, "it takes 6 s to read and write" in found.sentence.en) == ("warn", True)
 
 
 def test_an_undelivered_answer_is_named_until_it_is_sent(

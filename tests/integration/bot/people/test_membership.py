@@ -338,6 +338,16 @@ async def test_a_group_gets_its_new_name(bot: Bot, town: Town) -> None:
     assert bot.row(chat) == ("group", "Launch", True)
 
 
+async def test_a_group_whose_first_news_is_a_new_member_has_its_name(bot: Bot, town: Town) -> None:
+    chat = town.group("Alice")
+    town.pushed.clear()  # that the bot was added is not heard
+    town.platform.groups.set_membership(chat, town.people["Bob"], member=True)
+    await bot.hears()
+
+    assert bot.row(chat, "name") == ("Team",)
+    assert town.asked() == []
+
+
 async def test_a_missing_scope_is_said_once_and_tried_again_after_an_hour(
     bot: Bot, town: Town
 ) -> None:

@@ -41,9 +41,13 @@ class Sandbox:
     def database_url(self) -> str:
         return embedded.find(self.folder)
 
-    def ask(self, who: str, text: str, chat: str = "") -> str:
+    def ask(self, who: str, text: str, chat: str = "", **more: str) -> str:
         """Mentions the bot and waits until the answer is stored; the turn."""
-        turn = self.platform.say(self.people[who], chat or self.group, f"@{self.bot} {text}")
+        return self.tell(who, f"@{self.bot} {text}", chat or self.group, **more)
+
+    def tell(self, who: str, text: str, chat: str, **more: str) -> str:
+        """Says what the bot answers, and waits until the answer is stored; the turn."""
+        turn = self.platform.say(self.people[who], chat, text, **more)
         eventually(lambda: self._state(turn) == "sent", within_s=60, what="the answer")
         return turn
 
