@@ -54,7 +54,7 @@ class Sandbox:
     def private_chat(self, who: str) -> str:
         """Where that person is alone with the bot."""
         chats = (one for one in self.platform.state()["chats"] if one["mode"] == "p2p")
-        return next(one["chat_id"] for one in chats if self.people[who] in one["members"])
+        return str(next(c["chat_id"] for c in chats if self.people[who] in c["members"]))
 
     def give_feedback(self, turn: str) -> None:
         """Its asker says that the answer helped."""
