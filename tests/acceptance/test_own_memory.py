@@ -103,7 +103,7 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     assert "Delete “city” for good?" in markdown(sure)
     receipt = press(world, "Nora", chat, sure, "Delete")
     assert f"Deleted for good: city: {word}2" in markdown(receipt)
-    assert "I keep no facts or notes about you." in markdown(receipt)
+    assert "I don't remember any facts or notes about you." in markdown(receipt)
     eventually(lambda: not where(world, word), what="it is gone everywhere")
     assert not world.rows("select 1 from agent_messages where turn_id = %s", told)
 
@@ -213,8 +213,8 @@ def test_beside_a_group_pages_go_both_ways_and_the_new_value_is_asked_in_p2p(
         click(world, "Bob", card, index=buttons(card).index("更正"))
 
     after(world, chat, correct)
-    eventually(lambda: "应该是什么" in markdown(world.platform.messages(chat)[-1]), what="asked")
-    shown(world, "Bob", "我在单聊里问你新的内容")
+    eventually(lambda: "应该改成什么" in markdown(world.platform.messages(chat)[-1]), what="asked")
+    shown(world, "Bob", "我已在单聊里问你新的内容")
     corrected = after(world, chat, lambda: world.say("Bob", f"{word}new", chat=chat))
     assert f"{word}new" in markdown(corrected)
     assert word not in json.dumps(
@@ -282,7 +282,7 @@ def test_a_list_that_is_behind_says_what_there_is_now(world: World, word: str) -
     assert [labels for _, labels in beside_entries(first)] == [["Correct", "Delete"]] * 4
     sure = press(world, "Behind", chat, second, "Delete")
     gone = press(world, "Behind", chat, sure, "Delete")
-    assert "not there any more" in markdown(gone)
+    assert "no longer exists" in markdown(gone)
     assert "(1–4 of 4)" in markdown(gone)
 
 

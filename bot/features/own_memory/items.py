@@ -121,7 +121,7 @@ async def _viewer(services: Services, here: FeatureTurn, items: tuple[Item, ...]
     return texts.Viewer(
         open_id=here.context.actor_id,
         language=here.language,
-        zone=services.settings.zone,
+        now=services.now(),
         name=names.label,
         applink=texts.applink(services.settings.feishu_domain),
     )

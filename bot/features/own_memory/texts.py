@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime
 
 from bot.features.own_memory.item_names import line_of, name_of, short, value_of
 from bot.text.catalogues import Catalogue
+from bot.text.dates import spoken
 from bot.text.languages import Language
 from memory.models import Former
 from memory.tables.items import Changed, Item, Kind
@@ -23,11 +24,12 @@ _CANCELS = frozenset({"cancel", "no", "never mind", "stop", "取消", "不改", 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who looks at the items: their open_id, how others are named, and where links lead."""
+    """Who looks at the items: their open_id, how others are named, and where links lead. Times
+    are in the zone of `now`."""
 
     open_id: str
     language: Language
-    zone: tzinfo
+    now: datetime
     name: Callable[[str], str]
     applink: str
 
@@ -114,7 +116,8 @@ def _kind(item: Item, viewer: Viewer) -> str:
 
 
 def _when(at: str, viewer: Viewer) -> str:
-    return f"{datetime.fromisoformat(at).astimezone(viewer.zone):%Y-%m-%d %H:%M}"
+    then = datetime.fromisoformat(at).astimezone(viewer.now.tzinfo)
+    return spoken.moment(then, viewer.language, now=viewer.now)
 
 
 def _place(item: Item, viewer: Viewer) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
 
 import pytest
 
@@ -29,14 +29,15 @@ FACT = Item(
     at="2026-03-03T10:00:00+00:00",
     chat_type="p2p",
 )
-VIEWER = Viewer(ALICE, "en", UTC, lambda open_id: "Bob", texts.applink("https://open.feishu.cn"))
+NOW = datetime(2026, 3, 9, tzinfo=UTC)
+VIEWER = Viewer(ALICE, "en", NOW, lambda open_id: "Bob", texts.applink("https://open.feishu.cn"))
 
 
 def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
     assert texts.listed([FACT], 6, 5, VIEWER) == (
         "**Facts and notes** (6–6 of 6)\n\n"
         "**6.** city: Hangzhou\n"
-        "lasting fact · since 2026-03-03 10:00 · "
+        "long-term memory · since 3 Mar at 10:00 · "
         "[our private chat](https://applink.feishu.cn/client/chat/open?openChatId=oc_private) · "
         "only you can see it\n\n"
         "Page 2 of 2"
@@ -49,10 +50,10 @@ def test_a_fact_says_since_when_from_where_and_who_sees_it() -> None:
         (
             "en",
             "2026-01-02T08:00:00+00:00",
-            "before: Ningbo (2026-01-02 08:00 – 2026-03-03 10:00)",
+            "before: Ningbo (2 Jan at 08:00 – 3 Mar at 10:00)",
         ),
-        ("en", None, "before: Ningbo (until 2026-03-03 10:00)"),
-        ("zh", None, "之前：Ningbo（至 2026-03-03 10:00）"),
+        ("en", None, "before: Ningbo (until 3 Mar at 10:00)"),
+        ("zh", None, "之前：Ningbo（至 3月3日 10:00）"),
     ],
 )
 def test_a_fact_that_changed_says_what_it_was(
@@ -79,7 +80,7 @@ def test_what_others_said_names_them_and_a_group_its_members() -> None:
 def test_a_shared_note_says_with_whom() -> None:
     note = replace(FACT, kind="note", shared_chat_id="oc_team", shared_chat_name="Team")
 
-    assert "note · since 2026-03-03 10:00" in texts.listed([note], 1, 0, VIEWER)
+    assert "note · since 3 Mar at 10:00" in texts.listed([note], 1, 0, VIEWER)
     assert "only you can see it · shared with Team" in texts.listed([note], 1, 0, VIEWER)
 
 
